@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory, logging, time and randomness.
+ */
+#ifndef SMC_KERNEL_ABI_MEM_H
+#define SMC_KERNEL_ABI_MEM_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+/* Zeroed memory or NULL. May sleep. */
+void *smc_mem_alloc(size_t size_bytes);
+/* Zeroed memory or NULL. Any context. */
+void *smc_mem_alloc_atomic(size_t size_bytes);
+/* Any context; NULL is fine. */
+void smc_mem_free(void *mem);
+
+/*
+ * Frees @mem with @fn after every RCU reader that can see it now has left.
+ * @head is storage inside the object. Any context.
+ */
+struct smc_rcu_head {
+	void *opaque[2];
+};
+void smc_rcu_defer(struct smc_rcu_head *head, void (*fn)(struct smc_rcu_head *head));
+void smc_rcu_read_lock(void);
+void smc_rcu_read_unlock(void);
+/* Waits for readers and for deferred frees that are under way. May sleep. */
+void smc_rcu_barrier(void);
+
+/* Milliseconds of a monotonic clock. Any context. */
+u64 smc_now_ms(void);
+void smc_random_bytes(void *out, size_t len_bytes);
+
+/* Something in this module is wrong: splat once a call site, go on. */
+void smc_warn_bug(const char *what);
+/* Rate-limited notice to the log. */
+void smc_log_notice(const char *what, const char *object, u32 value);
+
+SMC_ABI_END
+
+#endif

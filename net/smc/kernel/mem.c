@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory, logging, time and randomness for the C++ side.
+ */
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/mm.h>
+#include <linux/printk.h>
+#include <linux/random.h>
+#include <linux/rcupdate.h>
+#include <linux/slab.h>
+
+#include "kernel/abi/mem.h"
+
+static_assert(sizeof(struct smc_rcu_head) == sizeof(struct rcu_head));
+
+void *smc_mem_alloc(size_t size_bytes)
+{
+	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT);
+}
+
+void *smc_mem_alloc_atomic(size_t size_bytes)
+{
+	return kzalloc(size_bytes, GFP_ATOMIC | __GFP_NOWARN);
+}
+
+void smc_mem_free(void *mem)
+{
+	kvfree(mem);
+}
+
+void smc_rcu_defer(struct smc_rcu_head *head, void (*fn)(struct smc_rcu_head *head))
+{
+	call_rcu((struct rcu_head *)head, (rcu_callback_t)fn);
+}
+
+void smc_rcu_read_lock(void)
+{
+	rcu_read_lock();
+}
+
+void smc_rcu_read_unlock(void)
+{
+	rcu_read_unlock();
+}
+
+void smc_rcu_barrier(void)
+{
+	rcu_barrier();
+}
+
+u64 smc_now_ms(void)
+{
+	return ktime_get_mono_fast_ns() / NSEC_PER_MSEC;
+}
+
+void smc_random_bytes(void *out, size_t len_bytes)
+{
+	get_random_bytes(out, len_bytes);
+}
+
+void smc_warn_bug(const char *what)
+{
+	WARN_ONCE(1, "smc: %s\n", what);
+}
+
+void smc_log_notice(const char *what, const char *object, u32 value)
+{
+	pr_notice_ratelimited("smc: %s %s %#x\n", what, object, value);
+}

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Work items for the C++ side, on one unbound work queue of the module's own,
+ * so that unloading can wait for all of them.
+ */
+#include <linux/jiffies.h>
+#include <linux/workqueue.h>
+
+#include "kernel/abi/lock.h"
+
+struct work_item {
+	struct delayed_work delayed;
+	void (*fn)(struct smc_work *work);
+};
+
+static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
+
+static struct workqueue_struct *smc_queue;
+
+static struct work_item *item_of(struct smc_work *work)
+{
+	return (struct work_item *)work->opaque;
+}
+
+static void run(struct work_struct *work)
+{
+	struct work_item *item = container_of(to_delayed_work(work), struct work_item, delayed);
+
+	item->fn((struct smc_work *)item);
+}
+
+void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work))
+{
+	struct work_item *item = item_of(work);
+
+	INIT_DELAYED_WORK(&item->delayed, run);
+	item->fn = fn;
+}
+
+bool smc_work_queue(struct smc_work *work)
+{
+	return mod_delayed_work(smc_queue, &item_of(work)->delayed, 0);
+}
+
+bool smc_work_queue_delayed(struct smc_work *work, u64 delay_ms)
+{
+	return mod_delayed_work(smc_queue, &item_of(work)->delayed, msecs_to_jiffies(delay_ms));
+}
+
+bool smc_work_cancel(struct smc_work *work)
+{
+	return cancel_delayed_work(&item_of(work)->delayed);
+}
+
+bool smc_work_cancel_sync(struct smc_work *work)
+{
+	return cancel_delayed_work_sync(&item_of(work)->delayed);
+}
+
+void smc_work_flush_all(void)
+{
+	flush_workqueue(smc_queue);
+}
+
+int smc_work_setup(void)
+{
+	smc_queue = alloc_workqueue("smc", WQ_UNBOUND, 0);
+	return smc_queue ? 0 : -ENOMEM;
+}
+
+void smc_work_teardown(void)
+{
+	destroy_workqueue(smc_queue);
+}
