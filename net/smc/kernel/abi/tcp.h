@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The TCP connection under an SMC socket: the option on SYN and SYN-ACK, the
+ * accept queue, and the stream while it carries CLC messages.
+ */
+#ifndef SMC_KERNEL_ABI_TCP_H
+#define SMC_KERNEL_ABI_TCP_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+/* Makes TCP able to write and read the option (RFC 7609 section 3.1). */
+int smc_tcp_setup(void);
+void smc_tcp_teardown(void);
+
+/* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
+void smc_tcp_offer(struct sock *sk);
+void smc_tcp_withdraw(struct sock *sk);
+/* After the three-way handshake: did both ends carry the option? */
+bool smc_tcp_agreed(const struct sock *sk);
+bool smc_tcp_uses_ipsec(struct sock *sk);
+
+/* ---- Accepting ------------------------------------------------------------ */
+
+/* What the oldest entry of a listener's accept queue is. Any context. */
+enum smc_accept_head {
+	SMC_ACCEPT_EMPTY,
+	SMC_ACCEPT_PLAIN,	/* a peer that did not offer SMC */
+	SMC_ACCEPT_SMC,
+};
+enum smc_accept_head smc_tcp_accept_head(struct sock *listener);
+/* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
+struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
+/* Gives @sk to @sock, which has none. */
+void smc_tcp_adopt(struct sock *sk, struct socket *sock);
+/* Takes it away again; the caller owns the sock then. */
+struct sock *smc_tcp_orphan(struct socket *sock);
+/*
+ * A socket of our own around an accepted sock, while it does the CLC exchange.
+ * NULL if memory is short; @sk is then still the caller's.
+ */
+struct socket *smc_tcp_wrap(struct sock *sk);
+/* Releases a socket made by smc_tcp_wrap(), with its sock if it has one. */
+void smc_tcp_unwrap(struct socket *sock);
+/* Closes a sock that has no socket. */
+void smc_tcp_close(struct sock *sk);
+
+/* ---- The CLC exchange ------------------------------------------------------ */
+/* Process context; each takes the sock's lock. None waits for the network. */
+
+/* Wakes for every byte, whatever SO_RCVLOWAT says; end restores it. */
+int smc_tcp_clc_begin(struct sock *sk);
+void smc_tcp_clc_end(struct sock *sk, int saved);
+/* Bytes there are (0: none yet), *eof after the last; or -errno. */
+int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof);
+/* Drops @len bytes that were peeked. */
+int smc_tcp_drop(struct sock *sk, size_t len);
+/* All of it or -errno; pushed out at once, TCP_CORK or not. */
+int smc_tcp_send(struct sock *sk, const void *buf, size_t len);
+/* Ends the connection with a RST; the user sees @err (positive). */
+void smc_tcp_reset(struct sock *sk, int err);
+
+/* ---- Where it runs ---------------------------------------------------------- */
+
+/* Up to 8 IPv6 prefixes go into a Proposal. */
+#define SMC_PATH_PREFIXES 8
+struct smc_tcp_path {
+	u32 ifindex;		/* the device the route leaves by; 0 if unknown */
+	bool ipv4;		/* IPv4, or IPv6 with v4-mapped addresses */
+	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
+	u8 peer[16];
+	bool ipsec;
+	/* Prefixes of the local address's device (CLC Proposal, v1 part). */
+	u8 prefix4[4];		/* masked */
+	u8 prefix4_len;
+	bool have_prefix4;
+	u8 prefix6_count;
+	u8 prefix6[SMC_PATH_PREFIXES][16];
+	u8 prefix6_len[SMC_PATH_PREFIXES];
+};
+/* False if there is no route (any more). Process context. */
+bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path);
+/*
+ * Does a prefix of a peer's Proposal match an address of this device
+ * (server's check for SMC-Rv1)? @len in bits.
+ */
+bool smc_tcp_prefix_matches(struct sock *sk, const u8 *prefix, u8 len, bool ipv4);
+
+SMC_ABI_END
+
+#endif
