@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * RDMA devices, links (one RC queue pair each), and registered buffers.
+ *
+ * C keeps the objects of the RDMA core; C++ decides what happens. There is no
+ * protocol in here. Integers are in host byte order unless a comment says
+ * otherwise; QPNs and PSNs use the low 24 bits. Functions return 0 or a
+ * negative errno.
+ *
+ * Contexts: "process" may sleep; "softirq" must not and runs with bottom
+ * halves off; "any" is either of them.
+ *
+ * Lifetime, from the outside in:
+ *   device   counted; outlives the hardware. Once smc_ib_device_removing() was
+ *            delivered, calls that need the hardware answer -ENODEV.
+ *   link     created on a device. Destroy the link first, then its regions, so
+ *            that the hardware has stopped before memory is unmapped.
+ *   buffer   memory; independent of devices.
+ *   region   a buffer made reachable on one link. Destroy all regions of a
+ *            buffer before the buffer.
+ */
+#ifndef SMC_KERNEL_ABI_VERBS_H
+#define SMC_KERNEL_ABI_VERBS_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+/* Ports of a device that are used (ports are numbered from 1). */
+#define SMC_IB_PORTS_MAX 2
+#define SMC_IB_NAME_SIZE 64
+#define SMC_IB_NETDEV_NAME_SIZE 16
+#define SMC_IB_GID_SIZE 16
+#define SMC_IB_MAC_SIZE 6
+
+/* A message up to this long arrives in one piece, without a tail. */
+#define SMC_IB_MESSAGE_HEAD_BYTES 64
+/* Longest message sent or received: 72 + 255 * 16 bytes of LLC ADD_LINK fit. */
+#define SMC_IB_MESSAGE_MAX_BYTES 4160
+/* Receives that a link keeps posted. */
+#define SMC_IB_RECEIVES 64
+/* RDMA writes in one post. */
+#define SMC_IB_WRITES_MAX 4
+
+struct smc_ib_device;
+struct smc_ib_link;
+struct smc_ib_buffer;
+struct smc_ib_region;
+
+/* ---- Module ------------------------------------------------------------ */
+
+/*
+ * Process context. Init delivers smc_ib_device_added() for every device that
+ * is already there; exit delivers smc_ib_device_removing() for every device
+ * that still is. Before exit C++ should have destroyed all links and buffers.
+ */
+int smc_ib_init(void);
+void smc_ib_exit(void);
+
+/* Objects alive in the whole module; all zero after a clean teardown. */
+struct smc_ib_counts {
+	u32 devices;
+	u32 links;
+	u32 regions;
+	u32 memory_regions; /* regions that hold an MR of the hardware */
+	u32 buffers;
+	u64 buffers_bytes;
+};
+/* Any context. */
+void smc_ib_counts(struct smc_ib_counts *out);
+
+/* ---- Devices and ports ------------------------------------------------- */
+
+struct smc_ib_device_info {
+	char name[SMC_IB_NAME_SIZE];        /* "mlx5_0", "rxe0" */
+	char parent_name[SMC_IB_NAME_SIZE]; /* "0000:01:00.0"; "" if there is none */
+	u8 ports;                           /* 1..SMC_IB_PORTS_MAX */
+	bool iwarp;                         /* needs rdma_cm; smc_ib_link_create() refuses it */
+	bool pci;                           /* the next two are valid */
+	u16 pci_vendor;
+	u16 pci_device;
+	u32 links;              /* links alive on it */
+	u32 memory_regions;     /* MRs alive on it */
+	u64 buffer_max_bytes;   /* largest buffer that one MR can cover */
+	u64 node_guid;          /* host byte order */
+};
+
+struct smc_ib_port_info {
+	bool active;
+	bool has_netdev;
+	/* Path MTU code of RFC 7609 and IB: 1 = 256, 2 = 512 ... 5 = 4096 bytes. */
+	u8 mtu_code;
+	u8 mac[SMC_IB_MAC_SIZE]; /* of the netdev; zero without one */
+	u32 ifindex;             /* in the netdev's own namespace; 0 without one */
+	char netdev_name[SMC_IB_NETDEV_NAME_SIZE];
+};
+
+/* References. Any context; NULL is fine. */
+void smc_ib_device_get(struct smc_ib_device *dev);
+void smc_ib_device_put(struct smc_ib_device *dev);
+
+/*
+ * Walks the devices in order of arrival: pass NULL, then what the last call
+ * returned. Takes a reference on the result and drops the one on @prev, so a
+ * walk that is left early must put its last device. Process context.
+ */
+struct smc_ib_device *smc_ib_device_next(struct smc_ib_device *prev);
+/* With a reference, or NULL. Process context. */
+struct smc_ib_device *smc_ib_device_find(const char *name);
+
+/* A word that C++ hangs on the device, NULL at first. Any context. */
+void smc_ib_device_set_context(struct smc_ib_device *dev, void *context);
+void *smc_ib_device_context(const struct smc_ib_device *dev);
+
+/* True until removal starts. Any context. */
+bool smc_ib_device_present(const struct smc_ib_device *dev);
+/* May sockets of @net use it (RDMA core's namespace mode)? Process context. */
+bool smc_ib_device_accessible(struct smc_ib_device *dev, const struct net *net);
+/*
+ * Process context. Name, ports and counts are filled in even when the device
+ * has gone.
+ */
+void smc_ib_device_info(struct smc_ib_device *dev, struct smc_ib_device_info *out);
+/*
+ * Process context. With @net, a netdev of another namespace counts as none;
+ * NULL: any. -ENODEV: device gone or no such port.
+ */
+int smc_ib_port_info(struct smc_ib_device *dev, u8 port, const struct net *net,
+		     struct smc_ib_port_info *out);
+/* Last known state of the port. Any context. */
+bool smc_ib_port_active(const struct smc_ib_device *dev, u8 port);
+
+/*
+ * Does the port sit on netdev @ifindex of @net, or below it (VLAN, bond, ...)?
+ * Process context.
+ */
+bool smc_ib_port_carries(struct smc_ib_device *dev, u8 port, struct net *net, u32 ifindex);
+/*
+ * The first active port that carries netdev @ifindex; iWARP devices come last.
+ * -ENODEV if there is none. A reference on *@dev is the caller's. Process
+ * context.
+ */
+int smc_ib_port_find(struct net *net, u32 ifindex, struct smc_ib_device **dev, u8 *port);
+
+/* Implemented by C++; all in process context, one call per device at a time. */
+
+/* A device came. It stays valid until smc_ib_device_removing() returns. */
+void smc_ib_device_added(struct smc_ib_device *dev);
+/*
+ * The device is about to go: destroy every link on it and every region of
+ * those links. The caller then waits for the last of them, so one that is
+ * being destroyed by another task may still be under way on return.
+ */
+void smc_ib_device_removing(struct smc_ib_device *dev);
+/*
+ * State, MTU, GIDs or address of the port may have changed. @active false
+ * means that links on it are lost. Delivered from a work item.
+ */
+void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
+
+/* ---- GIDs and routes --------------------------------------------------- */
+
+enum smc_ib_gid_type {
+	SMC_IB_GID_ROCE_V1,
+	SMC_IB_GID_ROCE_V2, /* IPv4-mapped only */
+};
+
+struct smc_ib_gid_query {
+	enum smc_ib_gid_type type;
+	u16 vlan_id;        /* 0 = untagged */
+	/* v2: an address of the GID's netdev must have this one in its subnet. */
+	u8 ipv4[4];         /* network order; 0.0.0.0 = any */
+	const struct net *net; /* of the GID's netdev; NULL = any */
+};
+
+struct smc_ib_gid {
+	u8 raw[SMC_IB_GID_SIZE];
+	u8 mac[SMC_IB_MAC_SIZE]; /* source MAC of packets with this GID */
+	u16 vlan_id;             /* 0 = untagged */
+	u16 index;               /* in the port's table, for smc_ib_path */
+	u32 ifindex;             /* netdev that owns the GID */
+};
+
+/*
+ * First entry of the port's GID table that fits. -ENOENT: none. Process
+ * context.
+ */
+int smc_ib_gid_find(struct smc_ib_device *dev, u8 port, const struct smc_ib_gid_query *query,
+		    struct smc_ib_gid *out);
+
+struct smc_ib_route {
+	bool uses_gateway;
+	u8 next_hop_mac[SMC_IB_MAC_SIZE];
+};
+
+/*
+ * How packets leave from @from (RoCE v2, IPv4-mapped) to IPv4 @peer (network
+ * order). Resolves the neighbour; -EHOSTUNREACH if it does not answer within
+ * @timeout_ms, other errors if there is no route. Process context, sleeps.
+ */
+int smc_ib_route_resolve(struct smc_ib_device *dev, u8 port, const struct smc_ib_gid *from,
+			 const u8 peer[4], u32 timeout_ms, struct smc_ib_route *out);
+/* As above without sending or waiting: is there a route, through a gateway? */
+int smc_ib_route_lookup(struct smc_ib_device *dev, u8 port, const struct smc_ib_gid *from,
+			const u8 peer[4], bool *uses_gateway);
+
+/* ---- Links ------------------------------------------------------------- */
+
+/*
+ * A QP in state RESET with a CQ, a PD, message rings and receive buffers of
+ * its own. @context comes back in the callbacks below. -EOPNOTSUPP: device
+ * unfit (iWARP, queues too short). Process context.
+ */
+int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
+		       struct smc_ib_link **out);
+/*
+ * Stops the QP and frees the link. No callback of it runs once this returns;
+ * none of its posts touches memory any more. Never waits for the peer. Process
+ * context, not from a callback, not under a lock that callbacks take.
+ */
+void smc_ib_link_destroy(struct smc_ib_link *link);
+
+u32 smc_ib_link_qpn(const struct smc_ib_link *link);
+u8 smc_ib_link_port(const struct smc_ib_link *link);
+struct smc_ib_device *smc_ib_link_device(const struct smc_ib_link *link);
+/* Work requests that the send queue holds (a message or a write is one each). */
+u32 smc_ib_link_send_queue(const struct smc_ib_link *link);
+
+struct smc_ib_path {
+	u16 gid_index;                  /* own GID */
+	u8 peer_gid[SMC_IB_GID_SIZE];
+	u8 peer_mac[SMC_IB_MAC_SIZE];   /* or the gateway's */
+	u32 peer_qpn;
+	u32 peer_psn;
+	u8 mtu_code;                    /* min(own, peer's), 1..5 */
+	u8 hop_limit;                   /* 1 on the link, 64 through a gateway */
+};
+
+/*
+ * The states of the QP, in this order; each once. Process context.
+ * to_init posts the receives, so no message of the peer finds an empty queue.
+ */
+int smc_ib_link_to_init(struct smc_ib_link *link);
+int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path);
+int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
+/* From any state: everything posted is flushed, smc_ib_link_failed() follows. */
+void smc_ib_link_to_error(struct smc_ib_link *link);
+
+struct smc_ib_write {
+	u64 local_address;  /* smc_ib_region_info.address + offset */
+	u32 local_key;      /* smc_ib_region_info.local_key */
+	u32 length_bytes;
+	/*
+	 * The same bytes as the CPU sees them; lets the device take a short
+	 * write inline. NULL: never inline.
+	 */
+	const void *data;
+	u64 remote_address;
+	u32 remote_key;
+};
+
+/* For smc_ib_link_post(): */
+/* Ask for a completion. Otherwise one is asked for every quarter queue. */
+#define SMC_IB_POST_SIGNAL 1u
+/*
+ * May use the few places that ordinary posts leave free, so that link
+ * maintenance gets through while data fills the queue.
+ */
+#define SMC_IB_POST_CONTROL 2u
+
+/*
+ * Posts @n_writes RDMA writes (0..SMC_IB_WRITES_MAX), then @message as one
+ * SEND (solicited), all in one go. The message is copied. The local bytes of
+ * the writes must stay as they are until smc_ib_link_sent() reports *@seq or
+ * later. Posts are numbered from 1 in the order made.
+ *
+ * 0: posted. -EAGAIN: no room; ask again after the next smc_ib_link_sent(),
+ * which is certain to come (or smc_ib_link_failed()). Anything else: the link
+ * is dead, or was so before; smc_ib_link_failed() follows if it has not been
+ * delivered yet. A message longer than SMC_IB_MESSAGE_HEAD_BYTES can be in
+ * flight twice at most, else -EAGAIN.
+ *
+ * Callers serialise posts of a link (its send-queue lock, bottom halves off).
+ * Any context. Needs RTS.
+ */
+int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes,
+		     unsigned int n_writes, const void *message, size_t message_bytes,
+		     unsigned int flags, u64 *seq);
+/*
+ * Would a post of SMC_IB_WRITES_MAX writes and a message find room? Same
+ * serialisation as posts.
+ */
+bool smc_ib_link_writable(const struct smc_ib_link *link);
+
+struct smc_ib_link_stats {
+	u64 posts;
+	u64 messages_sent;       /* SENDs */
+	u64 messages_long;       /* of those, longer than the head */
+	u64 writes;
+	u64 write_bytes;
+	u64 inlined;             /* work requests taken inline */
+	u64 signalled;
+	u64 queue_full;          /* -EAGAIN answers */
+	u64 registrations;
+	u64 send_completions;
+	u64 messages_received;
+	u64 received_bytes;
+	u64 received_foreign;    /* completions that were no message (immediate data) */
+	u32 send_queue;
+	u32 send_queue_used;
+};
+/* Any context; a snapshot without a lock. */
+void smc_ib_link_stats(const struct smc_ib_link *link, struct smc_ib_link_stats *out);
+
+/*
+ * Implemented by C++. sent and received run in softirq, one at a time per
+ * link and in order. failed comes once per link, from softirq or process
+ * context, possibly at the same time as one of the others.
+ */
+
+/*
+ * A message of @length_bytes came: the first SMC_IB_MESSAGE_HEAD_BYTES (or
+ * fewer) at @head, the rest at @tail. Valid only during the call.
+ */
+void smc_ib_link_received(void *context, const void *head, const void *tail, u32 length_bytes);
+/* All posts up to number @up_to_seq are done: the peer's hardware has them. */
+void smc_ib_link_sent(void *context, u64 up_to_seq);
+/*
+ * The link is lost. @status is an ib_wc_status (> 0) of the work request that
+ * failed, or a negative errno. Whether posts not yet reported reached the peer
+ * is unknown. No smc_ib_link_sent() begins after this.
+ */
+void smc_ib_link_failed(void *context, int status);
+
+/* ---- Buffers and regions ----------------------------------------------- */
+
+enum smc_ib_buffer_kind {
+	SMC_IB_BUFFER_RMB,  /* the peer writes into it */
+	SMC_IB_BUFFER_SEND, /* source of our writes */
+};
+
+/*
+ * Zeroed memory, charged to the current task's memory cgroup. @size_bytes is a
+ * power of two and at least 16 KiB. Physically contiguous if that is easy to
+ * have, else mapped from single pages. Process context.
+ */
+int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes,
+			 struct smc_ib_buffer **out);
+void smc_ib_buffer_destroy(struct smc_ib_buffer *buffer);
+/* Any context. */
+void *smc_ib_buffer_data(const struct smc_ib_buffer *buffer);
+size_t smc_ib_buffer_size_bytes(const struct smc_ib_buffer *buffer);
+bool smc_ib_buffer_contiguous(const struct smc_ib_buffer *buffer);
+
+struct smc_ib_region_info {
+	u64 address;    /* of the first byte, for writes from or into it */
+	u32 local_key;
+	u32 remote_key; /* RMBs only, else 0 */
+	bool needs_sync; /* the two functions below do something */
+};
+
+/*
+ * Maps @buffer for @link's device and, where an MR is needed (every RMB; send
+ * buffers that are not contiguous for the device), allocates one. The keys are
+ * valid from here on but usable only after registration. Process context.
+ */
+int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
+			 struct smc_ib_region **out);
+/*
+ * Process context. While the link lives, no post and no peer may use it any
+ * more.
+ */
+void smc_ib_region_destroy(struct smc_ib_region *region);
+void smc_ib_region_info(const struct smc_ib_region *region, struct smc_ib_region_info *out);
+
+/*
+ * Posts the registration; @link is the one it was created on and in RTS. Same
+ * serialisation and results as smc_ib_link_post(). 0 at once if there is
+ * nothing to register or it was posted before.
+ */
+int smc_ib_region_post(struct smc_ib_region *region);
+/*
+ * Waits for the registration that was posted. -ETIMEDOUT after @timeout_ms,
+ * -EIO if the link failed first. Call it without the send-queue lock, while the
+ * link lives. Process context.
+ */
+int smc_ib_region_wait(struct smc_ib_region *region, u32 timeout_ms);
+
+/* Around CPU access to a range; only where smc_ib_region_info.needs_sync. Any context. */
+void smc_ib_region_sync_for_cpu(struct smc_ib_region *region, size_t offset_bytes,
+				size_t length_bytes);
+void smc_ib_region_sync_for_device(struct smc_ib_region *region, size_t offset_bytes,
+				   size_t length_bytes);
+
+SMC_ABI_END
+
+#endif
