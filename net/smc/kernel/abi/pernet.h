@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What belongs to one network namespace: its sysctls, its counters
+ * (kernel/abi/stats.h) and the control plane's state (kernel/abi/control.h).
+ *
+ * A namespace's values may be read for as long as the namespace lives and
+ * the module has not called smc_pernet_exit(). All accessors: any context.
+ */
+#ifndef SMC_KERNEL_ABI_PERNET_H
+#define SMC_KERNEL_ABI_PERNET_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+/*
+ * Order of the module's init: smc_pernet_init(), everything that makes
+ * sockets and groups, set_directory() (shell/control/directory.hpp), then
+ * smc_netlink_init() and smc_diag_init() (kernel/abi/netlink.h), because
+ * these let user space in. Exit is the reverse; smc_pernet_exit() is last
+ * because counters are used until the last group is gone.
+ *
+ * Process context. 0 or a negative errno.
+ */
+int smc_pernet_init(void);
+void smc_pernet_exit(void);
+
+/* sysctl net.smc.*; the ranges are enforced when a value is written. */
+u32 smc_sysctl_autocorking_size(struct net *net);	/* bytes, 0 = off */
+u32 smc_sysctl_smcr_buf_type(struct net *net);		/* SMC_BUF_TYPE_* */
+u32 smc_sysctl_smcr_testlink_time_s(struct net *net);	/* seconds, 0 = off */
+u32 smc_sysctl_wmem(struct net *net);			/* bytes, 16 KiB .. 1 GiB - 1 */
+u32 smc_sysctl_rmem(struct net *net);
+u32 smc_sysctl_smcr_max_links_per_lgr(struct net *net);	/* 1 .. 2 */
+u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net);	/* 16 .. 255 */
+/*
+ * Refuse new handshakes while too many are under way. Also switched by
+ * netlink and, for one listener, by setsockopt(SOL_SMC, SMC_LIMIT_HS).
+ */
+bool smc_sysctl_limit_smc_hs(struct net *net);
+void smc_sysctl_set_limit_smc_hs(struct net *net, bool on);
+
+enum {
+	SMC_BUF_TYPE_PHYS,	/* physically contiguous */
+	SMC_BUF_TYPE_VIRT,	/* vmalloc */
+	SMC_BUF_TYPE_MIXED,	/* contiguous if it can be had, else vmalloc */
+};
+
+/* The host's name as it goes into CLC messages: blank padded, no NUL. */
+#define SMC_HOSTNAME_LEN 32
+void smc_hostname(u8 out[SMC_HOSTNAME_LEN]);
+
+/* Identifies a namespace to user space (NET_COOKIE of a link group). */
+u64 smc_net_cookie(struct net *net);
+
+/*
+ * The namespace that configures RDMA devices. Their PNET IDs are looked up
+ * and set there alone.
+ */
+struct net *smc_init_net(void);
+
+/* For shell/control: what smc_control_net_create() returned for @net. */
+void *smc_pernet_control(struct net *net);
+
+SMC_ABI_END
+
+#endif

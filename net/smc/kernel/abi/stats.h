@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Counters of one network namespace.
+ *
+ * They live in per-CPU arrays of u64, one array a namespace, and are only
+ * summed up when somebody reads them: through SMC_GEN_NETLINK (GET_STATS,
+ * GET_FBACK_STATS) and, all of them by name, through /proc/net/smc_stat.
+ *
+ * To add an event: one line in SMC_STAT_EVENTS, nothing else.
+ */
+#ifndef SMC_KERNEL_ABI_STATS_H
+#define SMC_KERNEL_ABI_STATS_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+enum smc_tech {
+	SMC_TECH_R,
+	SMC_TECH_D,
+	SMC_TECHS,
+};
+
+/* Size classes: up to 8 KiB, 16 KiB, ... 1024 KiB, and all that is larger. */
+#define SMC_STAT_SIZES 9
+
+/* Counters about the buffers of one direction. */
+enum smc_buf_stat {
+	SMC_BUF_SIZE_SMALL_PEER,	/* one send had more than the peer's whole buffer */
+	SMC_BUF_SIZE_SMALL,		/* one send had more than the whole own buffer */
+	SMC_BUF_FULL_PEER,		/* the peer's window was closed */
+	SMC_BUF_FULL,			/* the own buffer had no room */
+	SMC_BUF_REUSE,			/* taken from the pool */
+	SMC_BUF_ALLOC,			/* newly allocated */
+	SMC_BUF_DOWNGRADE,		/* smaller than asked for */
+	SMC_BUF_STATS,
+};
+
+/* Offsets inside the block of one technology; runs give their first member. */
+enum smc_tech_stat {
+	SMC_TS_TX_BUF_SIZE = 0,		/* run of SMC_STAT_SIZES, a gauge */
+	SMC_TS_RX_BUF_SIZE = SMC_TS_TX_BUF_SIZE + SMC_STAT_SIZES,
+	SMC_TS_TX_PAYLOAD = SMC_TS_RX_BUF_SIZE + SMC_STAT_SIZES,
+	SMC_TS_RX_PAYLOAD = SMC_TS_TX_PAYLOAD + SMC_STAT_SIZES,
+	SMC_TS_TX_BUF = SMC_TS_RX_PAYLOAD + SMC_STAT_SIZES,	/* run of SMC_BUF_STATS */
+	SMC_TS_RX_BUF = SMC_TS_TX_BUF + SMC_BUF_STATS,
+	SMC_TS_CLNT_V1 = SMC_TS_RX_BUF + SMC_BUF_STATS,	/* connections set up */
+	SMC_TS_CLNT_V2,
+	SMC_TS_SRV_V1,
+	SMC_TS_SRV_V2,
+	SMC_TS_SPLICE,
+	SMC_TS_CORK,
+	SMC_TS_NODELAY,
+	SMC_TS_URGENT,
+	SMC_TS_RX_BYTES,
+	SMC_TS_TX_BYTES,
+	SMC_TS_RX_CALLS,
+	SMC_TS_TX_CALLS,
+	SMC_TS_RX_BUF_USAGE,		/* bytes of receive buffers in use, a gauge */
+	SMC_TS_TX_BUF_USAGE,
+	SMC_TECH_STATS,
+};
+
+/* Distinct fallback reasons kept apart per role; later ones share "other". */
+#define SMC_FALLBACK_REASONS 64
+
+/*
+ * Events, by the three kinds of trouble and by what tests count.
+ * "violation" counts everything that the peer had no right to do; the ones
+ * below it say what it was.
+ */
+#define SMC_STAT_EVENTS(X)						\
+	/* the peer's violations */					\
+	X(VIOLATION, "wire_violation")					\
+	X(CLC_MALFORMED, "clc_malformed")				\
+	X(CLC_UNEXPECTED, "clc_unexpected")				\
+	X(LLC_MALFORMED, "llc_malformed")				\
+	X(LLC_UNEXPECTED, "llc_unexpected")				\
+	X(LLC_OVERFLOW, "llc_overflow")					\
+	X(CDC_MALFORMED, "cdc_malformed")				\
+	X(CDC_BAD_TOKEN, "cdc_bad_token")				\
+	X(CDC_WRONG_LINK, "cdc_wrong_link")				\
+	X(CDC_BAD_CURSOR, "cdc_bad_cursor")				\
+	X(CDC_BAD_SEQUENCE, "cdc_bad_sequence")				\
+	X(RMBE_BAD_INDEX, "rmbe_bad_index")				\
+	X(RKEY_UNKNOWN, "rkey_unknown")					\
+	/* silence */							\
+	X(CLC_TIMEOUT, "clc_timeout")					\
+	X(LLC_TIMEOUT, "llc_timeout")					\
+	X(TCP_DIED, "tcp_died")						\
+	/* resources */							\
+	X(NO_MEMORY, "no_memory")					\
+	X(SQ_FULL, "sq_full")						\
+	X(GROUP_FULL, "group_full")					\
+	X(HS_LIMITED, "handshake_limited")				\
+	/* traffic */							\
+	X(CDC_TX, "cdc_tx")						\
+	X(CDC_RX, "cdc_rx")						\
+	X(LLC_TX, "llc_tx")						\
+	X(LLC_RX, "llc_rx")						\
+	X(RDMA_WRITES, "rdma_writes")					\
+	X(RDMA_WRITE_BYTES, "rdma_write_bytes")				\
+	X(CURSOR_UPDATES, "cursor_updates")				\
+	/* objects: made minus freed must be 0 once all is closed */	\
+	X(CONN_NEW, "conn_new")						\
+	X(CONN_FREE, "conn_free")					\
+	X(CONN_ABORT, "conn_abort")					\
+	X(GROUP_NEW, "group_new")					\
+	X(GROUP_FREE, "group_free")					\
+	X(GROUP_TERMINATED, "group_terminated")				\
+	X(LINK_UP, "link_up")						\
+	X(LINK_DOWN, "link_down")					\
+	X(QP_NEW, "qp_new")						\
+	X(QP_FREE, "qp_free")						\
+	X(MR_NEW, "mr_new")						\
+	X(MR_FREE, "mr_free")						\
+	X(BUF_NEW, "buf_new")						\
+	X(BUF_FREE, "buf_free")
+
+/* Index of a technology's counter, for smc_stat_add(). */
+#define SMC_STAT_OF(tech, stat) ((u32)(tech) * SMC_TECH_STATS + (u32)(stat))
+
+enum smc_stat {
+	SMC_STAT_CLNT_HS_ERR = SMC_TECHS * SMC_TECH_STATS,
+	SMC_STAT_SRV_HS_ERR,
+	SMC_STAT_FALLBACK_CLNT,
+	SMC_STAT_FALLBACK_SRV,
+#define SMC_STAT_ENUMERATOR(id, text) SMC_STAT_##id,
+	SMC_STAT_EVENTS(SMC_STAT_ENUMERATOR)
+#undef SMC_STAT_ENUMERATOR
+	/* client's reasons and "other", then the server's */
+	SMC_STAT_REASON_CLNT,
+	SMC_STAT_REASON_SRV = SMC_STAT_REASON_CLNT + SMC_FALLBACK_REASONS + 1,
+	SMC_STATS = SMC_STAT_REASON_SRV + SMC_FALLBACK_REASONS + 1,
+};
+
+/*
+ * Adds @n (below zero for a gauge) to counter @index, an enum smc_stat or
+ * SMC_STAT_OF(). @net must be alive (something holds it, or it is the
+ * namespace of a socket at hand). Any context. Costs one per-CPU addition.
+ */
+void smc_stat_add(struct net *net, u32 index, s64 n);
+
+/* Sum over all CPUs; 0 for an index out of range. */
+u64 smc_stat_read(struct net *net, u32 index);
+
+/*
+ * A connection goes on as TCP for @reason (a Decline diagnosis, protocol
+ * RFC 7609 appendix / SMCv2; local or PEERDECL). Any context, lock-free.
+ */
+void smc_stat_fallback(struct net *net, u32 reason, bool server);
+
+static inline void smc_stat_inc(struct net *net, u32 index)
+{
+	smc_stat_add(net, index, 1);
+}
+
+/* Size class of @len bytes, 0 .. SMC_STAT_SIZES - 1. */
+static inline u32 smc_stat_size_class(u64 len)
+{
+	u32 size_class = 0;
+
+	while (size_class < SMC_STAT_SIZES - 1 && len > (8192ULL << size_class))
+		size_class++;
+	return size_class;
+}
+
+/* One send call asked for @len bytes, @done of them (below zero: errno) went. */
+static inline void smc_stat_tx(struct net *net, u32 tech, u64 len, s64 done)
+{
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_CALLS), 1);
+	if (done <= 0 || !len)
+		return;
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_PAYLOAD) + smc_stat_size_class(len), 1);
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_BYTES), done);
+}
+
+/* One receive call asked for @len bytes and got @done. */
+static inline void smc_stat_rx(struct net *net, u32 tech, u64 len, s64 done)
+{
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_CALLS), 1);
+	if (done <= 0 || !len)
+		return;
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_PAYLOAD) + smc_stat_size_class(len), 1);
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_BYTES), done);
+}
+
+/* A connection took (@sign 1) or gave back (@sign -1) a buffer of @len bytes. */
+static inline void smc_stat_tx_buf(struct net *net, u32 tech, u64 len, int sign)
+{
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_BUF_SIZE) + smc_stat_size_class(len), sign);
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_BUF_USAGE), (s64)len * sign);
+}
+
+static inline void smc_stat_rx_buf(struct net *net, u32 tech, u64 len, int sign)
+{
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_BUF_SIZE) + smc_stat_size_class(len), sign);
+	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_BUF_USAGE), (s64)len * sign);
+}
+
+SMC_ABI_END
+
+#endif

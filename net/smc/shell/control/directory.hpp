@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Where the control plane finds groups, devices and sockets.
+//
+// The owner of these objects (shell/transport, shell/socket) installs one
+// Directory at init. The control plane itself keeps no list of them, so
+// there is no second place that could disagree.
+#pragma once
+
+#include "kernel/abi/control.h"
+
+namespace smc::control {
+
+// Each function follows the rules for walks in kernel/abi/control.h: the cursor is the serial
+// number of the object returned (serials start at 1, grow, and are never used again), the next
+// call looks for the smallest serial above it. Called in process context; may sleep only if it
+// takes no spinlock. @out is zeroed before the call. A null member means that there are none.
+struct Directory {
+	int (*next_group)(net *net, u64 *cursor, smc_lgr_info *out);
+	// Name, parent, PCI and ports; the PNET IDs are filled in by the caller.
+	int (*next_device)(net *net, u64 *cursor, smc_dev_info *out);
+	// Takes a reference on out->sk.
+	int (*next_socket)(net *net, u64 *cursor, smc_sock_info *out);
+	// The namespace goes away: end every group that belongs to it and do not return before the
+	// last use of the namespace's counters.
+	void (*namespace_exit)(net *net);
+};
+
+// @directory must outlive its use; nullptr takes the old one out. Install before
+// smc_netlink_init(), take out after smc_netlink_exit(). Because namespaces may end at any time,
+// take it out only when namespace_exit has nothing more to do.
+void set_directory(const Directory *directory);
+
+} // namespace smc::control
