@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// CloseMachine: the ending of one connection: its State, the state flags that we owe the peer, those
+// that have been sent, and those that the peer has sent. Flags are sticky both ways. The closing
+// flags (done, closed) are owed from the moment the application asks, but become ready only when all
+// data has been written to the peer; the abnormal-close flag is always ready.
+//
+// No locking: the connection's lock covers it.
+#pragma once
+
+#include <cstdint>
+
+#include "core/connection/message.hpp"
+#include "core/connection/state.hpp"
+
+namespace smc::connection {
+
+class CloseMachine {
+public:
+	[[nodiscard]] State state() const { return state_; }
+
+	void start() { apply(CloseEvent::kStart); }
+	void shutdown_write();
+	void close();
+	void abort();
+	void transport_lost();
+
+	// Takes the state flags of a message; returns those that are new.
+	std::uint8_t on_peer_flags(std::uint8_t state_flags);
+
+	// What the next message carries: flags sent before, and owed ones as far as they may go.
+	[[nodiscard]] std::uint8_t ready_flags(bool all_data_written) const
+	{
+		constexpr std::uint8_t any_time = state_flag::kAborted;
+		return sent_flags_ | (owed_flags_ & (all_data_written ? state_flag::kAll : any_time));
+	}
+	void flags_sent(std::uint8_t state_flags) { sent_flags_ |= state_flags; }
+
+	[[nodiscard]] std::uint8_t owed_flags() const { return owed_flags_; }
+	[[nodiscard]] std::uint8_t sent_flags() const { return sent_flags_; }
+	[[nodiscard]] std::uint8_t peer_flags() const { return peer_flags_; }
+
+	[[nodiscard]] bool started() const { return state_ != State::kInit; }
+	[[nodiscard]] bool lost() const { return lost_; }
+	[[nodiscard]] bool locally_closed() const { return locally_closed_; }
+	[[nodiscard]] bool locally_aborted() const
+	{
+		return (owed_flags_ & state_flag::kAborted) != 0;
+	}
+	// The application may append to the stream.
+	[[nodiscard]] bool may_send() const
+	{
+		return started() && !lost_ && owed_flags_ == 0 &&
+		       (peer_flags_ & state_flag::kAnyClose) == 0;
+	}
+	// Messages may still go out.
+	[[nodiscard]] bool may_transmit() const
+	{
+		return started() && !lost_ && (sent_flags_ & state_flag::kAborted) == 0 && !finished();
+	}
+	// The peer's word on its stream is out: no more data, or data that does not count any more.
+	[[nodiscard]] bool peer_finished_sending() const
+	{
+		return lost_ || peer_flags_ != 0;
+	}
+	// Neither side will touch the other's memory again.
+	[[nodiscard]] bool finished() const
+	{
+		return lost_ || ((sent_flags_ & state_flag::kAnyClose) != 0 &&
+				 (peer_flags_ & state_flag::kAnyClose) != 0);
+	}
+	// A state change was attempted that the table does not allow: a bug of ours.
+	[[nodiscard]] bool broken() const { return broken_; }
+
+private:
+	void apply(CloseEvent close_event);
+	void set_state(State next);
+
+	State state_ = State::kInit;
+	std::uint8_t owed_flags_ = 0;
+	std::uint8_t sent_flags_ = 0;
+	std::uint8_t peer_flags_ = 0;
+	bool locally_closed_ = false;
+	bool lost_ = false;
+	bool broken_ = false;
+};
+
+} // namespace smc::connection

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace smc::group {
+
+// Links of one group: two, and a third one while an asymmetric one is being replaced.
+inline constexpr std::size_t kLinksMax = 3;
+// RMBs of the peer that one group knows.
+inline constexpr std::size_t kRtokensMax = 255;
+// Flows of ours that wait for their turn. Each connection has one at most.
+inline constexpr std::size_t kFlowsWaitingMax = 256;
+// Violations of the protocol after which a group is given up.
+inline constexpr std::uint32_t kViolationsMax = 16;
+
+// Slot of a link in its group, 0 … kLinksMax - 1. Local; the peers speak of link ids.
+using LinkIndex = std::uint8_t;
+// Slot of a peer's RMB in the group's table, 0 … kRtokensMax - 1.
+using RtokenIndex = std::uint8_t;
+// The caller's name for a flow, handed back when the flow ends. Never interpreted.
+using FlowId = std::uint64_t;
+
+} // namespace smc::group

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "core/group/limits.hpp"
+#include "core/wire/ids.hpp"
+
+namespace smc::group {
+
+// Where RDMA writes into one of the peer's RMBs go, as seen on one link.
+struct Rtoken {
+	wire::Rkey rkey;
+	std::uint64_t address = 0;	// of the RMB's first byte, in the peer's terms
+
+	friend constexpr bool operator==(const Rtoken &, const Rtoken &) = default;
+};
+
+// A set of entries, one bit each.
+class RtokenSet {
+public:
+	void insert(RtokenIndex index) { words_[index / 64] |= bit(index); }
+	[[nodiscard]] bool contains(RtokenIndex index) const
+	{
+		return (words_[index / 64] & bit(index)) != 0;
+	}
+	[[nodiscard]] bool empty() const
+	{
+		for (const std::uint64_t word : words_) {
+			if (word != 0)
+				return false;
+		}
+		return true;
+	}
+
+	friend bool operator==(const RtokenSet &, const RtokenSet &) = default;
+
+private:
+	static std::uint64_t bit(RtokenIndex index) { return std::uint64_t{1} << (index % 64); }
+
+	std::array<std::uint64_t, 4> words_{};
+};
+
+// The peer's RMBs that a link group knows (RFC 7609, 4.4.2): one entry for each RMB, with an
+// rkey and an address for each link.
+//
+// An entry lives while the peer says that its RMB exists, or while a connection uses it: an index
+// that a connection holds is never given to another RMB, even if the peer deletes the RMB
+// underneath it. at() yields nothing then, and the connection must stop writing.
+//
+// No locking of its own: the caller's lock of the link group guards it.
+class RtokenTable {
+public:
+	static constexpr std::size_t kCapacity = kRtokensMax;
+
+	// For a connection whose Accept or Confirm named this RMB: the entry of it, made if there
+	// is none, with one more user. Nothing when the table is full.
+	[[nodiscard]] std::optional<RtokenIndex> acquire(LinkIndex link, const Rtoken &rtoken);
+	// That connection has ended.
+	void release(RtokenIndex index);
+
+	// CONFIRM_RKEY of the peer: the entry of this RMB, made if there is none. Nothing when the
+	// table is full.
+	[[nodiscard]] std::optional<RtokenIndex> confirm(LinkIndex link, const Rtoken &rtoken);
+	// How the same RMB is reached on one more link.
+	void set(RtokenIndex index, LinkIndex link, const Rtoken &rtoken);
+	// DELETE_RKEY of the peer: forgets every RMB with this rkey on this link, on all links.
+	// Adds to @removed those that connections still use. False if there was none.
+	[[nodiscard]] bool remove(LinkIndex link, wire::Rkey rkey, RtokenSet &removed);
+	// The link is gone, its rkeys with it.
+	void forget_link(LinkIndex link);
+
+	[[nodiscard]] std::optional<Rtoken> at(RtokenIndex index, LinkIndex link) const;
+	// Entries taken.
+	[[nodiscard]] std::size_t size() const;
+
+private:
+	struct Entry {
+		std::array<std::optional<Rtoken>, kLinksMax> links;
+		std::uint16_t users = 0;
+		bool present = false;	// the peer has not deleted it
+		bool confirmed = false;	// by CONFIRM_RKEY, which a later Accept need not repeat
+
+		[[nodiscard]] bool is_free() const { return !present && users == 0; }
+	};
+
+	[[nodiscard]] std::optional<RtokenIndex> find(LinkIndex link, const Rtoken &rtoken) const;
+	[[nodiscard]] std::optional<RtokenIndex> find_room() const;
+	[[nodiscard]] std::optional<RtokenIndex> find_or_add(LinkIndex link, const Rtoken &rtoken);
+
+	std::array<Entry, kCapacity> entries_{};
+};
+
+} // namespace smc::group

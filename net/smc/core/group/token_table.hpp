@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+namespace smc::group {
+
+// Connections of one link group by alert token (RFC 7609, 4.3: the number that
+// a CDC message carries to say whose it is).
+//
+// A token is chosen by its owner, sent to the peer in Accept or Confirm, and
+// comes back in every CDC message, so it is peer-controlled input. Its low 8
+// bits are a slot (1..255), which makes lookup one array access; the 24 bits
+// above are random, so that a token cannot be guessed and one of a closed
+// connection does not reach the slot's next owner. Zero is never a token.
+//
+// Whether a CDC message came in on the link of its connection is for the caller
+// to check; the table does not know links.
+//
+// Holds pointers, owns nothing. No locking of its own: the caller's lock of the
+// link group guards it.
+template <typename T>
+class TokenTable {
+public:
+	static constexpr std::size_t kCapacity = 255;
+
+	// A slot for @entry, which must not be null. The low 24 bits of @random24
+	// become the upper part of the token. Nothing when the table is full.
+	[[nodiscard]] std::optional<std::uint32_t> insert(T *entry, std::uint32_t random24)
+	{
+		for (std::size_t word = 0; word < used_.size(); word++) {
+			std::uint64_t free_slots = ~used_[word];
+
+			if (word == 0)
+				free_slots &= ~std::uint64_t{1};
+			if (free_slots == 0)
+				continue;
+			std::size_t slot =
+				word * 64 + static_cast<std::size_t>(std::countr_zero(free_slots));
+			std::uint32_t token =
+				(random24 << 8) | static_cast<std::uint32_t>(slot);
+
+			used_[word] |= std::uint64_t{1} << (slot % 64);
+			slots_[slot] = {entry, token};
+			size_++;
+			return token;
+		}
+		return std::nullopt;
+	}
+
+	// The connection with exactly this token, or null.
+	[[nodiscard]] T *find(std::uint32_t token) const
+	{
+		const Slot &slot = slots_[token & 0xff];
+
+		return slot.token == token ? slot.entry : nullptr;
+	}
+
+	// Frees the slot; the connection that had it, or null if there was none.
+	T *erase(std::uint32_t token)
+	{
+		T *entry = find(token);
+		std::size_t slot = token & 0xff;
+
+		if (entry == nullptr)
+			return nullptr;
+		slots_[slot] = {};
+		used_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+		size_--;
+		return entry;
+	}
+
+	// Calls @visit(T &, token) for every entry, in slot order. @visit may erase
+	// the entry that it is called with.
+	template <typename Visit>
+	void for_each(Visit &&visit) const
+	{
+		for (std::size_t slot = 1; slot < slots_.size(); slot++) {
+			if (slots_[slot].entry != nullptr)
+				visit(*slots_[slot].entry, slots_[slot].token);
+		}
+	}
+
+	[[nodiscard]] std::size_t size() const { return size_; }
+	[[nodiscard]] bool empty() const { return size_ == 0; }
+	[[nodiscard]] bool full() const { return size_ == kCapacity; }
+
+private:
+	struct Slot {
+		T *entry = nullptr;
+		std::uint32_t token = 0;
+	};
+
+	std::array<Slot, kCapacity + 1> slots_{};
+	std::array<std::uint64_t, 4> used_{};
+	std::size_t size_ = 0;
+};
+
+} // namespace smc::group
