@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Connection: one SMC connection as bytes and cursors: two rings, the messages that keep both sides
+// in step, and the ending. Sans-I/O: it touches no buffer memory, posts nothing and has no clock; it
+// says which ranges to copy, what to write to the peer, and what a message from the peer means.
+//
+// Locking: none inside. The caller holds the connection's lock around every call, and holds it from
+// plan_transmit() over the posting to commit_transmit(). User copies need no lock: the segments
+// handed out stay valid until the produce() or consume() that follows, provided that there is one
+// writer and one reader at a time (the socket lock sees to that).
+//
+// Sending:     write_segments() → copy → produce() → transmit loop
+// Receiving:   on_cdc() → read_segments() → copy → consume() → transmit loop if it says so
+// Transmit:    while (plan_transmit(plan) && post(plan)) commit_transmit(plan);
+//              A post that fails for want of room is simply not committed and planned again later.
+//
+// Errors: a message that breaks the protocol gives a Violation and changes nothing; the caller counts
+// it and calls abort(). A call against this contract is a bug of ours: it is refused, and broken()
+// is set, upon which the caller warns once and aborts.
+//
+// Facts: protocol notes section 5 (CDC, cursors, urgent data, close, failover).
+#pragma once
+
+#include <cstdint>
+
+#include "core/connection/close_machine.hpp"
+#include "core/connection/diagnostics.hpp"
+#include "core/connection/message.hpp"
+#include "core/connection/receive_ring.hpp"
+#include "core/connection/send_ring.hpp"
+#include "core/connection/transmit_plan.hpp"
+#include "core/connection/urgent.hpp"
+#include "core/connection/verdict.hpp"
+#include "core/ring/segments.hpp"
+
+namespace smc::connection {
+
+struct Config {
+	std::uint32_t sndbuf_size_bytes = 0;   // our send buffer
+	std::uint32_t rmb_size_bytes = 0;      // our ring, which the peer writes
+	std::uint32_t peer_rmb_size_bytes = 0; // the peer's ring, which we write
+	// Upper bound of what is held back to be sent together with what follows (sysctl
+	// net.smc.autocorking_size); 0 turns autocorking off.
+	std::uint32_t autocorking_size_bytes = 0;
+	std::uint32_t local_token = 0; // ours: the peer's messages carry it
+	std::uint32_t peer_token = 0;  // the peer's: our messages carry it
+	bool completion_frees_sndbuf = true; // see SendRing::init()
+};
+
+// How the bytes of a produce() are to leave.
+enum class SendHint : std::uint8_t {
+	kNormal,
+	kMore,    // MSG_MORE: more follows at once, hold if there is room
+	kUrgent,  // MSG_OOB: the last byte is urgent, all goes out at once
+};
+
+// Whether the application may send.
+enum class SendStatus : std::uint8_t {
+	kOpen,
+	kShutdown,    // we have shut down or closed: EPIPE
+	kPeerClosed,  // the peer reads no more: EPIPE
+	kAborted,     // either side aborted, or the link is gone: ECONNRESET
+};
+
+// What MSG_OOB finds.
+enum class UrgentStatus : std::uint8_t {
+	kNone,   // no urgent byte, already taken, or inline: EINVAL
+	kWait,   // announced but not here yet: EAGAIN
+	kByte,   // here it is
+};
+
+struct UrgentRead {
+	UrgentStatus status = UrgentStatus::kNone;
+	std::uint8_t value = 0;
+};
+
+class Connection {
+public:
+	// Rings below this are no use to anybody; the wire cannot name one under 16 KiB - 32.
+	static constexpr std::uint32_t kMinRingBytes = 64;
+
+	// --- Life --------------------------------------------------------------------------------
+
+	// Starts the connection in ACTIVE with empty rings. False, and still INIT, if a size is out of
+	// kMinRingBytes .. ring::kMaxSizeBytes. The object may be used again after finished().
+	[[nodiscard]] bool init(const Config &config);
+
+	// --- Sending -----------------------------------------------------------------------------
+
+	[[nodiscard]] SendStatus send_status() const;
+
+	// Bytes that write_segments() could hand out, whatever send_status() says.
+	[[nodiscard]] std::uint32_t sndbuf_free_bytes() const { return send_.free_bytes(); }
+	// EPOLLOUT, and the point up to which a blocked writer sleeps: at least a third is free.
+	[[nodiscard]] bool writable_for_poll() const
+	{
+		return send_.free_bytes() >= writable_from_bytes_;
+	}
+	// A good size for one copy of a large send: after each piece of it, transmit, so that the wire
+	// works while the next one is copied.
+	[[nodiscard]] std::uint32_t send_quantum_bytes() const { return quantum_bytes_; }
+	// Where the next min(max_bytes, sndbuf_free_bytes()) bytes of the application are to be put.
+	[[nodiscard]] ring::Segments write_segments(std::uint32_t max_bytes) const
+	{
+		return send_.free_segments(max_bytes);
+	}
+	// `bytes` bytes have been put there. Dropped without a word if the connection ended meanwhile
+	// (look at send_status() afterwards). More bytes than free is a bug of the caller.
+	void produce(std::uint32_t bytes, SendHint hint = SendHint::kNormal);
+	// The first bytes of a MSG_OOB send are about to be produced: the peer may know (0x40).
+	void announce_urgent() { urgent_tx_.announce(); }
+
+	// TCP_CORK. Setting holds small amounts until they fill a quantum or the send buffer runs
+	// short; clearing lets everything go (then transmit).
+	void set_corked(bool corked);
+	// Everything pending may go now (TCP_NODELAY set, a cork's timer ran out). Then transmit.
+	void push();
+
+	// --- Transmit ----------------------------------------------------------------------------
+
+	// Fills `plan` and returns true, or returns false when there is nothing to send now.
+	[[nodiscard]] bool plan_transmit(TransmitPlan &plan) const;
+	// The plan's work requests have been posted. `plan` must come from the last plan_transmit()
+	// and nothing may have been called in between.
+	void commit_transmit(const TransmitPlan &plan);
+	// The message of a committed plan has completed, and with it all posted before it. Plans that
+	// were not signalled may be reported, older ones after newer ones too.
+	Verdict on_transmit_complete(const TransmitMarker &marker);
+	// The next transmit will be signalled, with an empty message if need be: to learn when the
+	// outstanding bytes have left (SIOCOUTQ asked, waiting for the buffers to be idle).
+	void request_completion();
+
+	// --- Receiving ---------------------------------------------------------------------------
+
+	// An SMC-R message that carried our token, in the order of arrival.
+	Verdict on_cdc(const CursorMessage &message);
+	// The same without sequence number and failover flag (SMC-D).
+	Verdict on_cursors(const CursorMessage &message);
+
+	// Bytes that the application can read: FIONREAD. An urgent byte out of line is not counted.
+	[[nodiscard]] std::uint32_t readable_bytes() const;
+	// The next bytes to read, after `skip_bytes` of them (MSG_PEEK with an offset), at most
+	// `max_bytes` and not across the urgent mark.
+	[[nodiscard]] ring::Segments read_segments(std::uint32_t max_bytes,
+						   std::uint32_t skip_bytes = 0) const;
+	// The application has taken `bytes` bytes. True if the peer must be told now (then transmit).
+	[[nodiscard]] bool consume(std::uint32_t bytes);
+
+	// Nothing to read, and nothing will come. False while the peer's write-blocked flag says that
+	// it has data left although it is done (the kernel's own module does that after 2 s).
+	[[nodiscard]] bool at_eof() const
+	{
+		return close_.peer_finished_sending() && readable_bytes() == 0 && !eof_withheld();
+	}
+	// at_eof() waits only for the peer's rest. The caller runs a timer and may give up.
+	[[nodiscard]] bool eof_withheld() const;
+	void give_up_withheld_data() { gave_up_withheld_ = true; }
+
+	// --- Urgent data (MSG_OOB) ---------------------------------------------------------------
+
+	// SO_OOBINLINE.
+	void set_urgent_inline(bool urgent_inline);
+	// event::kUrgent: ring offset of the urgent byte. The caller reads it and calls store_urgent()
+	// under the same hold of the lock.
+	[[nodiscard]] std::uint32_t urgent_offset_bytes() const;
+	void store_urgent(std::uint8_t value);
+	// MSG_OOB; with `peek` the byte stays.
+	[[nodiscard]] UrgentRead take_urgent(bool peek);
+	// EPOLLPRI: an urgent byte has come and has not been passed by the reader.
+	[[nodiscard]] bool urgent_for_poll() const
+	{
+		return urgent_rx_.state() == UrgentReceiver::State::kValid;
+	}
+	// SIOCATMARK: the reader stands at the urgent byte.
+	[[nodiscard]] bool at_mark() const;
+
+	// --- Ending ------------------------------------------------------------------------------
+
+	// shutdown(SHUT_WR). The flag goes out behind the last byte. Then transmit.
+	void shutdown_write();
+	// close(), shutdown(SHUT_RDWR). With unread data it is an abort, as with TCP; what arrives
+	// later is thrown away. Pending data still goes out, then the flag. Then transmit.
+	void close();
+	// Reset: pending data is dropped, the abnormal-close flag goes out at once. Then transmit.
+	void abort();
+	// The link is gone: nothing more goes out or comes in.
+	void transport_lost();
+
+	[[nodiscard]] State state() const { return close_.state(); }
+	// The peer or the transport ended it: ECONNRESET for the application (after what is readable).
+	[[nodiscard]] bool reset() const
+	{
+		return (close_.peer_flags() & state_flag::kAborted) != 0 || close_.lost();
+	}
+	[[nodiscard]] bool peer_finished_sending() const { return close_.peer_finished_sending(); }
+	// Both sides have sent and received closed or aborted: the peer will not touch our ring any
+	// more, and expects no message. The ring's memory goes back only now.
+	[[nodiscard]] bool finished() const { return close_.finished(); }
+	// No posted work request can still read the send buffer. It goes back only now (or when the
+	// queue pair is gone). request_completion() brings it about.
+	[[nodiscard]] bool transmit_idle() const
+	{
+		return close_.lost() || completed_messages_ == sent_messages_;
+	}
+	// A closing flag is owed to the peer and has not gone out.
+	[[nodiscard]] bool closing_flag_owed() const
+	{
+		return (close_.owed_flags() & ~close_.sent_flags()) != 0 && close_.may_transmit();
+	}
+	[[nodiscard]] bool broken() const { return broken_ || close_.broken(); }
+
+	// --- Accounts ----------------------------------------------------------------------------
+
+	[[nodiscard]] std::uint32_t local_token() const { return local_token_; }
+	// SIOCOUTQ: appended and still held in the send buffer. SIOCOUTQNSD: not yet written.
+	[[nodiscard]] std::uint32_t sndbuf_used_bytes() const { return send_.used_bytes(); }
+	[[nodiscard]] std::uint32_t unsent_bytes() const { return send_.pending_bytes(); }
+	[[nodiscard]] std::uint32_t peer_window_bytes() const { return send_.window_bytes(); }
+	// How much of our ring, from its start, has to be zeroed before others may see it.
+	[[nodiscard]] std::uint32_t high_water_bytes() const { return receive_.high_water_bytes(); }
+	// Where a failover would take up again: the last message and byte known to be through.
+	[[nodiscard]] TransmitMarker last_completed() const
+	{
+		return {send_.completed_bytes(), completed_messages_};
+	}
+	[[nodiscard]] Diagnostics diagnostics() const;
+
+private:
+	[[nodiscard]] std::uint32_t transmittable_bytes() const;
+	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
+	[[nodiscard]] bool can_transmit() const;
+	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
+	[[nodiscard]] bool update_due() const;
+	[[nodiscard]] bool clock_running() const
+	{
+		return last_signalled_message_ > completed_messages_;
+	}
+	[[nodiscard]] std::uint32_t readable_to_mark_bytes() const;
+	[[nodiscard]] bool urgent_byte_is_apart() const
+	{
+		return urgent_rx_.has_mark() && !urgent_inline_;
+	}
+	void take_up(std::uint32_t bytes);
+	void skip_urgent_byte();
+	void take_in_urgent_flags(std::uint8_t producer_flags, Verdict &verdict);
+	void take_in_state_flags(std::uint8_t state_flags, Verdict &verdict);
+	void drop_received_data();
+	void drop_pending_data();
+
+	SendRing send_{};
+	ReceiveRing receive_{};
+
+	// Messages are counted in 64 bits; the wire's sequence is the low 16 bits.
+	std::uint64_t sent_messages_ = 0;
+	std::uint64_t completed_messages_ = 0;
+	std::uint64_t last_signalled_message_ = 0;
+	std::uint64_t last_signalled_bytes_ = 0;
+
+	std::uint32_t peer_token_ = 0;
+	std::uint32_t quantum_bytes_ = 0;       // a quarter of the send buffer
+	std::uint32_t writable_from_bytes_ = 0; // a third of it
+	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock
+	std::uint32_t update_above_bytes_ = 0;  // unconfirmed consumption worth a message of its own
+	std::uint16_t peer_sequence_ = 0;       // of the newest message
+	std::uint8_t peer_producer_flags_ = 0;  // of the newest message
+	std::uint8_t sent_producer_flags_ = 0;  // of our newest message
+
+	bool update_due_ = false;           // a message must go out for its consumer cursor
+	bool completion_requested_ = false; // the next one must be signalled
+	bool corked_ = false;               // TCP_CORK
+	bool more_ = false;                 // last produce() said kMore
+	bool push_ = false;                 // nothing is held until all has gone
+	bool urgent_inline_ = false;        // SO_OOBINLINE
+	bool peer_failed_over_ = false;     // has sent a validation: may repeat messages
+	bool gave_up_withheld_ = false;
+	bool broken_ = false;
+
+	UrgentSender urgent_tx_{};
+	UrgentReceiver urgent_rx_{};
+	CloseMachine close_{};
+	std::uint32_t local_token_ = 0;
+	std::uint64_t stale_messages_ = 0;
+};
+
+} // namespace smc::connection
+

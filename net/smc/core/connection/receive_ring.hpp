@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// ReceiveRing: the accounts of the receiving direction, that is of our RMB element: how far the peer
+// says that it has written, how far the application has read, and how far we have told the peer so.
+// Stream positions in bytes that never wrap:
+//   confirmed <= consumed <= received <= confirmed + ring size
+//
+// No locking: the connection's lock covers it.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include "core/ring/cursor.hpp"
+#include "core/ring/segments.hpp"
+
+namespace smc::connection {
+
+class ReceiveRing {
+public:
+	void init(std::uint32_t size_bytes)
+	{
+		*this = ReceiveRing{};
+		size_bytes_ = size_bytes;
+	}
+
+	[[nodiscard]] std::uint32_t size_bytes() const { return size_bytes_; }
+	[[nodiscard]] std::uint64_t received_bytes() const { return received_bytes_; }
+	[[nodiscard]] std::uint64_t consumed_bytes() const { return consumed_bytes_; }
+	// In the ring and not yet taken by the application.
+	[[nodiscard]] std::uint32_t stored_bytes() const
+	{
+		return static_cast<std::uint32_t>(received_bytes_ - consumed_bytes_);
+	}
+	// Taken by the application, and the peer has not been told.
+	[[nodiscard]] std::uint32_t unconfirmed_bytes() const
+	{
+		return static_cast<std::uint32_t>(consumed_bytes_ - confirmed_bytes_);
+	}
+	// What the peer must believe to be free.
+	[[nodiscard]] std::uint32_t confirmed_free_bytes() const
+	{
+		return size_bytes_ - static_cast<std::uint32_t>(received_bytes_ - confirmed_bytes_);
+	}
+	// Ring bytes from the start of the ring that may have been written so far.
+	[[nodiscard]] std::uint32_t high_water_bytes() const
+	{
+		return received_bytes_ < size_bytes_ ? static_cast<std::uint32_t>(received_bytes_)
+						     : size_bytes_;
+	}
+	[[nodiscard]] ring::Cursor producer() const { return producer_; }
+	[[nodiscard]] ring::Cursor consumer() const { return consumer_; }
+
+	// How far the producer cursor has moved on, or nothing if that is not possible: behind the
+	// last one, or into space that we have not confirmed as free. The cursor must be inside the
+	// ring.
+	[[nodiscard]] std::optional<std::uint32_t> produced_by(ring::Cursor producer) const
+	{
+		const auto bytes = ring::forward_distance_bytes(producer_, producer, size_bytes_);
+		if (bytes && *bytes > confirmed_free_bytes())
+			return std::nullopt;
+		return bytes;
+	}
+	// Needs bytes == *produced_by(producer).
+	void receive(ring::Cursor producer, std::uint32_t bytes)
+	{
+		producer_ = producer;
+		received_bytes_ += bytes;
+	}
+	// Up to `max_bytes` of the stored bytes, after the first `skip_bytes` of them. Needs
+	// skip_bytes + max_bytes <= stored_bytes().
+	[[nodiscard]] ring::Segments stored_segments(std::uint32_t skip_bytes,
+						     std::uint32_t max_bytes) const
+	{
+		return {ring::advance(consumer_, skip_bytes, size_bytes_).count, max_bytes, size_bytes_};
+	}
+	// Needs bytes <= stored_bytes().
+	void consume(std::uint32_t bytes)
+	{
+		consumer_ = ring::advance(consumer_, bytes, size_bytes_);
+		consumed_bytes_ += bytes;
+	}
+	// A message with the consumer cursor has gone out.
+	void confirm() { confirmed_bytes_ = consumed_bytes_; }
+
+private:
+	std::uint64_t received_bytes_ = 0;
+	std::uint64_t consumed_bytes_ = 0;
+	std::uint64_t confirmed_bytes_ = 0;
+	std::uint32_t size_bytes_ = 0;
+	ring::Cursor producer_{};
+	ring::Cursor consumer_{};
+};
+
+} // namespace smc::connection
