@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The user's socket and its sock, as the C++ side handles them.
+ */
+#include <linux/fs.h>
+#include <linux/net.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "kernel/abi/sock.h"
+
+static_assert(SMC_SS_UNCONNECTED == SS_UNCONNECTED);
+static_assert(SMC_SS_CONNECTING == SS_CONNECTING);
+static_assert(SMC_SS_CONNECTED == SS_CONNECTED);
+static_assert(SMC_TCP_ESTABLISHED == TCP_ESTABLISHED);
+static_assert(SMC_TCP_SYN_SENT == TCP_SYN_SENT);
+static_assert(SMC_TCP_SYN_RECV == TCP_SYN_RECV);
+static_assert(SMC_TCP_CLOSE == TCP_CLOSE);
+static_assert(SMC_TCP_CLOSE_WAIT == TCP_CLOSE_WAIT);
+static_assert(SMC_TCP_LISTEN == TCP_LISTEN);
+static_assert(SMC_POLL_IN == (__force u32)(EPOLLIN | EPOLLRDNORM));
+static_assert(SMC_POLL_PRI == (__force u32)EPOLLPRI);
+static_assert(SMC_POLL_OUT == (__force u32)(EPOLLOUT | EPOLLWRNORM));
+static_assert(SMC_POLL_ERR == (__force u32)EPOLLERR);
+static_assert(SMC_POLL_HUP == (__force u32)EPOLLHUP);
+static_assert(SMC_POLL_RDHUP == (__force u32)EPOLLRDHUP);
+static_assert(SMC_MSG_OOB == MSG_OOB && SMC_MSG_PEEK == MSG_PEEK);
+static_assert(SMC_MSG_TRUNC == MSG_TRUNC && SMC_MSG_DONTWAIT == MSG_DONTWAIT);
+static_assert(SMC_MSG_WAITALL == MSG_WAITALL && SMC_MSG_MORE == MSG_MORE);
+static_assert(SMC_MSG_ERRQUEUE == MSG_ERRQUEUE && SMC_MSG_NOSIGNAL == MSG_NOSIGNAL);
+static_assert(SMC_MSG_FASTOPEN == MSG_FASTOPEN);
+static_assert(SMC_SIOCINQ == SIOCINQ && SMC_SIOCOUTQ == SIOCOUTQ);
+static_assert(SMC_SIOCOUTQNSD == SIOCOUTQNSD && SMC_SIOCATMARK == SIOCATMARK);
+
+/* ---- State beside the socket ---------------------------------------------- */
+
+void *smc_sock_state(struct socket *sock)
+{
+	return smp_load_acquire(&SOCK_INODE(sock)->i_private);
+}
+
+void *smc_sock_publish_state(struct socket *sock, void *state)
+{
+	void *old = cmpxchg(&SOCK_INODE(sock)->i_private, NULL, state);
+
+	return old ? old : state;
+}
+
+void smc_sock_clear_state(struct socket *sock)
+{
+	SOCK_INODE(sock)->i_private = NULL;
+}
+
+int smc_sock_ss(const struct socket *sock)
+{
+	return sock->state;
+}
+
+void smc_sock_set_ss(struct socket *sock, int state)
+{
+	sock->state = state;
+}
+
+bool smc_sock_nonblock(const struct socket *sock)
+{
+	return sock->file && (sock->file->f_flags & O_NONBLOCK);
+}
+
+/* ---- The sock ------------------------------------------------------------------ */
+
+struct sock *smc_sock_sk(const struct socket *sock)
+{
+	return sock->sk;
+}
+
+struct net *smc_sk_net(const struct sock *sk)
+{
+	return sock_net(sk);
+}
+
+void smc_sk_hold(struct sock *sk)
+{
+	sock_hold(sk);
+}
+
+void smc_sk_put(struct sock *sk)
+{
+	sock_put(sk);
+}
+
+void smc_sk_lock(struct sock *sk)
+{
+	lock_sock(sk);
+}
+
+void smc_sk_unlock(struct sock *sk)
+{
+	release_sock(sk);
+}
+
+int smc_sk_state(const struct sock *sk)
+{
+	return smp_load_acquire(&((struct sock *)sk)->sk_state);
+}
+
+bool smc_sk_is_v6(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_family) == AF_INET6;
+}
+
+int smc_sk_error(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err);
+}
+
+int smc_sk_take_error(struct sock *sk)
+{
+	return sock_error(sk);
+}
+
+void smc_sk_report_error(struct sock *sk, int err)
+{
+	WRITE_ONCE(sk->sk_err, err);
+	sk_error_report(sk);
+}
+
+long smc_sk_sndtimeo(const struct sock *sk, bool nonblock)
+{
+	return sock_sndtimeo(sk, nonblock);
+}
+
+long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock)
+{
+	return sock_rcvtimeo(sk, nonblock);
+}
+
+size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
+{
+	return sock_rcvlowat(sk, waitall, min_t(size_t, len, INT_MAX));
+}
+
+bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)
+{
+	*timeout_jiffies = sk->sk_lingertime;
+	return sock_flag(sk, SOCK_LINGER);
+}
+
+bool smc_process_exiting(void)
+{
+	return current->flags & PF_EXITING;
+}
+
+u32 smc_sk_asked_sndbuf_bytes(const struct sock *sk)
+{
+	return sk->sk_userlocks & SOCK_SNDBUF_LOCK ? READ_ONCE(sk->sk_sndbuf) / 2 : 0;
+}
+
+u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk)
+{
+	return sk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(sk->sk_rcvbuf) / 2 : 0;
+}
+
+bool smc_sk_nodelay(const struct sock *sk)
+{
+	return tcp_sk(sk)->nonagle & TCP_NAGLE_OFF;
+}
+
+bool smc_sk_corked(const struct sock *sk)
+{
+	return tcp_sk(sk)->nonagle & TCP_NAGLE_CORK;
+}
+
+u32 smc_sk_max_backlog(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_max_ack_backlog);
+}
+
+/* ---- Sleeping and waking ---------------------------------------------------------- */
+
+int smc_intr_errno(long timeo_jiffies)
+{
+	return sock_intr_errno(timeo_jiffies);
+}
+
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		bool exclusive)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	int ret = 0;
+
+	if (ready(arg))
+		return 0;
+	if (!*timeo_jiffies)
+		return -EAGAIN;
+	if (exclusive)
+		add_wait_queue_exclusive(sk_sleep(sk), &wait);
+	else
+		add_wait_queue(sk_sleep(sk), &wait);
+	while (!ready(arg)) {
+		if (!*timeo_jiffies) {
+			ret = -EAGAIN;
+			break;
+		}
+		if (signal_pending(current)) {
+			ret = sock_intr_errno(*timeo_jiffies);
+			break;
+		}
+		release_sock(sk);
+		*timeo_jiffies = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo_jiffies);
+		lock_sock(sk);
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	return ret;
+}
+
+void smc_sk_wake(struct sock *sk, u32 events)
+{
+	struct socket_wq *wq;
+
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_sync_poll(&wq->wait, (__force __poll_t)events);
+	if (events & SMC_POLL_IN)
+		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
+	if (events & SMC_POLL_OUT)
+		sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
+	if (events & SMC_POLL_HUP)
+		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_HUP);
+	rcu_read_unlock();
+}
+
+void smc_sk_set_nospace(struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+
+	if (sock)
+		set_bit(SOCK_NOSPACE, &sock->flags);
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+}
+
+bool smc_sk_test_clear_nospace(struct sock *sk)
+{
+	bool was_set = false;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
+		was_set = test_and_clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
+	read_unlock_bh(&sk->sk_callback_lock);
+	return was_set;
+}
+
+void smc_poll_register(struct file *file, struct socket *sock, struct poll_table_struct *wait)
+{
+	sock_poll_wait(file, sock, wait);
+}
+
+void smc_sk_sigurg(struct sock *sk)
+{
+	sk_send_sigurg(sk);
+}
+
+struct hook {
+	struct wait_queue_entry entry;
+	struct wait_queue_head *head;
+	void (*fn)(struct smc_wake_hook *hook);
+};
+
+static_assert(sizeof(struct smc_wake_hook) >= sizeof(struct hook));
+
+static int run_hook(struct wait_queue_entry *entry, unsigned int mode, int sync, void *key)
+{
+	struct hook *hook = container_of(entry, struct hook, entry);
+
+	hook->fn((struct smc_wake_hook *)hook);
+	/* Not a waiter: never uses up an exclusive wakeup. */
+	return 0;
+}
+
+void smc_wake_hook_add(struct smc_wake_hook *storage, struct socket *sock,
+		       void (*fn)(struct smc_wake_hook *hook))
+{
+	struct hook *hook = (struct hook *)storage;
+
+	init_waitqueue_func_entry(&hook->entry, run_hook);
+	hook->head = &sock->wq.wait;
+	hook->fn = fn;
+	add_wait_queue(hook->head, &hook->entry);
+}
+
+void smc_wake_hook_remove(struct smc_wake_hook *storage)
+{
+	struct hook *hook = (struct hook *)storage;
+
+	remove_wait_queue(hook->head, &hook->entry);
+}
+
+/* ---- Messages ------------------------------------------------------------------------ */
+
+u32 smc_msg_flags(const struct msghdr *msg)
+{
+	return msg->msg_flags;
+}
+
+size_t smc_msg_bytes_left(const struct msghdr *msg)
+{
+	return iov_iter_count(&msg->msg_iter);
+}
+
+size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len)
+{
+	return copy_from_iter(to, len, &msg->msg_iter);
+}
+
+size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len)
+{
+	return copy_to_iter(from, len, &msg->msg_iter);
+}
+
+void smc_msg_no_name(struct msghdr *msg)
+{
+	msg->msg_namelen = 0;
+}
+
+int smc_sk_stream_error(struct sock *sk, u32 flags, int err)
+{
+	return sk_stream_error(sk, flags, err);
+}
+
+int smc_put_user_int(int value, unsigned long arg)
+{
+	return put_user(value, (int __user *)arg);
+}

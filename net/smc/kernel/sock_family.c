@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ways to make an SMC socket: PF_SMC, and IPPROTO_SMC in PF_INET and PF_INET6.
+ * Each makes a TCP sock; only the socket's ops differ.
+ */
+#include <linux/in.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/socket.h>
+#include <net/inet_common.h>
+#include <net/ipv6.h>
+#include <net/protocol.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+#include <net/transp_v6.h>
+
+#include "kernel/abi/sock.h"
+#include "kernel/abi/tcp.h"
+#include "kernel/sock_ops.h"
+
+#define SMCPROTO_SMC 0
+#define SMCPROTO_SMC6 1
+#ifndef IPPROTO_SMC_VALUE
+#define IPPROTO_SMC_VALUE 256
+#endif
+
+/* ---- PF_SMC -------------------------------------------------------------------- */
+
+static int smc_create(struct net *net, struct socket *sock, int protocol, int kern)
+{
+	struct socket *inner;
+	struct sock *sk;
+	int family, ret;
+
+	if (sock->type != SOCK_STREAM)
+		return -ESOCKTNOSUPPORT;
+	if (protocol != SMCPROTO_SMC && protocol != SMCPROTO_SMC6)
+		return -EPROTONOSUPPORT;
+	family = protocol == SMCPROTO_SMC6 ? PF_INET6 : PF_INET;
+	if (family == PF_INET6 && !smc_have_ipv6())
+		return -EAFNOSUPPORT;
+
+	/*
+	 * The whole of TCP's own way to make a socket, with its namespace
+	 * reference, labels and cgroup hooks; then the sock changes hands.
+	 */
+	ret = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &inner, kern);
+	if (ret)
+		return ret;
+	sk = smc_tcp_orphan(inner);
+	sock->state = SS_UNCONNECTED;
+	sock->ops = smc_ops_of(sk);
+	sock_graft(sk, sock);
+	if (test_bit(SOCK_SUPPORT_ZC, &inner->flags))
+		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sock_release(inner);
+	return 0;
+}
+
+static const struct net_proto_family smc_family = {
+	.family = PF_SMC,
+	.owner = THIS_MODULE,
+	.create = smc_create,
+};
+
+/* ---- IPPROTO_SMC ----------------------------------------------------------------- */
+
+/*
+ * Copies of TCP's protocols that exist for the moment of creation only: init
+ * turns the sock into a TCP sock, of which nothing refers to the copy any more.
+ */
+static struct proto inet_smc_prot __ro_after_init;
+static struct proto inet6_smc_prot __ro_after_init;
+
+static int become_tcp(struct sock *sk, struct proto *prot)
+{
+	sk->sk_protocol = IPPROTO_TCP;
+	sk->sk_prot_creator = prot;
+	WRITE_ONCE(sk->sk_prot, prot);
+	return prot->init(sk);
+}
+
+static int inet_smc_init(struct sock *sk)
+{
+	return become_tcp(sk, &tcp_prot);
+}
+
+static int inet6_smc_init(struct sock *sk)
+{
+	return become_tcp(sk, &tcpv6_prot);
+}
+
+static struct inet_protosw inet_smc_protosw = {
+	.type = SOCK_STREAM,
+	.protocol = IPPROTO_SMC_VALUE,
+	.prot = &inet_smc_prot,
+	.ops = &smc_ops_v4,
+	.flags = INET_PROTOSW_ICSK,
+};
+
+static struct inet_protosw inet6_smc_protosw = {
+	.type = SOCK_STREAM,
+	.protocol = IPPROTO_SMC_VALUE,
+	.prot = &inet6_smc_prot,
+	.ops = &smc_ops_v6,
+	.flags = INET_PROTOSW_ICSK,
+};
+
+/* ---- Setup -------------------------------------------------------------------------- */
+
+int __init smc_sock_setup(void)
+{
+	int ret;
+
+	ret = smc_ops_setup();
+	if (ret)
+		return ret;
+	inet_smc_prot = tcp_prot;
+	inet_smc_prot.init = inet_smc_init;
+	inet_smc_prot.owner = NULL;
+	inet6_smc_prot = tcpv6_prot;
+	inet6_smc_prot.init = inet6_smc_init;
+	inet6_smc_prot.owner = NULL;
+
+	ret = sock_register(&smc_family);
+	if (ret)
+		return ret;
+	inet_register_protosw(&inet_smc_protosw);
+	if (smc_have_ipv6()) {
+		ret = inet6_register_protosw(&inet6_smc_protosw);
+		if (ret) {
+			inet_unregister_protosw(&inet_smc_protosw);
+			sock_unregister(PF_SMC);
+		}
+	}
+	return ret;
+}
+
+void smc_sock_teardown(void)
+{
+	if (smc_have_ipv6())
+		inet6_unregister_protosw(&inet6_smc_protosw);
+	inet_unregister_protosw(&inet_smc_protosw);
+	sock_unregister(PF_SMC);
+	smc_ops_teardown();
+}

@@ -1,0 +1,417 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Ops tables: of sockets that are or may become SMC (their calls go to C++),
+ * and of fallen ones, which run TCP's own functions but keep their reference
+ * on this module until they are released, because a thread of the process may
+ * still be on its way out of one of our functions.
+ *
+ * Two things replace the ops of a TCP socket behind everybody's back: kTLS,
+ * which also copies the table of the first TLS socket for all later ones, and
+ * IPV6_ADDRFORM. So fallen sockets watch for these two options.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/net.h>
+#include <linux/slab.h>
+#include <linux/splice.h>
+#include <linux/tcp.h>
+#include <net/inet_common.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "kernel/abi/sock.h"
+#include "kernel/sock_ops.h"
+#include "smc_probes.h"
+
+/* inet6_stream_ops is not exported: learnt from a socket. */
+static const struct proto_ops *base_v6 __ro_after_init;
+static struct proto_ops fallen_v4 __ro_after_init;
+static struct proto_ops fallen_v6 __ro_after_init;
+
+const struct proto_ops *smc_base_ops(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 ? base_v6 : &inet_stream_ops;
+}
+
+bool smc_have_ipv6(void)
+{
+	return base_v6;
+}
+
+/* ---- Calls that go to TCP -------------------------------------------------- */
+
+static const struct proto_ops *tcp_ops(const struct socket *sock)
+{
+	return smc_base_ops(sock->sk);
+}
+
+int smc_tcp_ops_release(struct socket *sock)
+{
+	return sock->sk ? tcp_ops(sock)->release(sock) : 0;
+}
+
+int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
+{
+	return tcp_ops(sock)->connect(sock, addr, addr_len, flags);
+}
+
+u32 smc_tcp_ops_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
+{
+	return (__force u32)tcp_ops(sock)->poll(file, sock, wait);
+}
+
+int smc_tcp_ops_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	return tcp_ops(sock)->ioctl(sock, cmd, arg);
+}
+
+int smc_tcp_ops_listen(struct socket *sock, int backlog)
+{
+	return tcp_ops(sock)->listen(sock, backlog);
+}
+
+int smc_tcp_ops_shutdown(struct socket *sock, int how)
+{
+	return tcp_ops(sock)->shutdown(sock, how);
+}
+
+int smc_tcp_ops_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	return tcp_ops(sock)->sendmsg(sock, msg, len);
+}
+
+int smc_tcp_ops_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
+{
+	return tcp_ops(sock)->recvmsg(sock, msg, len, flags);
+}
+
+long smc_tcp_ops_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe,
+			     size_t len, unsigned int flags)
+{
+	return tcp_ops(sock)->splice_read(sock, pos, pipe, len, flags);
+}
+
+long smc_splice_read_copy(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
+			  unsigned int flags)
+{
+#ifdef HAVE_COPY_SPLICE_READ
+	return copy_splice_read(sock->file, pos, pipe, len, flags);
+#else
+	return generic_file_splice_read(sock->file, pos, pipe, len, flags);
+#endif
+}
+
+/* ---- Ops of sockets that may be SMC ---------------------------------------- */
+
+static int smc_bind(struct socket *sock, struct sockaddr *addr, int addr_len)
+{
+	return tcp_ops(sock)->bind(sock, addr, addr_len);
+}
+
+#ifdef HAVE_PROTO_ACCEPT_ARG
+static int smc_accept(struct socket *sock, struct socket *newsock, struct proto_accept_arg *arg)
+{
+	return smc_op_accept(sock, newsock, arg->flags, arg->kern);
+}
+#else
+static int smc_accept(struct socket *sock, struct socket *newsock, int flags, bool kern)
+{
+	return smc_op_accept(sock, newsock, flags, kern);
+}
+#endif
+
+static int smc_getname(struct socket *sock, struct sockaddr *addr, int peer)
+{
+	return tcp_ops(sock)->getname(sock, addr, peer);
+}
+
+static __poll_t smc_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
+{
+	return (__force __poll_t)smc_op_poll(file, sock, wait);
+}
+
+static bool is_fastopen_option(int optname)
+{
+	return optname == TCP_FASTOPEN || optname == TCP_FASTOPEN_CONNECT ||
+	       optname == TCP_FASTOPEN_KEY || optname == TCP_FASTOPEN_NO_COOKIE;
+}
+
+/* What an option means to a socket of ours; -1 if nothing. */
+static int option_kind(int level, int optname)
+{
+	if (level == SOL_TCP) {
+		if (optname == TCP_ULP)
+			return SMC_OPTION_ULP;
+		if (optname == TCP_REPAIR)
+			return SMC_OPTION_REPAIR;
+		if (is_fastopen_option(optname))
+			return SMC_OPTION_FASTOPEN;
+		if (optname == TCP_NODELAY || optname == TCP_CORK)
+			return SMC_OPTION_PUSH;
+	}
+	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
+		return SMC_OPTION_ADDRFORM;
+	return -1;
+}
+
+static int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
+			  unsigned int optlen)
+{
+	const int kind = option_kind(level, optname);
+	const struct proto_ops *ops;
+	int ret;
+
+	if (kind >= 0 && kind != SMC_OPTION_PUSH) {
+		ret = smc_op_option(sock, kind);
+		if (ret)
+			return ret;
+		/* That may have made a TCP socket of it. */
+		ops = READ_ONCE(sock->ops);
+		if (ops != smc_ops_of(sock->sk))
+			return ops->setsockopt(sock, level, optname, optval, optlen);
+	}
+	ret = sock_common_setsockopt(sock, level, optname, optval, optlen);
+	if (kind == SMC_OPTION_PUSH && !ret)
+		smc_op_option(sock, kind);
+	return ret;
+}
+
+static int smc_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
+{
+	/* TCP's zero-copy receive; bytes that come by RDMA are not in skbs. */
+	return -ENODEV;
+}
+
+static ssize_t smc_splice_read(struct socket *sock, loff_t *pos, struct pipe_inode_info *pipe,
+			       size_t len, unsigned int flags)
+{
+	return smc_op_splice_read(sock, pos, pipe, len, flags);
+}
+
+#ifdef HAVE_SOCK_SENDPAGE
+static ssize_t smc_sendpage(struct socket *sock, struct page *page, int offset, size_t size,
+			    int flags)
+{
+	return sock_no_sendpage(sock, page, offset, size, flags);
+}
+#endif
+
+#ifdef CONFIG_COMPAT
+static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	const struct proto_ops *ops = tcp_ops(sock);
+
+	return ops->compat_ioctl ? ops->compat_ioctl(sock, cmd, arg) : -ENOIOCTLCMD;
+}
+#endif
+
+/* clang-format off */
+#define SMC_OPS_COMMON							\
+	.owner = THIS_MODULE,						\
+	.release = smc_op_release,					\
+	.bind = smc_bind,						\
+	.connect = smc_op_connect,					\
+	.socketpair = sock_no_socketpair,				\
+	.accept = smc_accept,						\
+	.getname = smc_getname,						\
+	.poll = smc_poll,						\
+	.ioctl = smc_op_ioctl,						\
+	.gettstamp = sock_gettstamp,					\
+	.listen = smc_op_listen,					\
+	.shutdown = smc_op_shutdown,					\
+	.setsockopt = smc_setsockopt,					\
+	.getsockopt = sock_common_getsockopt,				\
+	.sendmsg = smc_op_sendmsg,					\
+	.recvmsg = smc_op_recvmsg,					\
+	.mmap = smc_mmap,						\
+	.splice_read = smc_splice_read,					\
+	.set_peek_off = sk_set_peek_off
+/* clang-format on */
+
+const struct proto_ops smc_ops_v4 = {
+	.family = PF_INET,
+	SMC_OPS_COMMON,
+#ifdef HAVE_SOCK_SENDPAGE
+	.sendpage = smc_sendpage,
+#endif
+#ifdef CONFIG_COMPAT
+	.compat_ioctl = smc_compat_ioctl,
+#endif
+};
+
+const struct proto_ops smc_ops_v6 = {
+	.family = PF_INET6,
+	SMC_OPS_COMMON,
+#ifdef HAVE_SOCK_SENDPAGE
+	.sendpage = smc_sendpage,
+#endif
+#ifdef CONFIG_COMPAT
+	.compat_ioctl = smc_compat_ioctl,
+#endif
+};
+
+/* ---- Fallen sockets --------------------------------------------------------- */
+
+/*
+ * A fallen socket whose ops were taken over by another upper layer does not
+ * come back to us at release. Its sock does, at the very end: that is when its
+ * state and its reference on the module go. Such a sock is connected and can
+ * not listen again, so nothing is cloned from it.
+ */
+struct guest {
+	struct hlist_node node;
+	struct sock *sk;
+	void *state;
+	void (*destruct)(struct sock *sk);
+};
+
+/* One at a time: another thread must not see, or restore, half of a change. */
+static DEFINE_MUTEX(ulp_mutex);
+static HLIST_HEAD(guests);
+static DEFINE_SPINLOCK(guests_lock);
+
+static void guest_destruct(struct sock *sk)
+{
+	struct guest *guest, *found = NULL;
+
+	spin_lock_bh(&guests_lock);
+	hlist_for_each_entry(guest, &guests, node) {
+		if (guest->sk == sk) {
+			found = guest;
+			hlist_del(&guest->node);
+			break;
+		}
+	}
+	spin_unlock_bh(&guests_lock);
+	if (WARN_ON_ONCE(!found))
+		return;
+	found->destruct(sk);
+	smc_op_forget(found->state);
+	kfree(found);
+	/* smc_ops_teardown() waits for those between here and their return. */
+	module_put(THIS_MODULE);
+}
+
+static const struct proto_ops *fallen_ops_of(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 ? &fallen_v6 : &fallen_v4;
+}
+
+static void make_guest(struct guest *guest, struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	guest->sk = sk;
+	guest->state = smc_sock_state(sock);
+	guest->destruct = sk->sk_destruct;
+	spin_lock_bh(&guests_lock);
+	hlist_add_head(&guest->node, &guests);
+	spin_unlock_bh(&guests_lock);
+	sk->sk_destruct = guest_destruct;
+}
+
+static int set_ulp(struct socket *sock, sockptr_t optval, unsigned int optlen)
+{
+	struct sock *sk = sock->sk;
+	const struct proto_ops *base = smc_base_ops(sk);
+	const struct proto_ops *fallen = fallen_ops_of(sk);
+	struct guest *guest;
+	int ret;
+
+	guest = kzalloc(sizeof(*guest), GFP_KERNEL);
+	if (!guest)
+		return -ENOMEM;
+	mutex_lock(&ulp_mutex);
+	/* The layer shall see, and perhaps copy, TCP's own table. */
+	lock_sock(sk);
+	if (READ_ONCE(sock->ops) == fallen)
+		smp_store_release(&sock->ops, base);
+	release_sock(sk);
+	ret = sock_common_setsockopt(sock, SOL_TCP, TCP_ULP, optval, optlen);
+	lock_sock(sk);
+	if (READ_ONCE(sock->ops) == base) {
+		smp_store_release(&sock->ops, fallen);
+	} else if (sk->sk_destruct != guest_destruct) {
+		make_guest(guest, sock);
+		guest = NULL;
+	}
+	release_sock(sk);
+	mutex_unlock(&ulp_mutex);
+	kfree(guest);
+	return ret;
+}
+
+static int fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
+			     unsigned int optlen)
+{
+	struct sock *sk = sock->sk;
+	int ret;
+
+	if (level == SOL_TCP && optname == TCP_ULP)
+		return set_ulp(sock, optval, optlen);
+	ret = sock_common_setsockopt(sock, level, optname, optval, optlen);
+	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM && !ret) {
+		lock_sock(sk);
+		if (READ_ONCE(sock->ops) == &inet_stream_ops)
+			smp_store_release(&sock->ops, &fallen_v4);
+		release_sock(sk);
+	}
+	return ret;
+}
+
+static int fallen_release(struct socket *sock)
+{
+	void *state = smc_sock_state(sock);
+	int ret = smc_tcp_ops_release(sock);
+
+	smc_sock_clear_state(sock);
+	smc_op_forget(state);
+	return ret;
+}
+
+void smc_sock_fall(struct socket *sock)
+{
+	if (READ_ONCE(sock->ops) == smc_ops_of(sock->sk))
+		smp_store_release(&sock->ops, fallen_ops_of(sock->sk));
+}
+
+void smc_sock_make_plain(struct socket *new_sock)
+{
+	const struct proto_ops *ops = new_sock->ops;
+
+	new_sock->ops = smc_base_ops(new_sock->sk);
+	/* The listener holds a reference of its own while accept() runs. */
+	module_put(ops->owner);
+}
+
+/* ---- Setup --------------------------------------------------------------------- */
+
+static void make_fallen(struct proto_ops *fallen, const struct proto_ops *base)
+{
+	*fallen = *base;
+	fallen->owner = THIS_MODULE;
+	fallen->release = fallen_release;
+	fallen->setsockopt = fallen_setsockopt;
+}
+
+int __init smc_ops_setup(void)
+{
+	struct socket *probe;
+
+	make_fallen(&fallen_v4, &inet_stream_ops);
+	if (sock_create_kern(&init_net, PF_INET6, SOCK_STREAM, IPPROTO_TCP, &probe) == 0) {
+		base_v6 = probe->ops;
+		make_fallen(&fallen_v6, base_v6);
+		sock_release(probe);
+	}
+	return 0;
+}
+
+void smc_ops_teardown(void)
+{
+	/* Someone may be between module_put() and the end of guest_destruct(). */
+	synchronize_rcu();
+}

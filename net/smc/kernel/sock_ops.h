@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The ops tables of SMC sockets, and TCP's own that stand behind them.
+ */
+#ifndef SMC_KERNEL_SOCK_OPS_H
+#define SMC_KERNEL_SOCK_OPS_H
+
+#include <linux/net.h>
+#include <net/sock.h>
+
+extern const struct proto_ops smc_ops_v4;
+extern const struct proto_ops smc_ops_v6;
+
+/* TCP's ops for this sock's family. */
+const struct proto_ops *smc_base_ops(const struct sock *sk);
+static inline const struct proto_ops *smc_ops_of(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 ? &smc_ops_v6 : &smc_ops_v4;
+}
+
+/* False if the kernel runs without IPv6. */
+bool smc_have_ipv6(void);
+/* Learns TCP's ops and prepares the tables of fallen sockets. */
+int smc_ops_setup(void);
+void smc_ops_teardown(void);
+
+#endif

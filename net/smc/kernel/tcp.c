@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The TCP connection under an SMC socket. Here TCP itself writes and reads the
+ * SMC option (kernels built with CONFIG_SMC): it only has to be told.
+ */
+#include <linux/inetdevice.h>
+#include <linux/jump_label.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/netdevice.h>
+#include <linux/tcp.h>
+#include <linux/uio.h>
+#include <net/addrconf.h>
+#include <net/dst.h>
+#include <net/inet_connection_sock.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "kernel/abi/tcp.h"
+#include "smc_probes.h"
+
+#if !IS_ENABLED(CONFIG_SMC)
+#error "this kernel's TCP does not know the SMC option: no variant for it yet"
+#endif
+
+int __init smc_tcp_setup(void)
+{
+	static_branch_enable(&tcp_have_smc);
+	return 0;
+}
+
+void smc_tcp_teardown(void)
+{
+	static_branch_disable(&tcp_have_smc);
+}
+
+void smc_tcp_offer(struct sock *sk)
+{
+	tcp_sk(sk)->syn_smc = 1;
+}
+
+void smc_tcp_withdraw(struct sock *sk)
+{
+	tcp_sk(sk)->syn_smc = 0;
+}
+
+bool smc_tcp_agreed(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->syn_smc);
+}
+
+bool smc_tcp_uses_ipsec(struct sock *sk)
+{
+	bool ipsec = false;
+#ifdef CONFIG_XFRM
+	struct dst_entry *dst = sk_dst_get(sk);
+
+	ipsec = rcu_access_pointer(sk->sk_policy[0]) || rcu_access_pointer(sk->sk_policy[1]) ||
+		(dst && dst->xfrm);
+	dst_release(dst);
+#endif
+	return ipsec;
+}
+
+/* ---- Accepting ---------------------------------------------------------------- */
+
+enum smc_accept_head smc_tcp_accept_head(struct sock *listener)
+{
+	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	enum smc_accept_head head = SMC_ACCEPT_EMPTY;
+
+	if (reqsk_queue_empty(queue))
+		return head;
+	spin_lock_bh(&queue->rskq_lock);
+	if (queue->rskq_accept_head)
+		head = tcp_sk(queue->rskq_accept_head->sk)->syn_smc ? SMC_ACCEPT_SMC
+								     : SMC_ACCEPT_PLAIN;
+	spin_unlock_bh(&queue->rskq_lock);
+	return head;
+}
+
+struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
+{
+#ifdef HAVE_PROTO_ACCEPT_ARG
+	struct proto_accept_arg arg = {
+		.flags = O_NONBLOCK,
+		.kern = kern,
+		.err = -EINVAL,
+	};
+	struct sock *sk;
+
+	sk = READ_ONCE(listener->sk_prot)->accept(listener, &arg);
+	*err = arg.err;
+	return sk;
+#else
+	*err = -EINVAL;
+	return READ_ONCE(listener->sk_prot)->accept(listener, O_NONBLOCK, err, kern);
+#endif
+}
+
+void smc_tcp_adopt(struct sock *sk, struct socket *sock)
+{
+	lock_sock(sk);
+	sock_rps_record_flow(sk);
+	/* As TCP says of every socket of its own. */
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sock_graft(sk, sock);
+	sock->state = SS_CONNECTED;
+	release_sock(sk);
+}
+
+struct sock *smc_tcp_orphan(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, NULL);
+	RCU_INIT_POINTER(sk->sk_wq, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+	sock->sk = NULL;
+	return sk;
+}
+
+struct socket *smc_tcp_wrap(struct sock *sk)
+{
+	struct socket *sock;
+
+	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &sock))
+		return NULL;
+	smc_tcp_adopt(sk, sock);
+	return sock;
+}
+
+void smc_tcp_unwrap(struct socket *sock)
+{
+	struct sock *sk = sock->sk ? smc_tcp_orphan(sock) : NULL;
+
+	sock_release(sock);
+	if (sk)
+		smc_tcp_close(sk);
+}
+
+void smc_tcp_close(struct sock *sk)
+{
+	READ_ONCE(sk->sk_prot)->close(sk, 0);
+}
+
+/* ---- The CLC exchange ------------------------------------------------------------- */
+
+int smc_tcp_clc_begin(struct sock *sk)
+{
+	int saved;
+
+	lock_sock(sk);
+	saved = READ_ONCE(sk->sk_rcvlowat);
+	WRITE_ONCE(sk->sk_rcvlowat, 1);
+	release_sock(sk);
+	return saved;
+}
+
+void smc_tcp_clc_end(struct sock *sk, int saved)
+{
+	lock_sock(sk);
+	/* Unless the user chose another meanwhile. */
+	if (READ_ONCE(sk->sk_rcvlowat) == 1)
+		WRITE_ONCE(sk->sk_rcvlowat, saved);
+	release_sock(sk);
+}
+
+static int receive(struct sock *sk, void *buf, size_t len, int flags)
+{
+	struct kvec vec = { .iov_base = buf, .iov_len = len };
+	struct msghdr msg = {};
+	int addr_len = 0;
+
+	iov_iter_kvec(&msg.msg_iter, ITER_DEST, &vec, 1, len);
+	return READ_ONCE(sk->sk_prot)->recvmsg(sk, &msg, len, flags | MSG_DONTWAIT, &addr_len);
+}
+
+int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
+{
+	int ret = receive(sk, buf, len, MSG_PEEK);
+
+	*eof = ret == 0;
+	if (ret == -EAGAIN)
+		return 0;
+	if (ret > 0 && ret < len)
+		/* A FIN may stand right behind these bytes. */
+		*eof = READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN;
+	return ret;
+}
+
+int smc_tcp_drop(struct sock *sk, size_t len)
+{
+	u8 sink[128];
+	int ret;
+
+	while (len) {
+		ret = receive(sk, sink, min(len, sizeof(sink)), 0);
+		if (ret <= 0)
+			return ret ? ret : -EPIPE;
+		len -= ret;
+	}
+	return 0;
+}
+
+int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
+{
+	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
+	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
+	int ret, nonagle;
+
+	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
+	lock_sock(sk);
+	nonagle = tcp_sk(sk)->nonagle;
+	tcp_sk(sk)->nonagle = TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
+	ret = tcp_sendmsg_locked(sk, &msg, len);
+	tcp_sk(sk)->nonagle = nonagle;
+	release_sock(sk);
+	if (ret >= 0 && ret < len)
+		ret = -EPIPE;
+	return ret < 0 ? ret : 0;
+}
+
+void smc_tcp_reset(struct sock *sk, int err)
+{
+	lock_sock(sk);
+	if (sk->sk_state != TCP_CLOSE) {
+		READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
+		WRITE_ONCE(sk->sk_err, err);
+		sk_error_report(sk);
+	}
+	release_sock(sk);
+}
+
+/* ---- Where it runs ------------------------------------------------------------------- */
+
+static bool is_v4(const struct sock *sk)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6)
+		return ipv6_addr_v4mapped(&sk->sk_v6_daddr);
+#endif
+	return true;
+}
+
+static void prefix_of_v4(const struct net_device *dev, struct smc_tcp_path *path, __be32 addr)
+{
+	struct in_device *in_dev = __in_dev_get_rcu(dev);
+	const struct in_ifaddr *ifa;
+	__be32 prefix;
+
+	if (!in_dev)
+		return;
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		if (!inet_ifa_match(addr, ifa))
+			continue;
+		prefix = ifa->ifa_address & ifa->ifa_mask;
+		memcpy(path->prefix4, &prefix, sizeof(prefix));
+		path->prefix4_len = inet_mask_len(ifa->ifa_mask);
+		path->have_prefix4 = true;
+		return;
+	}
+}
+
+static void prefixes_of_v6(const struct net_device *dev, struct smc_tcp_path *path)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	struct inet6_dev *in6_dev = __in6_dev_get(dev);
+	const struct inet6_ifaddr *ifa;
+
+	if (!in6_dev)
+		return;
+	list_for_each_entry_rcu(ifa, &in6_dev->addr_list, if_list) {
+		if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
+			continue;
+		if (path->prefix6_count == SMC_PATH_PREFIXES)
+			break;
+		ipv6_addr_prefix((struct in6_addr *)path->prefix6[path->prefix6_count], &ifa->addr,
+				 ifa->prefix_len);
+		path->prefix6_len[path->prefix6_count] = ifa->prefix_len;
+		path->prefix6_count++;
+	}
+#endif
+}
+
+bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
+{
+	struct dst_entry *dst = sk_dst_get(sk);
+	const struct inet_sock *inet = inet_sk(sk);
+	struct in6_addr addr;
+
+	memset(path, 0, sizeof(*path));
+	if (!dst)
+		return false;
+	path->ipsec = smc_tcp_uses_ipsec(sk);
+	path->ipv4 = is_v4(sk);
+	rcu_read_lock();
+	path->ifindex = dst->dev->ifindex;
+	if (path->ipv4) {
+		ipv6_addr_set_v4mapped(inet->inet_saddr, &addr);
+		memcpy(path->local, &addr, sizeof(addr));
+		ipv6_addr_set_v4mapped(inet->inet_daddr, &addr);
+		memcpy(path->peer, &addr, sizeof(addr));
+		prefix_of_v4(dst->dev, path, inet->inet_saddr);
+	} else {
+#if IS_ENABLED(CONFIG_IPV6)
+		memcpy(path->local, &inet6_sk(sk)->saddr, sizeof(path->local));
+		memcpy(path->peer, &sk->sk_v6_daddr, sizeof(path->peer));
+#endif
+		prefixes_of_v6(dst->dev, path);
+	}
+	rcu_read_unlock();
+	dst_release(dst);
+	return true;
+}
+
+static bool matches_v4(const struct net_device *dev, const u8 *prefix, u8 len)
+{
+	struct in_device *in_dev = __in_dev_get_rcu(dev);
+	const struct in_ifaddr *ifa;
+	__be32 subnet;
+
+	if (!in_dev)
+		return false;
+	memcpy(&subnet, prefix, sizeof(subnet));
+	in_dev_for_each_ifa_rcu(ifa, in_dev)
+		if (len == inet_mask_len(ifa->ifa_mask) && inet_ifa_match(subnet, ifa))
+			return true;
+	return false;
+}
+
+static bool matches_v6(const struct net_device *dev, const u8 *prefix, u8 len)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	struct inet6_dev *in6_dev = __in6_dev_get(dev);
+	const struct inet6_ifaddr *ifa;
+	struct in6_addr subnet;
+
+	if (!in6_dev)
+		return false;
+	memcpy(&subnet, prefix, sizeof(subnet));
+	list_for_each_entry_rcu(ifa, &in6_dev->addr_list, if_list) {
+		if (ipv6_addr_type(&ifa->addr) & IPV6_ADDR_LINKLOCAL)
+			continue;
+		if (ifa->prefix_len == len && ipv6_prefix_equal(&subnet, &ifa->addr, len))
+			return true;
+	}
+#endif
+	return false;
+}
+
+bool smc_tcp_prefix_matches(struct sock *sk, const u8 *prefix, u8 len, bool ipv4)
+{
+	struct dst_entry *dst = sk_dst_get(sk);
+	bool matches;
+
+	if (!dst || len > (ipv4 ? 32 : 128)) {
+		dst_release(dst);
+		return false;
+	}
+	rcu_read_lock();
+	matches = ipv4 ? matches_v4(dst->dev, prefix, len) : matches_v6(dst->dev, prefix, len);
+	rcu_read_unlock();
+	dst_release(dst);
+	return matches;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the verbs_*.c files share: the insides of the handles of abi/verbs.h.
+ */
+#ifndef SMC_KERNEL_VERBS_H
+#define SMC_KERNEL_VERBS_H
+
+#include <linux/kref.h>
+#include <linux/list.h>
+#include <linux/rwsem.h>
+#include <linux/scatterlist.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+#include "kernel/abi/verbs.h"
+
+/* Work requests in flight on a link, and the least that is worth using. */
+#define SMC_IB_SEND_QUEUE 512
+#define SMC_IB_SEND_QUEUE_MIN 64
+/* Work requests that only SMC_IB_POST_CONTROL and registrations may take. */
+#define SMC_IB_SEND_RESERVE 16
+/* Long messages in flight at a time. */
+#define SMC_IB_LONG_MESSAGES 2
+/* Receives are handed back to the hardware in chains of this length. */
+#define SMC_IB_REPOST_BATCH 8
+/* Inline bytes asked for: a CDC or LLC message, or a short write. */
+#define SMC_IB_INLINE_BYTES 64
+
+static_assert(SMC_IB_MESSAGE_MAX_BYTES == SMC_IB_MESSAGE_HEAD_BYTES + 4096);
+/* A full queue always holds a signalled request, so room becomes known again. */
+static_assert(SMC_IB_SEND_QUEUE_MIN - SMC_IB_SEND_RESERVE - (SMC_IB_WRITES_MAX + 1) >
+	      SMC_IB_SEND_QUEUE_MIN / 4 + SMC_IB_WRITES_MAX + 1);
+
+struct smc_ib_port {
+	bool active;
+	u8 mtu_code;
+};
+
+struct smc_ib_device {
+	struct kref kref;
+	struct list_head list; /* in the registry, ascending by id */
+	u64 id;
+
+	/*
+	 * Readers may use the hardware. Taken for writing to end that: ibdev is
+	 * NULL from then on.
+	 */
+	struct rw_semaphore lock;
+	struct ib_device *ibdev;
+
+	/* Fixed, except for the name, which changes under lock. */
+	char name[SMC_IB_NAME_SIZE];
+	char parent_name[SMC_IB_NAME_SIZE];
+	bool iwarp;
+	bool pci;
+	u16 pci_vendor;
+	u16 pci_device;
+	u64 node_guid;
+	u64 buffer_max_bytes;
+	u8 ports_count;
+
+	struct smc_ib_port ports[SMC_IB_PORTS_MAX];
+	void *context;
+
+	struct ib_event_handler event_handler;
+	struct work_struct event_work;
+	unsigned long events; /* bit n: port n + 1; SMC_IB_EVENT_FATAL */
+
+	atomic_t links;
+	atomic_t memory_regions;
+	/* Protection domains alive; removal waits for the last one. */
+	atomic_t domains;
+	wait_queue_head_t idle;
+};
+
+#define SMC_IB_EVENT_FATAL SMC_IB_PORTS_MAX
+
+/* A PD, shared by one link and its regions. */
+struct smc_ib_domain {
+	struct kref kref;
+	struct smc_ib_device *dev;
+	/* Stays valid while the domain lives: removal waits for it. */
+	struct ib_device *ibdev;
+	struct ib_pd *pd;
+};
+
+struct smc_ib_send_slot {
+	struct ib_cqe cqe;
+	u32 wr_end; /* wr_head after this post */
+	u64 seq;
+};
+
+struct smc_ib_receive_slot {
+	struct ib_cqe cqe;
+	struct ib_recv_wr wr;
+	struct ib_sge sge[2]; /* head, then a page for the tail */
+	void *head;
+	void *page;
+};
+
+struct smc_ib_long {
+	void *data;
+	u64 dma;
+	u32 wr_end; /* in flight until wr_tail gets there */
+};
+
+struct smc_ib_link {
+	/* Written by posts, under the caller's send-queue lock. */
+	struct ib_qp *qp;
+	u32 wr_head;      /* work requests posted, modulo 2^32 */
+	u32 wr_signalled; /* wr_head behind the last signalled one */
+	u32 send_queue;   /* a power of two */
+	u32 inline_bytes;
+	u64 seq;
+	struct smc_ib_send_slot *send_slots; /* send_queue of them */
+	u8 *send_heads;   /* SMC_IB_MESSAGE_HEAD_BYTES each */
+	u64 send_heads_dma;
+	u32 local_dma_key;
+	struct ib_rdma_wr write_wr[SMC_IB_WRITES_MAX];
+	struct ib_sge write_sge[SMC_IB_WRITES_MAX];
+	struct ib_send_wr send_wr;
+	struct ib_sge send_sge;
+	struct ib_cqe write_cqe;
+	struct smc_ib_long longs[SMC_IB_LONG_MESSAGES];
+	struct {
+		u64 posts;
+		u64 messages_long;
+		u64 writes;
+		u64 write_bytes;
+		u64 inlined;
+		u64 signalled;
+		u64 queue_full;
+		u64 registrations;
+	} posted;
+
+	/* Written by completions, one at a time. */
+	u32 wr_tail ____cacheline_aligned_in_smp; /* work requests known done */
+	u32 repost_count;
+	struct smc_ib_receive_slot *repost_first;
+	struct smc_ib_receive_slot *repost_last;
+	struct {
+		u64 send_completions;
+		u64 messages;
+		u64 bytes;
+		u64 foreign;
+	} completed;
+
+	struct ib_cq *cq;
+	void *context;
+	struct smc_ib_receive_slot *receives; /* SMC_IB_RECEIVES of them */
+	u8 *receive_heads;
+	u64 receive_heads_dma;
+
+	/* Rarely touched. */
+	struct smc_ib_domain *domain;
+	u8 port;
+	unsigned long broken; /* bit 0 */
+	int status;           /* why; valid once broken */
+	struct work_struct failed_work;
+	wait_queue_head_t registered; /* waiters of smc_ib_region_wait() */
+};
+
+struct smc_ib_buffer {
+	enum smc_ib_buffer_kind kind;
+	size_t size_bytes;
+	void *data;
+	struct page *pages; /* contiguous ones, else NULL: vmalloc */
+	struct sg_table sgt;  /* CPU side; each region maps a copy */
+};
+
+enum smc_ib_region_state {
+	SMC_IB_REGION_NEW,
+	SMC_IB_REGION_POSTED,
+	SMC_IB_REGION_READY,
+	SMC_IB_REGION_FAILED,
+};
+
+struct smc_ib_region {
+	struct smc_ib_domain *domain;
+	struct smc_ib_link *link; /* only for posting and waiting */
+	enum dma_data_direction direction;
+	struct sg_table sgt;
+	bool needs_sync;
+	u64 address;
+	u32 local_key;
+	u32 remote_key;
+	struct ib_mr *mr; /* NULL: the PD's local DMA key serves */
+	struct ib_reg_wr wr;
+	struct ib_cqe cqe;
+	u32 wr_end;
+	u64 seq;
+	enum smc_ib_region_state state;
+};
+
+/* verbs_counts.c */
+enum smc_ib_count {
+	SMC_IB_COUNT_DEVICES,
+	SMC_IB_COUNT_LINKS,
+	SMC_IB_COUNT_REGIONS,
+	SMC_IB_COUNT_MEMORY_REGIONS,
+	SMC_IB_COUNT_BUFFERS,
+	SMC_IB_COUNTS,
+};
+void smc_ib_count(enum smc_ib_count what, int by);
+void smc_ib_count_buffer_bytes(s64 by);
+
+/* verbs_device.c */
+extern struct workqueue_struct *smc_ib_wq;
+/*
+ * The RDMA core's device, or NULL if it is going; then nothing is held. To be
+ * paired with smc_ib_device_release().
+ */
+struct ib_device *smc_ib_device_use(struct smc_ib_device *dev);
+void smc_ib_device_release(struct smc_ib_device *dev);
+struct smc_ib_domain *smc_ib_domain_create(struct smc_ib_device *dev, struct ib_device *ibdev);
+void smc_ib_domain_get(struct smc_ib_domain *domain);
+void smc_ib_domain_put(struct smc_ib_domain *domain);
+
+/* verbs_port.c */
+/* With a reference, or NULL. */
+struct net_device *smc_ib_port_netdev(struct ib_device *ibdev, u8 port);
+/* Asks the hardware for state and MTU. Sleeps, takes the RTNL in some drivers. */
+void smc_ib_port_refresh(struct smc_ib_device *dev, struct ib_device *ibdev, u8 port);
+
+/* verbs_gid.c */
+/* The netdev behind an entry that still is what @gid says, with a reference, or NULL. */
+struct net_device *smc_ib_gid_netdev(struct ib_device *ibdev, u8 port,
+				     const struct smc_ib_gid *gid);
+
+/* verbs_post.c */
+void smc_ib_post_prepare(struct smc_ib_link *link);
+u32 smc_ib_post_used(const struct smc_ib_link *link);
+/* Room for @count work requests? Counts a refusal. */
+bool smc_ib_post_room(struct smc_ib_link *link, u32 count, u32 reserve);
+/* A signalled request is done, and so are all before it: @wr_end as in its slot. */
+void smc_ib_post_retire(struct smc_ib_link *link, u32 wr_end, u64 seq);
+
+/* verbs_receive.c */
+int smc_ib_receive_create(struct smc_ib_link *link);
+void smc_ib_receive_destroy(struct smc_ib_link *link);
+int smc_ib_receive_post_all(struct smc_ib_link *link);
+
+/* verbs_link.c */
+/* Marks the link lost, the first time delivers smc_ib_link_failed(). Any context. */
+void smc_ib_link_break(struct smc_ib_link *link, int status);
+static inline bool smc_ib_link_broken(const struct smc_ib_link *link)
+{
+	return test_bit(0, &link->broken);
+}
+
+#endif

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Doubly linked lists whose nodes live inside the objects: no allocation, removal without a
+// search. The list does not own its objects. A lock of the list's owner covers both.
+#pragma once
+
+#include "kernel/abi/types.h"
+
+namespace smc::shell {
+
+// Base of an object that can stand in one list of this kind at a time.
+template <class Tag>
+class ListNode {
+public:
+	ListNode() = default;
+	ListNode(const ListNode &) = delete;
+	ListNode &operator=(const ListNode &) = delete;
+
+	[[nodiscard]] bool linked() const { return next_ != nullptr; }
+
+private:
+	template <class T, class U>
+	friend class List;
+
+	ListNode *next_ = nullptr;
+	ListNode *prev_ = nullptr;
+};
+
+template <class T, class Tag>
+class List {
+	using Node = ListNode<Tag>;
+
+public:
+	List() { head_.next_ = head_.prev_ = &head_; }
+	List(const List &) = delete;
+	List &operator=(const List &) = delete;
+
+	[[nodiscard]] bool empty() const { return head_.next_ == &head_; }
+	[[nodiscard]] u32 size() const { return size_; }
+
+	void push_back(T &object)
+	{
+		Node &node = object;
+		node.prev_ = head_.prev_;
+		node.next_ = &head_;
+		head_.prev_->next_ = &node;
+		head_.prev_ = &node;
+		size_++;
+	}
+
+	// Does nothing if it is in no list; it must not be in another one of this kind.
+	void remove(T &object)
+	{
+		Node &node = object;
+		if (!node.linked())
+			return;
+		node.prev_->next_ = node.next_;
+		node.next_->prev_ = node.prev_;
+		node.next_ = node.prev_ = nullptr;
+		size_--;
+	}
+
+	[[nodiscard]] T *front() const { return empty() ? nullptr : object_of(head_.next_); }
+
+	[[nodiscard]] T *pop_front()
+	{
+		T *object = front();
+		if (object != nullptr)
+			remove(*object);
+		return object;
+	}
+
+	// The one behind it, or nullptr.
+	[[nodiscard]] T *next(const T &object) const
+	{
+		const Node &node = object;
+		return node.next_ == &head_ ? nullptr : object_of(node.next_);
+	}
+
+private:
+	static T *object_of(Node *node) { return static_cast<T *>(node); }
+
+	Node head_;
+	u32 size_ = 0;
+};
+
+} // namespace smc::shell
