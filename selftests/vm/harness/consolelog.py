@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a guest's kernel log must not contain."""
+
+import re
+
+_BAD = re.compile("|".join((
+    r"WARNING:", r"\bBUG\b", r"\bOops\b", r"Kernel panic", r"Call Trace", r"general protection",
+    r"KASAN", r"UBSAN", r"KCSAN", r"KFENCE", r"kmemleak", r"DMA-API",
+    r"possible (recursive|circular|irq lock)", r"inconsistent lock state", r"INFO: task",
+    r"INFO: lockdep", r"INFO: trying to register", r"suspicious RCU", r"blocked for more than",
+    r"refcount", r"scheduling while atomic", r"sleeping function called", r"rcu.*\bstall",
+    r"soft lockup", r"hard LOCKUP", r"workqueue lockup", r"objects remaining", r"still has objects",
+    r"unregister_netdevice: waiting", r"list_(add|del) corruption", r"[Bb]ad page",
+    r"page allocation failure", r"Unknown symbol", r"disagrees about version",
+    r"stack-protector", r"double free", r"segfault at", r"\btraps: ", r"unexpected int3",
+    r"NETDEV WATCHDOG", r"Out of memory", r"nobody cared", r"boot.sh ended early",
+)))
+
+# Lines that match above and say nothing about the code under test, each with its reason.
+_HARMLESS = (
+    # How strongly the CPU model of an emulated guest is protected is not our matter.
+    re.compile(r"(Spectre|RETBleed|MDS|MMIO|TAA|SRSO|VMSCAPE|ITS).*WARNING:"),
+)
+
+
+def bad_lines(console: str) -> list[str]:
+    """The lines that turn a run red, in order."""
+    return [line for line in console.splitlines()
+            if _BAD.search(line) and not any(fine.search(line) for fine in _HARMLESS)]

@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A running guest, as a test sees it."""
+
+import base64
+import signal
+from dataclasses import dataclass
+from typing import Any
+
+from .channel import Channel
+from .machine import Machine
+from .paths import ROOT
+
+
+@dataclass(frozen=True)
+class Result:
+    """A finished command. rc is the exit status, 128 + n for a signal n. cut: output was lost."""
+
+    command: str
+    rc: int
+    out: str
+    err: str
+    cut: bool = False
+
+
+class CommandFailed(AssertionError):
+    """A command that had to succeed did not, or did not end in time."""
+
+    def __init__(self, guest: str, why: str, command: str, out: str, err: str) -> None:
+        self.out, self.err = out, err
+        super().__init__(f"[{guest}] {why}: {command}\n{out[-4000:]}{err[-4000:]}")
+
+
+class Process:
+    """A command in the background of a guest."""
+
+    def __init__(self, guest: "Guest", command: str, number: int) -> None:
+        self._guest = guest
+        self._number = number
+        self.command = command
+
+    def wait(self, timeout_s: float = 60, check: bool = True) -> Result:
+        """Until it ends. Kills it and raises CommandFailed when that takes too long; with check,
+        raises for a non-zero exit status, too."""
+        state = self._guest.channel.request("wait", timeout_s, job=self._number,
+                                            limit_s=timeout_s, kill=True)
+        return self._guest.conclude(self.command, state, state["in_time"], timeout_s, check)
+
+    def expect(self, pattern: str, timeout_s: float = 60) -> str:
+        """Until its output has the regular expression; what it has printed to stdout so far."""
+        state = self._guest.channel.request("expect", timeout_s, job=self._number,
+                                            pattern=pattern, limit_s=timeout_s)
+        if not state["seen"]:
+            ended = "still runs" if state["rc"] is None else f"ended with {state['rc']}"
+            raise CommandFailed(self._guest.name, f"never printed {pattern!r} and {ended}",
+                                self.command, state["out"], state["err"])
+        return state["out"]
+
+    def poll(self) -> int | None:
+        """Its exit status, None while it runs."""
+        return self._guest.channel.request("wait", 1, job=self._number, limit_s=0,
+                                           kill=False)["rc"]
+
+    def input(self, data: bytes, close: bool = False) -> None:
+        self._guest.channel.request("input", job=self._number, close=close,
+                                    data=base64.b64encode(data).decode())
+
+    def kill(self, number: int = signal.SIGTERM) -> None:
+        """Signals its process group."""
+        self._guest.channel.request("kill", job=self._number, number=int(number))
+
+
+class Guest:
+    """name: "a" or "b". ip4, ip6: its addresses without the prefix length. module: the variant
+    asked for ("ours", "kernel", "none"). release: its kernel's."""
+
+    def __init__(self, name: str, machine: Machine, channel: Channel, module: str, ip4: str,
+                 ip6: str) -> None:
+        self.name = name
+        self.machine = machine
+        self.channel = channel
+        self.module = module
+        self.ip4 = ip4
+        self.ip6 = ip6
+        self.version = machine.config.kernel.version
+        self.release = machine.config.kernel.release
+
+    def run(self, command: str, timeout_s: float = 60, check: bool = True,
+            env: dict[str, str] | None = None) -> Result:
+        """Runs a bash command line in the source tree's root; Process.wait() says what it raises."""
+        return self.spawn(command, env).wait(timeout_s, check)
+
+    def spawn(self, command: str, env: dict[str, str] | None = None) -> Process:
+        number = self.channel.request("start", command=command, env=env or {}, cwd=str(ROOT))
+        return Process(self, command, number)
+
+    def wait_for(self, command: str, timeout_s: float = 30) -> Result:
+        """Repeats the command until it succeeds; raises CommandFailed if it never does."""
+        state = self.channel.request("until", timeout_s, command=command, limit_s=timeout_s,
+                                     env={}, cwd=str(ROOT))
+        if not state["met"]:
+            raise CommandFailed(self.name, f"not true within {timeout_s} s", command,
+                                state["out"], state["err"])
+        return Result(command, 0, state["out"], state["err"], state["cut"])
+
+    def call(self, function: str, *args: Any, timeout_s: float = 30, **kwargs: Any) -> Any:
+        """Calls "module.function" of selftests/vm/guest inside the agent; JSON both ways."""
+        return self.channel.request("call", timeout_s, function=function, args=args,
+                                    kwargs=kwargs)
+
+    def wait_for_call(self, function: str, *args: Any, timeout_s: float = 30,
+                      **kwargs: Any) -> Any:
+        """Repeats the call until its value is true; the value, or raises CommandFailed."""
+        value = self.channel.request("until_call", timeout_s, function=function, args=args,
+                                     kwargs=kwargs, limit_s=timeout_s)
+        if not value:
+            raise CommandFailed(self.name, f"not true within {timeout_s} s",
+                                f"{function}{args}{kwargs or ''}", "", "")
+        return value
+
+    def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
+        self.channel.request("put", path=path, mode=mode, data=base64.b64encode(data).decode())
+
+    def get(self, path: str) -> bytes:
+        return base64.b64decode(self.channel.request("get", path=path))
+
+    def say(self, text: str) -> None:
+        """A line in the guest's kernel log, to find one's place in console.log."""
+        self.channel.request("say", text=text)
+
+    def load_module(self) -> None:
+        """smc.ko through modprobe, the way a user would get it. For "none": nothing."""
+        if self.module != "none":
+            self.run("modprobe smc")
+
+    def unload_module(self, timeout_s: float = 30) -> None:
+        """Until rmmod succeeds: connections that are closing may hold the module for a moment."""
+        if self.module != "none":
+            self.wait_for("! grep -q '^smc ' /proc/modules ||"
+                          " { rmmod smc_diag 2>/dev/null; rmmod smc; }", timeout_s)
+
+    def conclude(self, command: str, state: dict, in_time: bool, timeout_s: float,
+                 check: bool) -> Result:
+        if not in_time:
+            raise CommandFailed(self.name, f"still ran after {timeout_s} s", command,
+                                state["out"], state["err"])
+        result = Result(command, state["rc"], state["out"], state["err"], state["cut"])
+        if check and result.rc != 0:
+            raise CommandFailed(self.name, f"exit status {result.rc}", command, result.out,
+                                result.err)
+        return result

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A distribution kernel in the cache, fetched by scripts/fetch-kernel when it is not there."""
+
+import functools
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from .paths import ROOT
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """version is the short name ("6.12"); release is what uname -r says in the guest."""
+
+    version: str
+    release: str
+    directory: Path
+
+    @property
+    def image(self) -> Path:
+        return self.directory / "boot" / f"vmlinuz-{self.release}"
+
+    @property
+    def modules(self) -> Path:
+        """The whole unpacked tree as packaged, without an index."""
+        return self.directory / "lib" / "modules" / self.release
+
+
+@functools.cache
+def kernel(version: str) -> Kernel:
+    """Fetches if need be. Raises CalledProcessError when the package cannot be had."""
+    script = ROOT / "scripts" / "fetch-kernel"
+    done = subprocess.run([script, "--image", "--path", version], stdout=subprocess.PIPE, stderr=sys.stderr, text=True,
+                          check=True)
+    directory = Path(done.stdout.strip()).resolve()
+    found = Kernel(version, directory.name, directory)
+    if not found.image.exists():
+        raise FileNotFoundError(f"{script} {version} gave {directory}, which has no {found.image}")
+    return found

@@ -1,0 +1,138 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One QEMU process: its command line, its console log, and its end."""
+
+import ctypes
+import json
+import os
+import signal
+import socket
+import subprocess
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from .accel import accelerator
+from .initramfs import initramfs
+from .kernel import Kernel
+from .paths import GUEST_DIR
+
+_PR_SET_PDEATHSIG = 1
+_MEMORY_MIB = 1024
+
+
+@dataclass
+class MachineConfig:
+    """What distinguishes one guest of a run from the other.
+
+    directory: holds console.log, boot and env, and is the guest's /run/vm; sockets: a directory
+    with a path short enough for sun_path; wire: None (a NIC on an empty hub), or the socket that
+    joins two guests, which the guest with listens=True creates.
+    """
+
+    name: str
+    kernel: Kernel
+    modules: Path
+    directory: Path
+    sockets: Path
+    mac: str
+    environment: dict[str, str]
+    wire: Path | None = None
+    listens: bool = False
+    qemu_extra: list[str] = field(default_factory=list)
+    append: str = ""
+
+
+class Machine:
+    """Started at construction. keep=True lets the guest outlive this process."""
+
+    def __init__(self, config: MachineConfig, lock_fd: int, keep: bool) -> None:
+        self.config = config
+        self.console_path = config.directory / "console.log"
+        self.agent_path = config.sockets / f"{config.name}.agent"
+        self.monitor_path = config.sockets / f"{config.name}.qmp"
+        config.directory.mkdir(parents=True, exist_ok=True)
+        (config.directory / "boot").write_text(f"{GUEST_DIR / 'boot.sh'}\n")
+        (config.directory / "env").write_text(
+            "".join(f"{key}='{value}'\n" for key, value in config.environment.items()))
+        libc = ctypes.CDLL(None)
+
+        def die_with_parent() -> None:
+            libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+        with open(config.directory / "qemu.log", "wb") as log:
+            self.process = subprocess.Popen(
+                self._command(), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                pass_fds=[lock_fd], start_new_session=True,
+                preexec_fn=None if keep else die_with_parent)
+
+    def _command(self) -> list[str]:
+        config = self.config
+        if config.wire is None:
+            netdev = "hubport,id=wire,hubid=0"
+        else:
+            server = "on" if config.listens else "off"
+            netdev = f"stream,id=wire,server={server},addr.type=unix,addr.path={config.wire}"
+        command = ["qemu-system-x86_64", *accelerator(config.kernel), "-smp", "1",
+                   "-m", str(_MEMORY_MIB), "-nodefaults", "-no-reboot", "-display", "none",
+                   "-name", f"smc-vm-{config.name}",
+                   "-kernel", str(config.kernel.image), "-initrd", str(initramfs(config.kernel)),
+                   "-append", "console=ttyS0 loglevel=5 net.ifnames=0 panic=-1 oops=panic"
+                              f" random.trust_cpu=on tsc=nowatchdog {config.append}",
+                   "-serial", f"file:{self.console_path}",
+                   "-qmp", f"unix:{self.monitor_path},server=on,wait=off"]
+        shares = (("root", Path("/"), "on"), ("modules", config.modules, "on"),
+                  ("share", config.directory, "off"))
+        for tag, path, readonly in shares:
+            command += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,"
+                                   f"readonly={readonly},multidevs=remap"]
+        command += ["-netdev", netdev, "-device",
+                    f"virtio-net-pci,netdev=wire,mac={config.mac},romfile=",
+                    "-chardev", f"socket,id=agent,path={self.agent_path},server=on,wait=off",
+                    "-device", "virtio-serial-pci",
+                    "-device", "virtserialport,chardev=agent,name=agent"]
+        return command + config.qemu_extra
+
+    def freeze(self) -> None:
+        """The guest stops dead, as a host does whose power fails; its sockets stay."""
+        os.kill(self.process.pid, signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        os.kill(self.process.pid, signal.SIGCONT)
+
+    def set_link(self, up: bool) -> None:
+        """Plugs or pulls the network cable: the guest sees its carrier change."""
+        self._monitor("set_link", {"name": "wire", "up": up})
+
+    def _monitor(self, command: str, arguments: dict) -> None:
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(10)
+            connection.connect(str(self.monitor_path))
+            lines = connection.makefile("rw")
+            lines.readline()
+            for request in ({"execute": "qmp_capabilities"},
+                            {"execute": command, "arguments": arguments}):
+                lines.write(json.dumps(request) + "\n")
+                lines.flush()
+                while True:
+                    reply = json.loads(lines.readline())
+                    if "error" in reply:
+                        raise RuntimeError(f"{command}: {reply['error']['desc']}")
+                    if "return" in reply:
+                        break
+
+    def wait(self, timeout_s: float) -> bool:
+        """Whether QEMU ended by itself, and well, within the time."""
+        try:
+            return self.process.wait(timeout_s) == 0
+        except subprocess.TimeoutExpired:
+            return False
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+
+    def console(self) -> str:
+        try:
+            return self.console_path.read_text(errors="replace")
+        except FileNotFoundError:
+            return ""

@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One guest, or two joined by a wire: started together, judged together."""
+
+import os
+import secrets
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import verdict
+from .channel import AgentError, Channel, GuestGone
+from .guest import CommandFailed, Guest
+from .kernel import kernel
+from .lock import VmLock
+from .machine import Machine, MachineConfig
+from .modtree import VARIANTS, module_tree
+from .own import own_module
+from .paths import RUNS
+
+_BOOT_TIMEOUT_S = 120
+_POWER_OFF_TIMEOUT_S = 30
+_RUNS_KEPT = 12
+
+
+class VerdictFailed(AssertionError):
+    """The cases may have passed, the run as a whole did not."""
+
+
+@dataclass(frozen=True)
+class Spec:
+    """Which module on which kernel: "ours@6.12", "kernel@6.1", "none@6.12"."""
+
+    module: str
+    version: str
+
+    @staticmethod
+    def parse(text: str) -> "Spec":
+        module, _, version = text.partition("@")
+        if module not in VARIANTS or not version:
+            raise ValueError(f"{text!r} is not <{'|'.join(VARIANTS)}>@<kernel>")
+        return Spec(module, version)
+
+    def __str__(self) -> str:
+        return f"{self.module}@{self.version}"
+
+
+class Vm:
+    """The guests of one run; use Pair or Solo. Entering boots them; leaving judges and ends them.
+
+    guests: in order. directory: build/vm/<run>, with console.log and the shared directory of each
+    guest. nonce: the token of the run. rdma: put soft-RoCE on eth0. load: load smc.ko at once.
+    """
+
+    def __init__(self, specs: list[Spec], *, rdma: bool = True, load: bool = True, mtu: int = 1500,
+                 append: str = "", keep: bool = False) -> None:
+        self.specs = specs
+        self.nonce = secrets.token_hex(8)
+        self.guests: list[Guest] = []
+        self.directory = Path()
+        self._rdma, self._load, self._mtu, self._append = rdma, load, mtu, append
+        self._keep = keep
+        self._machines: list[Machine] = []
+        self._baselines: list[dict] = []
+        self._planned = 0
+        self._sockets: Path | None = None
+        self._lock: VmLock | None = None
+        self._judged = False
+
+    @property
+    def name(self) -> str:
+        return "+".join(map(str, self.specs))
+
+    def __enter__(self) -> "Vm":
+        # Fetching and indexing need no guest: do it before the lock is taken.
+        kernels = [kernel(spec.version) for spec in self.specs]
+        trees = [module_tree(found, spec.module,
+                             own_module(found) if spec.module == "ours" else None)
+                 for found, spec in zip(kernels, self.specs)]
+        self._lock = VmLock()
+        try:
+            self._boot(kernels, trees)
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(self, kind, value, trace) -> None:
+        if self._keep and kind is None:
+            return
+        try:
+            if kind is None and not self._judged:
+                self.conclude()
+        finally:
+            self._end()
+
+    def begin(self, name: str) -> None:
+        """Marks the begin of a case in every guest's log."""
+        self._planned += 1
+        for guest in self.guests:
+            guest.say(verdict.begin_line(self._planned, name))
+
+    def end(self) -> None:
+        for guest in self.guests:
+            guest.say(verdict.end_line(self._planned))
+
+    def conclude(self) -> None:
+        """For a test written by hand: raises VerdictFailed. Without begin(), it was one case."""
+        if self._planned == 0:
+            self.begin("by hand")
+            self.end()
+        problems = self.judge(self._planned)
+        if problems:
+            raise VerdictFailed("\n".join(problems))
+
+    def judge(self, expected: int) -> list[str]:
+        """Unloads, looks for leaks, lets the guests print the token and power off; what is wrong.
+
+        expected: how many cases were planned. Only our module is held to leaving nothing behind:
+        the kernel's own is a peer here, not what is tested.
+        """
+        self._judged = True
+        problems = []
+        for guest, before in zip(self.guests, self._baselines):
+            problems += [f"{guest.name}: {text}" for text in self._farewell(guest, before)]
+        for guest in self.guests:
+            ended = guest.machine.wait(_POWER_OFF_TIMEOUT_S)
+            problems += [f"{guest.name}: {text}" for text in
+                         verdict.judge(guest.machine.console(), self.nonce, expected, ended)]
+        return problems
+
+    def _farewell(self, guest: Guest, before: dict) -> list[str]:
+        try:
+            running = guest.channel.request("running")
+            if running:
+                return [f"{len(running)} commands still run"]
+            try:
+                guest.unload_module()
+            except CommandFailed as error:
+                return [f"the module cannot be unloaded: {error}"]
+            if guest.module == "ours":
+                grown = guest.call("leaks.growth", before, timeout_s=60)
+                if grown:
+                    return [f"leak: {text}" for text in grown]
+            guest.channel.request("power_off", timeout_s=5, grace_s=0,
+                                  last_words=verdict.token_line(self.nonce))
+        except (GuestGone, TimeoutError):
+            # After the token this is how it ends; without it the verdict says so.
+            pass
+        except AgentError as error:
+            return [f"the leak check failed: {error}"]
+        return []
+
+    def _boot(self, kernels: list, trees: list[Path]) -> None:
+        self.directory = _new_run_directory()
+        # sun_path holds 108 bytes; the build directory may be deeper than that.
+        self._sockets = Path(tempfile.mkdtemp(prefix="smc-vm-"))
+        wire = self._sockets / "wire" if len(self.specs) == 2 else None
+        hosts = "|".join(f"{address} {name}" for index, name in enumerate("ab"[:len(self.specs)])
+                         for address in _addresses(index))
+        for index, (found, tree) in enumerate(zip(kernels, trees)):
+            name = "ab"[index]
+            ip4, ip6 = _addresses(index)
+            config = MachineConfig(
+                name=name, kernel=found, modules=tree, directory=self.directory / name,
+                sockets=self._sockets, mac=f"52:54:00:00:00:0{index + 1}", wire=wire,
+                listens=index == 0, append=f"slab_nomerge {self._append}",
+                environment={"NAME": name, "ADDRESS4": f"{ip4}/24", "ADDRESS6": f"{ip6}/64",
+                             "HOSTS": hosts, "MTU": str(self._mtu),
+                             "RDMA": "1" if self._rdma else "0"})
+            self._machines.append(Machine(config, self._lock.fd, self._keep))
+            if wire is not None and index == 0:
+                self._wait_for_wire(wire)
+        for index, machine in enumerate(self._machines):
+            channel = Channel(machine.agent_path, lambda m=machine: m.process.poll() is None)
+            self.guests.append(Guest("ab"[index], machine, channel, self.specs[index].module,
+                                     *_addresses(index)))
+        for guest in self.guests:
+            guest.channel.wait_ready(_BOOT_TIMEOUT_S)
+        self._prepare()
+
+    def _prepare(self) -> None:
+        for guest in self.guests:
+            if guest.module == "ours":
+                # What the first load allocates for good (identifiers, slab caches of others) is
+                # not a leak: load and unload once before counting.
+                guest.load_module()
+                guest.unload_module()
+                self._baselines.append(guest.call("leaks.snapshot"))
+            else:
+                self._baselines.append({})
+            if self._load:
+                guest.load_module()
+
+    def _wait_for_wire(self, wire: Path) -> None:
+        while not wire.exists():
+            if self._machines[0].process.poll() is not None:
+                raise GuestGone(f"QEMU did not start; see {self.directory / 'a' / 'qemu.log'}")
+            time.sleep(0.02)
+
+    def _end(self) -> None:
+        for guest in self.guests:
+            guest.channel.close()
+        for machine in self._machines:
+            machine.kill()
+        if self._sockets is not None:
+            shutil.rmtree(self._sockets, ignore_errors=True)
+        if self._lock is not None:
+            self._lock.release()
+
+
+class Solo(Vm):
+    """One guest, self.a, with a network card that leads nowhere."""
+
+    def __init__(self, kernel: str = "6.12", module: str = "ours", **options) -> None:
+        super().__init__([Spec(module, kernel)], **options)
+
+    @property
+    def a(self) -> Guest:
+        return self.guests[0]
+
+
+class Pair(Vm):
+    """Two guests, self.a and self.b, joined by a wire."""
+
+    def __init__(self, kernel_a: str = "6.12", kernel_b: str = "6.12", module_a: str = "ours",
+                 module_b: str = "ours", **options) -> None:
+        super().__init__([Spec(module_a, kernel_a), Spec(module_b, kernel_b)], **options)
+
+    @property
+    def a(self) -> Guest:
+        return self.guests[0]
+
+    @property
+    def b(self) -> Guest:
+        return self.guests[1]
+
+    def both_ways(self) -> tuple[tuple[Guest, Guest], tuple[Guest, Guest]]:
+        """(client, server) in both roles."""
+        return (self.a, self.b), (self.b, self.a)
+
+
+def _addresses(index: int) -> tuple[str, str]:
+    return f"10.9.0.{index + 1}", f"fd09::{index + 1}"
+
+
+def _new_run_directory() -> Path:
+    RUNS.mkdir(parents=True, exist_ok=True)
+    runs = sorted(path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink())
+    for old in runs[:-_RUNS_KEPT]:
+        shutil.rmtree(old, ignore_errors=True)
+    directory = RUNS / f"{time.strftime('%m%d-%H%M%S')}-{os.getpid()}"
+    directory.mkdir()
+    last = RUNS / "last"
+    last.unlink(missing_ok=True)
+    last.symlink_to(directory.name)
+    print(f"# console logs: {directory}", file=sys.stderr, flush=True)
+    return directory
