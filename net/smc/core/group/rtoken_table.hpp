@@ -8,16 +8,9 @@
 
 #include "core/group/limits.hpp"
 #include "core/wire/ids.hpp"
+#include "core/wire/llc.hpp"
 
 namespace smc::group {
-
-// Where RDMA writes into one of the peer's RMBs go, as seen on one link.
-struct Rtoken {
-	wire::Rkey rkey;
-	std::uint64_t address = 0;	// of the RMB's first byte, in the peer's terms
-
-	friend constexpr bool operator==(const Rtoken &, const Rtoken &) = default;
-};
 
 // A set of entries, one bit each.
 class RtokenSet {
@@ -58,28 +51,28 @@ public:
 
 	// For a connection whose Accept or Confirm named this RMB: the entry of it, made if there
 	// is none, with one more user. Nothing when the table is full.
-	[[nodiscard]] std::optional<RtokenIndex> acquire(LinkIndex link, const Rtoken &rtoken);
+	[[nodiscard]] std::optional<RtokenIndex> acquire(LinkIndex link, const wire::RemoteToken &rtoken);
 	// That connection has ended.
 	void release(RtokenIndex index);
 
 	// CONFIRM_RKEY of the peer: the entry of this RMB, made if there is none. Nothing when the
 	// table is full.
-	[[nodiscard]] std::optional<RtokenIndex> confirm(LinkIndex link, const Rtoken &rtoken);
+	[[nodiscard]] std::optional<RtokenIndex> confirm(LinkIndex link, const wire::RemoteToken &rtoken);
 	// How the same RMB is reached on one more link.
-	void set(RtokenIndex index, LinkIndex link, const Rtoken &rtoken);
+	void set(RtokenIndex index, LinkIndex link, const wire::RemoteToken &rtoken);
 	// DELETE_RKEY of the peer: forgets every RMB with this rkey on this link, on all links.
 	// Adds to @removed those that connections still use. False if there was none.
 	[[nodiscard]] bool remove(LinkIndex link, wire::Rkey rkey, RtokenSet &removed);
 	// The link is gone, its rkeys with it.
 	void forget_link(LinkIndex link);
 
-	[[nodiscard]] std::optional<Rtoken> at(RtokenIndex index, LinkIndex link) const;
+	[[nodiscard]] std::optional<wire::RemoteToken> at(RtokenIndex index, LinkIndex link) const;
 	// Entries taken.
 	[[nodiscard]] std::size_t size() const;
 
 private:
 	struct Entry {
-		std::array<std::optional<Rtoken>, kLinksMax> links;
+		std::array<std::optional<wire::RemoteToken>, kLinksMax> links;
 		std::uint16_t users = 0;
 		bool present = false;	// the peer has not deleted it
 		bool confirmed = false;	// by CONFIRM_RKEY, which a later Accept need not repeat
@@ -87,9 +80,9 @@ private:
 		[[nodiscard]] bool is_free() const { return !present && users == 0; }
 	};
 
-	[[nodiscard]] std::optional<RtokenIndex> find(LinkIndex link, const Rtoken &rtoken) const;
+	[[nodiscard]] std::optional<RtokenIndex> find(LinkIndex link, const wire::RemoteToken &rtoken) const;
 	[[nodiscard]] std::optional<RtokenIndex> find_room() const;
-	[[nodiscard]] std::optional<RtokenIndex> find_or_add(LinkIndex link, const Rtoken &rtoken);
+	[[nodiscard]] std::optional<RtokenIndex> find_or_add(LinkIndex link, const wire::RemoteToken &rtoken);
 
 	std::array<Entry, kCapacity> entries_{};
 };

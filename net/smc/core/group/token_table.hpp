@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <optional>
 
+#include "core/wire/ids.hpp"
+
 namespace smc::group {
 
 // Connections of one link group by alert token (RFC 7609, 4.3: the number that
@@ -30,7 +32,7 @@ public:
 
 	// A slot for @entry, which must not be null. The low 24 bits of @random24
 	// become the upper part of the token. Nothing when the table is full.
-	[[nodiscard]] std::optional<std::uint32_t> insert(T *entry, std::uint32_t random24)
+	[[nodiscard]] std::optional<wire::Token> insert(T *entry, std::uint32_t random24)
 	{
 		for (std::size_t word = 0; word < used_.size(); word++) {
 			std::uint64_t free_slots = ~used_[word];
@@ -41,8 +43,7 @@ public:
 				continue;
 			std::size_t slot =
 				word * 64 + static_cast<std::size_t>(std::countr_zero(free_slots));
-			std::uint32_t token =
-				(random24 << 8) | static_cast<std::uint32_t>(slot);
+			wire::Token token{(random24 << 8) | static_cast<std::uint32_t>(slot)};
 
 			used_[word] |= std::uint64_t{1} << (slot % 64);
 			slots_[slot] = {entry, token};
@@ -53,18 +54,18 @@ public:
 	}
 
 	// The connection with exactly this token, or null.
-	[[nodiscard]] T *find(std::uint32_t token) const
+	[[nodiscard]] T *find(wire::Token token) const
 	{
-		const Slot &slot = slots_[token & 0xff];
+		const Slot &slot = slots_[token.value() & 0xff];
 
 		return slot.token == token ? slot.entry : nullptr;
 	}
 
 	// Frees the slot; the connection that had it, or null if there was none.
-	T *erase(std::uint32_t token)
+	T *erase(wire::Token token)
 	{
 		T *entry = find(token);
-		std::size_t slot = token & 0xff;
+		std::size_t slot = token.value() & 0xff;
 
 		if (entry == nullptr)
 			return nullptr;
@@ -92,7 +93,7 @@ public:
 private:
 	struct Slot {
 		T *entry = nullptr;
-		std::uint32_t token = 0;
+		wire::Token token;
 	};
 
 	std::array<Slot, kCapacity + 1> slots_{};

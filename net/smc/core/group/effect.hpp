@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "core/base/bytes.hpp"
+#include "core/base/fixed_vector.hpp"
+#include "core/group/limits.hpp"
+#include "core/group/rtoken_table.hpp"
+#include "core/wire/decline_reason.hpp"
+#include "core/wire/ids.hpp"
+#include "core/wire/llc.hpp"
+
+// What a link group wants done, in this order. After a TerminateGroup nothing follows, ever.
+namespace smc::group {
+
+// Post these bytes as one SEND on this link. If that cannot be done the link is as good as lost
+// (LinkFailed), or the message is; timers of the group take care of the second case.
+struct SendLlc {
+	LinkIndex link = 0;
+	std::array<std::byte, wire::kLlcSize> message{};
+
+	[[nodiscard]] ByteSpan bytes() const { return message; }
+};
+
+// Client: CONFIRM_LINK came. Make the queue pair ready to send, register the RMB, then give
+// LinkActivated.
+struct ActivateLink {
+	LinkIndex link = 0;
+};
+
+// Both ends have confirmed the link; it may carry data from now on.
+struct LinkConfirmed {
+	LinkIndex link = 0;
+	wire::LinkId id;
+	wire::LinkUid uid;	// own
+	wire::LinkUid peer_uid;
+};
+
+// It did not come to that; the link is down.
+struct LinkConfirmFailed {
+	LinkIndex link = 0;
+	wire::DeclineReason reason = wire::DeclineReason::kTimeoutCl;
+};
+
+// An active link is down, by the peer's wish or because it is dead: move its connections
+// elsewhere, and destroy its queue pair.
+struct LinkDown {
+	LinkIndex link = 0;
+};
+
+enum class FlowResult : std::uint8_t {
+	kDone,		// the peer agreed
+	kRefused,	// the peer answered negatively
+	kTimedOut,	// no answer, or no turn, in time
+	kLinkLost,	// the link that carried the request is down
+	kOverload,	// too many flows are waiting already; nothing was sent
+};
+
+struct FlowDone {
+	FlowId flow = 0;
+	FlowResult result = FlowResult::kDone;
+};
+
+// The peer has deleted these RMBs while connections use them: no more RDMA writes there.
+struct RtokensDeleted {
+	RtokenSet rtokens;
+};
+
+// Deliver Timer at this time; replaces the time set before.
+struct SetTimer {
+	std::uint64_t deadline_ms = 0;
+};
+struct StopTimer {};
+
+enum class TerminateCause : std::uint8_t {
+	kLocal,		// Terminate
+	kPeer,		// the peer's DELETE_LINK
+	kViolations,	// the peer breaks the protocol
+	kNoLink,	// the last link is down
+};
+
+// The group is over: all links are down, all flows void (no FlowDone follows for them), all
+// connections aborted. Messages to the peer, if any, come before this.
+struct TerminateGroup {
+	TerminateCause cause = TerminateCause::kLocal;
+	wire::DeleteLinkReason reason = wire::DeleteLinkReason::kNone;
+};
+
+using Effect = std::variant<SendLlc, ActivateLink, LinkConfirmed, LinkConfirmFailed, LinkDown,
+			    FlowDone, RtokensDeleted, SetTimer, StopTimer, TerminateGroup>;
+
+inline constexpr std::size_t kEffectsMax = 16;
+using Effects = FixedVector<Effect, kEffectsMax>;
+
+} // namespace smc::group

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <optional>
+#include <variant>
+
+#include "core/base/bytes.hpp"
+#include "core/base/fixed_vector.hpp"
+#include "core/group/limits.hpp"
+#include "core/wire/decline_reason.hpp"
+#include "core/wire/ids.hpp"
+#include "core/wire/llc.hpp"
+
+// What can happen to a link group. One that makes no sense in the state that the group or the
+// link is in changes nothing.
+namespace smc::group {
+
+// Own end of a link, as it is told to the peer.
+struct LinkIdentity {
+	wire::Mac mac;
+	wire::Gid gid;
+	wire::Qpn qpn;
+};
+
+// Server: this link's queue pair can send and receive, and the RMB is registered.
+struct StartConfirmLink {
+	LinkIndex link = 0;
+	LinkIdentity local;
+};
+
+// Client: this link's queue pair can receive. Give it before the Confirm goes out.
+struct ExpectConfirmLink {
+	LinkIndex link = 0;
+	LinkIdentity local;
+};
+
+// Client, answers ActivateLink: the queue pair can send and the RMB is registered, or why not.
+struct LinkActivated {
+	LinkIndex link = 0;
+	std::optional<wire::DeclineReason> failure;
+};
+
+// The link is lost: queue pair in error, port down, device gone.
+struct LinkFailed {
+	LinkIndex link = 0;
+};
+
+// A message came in: all bytes received. They need not outlive the call.
+struct LlcReceived {
+	LinkIndex link = 0;
+	ByteSpan bytes;
+};
+
+// An RMB of ours on one of our links.
+struct LinkRkey {
+	LinkIndex link = 0;
+	wire::RemoteToken token;
+};
+using LinkRkeys = FixedVector<LinkRkey, kLinksMax>;
+
+// Tell the peer that this RMB exists (CONFIRM_RKEY). rkeys: one for each active link.
+struct AnnounceRkey {
+	FlowId flow = 0;
+	LinkRkeys rkeys;
+};
+
+// Tell the peer that this RMB is no more (DELETE_RKEY).
+struct DeleteRkey {
+	FlowId flow = 0;
+	LinkRkeys rkeys;
+};
+
+// Nobody waits for this flow any more: no FlowDone will name it. What has been sent is sent.
+struct CancelFlow {
+	FlowId flow = 0;
+};
+
+// The time of the last SetTimer has come. Coming too early does no harm.
+struct Timer {};
+
+// End the group, and tell the peer why.
+struct Terminate {
+	wire::DeleteLinkReason reason = wire::DeleteLinkReason::kProgram;
+};
+
+using Event = std::variant<StartConfirmLink, ExpectConfirmLink, LinkActivated, LinkFailed,
+			   LlcReceived, AnnounceRkey, DeleteRkey, CancelFlow, Timer, Terminate>;
+
+} // namespace smc::group

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "core/group/effect.hpp"
+#include "core/group/event.hpp"
+#include "core/group/limits.hpp"
+#include "core/group/ring_queue.hpp"
+#include "core/group/rtoken_table.hpp"
+#include "core/wire/ids.hpp"
+#include "core/wire/llc.hpp"
+
+namespace smc::group {
+
+enum class Role : std::uint8_t {
+	kClient,
+	kServer,
+};
+
+enum class LinkState : std::uint8_t {
+	kUnused,
+	kAwaitRequest,	// client: CONFIRM_LINK has not come yet
+	kActivating,	// client: CONFIRM_LINK has come, the queue pair is getting ready
+	kAwaitResponse,	// server: CONFIRM_LINK is out
+	kActive,
+	kDown,
+};
+inline constexpr std::uint8_t kLinkStates = 6;
+
+enum class GroupState : std::uint8_t {
+	kForming,	// no link has been active yet
+	kActive,
+	kTerminated,
+};
+inline constexpr std::uint8_t kGroupStates = 3;
+
+[[nodiscard]] std::string_view name(LinkState state);
+[[nodiscard]] std::string_view name(GroupState state);
+
+struct Config {
+	Role role = Role::kClient;
+	wire::LlcVersion version = wire::LlcVersion::kV2;
+	std::uint8_t release = 0;	// of version 2
+	std::uint8_t max_links = 1;	// as agreed
+	std::uint8_t max_conns = 255;	// as agreed
+	// Own number of the group, lowest byte 0; with the link id in it, the link's uid.
+	std::uint32_t group_uid = 0;
+
+	std::uint32_t testlink_idle_ms = 30000;		// 0: never
+	std::uint32_t response_ms = 2000;
+	std::uint32_t first_request_ms = 4000;		// client: for CONFIRM_LINK
+	std::uint32_t activation_ms = 5000;		// client: for LinkActivated
+	std::uint32_t turn_ms = 20000;			// for a flow in the queue
+};
+
+// What the peer did that it should not have, or that was of no use. They only grow.
+struct Counters {
+	std::uint32_t received = 0;
+	std::uint32_t ignored = 0;		// unknown types, and others that want no answer
+	std::uint32_t malformed = 0;
+	std::uint32_t wrong_version = 0;
+	std::uint32_t unexpected_requests = 0;
+	std::uint32_t unexpected_responses = 0;
+	std::uint32_t late_responses = 0;	// to flows that had timed out; no violation
+	std::uint32_t rejected_add_links = 0;
+
+	[[nodiscard]] std::uint32_t violations() const
+	{
+		return malformed + wrong_version + unexpected_requests + unexpected_responses;
+	}
+
+	friend bool operator==(const Counters &, const Counters &) = default;
+};
+
+// Link control of one link group (RFC 7609, 3.5.2 and 4.5): confirms its links, tells the peer
+// about RMBs, keeps what the peer tells about its own, probes silent links, and answers what the
+// peer asks.
+//
+// Requests of ours take turns: one CONFIRM_RKEY or DELETE_RKEY at a time, since Linux matches
+// responses by their type alone. A response is checked against the request, so that one that
+// comes too late is not taken for the next one's. Requests of the peer are answered in the step
+// that they come in: nothing of theirs is queued. Additional links are refused.
+//
+// A peer that keeps breaking the protocol loses the group (kViolationsMax).
+//
+// No locking of its own: the caller's lock of the link group guards it, the direct functions
+// included. About 45 KiB: to be allocated, not to be put on a stack.
+class GroupMachine {
+public:
+	explicit GroupMachine(const Config &config) : config_(config) {}
+	GroupMachine(const GroupMachine &) = delete;
+	GroupMachine &operator=(const GroupMachine &) = delete;
+
+	// now_ms: any monotonic clock, the same in all calls.
+	[[nodiscard]] Effects step(const Event &event, std::uint64_t now_ms);
+
+	// Something other than an LLC message was received on this link: it is alive.
+	void note_activity(LinkIndex link, std::uint64_t now_ms);
+
+	// The peer's RMB of a connection, out of its Accept or Confirm. Nothing: kErrRtok.
+	[[nodiscard]] std::optional<RtokenIndex> acquire_rtoken(LinkIndex link,
+								const wire::RemoteToken &rtoken);
+	// That connection has ended.
+	void release_rtoken(RtokenIndex index);
+	// Where writes into that RMB go on this link. Nothing if the peer has deleted it.
+	[[nodiscard]] std::optional<wire::RemoteToken> rtoken(RtokenIndex index,
+							      LinkIndex link) const;
+
+	[[nodiscard]] GroupState state() const { return state_; }
+	[[nodiscard]] LinkState link_state(LinkIndex link) const { return links_[link].state; }
+	[[nodiscard]] wire::LinkId link_id(LinkIndex link) const { return links_[link].id; }
+	[[nodiscard]] const Config &config() const { return config_; }
+	[[nodiscard]] const Counters &counters() const { return counters_; }
+	[[nodiscard]] std::size_t flows_waiting() const { return waiting_.size(); }
+
+	[[nodiscard]] static bool transition_is_legal(LinkState from, LinkState to);
+	[[nodiscard]] static bool transition_is_legal(GroupState from, GroupState to);
+
+private:
+	struct Link {
+		LinkState state = LinkState::kUnused;
+		wire::LinkId id;
+		wire::LinkUid uid;
+		wire::LinkUid peer_uid;
+		LinkIdentity local;
+		std::uint64_t deadline_ms = 0;		// of the state, before kActive
+		std::uint64_t last_received_ms = 0;
+		// TEST_LINK of ours that waits for its echo.
+		bool testing = false;
+		std::uint64_t test_deadline_ms = 0;
+		std::uint64_t test_number = 0;
+	};
+
+	enum class FlowKind : std::uint8_t {
+		kNone,	// cancelled
+		kConfirmRkey,
+		kDeleteRkey,
+	};
+
+	struct Flow {
+		FlowKind kind = FlowKind::kNone;
+		bool wanted = false;	// somebody waits for the result
+		FlowId id = 0;
+		LinkRkeys rkeys;
+		std::uint64_t deadline_ms = 0;	// waiting: of its turn; running: of the response
+	};
+
+	// Requests that never got their response, by which time the flow had been given up. The
+	// queue pair keeps order, so their responses come before that of the running flow, if ever.
+	struct Overdue {
+		bool owed = false;
+		bool swallowed = false;	// one was taken for late during the running flow
+	};
+
+	void start_confirm_link(const StartConfirmLink &event, std::uint64_t now_ms,
+				Effects &effects);
+	void expect_confirm_link(const ExpectConfirmLink &event, std::uint64_t now_ms);
+	void link_activated(const LinkActivated &event, std::uint64_t now_ms, Effects &effects);
+	void link_failed(LinkIndex index, Effects &effects);
+	void received(const LlcReceived &event, std::uint64_t now_ms, Effects &effects);
+	void dispatch(LinkIndex index, const wire::LlcMessage &message, std::uint64_t now_ms,
+		      Effects &effects);
+	void timer(std::uint64_t now_ms, Effects &effects);
+	void link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+	void add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
+		      Effects &effects);
+	void cancel_flow(FlowId id);
+
+	void on(LinkIndex link, const wire::ConfirmLink &body, bool response, std::uint64_t now_ms,
+		Effects &effects);
+	void on(LinkIndex link, const wire::AddLink &body, bool response, Effects &effects);
+	void on(LinkIndex link, const wire::DeleteLink &body, bool response, Effects &effects);
+	void on(LinkIndex link, const wire::ReqAddLink &body, bool response, Effects &effects);
+	void on(LinkIndex link, const wire::ConfirmRkey &body, bool response, std::uint64_t now_ms,
+		Effects &effects);
+	void on(LinkIndex link, const wire::TestLink &body, bool response, Effects &effects);
+	void on(LinkIndex link, const wire::DeleteRkey &body, bool response, std::uint64_t now_ms,
+		Effects &effects);
+
+	void confirm_link_request(LinkIndex link, const wire::ConfirmLink &body,
+				  std::uint64_t now_ms, Effects &effects);
+	void confirm_link_response(LinkIndex link, const wire::ConfirmLink &body,
+				   std::uint64_t now_ms, Effects &effects);
+	void confirm_rkey_request(LinkIndex link, const wire::ConfirmRkey &body, Effects &effects);
+	void delete_rkey_request(LinkIndex link, const wire::DeleteRkey &body, Effects &effects);
+
+	void link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+	void confirm_failed(LinkIndex index, wire::DeclineReason reason, Effects &effects);
+	void link_down(LinkIndex index, Effects &effects);
+	void end_if_no_link(Effects &effects);
+	void check_violations(Effects &effects);
+	void terminate(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
+	void test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+
+	void next_flow(std::uint64_t now_ms, Effects &effects);
+	void start_flow(const Flow &flow, LinkIndex link, std::uint64_t now_ms, Effects &effects);
+	void end_flow(FlowResult result, Effects &effects);
+	void send_confirm_link(LinkIndex link, bool response, Effects &effects);
+	void send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects);
+	void rearm(std::uint64_t now_ms, Effects &effects);
+
+	[[nodiscard]] std::optional<LinkIndex> active_link() const;
+	[[nodiscard]] std::optional<LinkIndex> find_link(wire::LinkId id) const;
+	[[nodiscard]] wire::LinkUid uid_of(wire::LinkId id) const;
+	void set_state(Link &link, LinkState to);
+	void set_state(GroupState to);
+
+	Config config_;
+	GroupState state_ = GroupState::kForming;
+	std::array<Link, kLinksMax> links_{};
+	RtokenTable rtokens_;
+	RingQueue<Flow, kFlowsWaitingMax> waiting_;
+	Flow running_;			// kind kNone: no flow is running
+	LinkIndex running_link_ = 0;
+	Overdue overdue_confirm_;
+	Overdue overdue_delete_;
+	Counters counters_;
+	std::uint64_t tests_sent_ = 0;
+	std::optional<std::uint64_t> armed_ms_;
+};
+
+} // namespace smc::group

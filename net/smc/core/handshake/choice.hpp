@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstddef>
+
+#include "core/base/fixed_vector.hpp"
+#include "core/base/result.hpp"
+#include "core/handshake/effect.hpp"
+#include "core/handshake/offer.hpp"
+#include "core/wire/clc.hpp"
+#include "core/wire/decline_reason.hpp"
+#include "core/wire/ids.hpp"
+
+namespace smc::handshake {
+
+// One way in which a server can do what a Proposal asks for.
+struct Choice {
+	Agreement agreement;
+	wire::PeerId peer_id;
+	wire::Gid peer_gid;
+	wire::Mac peer_mac;
+};
+
+inline constexpr std::size_t kChoicesMax = 2;
+
+// All of them, the best one first, each to be tried if no link can be had for the one before.
+struct Choices {
+	FixedVector<Choice, kChoicesMax> list;
+	// Why not, for the best kind that both sides have at heart; kNone if all is well.
+	wire::DeclineReason reason = wire::DeclineReason::kNone;
+};
+
+[[nodiscard]] Choices choose(const wire::Proposal &proposal, const LocalOffer &offer);
+
+// SMC-R version 2: one EID in common, release and limits the smaller ones of both sides.
+[[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
+								 const LocalOffer &offer);
+// SMC-R version 1: one IP prefix in common.
+[[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcr_v1(const wire::Proposal &proposal,
+								 const LocalOffer &offer);
+
+} // namespace smc::handshake

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/handshake/effect.hpp"
+#include "core/handshake/event.hpp"
+#include "core/handshake/exchange.hpp"
+#include "core/handshake/offer.hpp"
+#include "core/handshake/state.hpp"
+#include "core/wire/clc.hpp"
+
+namespace smc::handshake {
+
+// The side that connects (RFC 7609, 3.5; the order of steps towards Linux).
+//
+//	Proposal ->            <- Accept     AcquireClientLink, ConnectLink
+//	first contact:  ConfirmLink, Confirm ->, CONFIRM_LINK done, UseSmc
+//	later contact:  AnnounceRkey, Confirm ->, UseSmc
+//
+// Once the Proposal is out, only an SMC server can tell it from data, so silence, FIN, or bytes
+// that are no CLC message end in Fail (kTimedOut, kConnectionReset): there is no telling whether
+// the peer's application has been handed the Proposal. Before that, after a Decline in either
+// direction, and for every trouble of our own, the connection falls back.
+// At a later contact nothing can go back to TCP once the Confirm is out: handshake is over then.
+//
+// Not thread safe; the caller serialises the steps. About 1.5 KiB.
+class ClientHandshake {
+public:
+	ClientHandshake(const LocalOffer &offer, const Timeouts &timeouts)
+		: exchange_(offer, timeouts)
+	{
+	}
+
+	// now_ms: any monotonic clock, the same in all calls.
+	[[nodiscard]] Effects step(const Event &event, std::uint64_t now_ms);
+
+	[[nodiscard]] State state() const { return state_; }
+	[[nodiscard]] static bool transition_is_legal(State from, State to);
+
+private:
+	void start(std::uint64_t now_ms, Effects &effects);
+	void tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects);
+	void tcp_eof(Effects &effects);
+	void accept_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
+	[[nodiscard]] wire::DeclineReason examine(const wire::Accept &accept);
+	void link_acquired(const LinkAcquired &link, Effects &effects);
+	void link_connected(std::uint64_t now_ms, Effects &effects);
+	void send_confirm(Effects &effects);
+	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
+	void timer(std::uint64_t now_ms, Effects &effects);
+	void decline(wire::DeclineReason reason, Effects &effects);
+	void fail(int error, Effects &effects);
+	void use_smc(Effects &effects);
+	void set_state(State to);
+
+	Exchange exchange_;
+	Agreement agreement_;
+	wire::SmcrEndpoint local_;
+	wire::SmcrEndpoint peer_;
+	bool v2_direct_ = true;
+	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;
+	State state_ = State::kIdle;
+};
+
+} // namespace smc::handshake

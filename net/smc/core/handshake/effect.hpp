@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <variant>
+
+#include "core/base/bytes.hpp"
+#include "core/base/fixed_vector.hpp"
+#include "core/wire/clc.hpp"
+#include "core/wire/decline_reason.hpp"
+#include "core/wire/ids.hpp"
+
+// What a handshake wants done, in this order. After a Finished nothing follows, ever.
+namespace smc::handshake {
+
+// What the two sides have agreed on. In version 1 only the first two and peer_id have a meaning.
+// The values that describe a link group (release, limits, mask, peer's name) are exchanged on
+// first contact only; at a later one they are the group's, and not set here by a client.
+struct Agreement {
+	std::uint8_t version = 0;	// 1 or 2
+	bool first_contact = false;
+	wire::PeerId peer_id;
+	wire::Eid eid;
+	std::uint8_t release = 0;
+	std::uint8_t max_conns = 0;
+	std::uint8_t max_links = 0;
+	std::uint16_t feature_mask = 0;
+	wire::ClcOs peer_os = wire::ClcOs::kUnknown;
+	std::array<std::uint8_t, 32> peer_host_name{};	// ASCII, blank padded
+
+	friend bool operator==(const Agreement &, const Agreement &) = default;
+};
+
+// Send these bytes over TCP, all of them. They lie in the machine and stay until its next step.
+struct SendClc {
+	ByteSpan bytes;
+};
+
+// Take so many bytes out of the TCP receive queue.
+struct ConsumeTcp {
+	std::size_t bytes = 0;
+};
+
+// A message is awaited: look into the TCP receive queue now, and deliver TcpBytes if there is
+// anything in it, or FIN.
+struct WantBytes {};
+
+// Deliver Timer at this time; replaces the time set before.
+struct SetTimer {
+	std::uint64_t deadline_ms = 0;
+};
+struct StopTimer {};
+
+// Server: find a link group with this peer that can take one more connection, or make one, and
+// buffers for the connection. Groups match by what is here and by agreement's version and EID.
+// In version 2 Linux leaves peer_id and mac zero; then the GID alone says who it is.
+struct AcquireServerLink {
+	wire::PeerId peer_id;
+	wire::Gid peer_gid;
+	wire::Mac peer_mac;
+	Agreement agreement;	// of a new group; the limits are those to put into it
+};
+
+// Client: on first contact make a link group for this peer; otherwise find the group with the
+// link that leads to peer's (peer_id, gid, qpn; in version 1 also mac), or answer with kSyncErr.
+struct AcquireClientLink {
+	wire::SmcrEndpoint peer;
+	bool v2_direct = true;	// as the server sees it (first contact)
+	Agreement agreement;
+};
+
+// Register the peer's RMB with the group (kErrRtok if there is no room), and on first contact
+// bring up the queue pair towards peer: client as far as ready to receive, so that CONFIRM_LINK
+// can arrive; server ready to send, with its RMB registered.
+struct ConnectLink {
+	bool first_contact = false;
+	wire::SmcrEndpoint peer;
+	wire::QpMtu mtu;	// the smaller one of both
+};
+
+// Later contact: register the RMB and tell the peer with CONFIRM_RKEY; answer when it agreed.
+struct AnnounceRkey {};
+
+// First contact: server, send CONFIRM_LINK; client, await it. Comes before the client's Confirm is
+// sent, since CONFIRM_LINK may overtake the answer.
+struct ConfirmLink {};
+
+// Give back what was acquired, or is being acquired: buffers, token, and on first contact the
+// group too (with DELETE_LINK, if its link is up).
+struct ReleaseLink {};
+
+// As ReleaseLink, but the peer does not know this group: end all of it.
+struct TerminateGroup {};
+
+// The connection's bytes go by SMC.
+struct UseSmc {
+	Agreement agreement;
+};
+
+// The connection goes on as plain TCP; what lies in the receive queue belongs to the user.
+struct FallBack {
+	wire::DeclineReason reason = wire::DeclineReason::kNone;
+	wire::DeclineReason peer_diagnosis = wire::DeclineReason::kNone; // if the peer declined
+};
+
+// The stream is neither SMC nor the user's: reset the TCP connection. Positive errno.
+struct Fail {
+	int error = 0;
+};
+
+struct Finished {
+	std::variant<UseSmc, FallBack, Fail> outcome;
+};
+
+using Effect = std::variant<SendClc, ConsumeTcp, WantBytes, SetTimer, StopTimer, AcquireServerLink,
+			    AcquireClientLink, ConnectLink, AnnounceRkey, ConfirmLink, ReleaseLink,
+			    TerminateGroup, Finished>;
+
+inline constexpr std::size_t kEffectsMax = 6;
+using Effects = FixedVector<Effect, kEffectsMax>;
+
+// Errors of Fail, as Linux numbers them.
+inline constexpr int kConnectionAborted = 103;
+inline constexpr int kConnectionReset = 104;
+inline constexpr int kTimedOut = 110;
+
+} // namespace smc::handshake

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "core/handshake/effect.hpp"
+#include "core/handshake/offer.hpp"
+#include "core/wire/clc.hpp"
+#include "core/wire/decline_reason.hpp"
+
+namespace smc::handshake {
+
+// What both machines share: the message under construction, the one timer, and what has to be
+// undone when the handshake ends without SMC.
+class Exchange {
+public:
+	Exchange(const LocalOffer &offer, const Timeouts &timeouts)
+		: offer_(offer), timeouts_(timeouts)
+	{
+	}
+
+	[[nodiscard]] const LocalOffer &offer() const { return offer_; }
+	[[nodiscard]] const Timeouts &timeouts() const { return timeouts_; }
+
+	// Version of a Decline of ours: that of the message that it answers.
+	void set_decline_version(std::uint8_t version) { decline_version_ = version; }
+
+	template <class Message>
+	void send(const Message &message, Effects &effects)
+	{
+		emit(effects, SendClc{ByteSpan{out_}.first(wire::encode(message, out_))});
+	}
+
+	void set_timer(std::uint64_t now_ms, std::uint32_t timeout_ms, Effects &effects);
+	// Has the timer run out? If not, it is set again.
+	[[nodiscard]] bool timer_expired(std::uint64_t now_ms, Effects &effects);
+
+	// Everything that acquires a link goes through here, so that it is given back.
+	template <class Acquire>
+	void acquire(const Acquire &acquire, Effects &effects)
+	{
+		link_held_ = true;
+		emit(effects, acquire);
+	}
+	void acquire_failed() { link_held_ = false; }
+
+	// The ways to end. Each stops the timer and gives back the link, where there is one.
+	void use_smc(const Agreement &agreement, Effects &effects);
+	void fall_back(wire::DeclineReason reason, Effects &effects);
+	void decline(wire::DeclineReason reason, Effects &effects);
+	void declined(const wire::Decline &decline, Effects &effects);
+	void fail(int error, Effects &effects);
+
+	static void emit(Effects &effects, const Effect &effect);
+
+private:
+	void finish(const Finished &finished, Effects &effects);
+	void release(Effects &effects);
+
+	LocalOffer offer_;
+	Timeouts timeouts_;
+	std::array<std::byte, wire::kClcEncodedSizeMax> out_{};
+	std::optional<std::uint64_t> deadline_ms_;
+	std::uint8_t decline_version_ = 1;
+	bool link_held_ = false;
+};
+
+// The CLC message at the head of the stream, of the kind awaited, or why there is none.
+enum class Head : std::uint8_t {
+	kNothing,	// not enough bytes yet
+	kAwaited,	// of the type awaited; may still be malformed
+	kDecline,	// well-formed Decline
+	kForeign,	// not CLC, or CLC that has no business here
+};
+
+struct StreamHead {
+	Head head = Head::kNothing;
+	ByteSpan message;	// if kAwaited or kDecline
+	wire::Decline decline;	// if kDecline
+};
+
+// Without an awaited type only a Decline is in place.
+[[nodiscard]] StreamHead stream_head(ByteSpan peeked, std::optional<wire::ClcType> awaited);
+
+} // namespace smc::handshake

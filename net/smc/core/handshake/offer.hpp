@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/fixed_vector.hpp"
+#include "core/wire/clc.hpp"
+#include "core/wire/decline_reason.hpp"
+#include "core/wire/ids.hpp"
+
+namespace smc::handshake {
+
+inline constexpr std::size_t kIpv4PrefixesMax = 4;
+
+// Bounds and defaults of what version 2.1 negotiates for a link group.
+inline constexpr std::uint8_t kMaxConnsLeast = 16;
+inline constexpr std::uint8_t kMaxConnsDefault = 255;
+inline constexpr std::uint8_t kMaxLinksLeast = 1;
+inline constexpr std::uint8_t kMaxLinksDefault = 2;
+// Highest release of version 2 that these machines speak: 2.1.
+inline constexpr std::uint8_t kReleaseMax = 1;
+
+// What this host can do for one connection. A client is told about the device that it would use,
+// a server only about what it may agree to: its device is chosen once the Proposal is known.
+struct LocalOffer {
+	bool smcr_v1 = false;	// SMC-R over RoCE v1
+	bool smcr_v2 = false;	// SMC-R over RoCE v2; needs an EID
+	// Why, where neither is possible.
+	wire::DeclineReason unavailable = wire::DeclineReason::kNoSmcDev;
+	wire::PeerId peer_id;
+
+	// Version 1. The prefixes are those of the netdev that carries the TCP connection. A
+	// client sends the first IPv4 one and all IPv6 ones; a server compares with any of them.
+	wire::Gid v1_gid;	// client only
+	wire::Mac v1_mac;	// client only
+	FixedVector<wire::Ipv4Prefix, kIpv4PrefixesMax> ipv4_prefixes;
+	FixedVector<wire::Ipv6Prefix, wire::kClcIpv6PrefixesMax> ipv6_prefixes;
+
+	// Version 2.
+	wire::Gid v2_gid;	// client only
+	wire::Mac v2_mac;	// client only
+	FixedVector<wire::Eid, wire::kClcEidsMax> eids;
+	std::array<std::uint8_t, 32> host_name{};	// ASCII, blank padded
+	std::uint8_t release = kReleaseMax;
+	std::uint8_t max_conns = kMaxConnsDefault;
+	std::uint8_t max_links = kMaxLinksLeast;
+	std::uint16_t feature_mask = 0;
+
+	[[nodiscard]] bool any() const { return smcr_v1 || smcr_v2; }
+};
+
+// How long each wait lasts. The defaults are those of Linux, where it has such a wait.
+struct Timeouts {
+	std::uint32_t clc_ms = 6000;		// for a Proposal, an Accept, a Confirm
+	// For everything that happens here between two CLC messages, so that a reply still
+	// finds the peer waiting for it.
+	std::uint32_t local_ms = 5000;
+	// For CONFIRM_LINK. The group has shorter timers of its own; this one only makes sure.
+	std::uint32_t confirm_link_ms = 6500;
+	// For a Decline, once CONFIRM_LINK did not come. Both sides notice that at about the same
+	// time, and two Declines must not cross: the second one would be read as data.
+	std::uint32_t decline_ms = 1000;
+};
+
+} // namespace smc::handshake

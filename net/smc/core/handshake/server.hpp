@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+
+#include "core/handshake/choice.hpp"
+#include "core/handshake/effect.hpp"
+#include "core/handshake/event.hpp"
+#include "core/handshake/exchange.hpp"
+#include "core/handshake/offer.hpp"
+#include "core/handshake/state.hpp"
+#include "core/wire/clc.hpp"
+
+namespace smc::handshake {
+
+// The side that was connected to (RFC 7609, 3.5; the order of steps towards Linux).
+//
+//	<- Proposal    AcquireServerLink, at a later contact AnnounceRkey
+//	Accept ->      <- Confirm    ConnectLink
+//	first contact: ConfirmLink, CONFIRM_LINK done, UseSmc
+//	later contact: UseSmc
+//
+// Until a Proposal has been recognised nothing is taken out of the stream: a peer that is silent,
+// hangs up, or sends something else is served by plain TCP and loses no byte. A Proposal that
+// cannot be used is answered with a Decline. Once the Accept is out the peer is known to speak
+// SMC and may be sending its Confirm, so silence or nonsense ends in Fail. At a later contact the
+// peer takes the connection for established when it sends its Confirm, and would never read a
+// Decline: trouble after that ends in Fail (kConnectionAborted), too.
+//
+// Not thread safe; the caller serialises the steps. About 2 KiB.
+class ServerHandshake {
+public:
+	ServerHandshake(const LocalOffer &offer, const Timeouts &timeouts)
+		: exchange_(offer, timeouts)
+	{
+	}
+
+	// now_ms: any monotonic clock, the same in all calls.
+	[[nodiscard]] Effects step(const Event &event, std::uint64_t now_ms);
+
+	[[nodiscard]] State state() const { return state_; }
+	[[nodiscard]] static bool transition_is_legal(State from, State to);
+
+private:
+	void start(std::uint64_t now_ms, Effects &effects);
+	void tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects);
+	void tcp_eof(Effects &effects);
+	void tcp_error(int error, Effects &effects);
+	void proposal_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
+	void acquire_next(Effects &effects);
+	void link_acquired(const LinkAcquired &link, std::uint64_t now_ms, Effects &effects);
+	void send_accept(std::uint64_t now_ms, Effects &effects);
+	void confirm_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
+	[[nodiscard]] wire::DeclineReason examine(const wire::Confirm &confirm);
+	void link_connected(std::uint64_t now_ms, Effects &effects);
+	void give_up(wire::DeclineReason reason, Effects &effects);
+	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
+	void timer(std::uint64_t now_ms, Effects &effects);
+	void decline(wire::DeclineReason reason, Effects &effects);
+	void fail(int error, Effects &effects);
+	void use_smc(Effects &effects);
+	void set_state(State to);
+
+	Exchange exchange_;
+	Choices choices_;
+	Choice chosen_;
+	wire::SmcrEndpoint local_;
+	wire::SmcrEndpoint peer_;
+	bool v2_direct_ = true;
+	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;
+	State state_ = State::kIdle;
+};
+
+} // namespace smc::handshake
