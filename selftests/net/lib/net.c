@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "net.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <net/if.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CONTROL_BACKLOG 128
+
+static const char *const mode_names[MODE_COUNT] = {
+	[MODE_TCP] = "tcp",
+	[MODE_SMC] = "smc",
+	[MODE_INET_SMC] = "inet",
+};
+
+enum mode mode_parse(const char *name)
+{
+	enum mode mode = 0;
+
+	while (mode < MODE_COUNT && strcmp(name, mode_names[mode]))
+		mode++;
+	return mode;
+}
+
+const char *mode_name(enum mode mode)
+{
+	return mode < MODE_COUNT ? mode_names[mode] : "?";
+}
+
+int mode_socket(enum mode mode, int family, int type_flags)
+{
+	switch (mode) {
+	case MODE_TCP:
+		return socket(family, SOCK_STREAM | type_flags, IPPROTO_TCP);
+	case MODE_SMC:
+		return socket(AF_SMC, SOCK_STREAM | type_flags,
+			      family == AF_INET ? SMCPROTO_SMC : SMCPROTO_SMC6);
+	case MODE_INET_SMC:
+		return socket(family, SOCK_STREAM | type_flags, IPPROTO_SMC);
+	case MODE_COUNT:
+		break;
+	}
+	errno = EINVAL;
+	return -1;
+}
+
+static int address_make6(struct address *address, const char *host)
+{
+	struct sockaddr_in6 *in6 = (struct sockaddr_in6 *)&address->storage;
+	char text[INET6_ADDRSTRLEN + 1 + IF_NAMESIZE];
+	char *interface;
+
+	address->length = sizeof(*in6);
+	in6->sin6_family = AF_INET6;
+	if (!host)
+		return 0;
+	if (strlen(host) >= sizeof(text))
+		return -EINVAL;
+	strcpy(text, host);
+	interface = strchr(text, '%');
+	if (interface) {
+		*interface++ = '\0';
+		in6->sin6_scope_id = if_nametoindex(interface);
+		if (!in6->sin6_scope_id)
+			return -EINVAL;
+	}
+	return inet_pton(AF_INET6, text, &in6->sin6_addr) == 1 ? 0 : -EINVAL;
+}
+
+int address_make(struct address *address, int family, const char *host, uint16_t port)
+{
+	struct sockaddr_in *in = (struct sockaddr_in *)&address->storage;
+	int ret = 0;
+
+	if (family == AF_UNSPEC)
+		family = host && strchr(host, ':') ? AF_INET6 : AF_INET;
+	memset(address, 0, sizeof(*address));
+	if (family == AF_INET6) {
+		ret = address_make6(address, host);
+	} else {
+		address->length = sizeof(*in);
+		in->sin_family = AF_INET;
+		if (host && inet_pton(AF_INET, host, &in->sin_addr) != 1)
+			ret = -EINVAL;
+	}
+	address_set_port(address, port);
+	return ret;
+}
+
+uint16_t address_port(const struct address *address)
+{
+	if (address->storage.ss_family == AF_INET6)
+		return ntohs(((const struct sockaddr_in6 *)&address->storage)->sin6_port);
+	return ntohs(((const struct sockaddr_in *)&address->storage)->sin_port);
+}
+
+void address_set_port(struct address *address, uint16_t port)
+{
+	if (address->storage.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&address->storage)->sin6_port = htons(port);
+	else
+		((struct sockaddr_in *)&address->storage)->sin_port = htons(port);
+}
+
+int read_whole(int fd, void *buffer, size_t length)
+{
+	char *out = buffer;
+
+	while (length) {
+		ssize_t got = read(fd, out, length);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0)
+			return got ? -errno : -EPIPE;
+		out += got;
+		length -= (size_t)got;
+	}
+	return 0;
+}
+
+int write_whole(int fd, const void *buffer, size_t length)
+{
+	const char *in = buffer;
+
+	while (length) {
+		ssize_t put = send(fd, in, length, MSG_NOSIGNAL);
+
+		if (put < 0 && errno == EINTR)
+			continue;
+		if (put < 0)
+			return -errno;
+		in += put;
+		length -= (size_t)put;
+	}
+	return 0;
+}
+
+int control_connect(const struct address *address)
+{
+	int fd = socket(address->storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int one = 1;
+	int error;
+
+	if (fd < 0)
+		return -errno;
+	if (connect(fd, (const struct sockaddr *)&address->storage, address->length) < 0) {
+		error = errno;
+		close(fd);
+		return -error;
+	}
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
+	return fd;
+}
+
+int control_listen(uint16_t port)
+{
+	struct address address;
+	int one = 1;
+	int zero = 0;
+	int error;
+	int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+
+	if (fd < 0)
+		return -errno;
+	address_make(&address, AF_INET6, NULL, port);
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
+	setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	if (bind(fd, (struct sockaddr *)&address.storage, address.length) < 0 ||
+	    listen(fd, CONTROL_BACKLOG) < 0) {
+		error = errno;
+		close(fd);
+		return -error;
+	}
+	return fd;
+}
+
+uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000 + (uint64_t)now.tv_nsec / 1000000;
+}
+
+void sleep_ms(uint64_t ms)
+{
+	struct timespec left = { .tv_sec = (time_t)(ms / 1000),
+				 .tv_nsec = (long)(ms % 1000) * 1000000 };
+
+	while (nanosleep(&left, &left) < 0 && errno == EINTR)
+		;
+}
