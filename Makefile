@@ -31,6 +31,9 @@ endif
 KREL = $(eval KREL := $$(or $$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h),$$(error $(KDIR) is no kernel build folder)))$(KREL)
 KBUILD = $(BUILD)/$(KREL)
 
+# Headers without vmlinux (Debian 6.1) cannot make BTF, and Kbuild would say so each time.
+no-btf := CONFIG_DEBUG_INFO_BTF_MODULES=
+
 .PHONY: all module
 all: module tools
 
@@ -38,8 +41,18 @@ module:
 	@mkdir -p $(KBUILD)
 	@printf 'SMC_ROOT := %s\ninclude $$(SMC_ROOT)/net/smc/Kbuild\n' '$(ROOT)' >$(KBUILD)/Kbuild.new
 	@cmp -s $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild || cp $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild
-	+$(MAKE) -C $(KDIR) M=$(ROOT)/$(KBUILD) modules
+	+$(MAKE) -C $(KDIR) M=$(ROOT)/$(KBUILD) $(if $(wildcard $(KDIR)/vmlinux),,$(no-btf)) modules
 
 .PHONY: tools
 tools:
 -include tools/tools.mk
+
+# Unit tests of the core on the host; UNIT=<folder> runs one folder of selftests/unit.
+.PHONY: unit
+unit:
+	@scripts/run-unit $(UNIT)
+
+# Brings all C++ into shape.
+.PHONY: format
+format:
+	@git ls-files -co --exclude-standard '*.cc' '*.hpp' | xargs -r clang-format -i
