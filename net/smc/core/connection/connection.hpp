@@ -107,8 +107,9 @@ public:
 	// `bytes` bytes have been put there. Dropped without a word if the connection ended meanwhile
 	// (look at send_status() afterwards). More bytes than free is a bug of the caller.
 	void produce(std::uint32_t bytes, SendHint hint = SendHint::kNormal);
-	// The first bytes of a MSG_OOB send are about to be produced: the peer may know (0x40).
-	void announce_urgent() { urgent_tx_.announce(); }
+	// A MSG_OOB send begins: messages may tell the peer already (0x40). False takes it back, for a
+	// send that fails before its last byte.
+	void announce_urgent(bool pending);
 
 	// TCP_CORK. Setting holds small amounts until they fill a quantum or the send buffer runs
 	// short; clearing lets everything go (then transmit).
@@ -196,11 +197,14 @@ public:
 	// Both sides have sent and received closed or aborted: the peer will not touch our ring any
 	// more, and expects no message. The ring's memory goes back only now.
 	[[nodiscard]] bool finished() const { return close_.finished(); }
-	// No posted work request can still read the send buffer. It goes back only now (or when the
-	// queue pair is gone). request_completion() brings it about.
-	[[nodiscard]] bool transmit_idle() const
+	// All that was committed has completed, so no work request still reads the send buffer.
+	// request_completion() brings it about.
+	[[nodiscard]] bool transmit_idle() const { return completed_messages_ == sent_messages_; }
+	// Both rings can be given back, as far as this connection goes: finished, and nothing posted
+	// is left. After transport_lost() the caller waits for the queue pair to be drained instead.
+	[[nodiscard]] bool releasable() const
 	{
-		return close_.lost() || completed_messages_ == sent_messages_;
+		return finished() && (close_.lost() || transmit_idle());
 	}
 	// A closing flag is owed to the peer and has not gone out.
 	[[nodiscard]] bool closing_flag_owed() const
@@ -236,14 +240,18 @@ private:
 		return last_signalled_message_ > completed_messages_;
 	}
 	[[nodiscard]] std::uint32_t readable_to_mark_bytes() const;
-	[[nodiscard]] bool urgent_byte_is_apart() const
-	{
-		return urgent_rx_.has_mark() && !urgent_inline_;
-	}
-	void take_up(std::uint32_t bytes);
+	Verdict on_failover_validation(std::int16_t ahead);
+	[[nodiscard]] std::uint8_t producer_flags(std::uint32_t write_bytes,
+						  std::uint8_t state_flags) const;
+	[[nodiscard]] Violation check(const CursorMessage &message, std::uint32_t &produced_bytes,
+				      std::uint32_t &consumed_bytes) const;
+	[[nodiscard]] Violation classify_producer(const ring::Cursor &producer) const;
+	[[nodiscard]] Violation classify_consumer(const ring::Cursor &consumer) const;
+	void reader_moved();
 	void skip_urgent_byte();
-	void take_in_urgent_flags(std::uint8_t producer_flags, Verdict &verdict);
+	void take_in_urgent_flags(const CursorMessage &message, Verdict &verdict);
 	void take_in_state_flags(std::uint8_t state_flags, Verdict &verdict);
+	void tell_if_releasable(Verdict &verdict);
 	void drop_received_data();
 	void drop_pending_data();
 
@@ -273,6 +281,7 @@ private:
 	bool urgent_inline_ = false;        // SO_OOBINLINE
 	bool peer_failed_over_ = false;     // has sent a validation: may repeat messages
 	bool gave_up_withheld_ = false;
+	bool release_told_ = false;         // kReleasable has been reported
 	bool broken_ = false;
 
 	UrgentSender urgent_tx_{};
@@ -283,4 +292,6 @@ private:
 };
 
 } // namespace smc::connection
+
+#include "core/connection/hot_path.hpp"
 

@@ -17,6 +17,7 @@ namespace smc::connection {
 class UrgentSender {
 public:
 	void announce() { announced_ = true; }
+	void withdraw() { announced_ = marked_; }
 	// The urgent byte is the last one before stream position `end_bytes`.
 	void mark(std::uint64_t end_bytes)
 	{

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/connection/close_machine.hpp"
+
+namespace smc::connection {
+
+void CloseMachine::shutdown_write()
+{
+	if (!started() || owed_flags_ != 0)
+		return;
+	owed_flags_ |= state_flag::kSendingDone;
+	apply(CloseEvent::kLocalShutdown);
+}
+
+void CloseMachine::close()
+{
+	if (!started() || locally_closed_)
+		return;
+	// An abort says it all.
+	if (!locally_aborted())
+		owed_flags_ |= state_flag::kClosed;
+	apply(CloseEvent::kLocalClose);
+	locally_closed_ = true;
+}
+
+void CloseMachine::abort()
+{
+	if (!started())
+		return;
+	// What has been promised and not been said is void now.
+	owed_flags_ = sent_flags_ | state_flag::kAborted;
+	apply(CloseEvent::kLocalAbort);
+}
+
+void CloseMachine::transport_lost()
+{
+	if (!started())
+		return;
+	apply(CloseEvent::kTransportLost);
+	lost_ = true;
+}
+
+std::uint8_t CloseMachine::on_peer_flags(std::uint8_t state_flags)
+{
+	const auto fresh_flags =
+		static_cast<std::uint8_t>(state_flags & state_flag::kAll & ~peer_flags_);
+
+	if ((fresh_flags & state_flag::kSendingDone) != 0)
+		apply(CloseEvent::kPeerDone);
+	if ((fresh_flags & state_flag::kClosed) != 0)
+		apply(CloseEvent::kPeerClosed);
+	if ((fresh_flags & state_flag::kAborted) != 0) {
+		// The peer waits for our word before it lets go of its ring. Nothing that the
+		// application could still do would change it, so it goes out at once.
+		owed_flags_ = sent_flags_ | state_flag::kAborted;
+		apply(CloseEvent::kPeerAborted);
+	}
+	peer_flags_ |= fresh_flags;
+	return fresh_flags;
+}
+
+void CloseMachine::apply(CloseEvent close_event)
+{
+	const CloseFacts facts{.locally_closed = locally_closed_,
+			       .peer_closed = (peer_flags_ & state_flag::kAnyClose) != 0};
+
+	set_state(next_state(state_, close_event, facts));
+}
+
+void CloseMachine::set_state(State next)
+{
+	if (!transition_is_legal(state_, next)) {
+		broken_ = true;
+		return;
+	}
+	state_ = next;
+}
+
+} // namespace smc::connection

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/connection/connection.hpp"
+
+#include <algorithm>
+
+namespace smc::connection {
+
+namespace {
+
+// Consumption below this is never worth a message of its own (protocol notes 5.4).
+constexpr std::uint32_t kUpdateFloorBytes = 2304;
+
+constexpr bool is_usable(std::uint32_t size_bytes)
+{
+	return size_bytes >= Connection::kMinRingBytes && size_bytes <= ring::kMaxSizeBytes;
+}
+
+} // namespace
+
+bool Connection::init(const Config &config)
+{
+	*this = Connection{};
+	if (!is_usable(config.sndbuf_size_bytes) || !is_usable(config.rmb_size_bytes) ||
+	    !is_usable(config.peer_rmb_size_bytes))
+		return false;
+
+	send_.init(config.sndbuf_size_bytes, config.peer_rmb_size_bytes,
+		   config.completion_frees_sndbuf);
+	receive_.init(config.rmb_size_bytes);
+	local_token_ = config.local_token;
+	peer_token_ = config.peer_token;
+	quantum_bytes_ = config.sndbuf_size_bytes / 4;
+	writable_from_bytes_ = config.sndbuf_size_bytes / 3;
+	autocork_bytes_ = std::min(quantum_bytes_, config.autocorking_size_bytes);
+	update_above_bytes_ = std::min(std::max(config.rmb_size_bytes / 10, kUpdateFloorBytes),
+				       config.rmb_size_bytes / 2);
+	close_.start();
+	return true;
+}
+
+// --- Sending ---------------------------------------------------------------------------------
+
+SendStatus Connection::send_status() const
+{
+	if (close_.lost() || close_.locally_aborted())
+		return SendStatus::kAborted; // a peer's abort makes us abort as well
+	if (!close_.started() || close_.owed_flags() != 0)
+		return SendStatus::kShutdown;
+	if (!close_.may_send())
+		return SendStatus::kPeerClosed;
+	return SendStatus::kOpen;
+}
+
+void Connection::announce_urgent(bool pending)
+{
+	if (pending)
+		urgent_tx_.announce();
+	else
+		urgent_tx_.withdraw();
+}
+
+void Connection::set_corked(bool corked)
+{
+	corked_ = corked;
+	if (!corked)
+		push();
+}
+
+void Connection::push()
+{
+	more_ = false;
+	push_ = send_.pending_bytes() != 0;
+}
+
+void Connection::request_completion()
+{
+	// Not if the newest message is signalled and under way, or everything is known already.
+	completion_requested_ =
+		sent_messages_ > std::max(completed_messages_, last_signalled_message_);
+}
+
+void Connection::drop_pending_data()
+{
+	send_.discard_pending();
+	urgent_tx_.clear();
+	more_ = false;
+	push_ = false;
+}
+
+// --- Receiving -------------------------------------------------------------------------------
+
+// The peer has moved the connection to another link and says how far its messages were known to
+// have arrived there. If that is further than we have seen, one is lost for good.
+Verdict Connection::on_failover_validation(std::int16_t ahead)
+{
+	if (!close_.started() || close_.finished() || close_.locally_aborted())
+		return {.events = event::kIgnored};
+	if (ahead > 0)
+		return {.violation = Violation::kMessagesLost};
+	peer_failed_over_ = true;
+	return {};
+}
+
+// After a failover the peer repeats messages that we may have had already, cut differently, and so
+// may stand behind what we know: then what we know stays.
+Violation Connection::classify_producer(const ring::Cursor &producer) const
+{
+	if (!ring::forward_distance_bytes(producer, receive_.producer(), receive_.size_bytes()))
+		return Violation::kProducerOverrun;
+	return peer_failed_over_ ? Violation::kNone : Violation::kProducerBackward;
+}
+
+Violation Connection::classify_consumer(const ring::Cursor &consumer) const
+{
+	if (!ring::forward_distance_bytes(consumer, send_.peer_consumer(), send_.peer_size_bytes()))
+		return Violation::kConsumerBeyondSent;
+	return peer_failed_over_ ? Violation::kNone : Violation::kConsumerBackward;
+}
+
+void Connection::take_in_state_flags(std::uint8_t state_flags, Verdict &verdict)
+{
+	const std::uint8_t fresh_flags = close_.on_peer_flags(state_flags);
+
+	if ((fresh_flags & state_flag::kSendingDone) != 0)
+		verdict.events |= event::kPeerDone;
+	if ((fresh_flags & state_flag::kClosed) != 0)
+		verdict.events |= event::kPeerClosed;
+	if ((fresh_flags & state_flag::kAborted) != 0)
+		verdict.events |= event::kPeerAborted;
+	// A peer that has closed will never make room again.
+	if ((fresh_flags & state_flag::kAnyClose) != 0)
+		drop_pending_data();
+	if (can_transmit())
+		verdict.events |= event::kCanTransmit;
+}
+
+void Connection::drop_received_data()
+{
+	receive_.consume(receive_.stored_bytes());
+	urgent_rx_.clear();
+}
+
+bool Connection::eof_withheld() const
+{
+	return close_.peer_flags() != 0 && !reset() && !gave_up_withheld_ && readable_bytes() == 0 &&
+	       (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
+}
+
+// --- Urgent data -----------------------------------------------------------------------------
+
+void Connection::take_in_urgent_flags(const CursorMessage &message, Verdict &verdict)
+{
+	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) {
+		const std::uint64_t end_bytes = receive_.received_bytes();
+		// Only a byte that is in the ring, and not the one that we know of: messages repeat.
+		if (end_bytes == receive_.consumed_bytes() || message.producer != receive_.producer() ||
+		    (urgent_rx_.has_mark() && urgent_rx_.position_bytes() == end_bytes - 1))
+			return;
+		urgent_rx_.arrive(end_bytes - 1);
+		verdict.events |= event::kUrgent;
+		return;
+	}
+	if ((message.producer_flags & producer_flag::kUrgentPending) == 0) {
+		urgent_rx_.withdraw();
+		return;
+	}
+	if (urgent_rx_.state() == UrgentReceiver::State::kNone) {
+		urgent_rx_.announce();
+		verdict.events |= event::kUrgentPending;
+	}
+}
+
+std::uint32_t Connection::urgent_offset_bytes() const
+{
+	const auto behind_bytes =
+		static_cast<std::uint32_t>(receive_.received_bytes() - urgent_rx_.position_bytes());
+	return ring::retreat(receive_.producer(), behind_bytes, receive_.size_bytes()).count;
+}
+
+void Connection::store_urgent(std::uint8_t value)
+{
+	if (urgent_rx_.state() != UrgentReceiver::State::kArrived) {
+		broken_ = true;
+		return;
+	}
+	urgent_rx_.store(value);
+	if (!urgent_inline_ && urgent_rx_.position_bytes() == receive_.consumed_bytes())
+		skip_urgent_byte();
+}
+
+UrgentRead Connection::take_urgent(bool peek)
+{
+	using State = UrgentReceiver::State;
+
+	if (urgent_inline_)
+		return {};
+	switch (urgent_rx_.state()) {
+	case State::kNone:
+	case State::kTaken:
+		return {};
+	case State::kPending:
+	case State::kArrived:
+		return {.status = UrgentStatus::kWait};
+	case State::kValid:
+		break;
+	}
+	if (!peek)
+		urgent_rx_.take();
+	return {.status = UrgentStatus::kByte, .value = urgent_rx_.value()};
+}
+
+void Connection::set_urgent_inline(bool urgent_inline)
+{
+	urgent_inline_ = urgent_inline;
+	if (!urgent_inline && urgent_rx_.has_mark() &&
+	    urgent_rx_.state() != UrgentReceiver::State::kArrived &&
+	    urgent_rx_.position_bytes() == receive_.consumed_bytes())
+		skip_urgent_byte();
+}
+
+// The reader stands at the mark also when the byte behind it has been taken out of its way.
+bool Connection::at_mark() const
+{
+	if (!urgent_rx_.has_mark())
+		return false;
+	const std::uint64_t mark_bytes = urgent_rx_.position_bytes();
+	const std::uint64_t reader_bytes = receive_.consumed_bytes();
+	return reader_bytes == mark_bytes || reader_bytes == mark_bytes + 1;
+}
+
+// The urgent byte does not belong to the stream: the reader gets past it without reading it. The
+// kernel's own module sends nothing after an urgent byte until it hears that.
+void Connection::skip_urgent_byte()
+{
+	receive_.consume(1);
+	update_due_ = true;
+}
+
+// Needs a mark.
+void Connection::reader_moved()
+{
+	const std::uint64_t mark_bytes = urgent_rx_.position_bytes();
+	const std::uint64_t reader_bytes = receive_.consumed_bytes();
+
+	if (!urgent_inline_ && reader_bytes == mark_bytes &&
+	    urgent_rx_.state() != UrgentReceiver::State::kArrived) {
+		skip_urgent_byte();
+	} else if (reader_bytes > mark_bytes + (urgent_inline_ ? 0 : 1)) {
+		urgent_rx_.clear();
+		update_due_ = true;
+	}
+}
+
+// --- Ending ----------------------------------------------------------------------------------
+
+void Connection::shutdown_write()
+{
+	close_.shutdown_write();
+	push();
+}
+
+void Connection::close()
+{
+	const bool unread = receive_.stored_bytes() != 0;
+
+	if (unread)
+		abort();
+	close_.close();
+	drop_received_data();
+	push();
+}
+
+void Connection::abort()
+{
+	close_.abort();
+	drop_pending_data();
+}
+
+void Connection::transport_lost()
+{
+	close_.transport_lost();
+	drop_pending_data();
+}
+
+Diagnostics Connection::diagnostics() const
+{
+	return {.state = state(),
+		.token = local_token_,
+		.sndbuf_size_bytes = send_.size_bytes(),
+		.rmb_size_bytes = receive_.size_bytes(),
+		.peer_rmb_size_bytes = send_.peer_size_bytes(),
+		.rx_producer = receive_.producer(),
+		.rx_consumer = send_.peer_consumer(),
+		.tx_producer = send_.producer(),
+		.tx_consumer = receive_.consumer(),
+		.rx_producer_flags = peer_producer_flags_,
+		.rx_state_flags = close_.peer_flags(),
+		.tx_producer_flags = sent_producer_flags_,
+		.tx_state_flags = close_.sent_flags(),
+		.tx_prepared = send_.prepared(),
+		.tx_sent = send_.sent(),
+		.tx_finished = send_.finished(),
+		.sent_bytes = send_.sent_bytes(),
+		.received_bytes = receive_.received_bytes(),
+		.stale_messages = stale_messages_};
+}
+
+} // namespace smc::connection

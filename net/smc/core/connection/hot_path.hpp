@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// The bodies of Connection's functions that run for every message, in a header so that the callers
+// can have them inlined. Include core/connection/connection.hpp, not this.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "core/connection/connection.hpp"
+
+namespace smc::connection {
+
+inline void Connection::produce(std::uint32_t bytes, SendHint hint)
+{
+	if (bytes == 0 || !close_.may_send())
+		return;
+	if (bytes > send_.free_bytes()) {
+		broken_ = true;
+		return;
+	}
+	send_.append(bytes);
+	more_ = hint == SendHint::kMore;
+	if (hint == SendHint::kUrgent) {
+		urgent_tx_.mark(send_.appended_bytes());
+		push_ = true;
+	}
+}
+
+// Whether small data waits for more to go with it. Each kind of waiting ends by itself: the clock's
+// completion comes, or a cork holds only as long as the application may still write.
+inline bool Connection::held(std::uint32_t pending_bytes) const
+{
+	if (push_)
+		return false;
+	if ((corked_ || more_) && pending_bytes < quantum_bytes_ && writable_for_poll())
+		return true;
+	return pending_bytes < autocork_bytes_ && clock_running() && send_.outstanding();
+}
+
+inline std::uint32_t Connection::transmittable_bytes() const
+{
+	const std::uint32_t pending_bytes = send_.pending_bytes();
+	if (pending_bytes == 0)
+		return 0;
+	std::uint32_t bytes = std::min(pending_bytes, send_.window_bytes());
+	if (bytes == 0 || held(pending_bytes))
+		return 0;
+	if (urgent_tx_.marked()) {
+		// The producer cursor has to stop just past the urgent byte.
+		const std::uint64_t to_mark_bytes = urgent_tx_.end_bytes() - send_.sent_bytes();
+		bytes = static_cast<std::uint32_t>(std::min<std::uint64_t>(bytes, to_mark_bytes));
+	}
+	return bytes;
+}
+
+inline bool Connection::can_transmit() const
+{
+	if (!close_.may_transmit())
+		return false;
+	if (update_due_ || completion_requested_ || transmittable_bytes() != 0)
+		return true;
+	return close_.ready_flags(send_.pending_bytes() == 0) != close_.sent_flags();
+}
+
+// A completion costs both the device and us, so most messages go without. One is wanted to learn
+// when the send buffer is free: as the clock that paces coalescing while data is outstanding, at the
+// latest after a quarter of the buffer, and for everything that has to do with the end.
+inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const
+{
+	if (completion_requested_ || state_flags != close_.sent_flags() ||
+	    (state_flags & state_flag::kAnyClose) != 0)
+		return true;
+	if (write_bytes == 0)
+		return false;
+	if (send_.outstanding() && !clock_running())
+		return true;
+	const std::uint64_t known_bytes =
+		std::max(last_signalled_bytes_, send_.acknowledged_bytes());
+	return send_.sent_bytes() + write_bytes - known_bytes >= quantum_bytes_;
+}
+
+inline std::uint8_t Connection::producer_flags(std::uint32_t write_bytes,
+					       std::uint8_t state_flags) const
+{
+	std::uint8_t flags = urgent_tx_.flags(send_.sent_bytes() + write_bytes);
+	const std::uint32_t pending_bytes = send_.pending_bytes();
+
+	// Behind a closing flag there is no data, and a careful peer must see that there is none.
+	if (pending_bytes != 0 && pending_bytes >= send_.window_bytes() && state_flags == 0)
+		flags |= producer_flag::kWriteBlocked;
+	// Where only the peer's cursor frees the send buffer, it has to come before the buffer is
+	// full, however much room the peer's ring has left.
+	if (!send_.completion_frees() && send_.used_bytes() > send_.size_bytes() / 2)
+		flags |= producer_flag::kConsumerUpdateWanted;
+	return flags;
+}
+
+inline bool Connection::plan_transmit(TransmitPlan &plan) const
+{
+	if (!close_.may_transmit())
+		return false;
+
+	const std::uint32_t write_bytes = transmittable_bytes();
+	const std::uint8_t state_flags =
+		close_.ready_flags(write_bytes == send_.pending_bytes());
+	if (write_bytes == 0 && !update_due_ && !completion_requested_ &&
+	    state_flags == close_.sent_flags())
+		return false;
+
+	ring::Cursor from = send_.sent();
+	ring::Cursor to = send_.producer();
+	std::uint32_t left_bytes = write_bytes;
+	plan.write_count = 0;
+	while (left_bytes != 0) {
+		const std::uint32_t piece_bytes =
+			std::min({left_bytes, send_.size_bytes() - from.count,
+				  send_.peer_size_bytes() - to.count});
+		plan.writes[plan.write_count++] = {from.count, to.count, piece_bytes};
+		from = ring::advance(from, piece_bytes, send_.size_bytes());
+		to = ring::advance(to, piece_bytes, send_.peer_size_bytes());
+		left_bytes -= piece_bytes;
+	}
+	plan.write_bytes = write_bytes;
+	plan.marker = {send_.sent_bytes() + write_bytes, sent_messages_ + 1};
+	plan.message = {.sequence = static_cast<std::uint16_t>(plan.marker.message_number),
+			.token = peer_token_,
+			.producer = to,
+			.consumer = receive_.consumer(),
+			.producer_flags = producer_flags(write_bytes, state_flags),
+			.state_flags = state_flags};
+	plan.signal = must_signal(write_bytes, state_flags);
+	return true;
+}
+
+inline void Connection::commit_transmit(const TransmitPlan &plan)
+{
+	if (plan.marker.message_number != sent_messages_ + 1 ||
+	    plan.marker.sent_bytes != send_.sent_bytes() + plan.write_bytes ||
+	    plan.write_bytes > std::min(send_.pending_bytes(), send_.window_bytes())) {
+		broken_ = true;
+		return;
+	}
+	send_.mark_sent(plan.write_bytes);
+	receive_.confirm();
+	close_.flags_sent(plan.message.state_flags);
+	sent_messages_ = plan.marker.message_number;
+	sent_producer_flags_ = plan.message.producer_flags;
+	update_due_ = false;
+	if (plan.signal) {
+		last_signalled_message_ = plan.marker.message_number;
+		last_signalled_bytes_ = plan.marker.sent_bytes;
+		completion_requested_ = false;
+	}
+	if ((plan.message.producer_flags & producer_flag::kUrgentPresent) != 0)
+		urgent_tx_.clear();
+	if (send_.pending_bytes() == 0)
+		push_ = false;
+}
+
+inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
+{
+	Verdict verdict;
+	if (marker.message_number > sent_messages_) {
+		broken_ = true;
+		return verdict;
+	}
+	const bool was_writable = writable_for_poll();
+	completed_messages_ = std::max(completed_messages_, marker.message_number);
+	send_.complete_to(marker.sent_bytes);
+	if (!was_writable && writable_for_poll())
+		verdict.events |= event::kWritable;
+	if (can_transmit())
+		verdict.events |= event::kCanTransmit;
+	tell_if_releasable(verdict);
+	return verdict;
+}
+
+inline Verdict Connection::on_cdc(const CursorMessage &message)
+{
+	const auto ahead = static_cast<std::int16_t>(message.sequence - peer_sequence_);
+
+	if ((message.producer_flags & producer_flag::kFailoverValidation) != 0) [[unlikely]]
+		return on_failover_validation(ahead);
+	if (ahead < 0) [[unlikely]] {
+		stale_messages_++;
+		return {.events = event::kStale};
+	}
+	const Verdict verdict = on_cursors(message);
+	if (verdict.ok())
+		peer_sequence_ = message.sequence;
+	return verdict;
+}
+
+// Checks both cursors before either is taken over.
+inline Violation Connection::check(const CursorMessage &message, std::uint32_t &produced_bytes,
+				   std::uint32_t &consumed_bytes) const
+{
+	if (!ring::is_inside(message.producer, receive_.size_bytes()) ||
+	    !ring::is_inside(message.consumer, send_.peer_size_bytes()))
+		return Violation::kCursorOutsideRing;
+
+	const auto produced = receive_.produced_by(message.producer);
+	if (!produced) [[unlikely]] {
+		const Violation violation = classify_producer(message.producer);
+		if (violation != Violation::kNone)
+			return violation;
+	}
+	const auto consumed = send_.consumed_by(message.consumer);
+	if (!consumed) [[unlikely]] {
+		const Violation violation = classify_consumer(message.consumer);
+		if (violation != Violation::kNone)
+			return violation;
+	}
+	produced_bytes = produced.value_or(0);
+	consumed_bytes = consumed.value_or(0);
+	return Violation::kNone;
+}
+
+inline Verdict Connection::on_cursors(const CursorMessage &message)
+{
+	Verdict verdict;
+	if (!close_.started() || close_.finished()) [[unlikely]]
+		return {.events = event::kIgnored};
+	if (close_.locally_aborted()) [[unlikely]] {
+		// The data does not matter any more, but the peer's answer does.
+		take_in_state_flags(message.state_flags, verdict);
+		tell_if_releasable(verdict);
+		return verdict;
+	}
+
+	std::uint32_t produced_bytes = 0;
+	std::uint32_t consumed_bytes = 0;
+	verdict.violation = check(message, produced_bytes, consumed_bytes);
+	if (!verdict.ok()) [[unlikely]]
+		return verdict;
+
+	const bool was_writable = writable_for_poll();
+	const bool was_eof = at_eof();
+	const std::uint32_t readable_before_bytes = readable_bytes();
+
+	if (consumed_bytes != 0)
+		send_.acknowledge(message.consumer, consumed_bytes);
+	if (produced_bytes != 0)
+		receive_.receive(message.producer, produced_bytes);
+	peer_producer_flags_ = message.producer_flags;
+
+	constexpr std::uint8_t urgent_flags =
+		producer_flag::kUrgentPending | producer_flag::kUrgentPresent;
+	if (close_.locally_closed()) [[unlikely]]
+		drop_received_data();
+	else if ((message.producer_flags & urgent_flags) != 0 ||
+		 urgent_rx_.state() != UrgentReceiver::State::kNone) [[unlikely]]
+		take_in_urgent_flags(message, verdict);
+	if (message.state_flags != 0) [[unlikely]]
+		take_in_state_flags(message.state_flags, verdict);
+	if ((message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 || update_due())
+		update_due_ = true;
+
+	if (readable_bytes() > readable_before_bytes || (!was_eof && at_eof()))
+		verdict.events |= event::kReadable;
+	if (!was_writable && writable_for_poll())
+		verdict.events |= event::kWritable;
+	if (can_transmit())
+		verdict.events |= event::kCanTransmit;
+	tell_if_releasable(verdict);
+	return verdict;
+}
+
+inline void Connection::tell_if_releasable(Verdict &verdict)
+{
+	if (!releasable() || release_told_)
+		return;
+	release_told_ = true;
+	verdict.events |= event::kReleasable;
+}
+
+inline std::uint32_t Connection::readable_bytes() const
+{
+	const std::uint32_t stored_bytes = receive_.stored_bytes();
+	const bool urgent_byte_apart = urgent_rx_.has_mark() && !urgent_inline_ &&
+				       urgent_rx_.position_bytes() >= receive_.consumed_bytes();
+	return stored_bytes - (urgent_byte_apart ? 1 : 0);
+}
+
+// What one read may take: it stops before the urgent byte, and an inline urgent byte starts the next.
+inline std::uint32_t Connection::readable_to_mark_bytes() const
+{
+	if (urgent_rx_.has_mark()) [[unlikely]] {
+		const std::uint64_t mark_bytes = urgent_rx_.position_bytes();
+		const std::uint64_t reader_bytes = receive_.consumed_bytes();
+		if (mark_bytes > reader_bytes)
+			return static_cast<std::uint32_t>(mark_bytes - reader_bytes);
+		if (mark_bytes == reader_bytes && !urgent_inline_)
+			return 0;
+	}
+	return receive_.stored_bytes();
+}
+
+inline ring::Segments Connection::read_segments(std::uint32_t max_bytes,
+						std::uint32_t skip_bytes) const
+{
+	const std::uint32_t there_bytes = readable_to_mark_bytes();
+	if (skip_bytes >= there_bytes)
+		return {};
+	return receive_.stored_segments(skip_bytes, std::min(max_bytes, there_bytes - skip_bytes));
+}
+
+// Consumption is worth a message of its own when the peer asks, when it may be waiting for it, and
+// otherwise in helpings large enough. All other messages carry the cursor anyway.
+inline bool Connection::update_due() const
+{
+	const std::uint32_t unconfirmed_bytes = receive_.unconfirmed_bytes();
+	if (unconfirmed_bytes == 0)
+		return false;
+	if ((peer_producer_flags_ & producer_flag::kConsumerUpdateWanted) != 0)
+		return true;
+	const bool peer_blocked = (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
+	if (peer_blocked && receive_.stored_bytes() == 0)
+		return true;
+	return unconfirmed_bytes > update_above_bytes_ &&
+	       (peer_blocked || receive_.confirmed_free_bytes() <= receive_.size_bytes() / 2);
+}
+
+inline bool Connection::consume(std::uint32_t bytes)
+{
+	if (bytes > readable_to_mark_bytes()) {
+		broken_ = true;
+		return false;
+	}
+	receive_.consume(bytes);
+	if (urgent_rx_.has_mark()) [[unlikely]]
+		reader_moved();
+	if (update_due())
+		update_due_ = true;
+	return update_due_ && close_.may_transmit();
+}
+
+} // namespace smc::connection
