@@ -32,7 +32,8 @@ public:
 	[[nodiscard]] std::uint8_t ready_flags(bool all_data_written) const
 	{
 		constexpr std::uint8_t any_time = state_flag::kAborted;
-		return sent_flags_ | (owed_flags_ & (all_data_written ? state_flag::kAll : any_time));
+		return sent_flags_ |
+		       (owed_flags_ & (all_data_written ? state_flag::kAll : any_time));
 	}
 	void flags_sent(std::uint8_t state_flags) { sent_flags_ |= state_flags; }
 
@@ -56,13 +57,11 @@ public:
 	// Messages may still go out.
 	[[nodiscard]] bool may_transmit() const
 	{
-		return started() && !lost_ && (sent_flags_ & state_flag::kAborted) == 0 && !finished();
+		return started() && !lost_ && (sent_flags_ & state_flag::kAborted) == 0 &&
+		       !finished();
 	}
 	// The peer's word on its stream is out: no more data, or data that does not count any more.
-	[[nodiscard]] bool peer_finished_sending() const
-	{
-		return lost_ || peer_flags_ != 0;
-	}
+	[[nodiscard]] bool peer_finished_sending() const { return lost_ || peer_flags_ != 0; }
 	// Neither side will touch the other's memory again.
 	[[nodiscard]] bool finished() const
 	{

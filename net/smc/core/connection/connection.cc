@@ -142,8 +142,8 @@ void Connection::drop_received_data()
 
 bool Connection::eof_withheld() const
 {
-	return close_.peer_flags() != 0 && !reset() && !gave_up_withheld_ && readable_bytes() == 0 &&
-	       (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
+	return close_.peer_flags() != 0 && !reset() && !gave_up_withheld_ &&
+	       readable_bytes() == 0 && (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
 }
 
 // --- Urgent data -----------------------------------------------------------------------------
@@ -153,7 +153,8 @@ void Connection::take_in_urgent_flags(const CursorMessage &message, Verdict &ver
 	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) {
 		const std::uint64_t end_bytes = receive_.received_bytes();
 		// Only a byte that is in the ring, and not the one that we know of: messages repeat.
-		if (end_bytes == receive_.consumed_bytes() || message.producer != receive_.producer() ||
+		if (end_bytes == receive_.consumed_bytes() ||
+		    message.producer != receive_.producer() ||
 		    (urgent_rx_.has_mark() && urgent_rx_.position_bytes() == end_bytes - 1))
 			return;
 		urgent_rx_.arrive(end_bytes - 1);
@@ -196,13 +197,10 @@ UrgentRead Connection::take_urgent(bool peek)
 		return {};
 	switch (urgent_rx_.state()) {
 	case State::kNone:
-	case State::kTaken:
-		return {};
+	case State::kTaken: return {};
 	case State::kPending:
-	case State::kArrived:
-		return {.status = UrgentStatus::kWait};
-	case State::kValid:
-		break;
+	case State::kArrived: return {.status = UrgentStatus::kWait};
+	case State::kValid: break;
 	}
 	if (!peek)
 		urgent_rx_.take();

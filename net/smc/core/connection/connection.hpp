@@ -42,31 +42,31 @@ struct Config {
 	// Upper bound of what is held back to be sent together with what follows (sysctl
 	// net.smc.autocorking_size); 0 turns autocorking off.
 	std::uint32_t autocorking_size_bytes = 0;
-	std::uint32_t local_token = 0; // ours: the peer's messages carry it
-	std::uint32_t peer_token = 0;  // the peer's: our messages carry it
+	std::uint32_t local_token = 0;       // ours: the peer's messages carry it
+	std::uint32_t peer_token = 0;        // the peer's: our messages carry it
 	bool completion_frees_sndbuf = true; // see SendRing::init()
 };
 
 // How the bytes of a produce() are to leave.
 enum class SendHint : std::uint8_t {
 	kNormal,
-	kMore,    // MSG_MORE: more follows at once, hold if there is room
-	kUrgent,  // MSG_OOB: the last byte is urgent, all goes out at once
+	kMore,   // MSG_MORE: more follows at once, hold if there is room
+	kUrgent, // MSG_OOB: the last byte is urgent, all goes out at once
 };
 
 // Whether the application may send.
 enum class SendStatus : std::uint8_t {
 	kOpen,
-	kShutdown,    // we have shut down or closed: EPIPE
-	kPeerClosed,  // the peer reads no more: EPIPE
-	kAborted,     // either side aborted, or the link is gone: ECONNRESET
+	kShutdown,   // we have shut down or closed: EPIPE
+	kPeerClosed, // the peer reads no more: EPIPE
+	kAborted,    // either side aborted, or the link is gone: ECONNRESET
 };
 
 // What MSG_OOB finds.
 enum class UrgentStatus : std::uint8_t {
-	kNone,   // no urgent byte, already taken, or inline: EINVAL
-	kWait,   // announced but not here yet: EAGAIN
-	kByte,   // here it is
+	kNone, // no urgent byte, already taken, or inline: EINVAL
+	kWait, // announced but not here yet: EAGAIN
+	kByte, // here it is
 };
 
 struct UrgentRead {
@@ -268,10 +268,10 @@ private:
 	std::uint32_t quantum_bytes_ = 0;       // a quarter of the send buffer
 	std::uint32_t writable_from_bytes_ = 0; // a third of it
 	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock
-	std::uint32_t update_above_bytes_ = 0;  // unconfirmed consumption worth a message of its own
-	std::uint16_t peer_sequence_ = 0;       // of the newest message
-	std::uint8_t peer_producer_flags_ = 0;  // of the newest message
-	std::uint8_t sent_producer_flags_ = 0;  // of our newest message
+	std::uint32_t update_above_bytes_ = 0; // unconfirmed consumption worth a message of its own
+	std::uint16_t peer_sequence_ = 0;      // of the newest message
+	std::uint8_t peer_producer_flags_ = 0; // of the newest message
+	std::uint8_t sent_producer_flags_ = 0; // of our newest message
 
 	bool update_due_ = false;           // a message must go out for its consumer cursor
 	bool completion_requested_ = false; // the next one must be signalled
@@ -281,7 +281,7 @@ private:
 	bool urgent_inline_ = false;        // SO_OOBINLINE
 	bool peer_failed_over_ = false;     // has sent a validation: may repeat messages
 	bool gave_up_withheld_ = false;
-	bool release_told_ = false;         // kReleasable has been reported
+	bool release_told_ = false; // kReleasable has been reported
 	bool broken_ = false;
 
 	UrgentSender urgent_tx_{};
@@ -294,4 +294,3 @@ private:
 } // namespace smc::connection
 
 #include "core/connection/hot_path.hpp"
-

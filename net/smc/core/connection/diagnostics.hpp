@@ -17,19 +17,19 @@ struct Diagnostics {
 	std::uint32_t sndbuf_size_bytes = 0;
 	std::uint32_t rmb_size_bytes = 0;
 	std::uint32_t peer_rmb_size_bytes = 0;
-	ring::Cursor rx_producer{};  // from the peer: its producer, in our ring
-	ring::Cursor rx_consumer{};  // from the peer: its consumer, in its ring
-	ring::Cursor tx_producer{};  // ours, in the peer's ring
-	ring::Cursor tx_consumer{};  // ours, in our ring
+	ring::Cursor rx_producer{}; // from the peer: its producer, in our ring
+	ring::Cursor rx_consumer{}; // from the peer: its consumer, in its ring
+	ring::Cursor tx_producer{}; // ours, in the peer's ring
+	ring::Cursor tx_consumer{}; // ours, in our ring
 	std::uint8_t rx_producer_flags = 0;
 	std::uint8_t rx_state_flags = 0;
 	std::uint8_t tx_producer_flags = 0;
 	std::uint8_t tx_state_flags = 0;
-	ring::Cursor tx_prepared{};  // send buffer: next byte the application appends
-	ring::Cursor tx_sent{};      // send buffer: next byte to write to the peer
-	ring::Cursor tx_finished{};  // send buffer: oldest byte still needed
-	std::uint64_t sent_bytes = 0;      // stream bytes written to the peer so far
-	std::uint64_t received_bytes = 0;  // stream bytes announced by the peer so far
+	ring::Cursor tx_prepared{};       // send buffer: next byte the application appends
+	ring::Cursor tx_sent{};           // send buffer: next byte to write to the peer
+	ring::Cursor tx_finished{};       // send buffer: oldest byte still needed
+	std::uint64_t sent_bytes = 0;     // stream bytes written to the peer so far
+	std::uint64_t received_bytes = 0; // stream bytes announced by the peer so far
 	std::uint64_t stale_messages = 0;
 };
 

@@ -102,8 +102,7 @@ inline bool Connection::plan_transmit(TransmitPlan &plan) const
 		return false;
 
 	const std::uint32_t write_bytes = transmittable_bytes();
-	const std::uint8_t state_flags =
-		close_.ready_flags(write_bytes == send_.pending_bytes());
+	const std::uint8_t state_flags = close_.ready_flags(write_bytes == send_.pending_bytes());
 	if (write_bytes == 0 && !update_due_ && !completion_requested_ &&
 	    state_flags == close_.sent_flags())
 		return false;

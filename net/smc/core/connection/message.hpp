@@ -13,11 +13,11 @@ namespace smc::connection {
 
 // Producer flags: about the data that the sender of the message produces.
 namespace producer_flag {
-inline constexpr std::uint8_t kWriteBlocked = 0x80;          // more to write, no room in your ring
-inline constexpr std::uint8_t kUrgentPending = 0x40;         // an urgent byte is on its way
-inline constexpr std::uint8_t kUrgentPresent = 0x20;         // ... and is the last byte produced
-inline constexpr std::uint8_t kConsumerUpdateWanted = 0x10;  // tell me your consumer cursor
-inline constexpr std::uint8_t kFailoverValidation = 0x08;    // "did you get my message so far?"
+inline constexpr std::uint8_t kWriteBlocked = 0x80;         // more to write, no room in your ring
+inline constexpr std::uint8_t kUrgentPending = 0x40;        // an urgent byte is on its way
+inline constexpr std::uint8_t kUrgentPresent = 0x20;        // ... and is the last byte produced
+inline constexpr std::uint8_t kConsumerUpdateWanted = 0x10; // tell me your consumer cursor
+inline constexpr std::uint8_t kFailoverValidation = 0x08;   // "did you get my message so far?"
 } // namespace producer_flag
 
 // State flags: sticky, once sent they stay in every later message of that side.
@@ -30,10 +30,10 @@ inline constexpr std::uint8_t kAll = kSendingDone | kClosed | kAborted;
 } // namespace state_flag
 
 struct CursorMessage {
-	std::uint16_t sequence = 0;     // per connection and direction, the first is 1, wraps (SMC-R)
-	std::uint32_t token = 0;        // the receiver's alert token (SMC-R)
-	ring::Cursor producer{};        // next byte that the sender will write into the receiver's ring
-	ring::Cursor consumer{};        // next byte that the sender has yet to take from its own ring
+	std::uint16_t sequence = 0; // per connection and direction, the first is 1, wraps (SMC-R)
+	std::uint32_t token = 0;    // the receiver's alert token (SMC-R)
+	ring::Cursor producer{};    // next byte that the sender will write into the receiver's ring
+	ring::Cursor consumer{};    // next byte that the sender has yet to take from its own ring
 	std::uint8_t producer_flags = 0;
 	std::uint8_t state_flags = 0;
 };

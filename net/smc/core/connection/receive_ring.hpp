@@ -73,7 +73,8 @@ public:
 	[[nodiscard]] ring::Segments stored_segments(std::uint32_t skip_bytes,
 						     std::uint32_t max_bytes) const
 	{
-		return {ring::advance(consumer_, skip_bytes, size_bytes_).count, max_bytes, size_bytes_};
+		return {ring::advance(consumer_, skip_bytes, size_bytes_).count, max_bytes,
+			size_bytes_};
 	}
 	// Needs bytes <= stored_bytes().
 	void consume(std::uint32_t bytes)

@@ -15,37 +15,39 @@ enum class State : std::uint8_t {
 	kActive = 1,
 	kInit = 2,
 	kClosed = 7,
-	kPeerCloseWait1 = 20,    // we are done or closed; nothing from the peer yet
-	kPeerCloseWait2 = 21,    // ... and the peer is done sending
-	kAppCloseWait1 = 22,     // peer is done or closed; the application may still send
-	kAppCloseWait2 = 23,     // ... and we are done sending; the application has yet to close
-	kAppFinCloseWait = 24,   // done both ways and the peer has closed; the application has not
-	kPeerFinCloseWait = 25,  // we have closed after the peer was done; the peer has yet to close
-	kPeerAbortWait = 26,     // we aborted; the peer has yet to answer
-	kProcessAbort = 27,      // the peer aborted; the application has yet to close
+	kPeerCloseWait1 = 20,   // we are done or closed; nothing from the peer yet
+	kPeerCloseWait2 = 21,   // ... and the peer is done sending
+	kAppCloseWait1 = 22,    // peer is done or closed; the application may still send
+	kAppCloseWait2 = 23,    // ... and we are done sending; the application has yet to close
+	kAppFinCloseWait = 24,  // done both ways and the peer has closed; the application has not
+	kPeerFinCloseWait = 25, // we have closed after the peer was done; the peer has yet to close
+	kPeerAbortWait = 26,    // we aborted; the peer has yet to answer
+	kProcessAbort = 27,     // the peer aborted; the application has yet to close
 };
 
 inline constexpr std::array kAllStates{
-	State::kActive,         State::kInit,          State::kClosed,
-	State::kPeerCloseWait1, State::kPeerCloseWait2, State::kAppCloseWait1,
-	State::kAppCloseWait2,  State::kAppFinCloseWait, State::kPeerFinCloseWait,
-	State::kPeerAbortWait,  State::kProcessAbort,
+	State::kActive,           State::kInit,
+	State::kClosed,           State::kPeerCloseWait1,
+	State::kPeerCloseWait2,   State::kAppCloseWait1,
+	State::kAppCloseWait2,    State::kAppFinCloseWait,
+	State::kPeerFinCloseWait, State::kPeerAbortWait,
+	State::kProcessAbort,
 };
 
 enum class CloseEvent : std::uint8_t {
-	kStart,             // the handshake is done
-	kLocalShutdown,     // the application will write no more
-	kLocalClose,        // the application has closed
-	kLocalAbort,        // reset: unread data at close, SO_LINGER 0, a violation by the peer
-	kPeerDone,          // sending-done flag
-	kPeerClosed,        // closed flag
-	kPeerAborted,       // abnormal-close flag
-	kTransportLost,     // the link is gone: nothing can be sent or received any more
+	kStart,         // the handshake is done
+	kLocalShutdown, // the application will write no more
+	kLocalClose,    // the application has closed
+	kLocalAbort,    // reset: unread data at close, SO_LINGER 0, a violation by the peer
+	kPeerDone,      // sending-done flag
+	kPeerClosed,    // closed flag
+	kPeerAborted,   // abnormal-close flag
+	kTransportLost, // the link is gone: nothing can be sent or received any more
 };
 
 inline constexpr std::array kAllCloseEvents{
-	CloseEvent::kStart,      CloseEvent::kLocalShutdown, CloseEvent::kLocalClose,
-	CloseEvent::kLocalAbort, CloseEvent::kPeerDone,      CloseEvent::kPeerClosed,
+	CloseEvent::kStart,       CloseEvent::kLocalShutdown, CloseEvent::kLocalClose,
+	CloseEvent::kLocalAbort,  CloseEvent::kPeerDone,      CloseEvent::kPeerClosed,
 	CloseEvent::kPeerAborted, CloseEvent::kTransportLost,
 };
 

@@ -25,8 +25,9 @@ struct WriteSegment {
 // A point in the transmit stream. Travels with the message's work request and comes back through
 // Connection::on_transmit_complete() when its completion says that everything up to it is done.
 struct TransmitMarker {
-	std::uint64_t sent_bytes = 0;     // stream bytes written up to and with this plan
-	std::uint64_t message_number = 0; // 1 for the first message; its low 16 bits are the sequence
+	std::uint64_t sent_bytes = 0; // stream bytes written up to and with this plan
+	std::uint64_t message_number =
+		0; // 1 for the first message; its low 16 bits are the sequence
 };
 
 struct TransmitPlan {

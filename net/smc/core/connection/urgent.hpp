@@ -36,7 +36,8 @@ public:
 		if (!announced_)
 			return 0;
 		const bool present = marked_ && producer_bytes == end_bytes_;
-		return producer_flag::kUrgentPending | (present ? producer_flag::kUrgentPresent : 0);
+		return producer_flag::kUrgentPending |
+		       (present ? producer_flag::kUrgentPresent : 0);
 	}
 
 private:
@@ -50,11 +51,11 @@ private:
 class UrgentReceiver {
 public:
 	enum class State : std::uint8_t {
-		kNone,     // no urgent byte known, or the reader has passed it
-		kPending,  // announced, not here yet
-		kArrived,  // in the ring; the caller has yet to hand in its value
-		kValid,    // value known, not yet taken by MSG_OOB
-		kTaken,    // taken by MSG_OOB, the reader has not passed the mark yet
+		kNone,    // no urgent byte known, or the reader has passed it
+		kPending, // announced, not here yet
+		kArrived, // in the ring; the caller has yet to hand in its value
+		kValid,   // value known, not yet taken by MSG_OOB
+		kTaken,   // taken by MSG_OOB, the reader has not passed the mark yet
 	};
 
 	[[nodiscard]] State state() const { return state_; }
@@ -62,7 +63,8 @@ public:
 	[[nodiscard]] std::uint64_t position_bytes() const { return position_bytes_; }
 	[[nodiscard]] bool has_mark() const
 	{
-		return state_ == State::kArrived || state_ == State::kValid || state_ == State::kTaken;
+		return state_ == State::kArrived || state_ == State::kValid ||
+		       state_ == State::kTaken;
 	}
 	[[nodiscard]] std::uint8_t value() const { return value_; }
 

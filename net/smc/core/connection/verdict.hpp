@@ -9,29 +9,29 @@ namespace smc::connection {
 
 // Things that happened, a set of bits. Each peer_* bit is reported once per connection.
 namespace event {
-inline constexpr std::uint16_t kReadable = 0x0001;      // more to read than before, or end of file
-inline constexpr std::uint16_t kWritable = 0x0002;      // the send buffer became writable again
-inline constexpr std::uint16_t kCanTransmit = 0x0004;   // plan_transmit() has something to do
-inline constexpr std::uint16_t kPeerDone = 0x0008;      // peer will send no more (shutdown for write)
-inline constexpr std::uint16_t kPeerClosed = 0x0010;    // peer has closed; it reads no more either
-inline constexpr std::uint16_t kPeerAborted = 0x0020;   // peer gave up: ECONNRESET
+inline constexpr std::uint16_t kReadable = 0x0001;    // more to read than before, or end of file
+inline constexpr std::uint16_t kWritable = 0x0002;    // the send buffer became writable again
+inline constexpr std::uint16_t kCanTransmit = 0x0004; // plan_transmit() has something to do
+inline constexpr std::uint16_t kPeerDone = 0x0008;    // peer will send no more (shutdown for write)
+inline constexpr std::uint16_t kPeerClosed = 0x0010;  // peer has closed; it reads no more either
+inline constexpr std::uint16_t kPeerAborted = 0x0020; // peer gave up: ECONNRESET
 inline constexpr std::uint16_t kUrgentPending = 0x0040; // an urgent byte is announced, not yet here
-inline constexpr std::uint16_t kUrgent = 0x0080;        // SIGURG; fetch the byte: urgent_offset_bytes()
-inline constexpr std::uint16_t kStale = 0x0100;         // older than what we have: ignored
-inline constexpr std::uint16_t kIgnored = 0x0200;       // the connection takes no more messages
-inline constexpr std::uint16_t kReleasable = 0x0400;    // releasable() became true
+inline constexpr std::uint16_t kUrgent = 0x0080;  // SIGURG; fetch the byte: urgent_offset_bytes()
+inline constexpr std::uint16_t kStale = 0x0100;   // older than what we have: ignored
+inline constexpr std::uint16_t kIgnored = 0x0200; // the connection takes no more messages
+inline constexpr std::uint16_t kReleasable = 0x0400; // releasable() became true
 } // namespace event
 
 // Why a message breaks the protocol. Everything but kNone: nothing of the message was applied, the
 // caller counts it and calls Connection::abort().
 enum class Violation : std::uint8_t {
 	kNone,
-	kCursorOutsideRing,   // an offset that is not in the ring
-	kProducerBackward,    // takes back bytes that it had announced
-	kProducerOverrun,     // announces more than the free space that we confirmed
-	kConsumerBackward,    // takes back consumption
-	kConsumerBeyondSent,  // claims bytes that were never written to it
-	kMessagesLost,        // failover: the peer's messages did not all arrive (no fault of the peer's)
+	kCursorOutsideRing,  // an offset that is not in the ring
+	kProducerBackward,   // takes back bytes that it had announced
+	kProducerOverrun,    // announces more than the free space that we confirmed
+	kConsumerBackward,   // takes back consumption
+	kConsumerBeyondSent, // claims bytes that were never written to it
+	kMessagesLost, // failover: the peer's messages did not all arrive (no fault of the peer's)
 };
 
 struct Verdict {

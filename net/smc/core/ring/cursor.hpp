@@ -50,8 +50,8 @@ struct Cursor {
 
 // How far `to` lies ahead of `from`: 0 .. size_bytes, or nothing when `to` is behind `from` or more
 // than a ring ahead of it. Both cursors must be inside the ring.
-[[nodiscard]] constexpr std::optional<std::uint32_t> forward_distance_bytes(Cursor from, Cursor to,
-									     std::uint32_t size_bytes)
+[[nodiscard]] constexpr std::optional<std::uint32_t>
+forward_distance_bytes(Cursor from, Cursor to, std::uint32_t size_bytes)
 {
 	const auto laps = static_cast<std::uint16_t>(to.wrap - from.wrap);
 	if (laps == 0 && to.count >= from.count)
