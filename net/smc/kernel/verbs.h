@@ -27,7 +27,7 @@
 /* Inline bytes asked for: a CDC or LLC message, or a short write. */
 #define SMC_IB_INLINE_BYTES 64
 
-static_assert(SMC_IB_MESSAGE_MAX_BYTES == SMC_IB_MESSAGE_HEAD_BYTES + 4096);
+static_assert(SMC_IB_MESSAGE_MAX_BYTES - SMC_IB_MESSAGE_HEAD_BYTES <= PAGE_SIZE);
 /* A full queue always holds a signalled request, so room becomes known again. */
 static_assert(SMC_IB_SEND_QUEUE_MIN - SMC_IB_SEND_RESERVE - (SMC_IB_WRITES_MAX + 1) >
 	      SMC_IB_SEND_QUEUE_MIN / 4 + SMC_IB_WRITES_MAX + 1);
@@ -83,6 +83,7 @@ struct smc_ib_domain {
 	/* Stays valid while the domain lives: removal waits for it. */
 	struct ib_device *ibdev;
 	struct ib_pd *pd;
+	bool link_alive;
 };
 
 struct smc_ib_send_slot {
@@ -166,7 +167,7 @@ struct smc_ib_buffer {
 	size_t size_bytes;
 	void *data;
 	struct page *pages; /* contiguous ones, else NULL: vmalloc */
-	struct sg_table sgt;  /* CPU side; each region maps a copy */
+	unsigned int order; /* of pages */
 };
 
 enum smc_ib_region_state {
@@ -202,8 +203,14 @@ enum smc_ib_count {
 	SMC_IB_COUNT_BUFFERS,
 	SMC_IB_COUNTS,
 };
+
 void smc_ib_count(enum smc_ib_count what, int by);
 void smc_ib_count_buffer_bytes(s64 by);
+
+/* verbs_buffer.c */
+/* The page frames of @buffer as a list, in segments of at most @segment_bytes. */
+int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes,
+			struct sg_table *sgt);
 
 /* verbs_device.c */
 extern struct workqueue_struct *smc_ib_wq;
@@ -244,6 +251,7 @@ int smc_ib_receive_post_all(struct smc_ib_link *link);
 /* verbs_link.c */
 /* Marks the link lost, the first time delivers smc_ib_link_failed(). Any context. */
 void smc_ib_link_break(struct smc_ib_link *link, int status);
+
 static inline bool smc_ib_link_broken(const struct smc_ib_link *link)
 {
 	return test_bit(0, &link->broken);

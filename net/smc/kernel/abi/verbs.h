@@ -24,8 +24,6 @@
 
 #include "kernel/abi/types.h"
 
-SMC_ABI_BEGIN
-
 /* Ports of a device that are used (ports are numbered from 1). */
 #define SMC_IB_PORTS_MAX 2
 #define SMC_IB_NAME_SIZE 64
@@ -41,6 +39,8 @@ SMC_ABI_BEGIN
 #define SMC_IB_RECEIVES 64
 /* RDMA writes in one post. */
 #define SMC_IB_WRITES_MAX 4
+
+SMC_ABI_BEGIN
 
 struct smc_ib_device;
 struct smc_ib_link;
@@ -66,6 +66,7 @@ struct smc_ib_counts {
 	u32 buffers;
 	u64 buffers_bytes;
 };
+
 /* Any context. */
 void smc_ib_counts(struct smc_ib_counts *out);
 
@@ -243,7 +244,10 @@ struct smc_ib_path {
 int smc_ib_link_to_init(struct smc_ib_link *link);
 int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path);
 int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
-/* From any state: everything posted is flushed, smc_ib_link_failed() follows. */
+/*
+ * Process context, any state: what is posted is flushed, and smc_ib_link_failed()
+ * follows unless it was delivered before.
+ */
 void smc_ib_link_to_error(struct smc_ib_link *link);
 
 struct smc_ib_write {
@@ -309,13 +313,14 @@ struct smc_ib_link_stats {
 	u32 send_queue;
 	u32 send_queue_used;
 };
+
 /* Any context; a snapshot without a lock. */
 void smc_ib_link_stats(const struct smc_ib_link *link, struct smc_ib_link_stats *out);
 
 /*
  * Implemented by C++. sent and received run in softirq, one at a time per
- * link and in order. failed comes once per link, from softirq or process
- * context, possibly at the same time as one of the others.
+ * link and in order. failed comes once per link, in process context from a work
+ * item, possibly while one of the others is still running.
  */
 
 /*
@@ -323,12 +328,17 @@ void smc_ib_link_stats(const struct smc_ib_link *link, struct smc_ib_link_stats 
  * fewer) at @head, the rest at @tail. Valid only during the call.
  */
 void smc_ib_link_received(void *context, const void *head, const void *tail, u32 length_bytes);
-/* All posts up to number @up_to_seq are done: the peer's hardware has them. */
+/*
+ * All posts up to number @up_to_seq are done: the peer's hardware has them.
+ * Also says that the queue has room again; then the number may be an old one,
+ * or 0 before the first post.
+ */
 void smc_ib_link_sent(void *context, u64 up_to_seq);
 /*
  * The link is lost. @status is an ib_wc_status (> 0) of the work request that
  * failed, or a negative errno. Whether posts not yet reported reached the peer
- * is unknown. No smc_ib_link_sent() begins after this.
+ * is unknown. No more posts succeed, and no more are reported as sent, save by
+ * a call that was under way already.
  */
 void smc_ib_link_failed(void *context, int status);
 
@@ -368,7 +378,7 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 			 struct smc_ib_region **out);
 /*
  * Process context. While the link lives, no post and no peer may use it any
- * more.
+ * more, and a registration that was posted must have ended.
  */
 void smc_ib_region_destroy(struct smc_ib_region *region);
 void smc_ib_region_info(const struct smc_ib_region *region, struct smc_ib_region_info *out);

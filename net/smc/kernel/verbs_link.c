@@ -1,0 +1,351 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Links: an RC queue pair and everything that is its own.
+ */
+#include <linux/slab.h>
+
+#include "kernel/verbs.h"
+
+/* A message the peer has no receive for is repeated for ever, after this code's 0.16 ms. */
+#define SMC_IB_MIN_RNR_TIMER 5
+#define SMC_IB_RNR_RETRY 7
+/* 4.096 us << 15 = 134 ms between tries, seven of them: a dead path shows in about a second. */
+#define SMC_IB_TIMEOUT 15
+#define SMC_IB_RETRIES 7
+/* RDMA reads are not used; some drivers want a place for one all the same. */
+#define SMC_IB_READS 1
+
+static void smc_ib_link_failed_work(struct work_struct *work)
+{
+	struct smc_ib_link *link = container_of(work, struct smc_ib_link, failed_work);
+
+	smc_ib_link_failed(link->context, READ_ONCE(link->status));
+}
+
+void smc_ib_link_break(struct smc_ib_link *link, int status)
+{
+	if (test_and_set_bit(0, &link->broken))
+		return;
+	WRITE_ONCE(link->status, status);
+	wake_up_all(&link->registered);
+	queue_work(smc_ib_wq, &link->failed_work);
+}
+
+static void smc_ib_link_qp_event(struct ib_event *event, void *context)
+{
+	struct smc_ib_link *link = context;
+
+	switch (event->event) {
+	case IB_EVENT_QP_FATAL:
+	case IB_EVENT_QP_REQ_ERR:
+	case IB_EVENT_QP_ACCESS_ERR:
+		smc_ib_link_break(link, -EIO);
+		break;
+	default:
+		break;
+	}
+}
+
+static int smc_ib_link_create_qp(struct smc_ib_link *link, u32 inline_bytes)
+{
+	struct ib_qp_init_attr attr = {
+		.event_handler = smc_ib_link_qp_event,
+		.qp_context = link,
+		.send_cq = link->cq,
+		.recv_cq = link->cq,
+		.cap = {
+			.max_send_wr = link->send_queue,
+			.max_recv_wr = SMC_IB_RECEIVES,
+			.max_send_sge = 1,
+			.max_recv_sge = 2,
+			.max_inline_data = inline_bytes,
+		},
+		.sq_sig_type = IB_SIGNAL_REQ_WR,
+		.qp_type = IB_QPT_RC,
+	};
+	struct ib_qp *qp = ib_create_qp(link->domain->pd, &attr);
+
+	if (IS_ERR(qp))
+		return PTR_ERR(qp);
+	link->qp = qp;
+	/* Drivers that know no inline data leave what was asked for. */
+	link->inline_bytes = inline_bytes ? attr.cap.max_inline_data : 0;
+	return 0;
+}
+
+static int smc_ib_link_create_sends(struct smc_ib_link *link)
+{
+	struct ib_device *ibdev = link->domain->ibdev;
+	size_t heads_bytes = (size_t)link->send_queue * SMC_IB_MESSAGE_HEAD_BYTES;
+	int i;
+
+	link->send_slots = kvcalloc(link->send_queue, sizeof(*link->send_slots), GFP_KERNEL);
+	if (!link->send_slots)
+		return -ENOMEM;
+	link->send_heads = kzalloc(heads_bytes, GFP_KERNEL);
+	if (!link->send_heads)
+		goto err_slots;
+	link->send_heads_dma = ib_dma_map_single(ibdev, link->send_heads, heads_bytes,
+						 DMA_TO_DEVICE);
+	if (ib_dma_mapping_error(ibdev, link->send_heads_dma))
+		goto err_heads;
+	for (i = 0; i < SMC_IB_LONG_MESSAGES; i++) {
+		struct smc_ib_long *msg = &link->longs[i];
+
+		msg->data = kzalloc(SMC_IB_MESSAGE_MAX_BYTES, GFP_KERNEL);
+		if (!msg->data)
+			goto err_longs;
+		msg->dma = ib_dma_map_single(ibdev, msg->data, SMC_IB_MESSAGE_MAX_BYTES,
+					     DMA_TO_DEVICE);
+		if (ib_dma_mapping_error(ibdev, msg->dma)) {
+			kfree(msg->data);
+			goto err_longs;
+		}
+	}
+	return 0;
+
+err_longs:
+	while (i--) {
+		ib_dma_unmap_single(ibdev, link->longs[i].dma, SMC_IB_MESSAGE_MAX_BYTES,
+				    DMA_TO_DEVICE);
+		kfree(link->longs[i].data);
+	}
+	ib_dma_unmap_single(ibdev, link->send_heads_dma, heads_bytes, DMA_TO_DEVICE);
+err_heads:
+	kfree(link->send_heads);
+err_slots:
+	kvfree(link->send_slots);
+	return -ENOMEM;
+}
+
+static void smc_ib_link_destroy_sends(struct smc_ib_link *link)
+{
+	struct ib_device *ibdev = link->domain->ibdev;
+	int i;
+
+	for (i = 0; i < SMC_IB_LONG_MESSAGES; i++) {
+		ib_dma_unmap_single(ibdev, link->longs[i].dma, SMC_IB_MESSAGE_MAX_BYTES,
+				    DMA_TO_DEVICE);
+		kfree(link->longs[i].data);
+	}
+	ib_dma_unmap_single(ibdev, link->send_heads_dma,
+			    (size_t)link->send_queue * SMC_IB_MESSAGE_HEAD_BYTES, DMA_TO_DEVICE);
+	kfree(link->send_heads);
+	kvfree(link->send_slots);
+}
+
+static int smc_ib_link_build(struct smc_ib_link *link, struct ib_device *ibdev)
+{
+	int rc;
+
+	rc = smc_ib_link_create_sends(link);
+	if (rc)
+		return rc;
+	rc = smc_ib_receive_create(link);
+	if (rc)
+		goto err_sends;
+	/* Even unsignalled requests complete when the queue is flushed. */
+	link->cq = ib_alloc_cq_any(ibdev, link, link->send_queue + SMC_IB_RECEIVES,
+				   IB_POLL_SOFTIRQ);
+	if (IS_ERR(link->cq)) {
+		rc = PTR_ERR(link->cq);
+		goto err_receives;
+	}
+	rc = smc_ib_link_create_qp(link, SMC_IB_INLINE_BYTES);
+	if (rc)
+		rc = smc_ib_link_create_qp(link, 0);
+	if (rc)
+		goto err_cq;
+	smc_ib_post_prepare(link);
+	return 0;
+
+err_cq:
+	ib_free_cq(link->cq);
+err_receives:
+	smc_ib_receive_destroy(link);
+err_sends:
+	smc_ib_link_destroy_sends(link);
+	return rc;
+}
+
+static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ibdev, u8 port,
+				 void *context, struct smc_ib_link **out)
+{
+	struct smc_ib_link *link;
+	int rc;
+
+	if (port < 1 || port > dev->ports_count || !rdma_protocol_roce(ibdev, port) ||
+	    ibdev->attrs.max_qp_wr < SMC_IB_SEND_QUEUE_MIN || ibdev->attrs.max_recv_sge < 2 ||
+	    ibdev->attrs.max_cqe < SMC_IB_SEND_QUEUE_MIN + SMC_IB_RECEIVES)
+		return -EOPNOTSUPP;
+	link = kzalloc(sizeof(*link), GFP_KERNEL);
+	if (!link)
+		return -ENOMEM;
+	link->context = context;
+	link->port = port;
+	link->send_queue = rounddown_pow_of_two(min3(SMC_IB_SEND_QUEUE, ibdev->attrs.max_qp_wr,
+						     ibdev->attrs.max_cqe - SMC_IB_RECEIVES));
+	INIT_WORK(&link->failed_work, smc_ib_link_failed_work);
+	init_waitqueue_head(&link->registered);
+	link->domain = smc_ib_domain_create(dev, ibdev);
+	if (IS_ERR(link->domain)) {
+		rc = PTR_ERR(link->domain);
+		goto err_link;
+	}
+	rc = smc_ib_link_build(link, ibdev);
+	if (rc)
+		goto err_domain;
+	link->domain->link_alive = true;
+	atomic_inc(&dev->links);
+	smc_ib_count(SMC_IB_COUNT_LINKS, 1);
+	*out = link;
+	return 0;
+
+err_domain:
+	smc_ib_domain_put(link->domain);
+err_link:
+	kfree(link);
+	return rc;
+}
+
+int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
+		       struct smc_ib_link **out)
+{
+	struct ib_device *ibdev = smc_ib_device_use(dev);
+	int rc;
+
+	if (!ibdev)
+		return -ENODEV;
+	rc = smc_ib_link_create_on(dev, ibdev, port, context, out);
+	smc_ib_device_release(dev);
+	return rc;
+}
+
+void smc_ib_link_destroy(struct smc_ib_link *link)
+{
+	struct smc_ib_domain *domain = link->domain;
+
+	/* From here on smc_ib_link_break() does nothing. */
+	set_bit(0, &link->broken);
+	/*
+	 * Without a drain: nobody is told of what is still posted. The QP is gone
+	 * first, so the hardware is through with our memory; freeing the CQ waits
+	 * for the softirq that may be calling back; then nothing is left that
+	 * could queue the work.
+	 */
+	ib_destroy_qp(link->qp);
+	ib_free_cq(link->cq);
+	cancel_work_sync(&link->failed_work);
+	domain->link_alive = false;
+
+	smc_ib_receive_destroy(link);
+	smc_ib_link_destroy_sends(link);
+	atomic_dec(&domain->dev->links);
+	smc_ib_count(SMC_IB_COUNT_LINKS, -1);
+	kfree(link);
+	smc_ib_domain_put(domain);
+}
+
+u32 smc_ib_link_qpn(const struct smc_ib_link *link)
+{
+	return link->qp->qp_num;
+}
+
+u8 smc_ib_link_port(const struct smc_ib_link *link)
+{
+	return link->port;
+}
+
+struct smc_ib_device *smc_ib_link_device(const struct smc_ib_link *link)
+{
+	return link->domain->dev;
+}
+
+u32 smc_ib_link_send_queue(const struct smc_ib_link *link)
+{
+	return link->send_queue;
+}
+
+int smc_ib_link_to_init(struct smc_ib_link *link)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_INIT,
+		.pkey_index = 0,
+		.port_num = link->port,
+		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
+	};
+	int rc = ib_modify_qp(link->qp, &attr,
+			      IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+
+	return rc ?: smc_ib_receive_post_all(link);
+}
+
+int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTR,
+		.path_mtu = path->mtu_code,
+		.dest_qp_num = path->peer_qpn & 0xffffff,
+		.rq_psn = path->peer_psn & 0xffffff,
+		.max_dest_rd_atomic = SMC_IB_READS,
+		.min_rnr_timer = SMC_IB_MIN_RNR_TIMER,
+	};
+	struct rdma_ah_attr *ah = &attr.ah_attr;
+	union ib_gid peer_gid;
+
+	if (path->mtu_code < IB_MTU_256 || path->mtu_code > IB_MTU_4096)
+		return -EINVAL;
+	memcpy(peer_gid.raw, path->peer_gid, sizeof(peer_gid.raw));
+	ah->type = RDMA_AH_ATTR_TYPE_ROCE;
+	rdma_ah_set_port_num(ah, link->port);
+	rdma_ah_set_grh(ah, &peer_gid, /*flow_label=*/0, path->gid_index, path->hop_limit,
+			/*traffic_class=*/0);
+	memcpy(ah->roce.dmac, path->peer_mac, sizeof(ah->roce.dmac));
+	return ib_modify_qp(link->qp, &attr,
+			    IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+			    IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+}
+
+int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn)
+{
+	struct ib_qp_attr attr = {
+		.qp_state = IB_QPS_RTS,
+		.timeout = SMC_IB_TIMEOUT,
+		.retry_cnt = SMC_IB_RETRIES,
+		.rnr_retry = SMC_IB_RNR_RETRY,
+		.sq_psn = own_psn & 0xffffff,
+		.max_rd_atomic = SMC_IB_READS,
+	};
+
+	return ib_modify_qp(link->qp, &attr,
+			    IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
+			    IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
+}
+
+void smc_ib_link_to_error(struct smc_ib_link *link)
+{
+	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
+
+	/* The state is the point; a QP in RESET refuses and has nothing to flush. */
+	ib_modify_qp(link->qp, &attr, IB_QP_STATE);
+	smc_ib_link_break(link, -ESHUTDOWN);
+}
+
+void smc_ib_link_stats(const struct smc_ib_link *link, struct smc_ib_link_stats *out)
+{
+	out->posts = READ_ONCE(link->posted.posts);
+	out->messages_sent = out->posts;
+	out->messages_long = READ_ONCE(link->posted.messages_long);
+	out->writes = READ_ONCE(link->posted.writes);
+	out->write_bytes = READ_ONCE(link->posted.write_bytes);
+	out->inlined = READ_ONCE(link->posted.inlined);
+	out->signalled = READ_ONCE(link->posted.signalled);
+	out->queue_full = READ_ONCE(link->posted.queue_full);
+	out->registrations = READ_ONCE(link->posted.registrations);
+	out->send_completions = READ_ONCE(link->completed.send_completions);
+	out->messages_received = READ_ONCE(link->completed.messages);
+	out->received_bytes = READ_ONCE(link->completed.bytes);
+	out->received_foreign = READ_ONCE(link->completed.foreign);
+	out->send_queue = link->send_queue;
+	out->send_queue_used = smc_ib_post_used(link);
+}

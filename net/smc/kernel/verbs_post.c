@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The send queue of a link: RDMA writes and messages.
+ *
+ * Work requests complete in the order they were posted, so the completion of
+ * a signalled one retires all before it: wr_head counts what was posted,
+ * wr_tail what is known to be done, and the difference is what the queue
+ * holds. Only wr_tail crosses from completions to posts.
+ */
+#include <linux/string.h>
+
+#include "kernel/verbs.h"
+
+u32 smc_ib_post_used(const struct smc_ib_link *link)
+{
+	/* Pairs with the release in smc_ib_post_retire(): slots are free to reuse. */
+	return READ_ONCE(link->wr_head) - smp_load_acquire(&link->wr_tail);
+}
+
+bool smc_ib_post_room(struct smc_ib_link *link, u32 count, u32 reserve)
+{
+	if (likely(smc_ib_post_used(link) + count + reserve <= link->send_queue))
+		return true;
+	link->posted.queue_full++;
+	return false;
+}
+
+bool smc_ib_link_writable(const struct smc_ib_link *link)
+{
+	return smc_ib_post_used(link) + SMC_IB_WRITES_MAX + 1 + SMC_IB_SEND_RESERVE <=
+	       link->send_queue;
+}
+
+void smc_ib_post_retire(struct smc_ib_link *link, u32 wr_end, u64 seq)
+{
+	/* Posts that see it may fill the slots anew; so done with them here. */
+	smp_store_release(&link->wr_tail, wr_end);
+	link->completed.send_completions++;
+	if (!smc_ib_link_broken(link))
+		smc_ib_link_sent(link->context, seq);
+}
+
+static void smc_ib_post_message_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct smc_ib_send_slot *slot = container_of(wc->wr_cqe, struct smc_ib_send_slot, cqe);
+	struct smc_ib_link *link = cq->cq_context;
+
+	if (likely(wc->status == IB_WC_SUCCESS))
+		smc_ib_post_retire(link, slot->wr_end, slot->seq);
+	else
+		smc_ib_link_break(link, wc->status);
+}
+
+/* Writes are never signalled: only a failed one completes. */
+static void smc_ib_post_write_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	if (wc->status != IB_WC_SUCCESS)
+		smc_ib_link_break(cq->cq_context, wc->status);
+}
+
+void smc_ib_post_prepare(struct smc_ib_link *link)
+{
+	u32 i;
+
+	link->local_dma_key = link->domain->pd->local_dma_lkey;
+	link->write_cqe.done = smc_ib_post_write_done;
+	for (i = 0; i < SMC_IB_WRITES_MAX; i++) {
+		struct ib_send_wr *wr = &link->write_wr[i].wr;
+
+		wr->wr_cqe = &link->write_cqe;
+		wr->opcode = IB_WR_RDMA_WRITE;
+		wr->sg_list = &link->write_sge[i];
+		wr->num_sge = 1;
+	}
+	link->send_wr.opcode = IB_WR_SEND;
+	link->send_wr.sg_list = &link->send_sge;
+	link->send_wr.num_sge = 1;
+	for (i = 0; i < link->send_queue; i++)
+		link->send_slots[i].cqe.done = smc_ib_post_message_done;
+}
+
+/* A long message's buffer that is not in flight, or NULL. */
+static struct smc_ib_long *smc_ib_post_long(struct smc_ib_link *link)
+{
+	/* Pairs with the release in smc_ib_post_retire(). */
+	u32 tail = smp_load_acquire(&link->wr_tail);
+	int i;
+
+	for (i = 0; i < SMC_IB_LONG_MESSAGES; i++)
+		if ((s32)(link->longs[i].wr_end - tail) <= 0)
+			return &link->longs[i];
+	return NULL;
+}
+
+static void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
+				   const struct smc_ib_write *write)
+{
+	struct ib_rdma_wr *wr = &link->write_wr[i];
+	struct ib_sge *sge = &link->write_sge[i];
+
+	if (write->data && write->length_bytes <= link->inline_bytes) {
+		sge->addr = (uintptr_t)write->data;
+		wr->wr.send_flags = IB_SEND_INLINE;
+		link->posted.inlined++;
+	} else {
+		sge->addr = write->local_address;
+		wr->wr.send_flags = 0;
+	}
+	sge->length = write->length_bytes;
+	sge->lkey = write->local_key;
+	wr->remote_addr = write->remote_address;
+	wr->rkey = write->remote_key;
+	link->posted.write_bytes += write->length_bytes;
+}
+
+static void smc_ib_post_fill_message(struct smc_ib_link *link, u32 slot_index,
+				     struct smc_ib_long *msg, const void *message, size_t bytes)
+{
+	struct ib_device *ibdev = link->domain->ibdev;
+	struct ib_sge *sge = &link->send_sge;
+	size_t offset;
+
+	link->send_wr.send_flags = IB_SEND_SOLICITED;
+	sge->length = bytes;
+	sge->lkey = link->local_dma_key;
+	if (msg) {
+		memcpy(msg->data, message, bytes);
+		ib_dma_sync_single_for_device(ibdev, msg->dma, bytes, DMA_TO_DEVICE);
+		sge->addr = msg->dma;
+		link->posted.messages_long++;
+	} else if (bytes <= link->inline_bytes) {
+		sge->addr = (uintptr_t)message;
+		link->send_wr.send_flags |= IB_SEND_INLINE;
+		link->posted.inlined++;
+	} else {
+		offset = (size_t)slot_index * SMC_IB_MESSAGE_HEAD_BYTES;
+		memcpy(link->send_heads + offset, message, bytes);
+		ib_dma_sync_single_for_device(ibdev, link->send_heads_dma + offset, bytes,
+					      DMA_TO_DEVICE);
+		sge->addr = link->send_heads_dma + offset;
+	}
+}
+
+int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes,
+		     unsigned int n_writes, const void *message, size_t message_bytes,
+		     unsigned int flags, u64 *seq)
+{
+	u32 slot_index = (link->seq + 1) & (link->send_queue - 1);
+	struct smc_ib_send_slot *slot = &link->send_slots[slot_index];
+	struct ib_send_wr *first = &link->send_wr;
+	struct smc_ib_long *msg = NULL;
+	unsigned int i;
+	u32 wr_end;
+	int rc;
+
+	if (unlikely(smc_ib_link_broken(link)))
+		return -ENOTCONN;
+	if (WARN_ON_ONCE(n_writes > SMC_IB_WRITES_MAX || !message_bytes ||
+			 message_bytes > SMC_IB_MESSAGE_MAX_BYTES)) {
+		rc = -EINVAL;
+		goto err;
+	}
+	if (!smc_ib_post_room(link, n_writes + 1,
+			      flags & SMC_IB_POST_CONTROL ? 0 : SMC_IB_SEND_RESERVE))
+		return -EAGAIN;
+	if (unlikely(message_bytes > SMC_IB_MESSAGE_HEAD_BYTES)) {
+		msg = smc_ib_post_long(link);
+		if (!msg) {
+			link->posted.queue_full++;
+			return -EAGAIN;
+		}
+		flags |= SMC_IB_POST_SIGNAL;
+	}
+
+	smc_ib_post_fill_message(link, slot_index, msg, message, message_bytes);
+	for (i = n_writes; i-- > 0; first = &link->write_wr[i].wr) {
+		smc_ib_post_fill_write(link, i, &writes[i]);
+		link->write_wr[i].wr.next = first;
+	}
+	wr_end = link->wr_head + n_writes + 1;
+	if ((flags & SMC_IB_POST_SIGNAL) || wr_end - link->wr_signalled >= link->send_queue / 4) {
+		link->send_wr.send_flags |= IB_SEND_SIGNALED;
+		link->wr_signalled = wr_end;
+		link->posted.signalled++;
+	}
+	link->send_wr.wr_cqe = &slot->cqe;
+	slot->wr_end = wr_end;
+	slot->seq = ++link->seq;
+	if (msg)
+		msg->wr_end = wr_end;
+	WRITE_ONCE(link->wr_head, wr_end);
+	link->posted.posts++;
+	link->posted.writes += n_writes;
+	*seq = link->seq;
+
+	rc = ib_post_send(link->qp, first, NULL);
+	if (likely(!rc))
+		return 0;
+err:
+	/* A part of the chain may be on its way: there is no taking it back. */
+	smc_ib_link_break(link, rc);
+	return rc;
+}

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The receive queue of a link.
+ *
+ * Each receive has a short head, next to the other heads so that the usual
+ * 44-byte message stays within one cache line, and a page behind it that only
+ * long LLC messages reach.
+ */
+#include <linux/slab.h>
+
+#include "kernel/verbs.h"
+
+#define SMC_IB_RECEIVE_HEADS_BYTES (SMC_IB_RECEIVES * SMC_IB_MESSAGE_HEAD_BYTES)
+#define SMC_IB_RECEIVE_TAIL_BYTES (SMC_IB_MESSAGE_MAX_BYTES - SMC_IB_MESSAGE_HEAD_BYTES)
+
+static void smc_ib_receive_repost(struct smc_ib_link *link, struct smc_ib_receive_slot *slot)
+{
+	int rc;
+
+	slot->wr.next = NULL;
+	if (link->repost_last)
+		link->repost_last->wr.next = &slot->wr;
+	else
+		link->repost_first = slot;
+	link->repost_last = slot;
+	if (++link->repost_count < SMC_IB_REPOST_BATCH)
+		return;
+	rc = ib_post_recv(link->qp, &link->repost_first->wr, NULL);
+	link->repost_first = NULL;
+	link->repost_last = NULL;
+	link->repost_count = 0;
+	if (rc)
+		smc_ib_link_break(link, rc);
+}
+
+static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct smc_ib_receive_slot *slot =
+		container_of(wc->wr_cqe, struct smc_ib_receive_slot, cqe);
+	struct smc_ib_link *link = cq->cq_context;
+	struct ib_device *ibdev = link->domain->ibdev;
+	u32 bytes = min_t(u32, wc->byte_len, SMC_IB_MESSAGE_MAX_BYTES);
+
+	if (unlikely(wc->status != IB_WC_SUCCESS)) {
+		smc_ib_link_break(link, wc->status);
+		return;
+	}
+	/* A write with immediate data uses up a receive without filling it. */
+	if (unlikely(wc->opcode != IB_WC_RECV)) {
+		link->completed.foreign++;
+		smc_ib_receive_repost(link, slot);
+		return;
+	}
+	ib_dma_sync_single_for_cpu(ibdev, slot->sge[0].addr, SMC_IB_MESSAGE_HEAD_BYTES,
+				   DMA_FROM_DEVICE);
+	if (unlikely(bytes > SMC_IB_MESSAGE_HEAD_BYTES))
+		ib_dma_sync_single_for_cpu(ibdev, slot->sge[1].addr, SMC_IB_RECEIVE_TAIL_BYTES,
+					   DMA_FROM_DEVICE);
+	link->completed.messages++;
+	link->completed.bytes += bytes;
+	smc_ib_link_received(link->context, slot->head, slot->page, bytes);
+
+	ib_dma_sync_single_for_device(ibdev, slot->sge[0].addr, SMC_IB_MESSAGE_HEAD_BYTES,
+				      DMA_FROM_DEVICE);
+	if (unlikely(bytes > SMC_IB_MESSAGE_HEAD_BYTES))
+		ib_dma_sync_single_for_device(ibdev, slot->sge[1].addr,
+					      SMC_IB_RECEIVE_TAIL_BYTES, DMA_FROM_DEVICE);
+	smc_ib_receive_repost(link, slot);
+}
+
+static void smc_ib_receive_destroy_tails(struct smc_ib_link *link, int count)
+{
+	struct smc_ib_receive_slot *slot;
+
+	while (count--) {
+		slot = &link->receives[count];
+		ib_dma_unmap_single(link->domain->ibdev, slot->sge[1].addr,
+				    SMC_IB_RECEIVE_TAIL_BYTES, DMA_FROM_DEVICE);
+		free_page((unsigned long)slot->page);
+	}
+}
+
+static int smc_ib_receive_create_slot(struct smc_ib_link *link, int i)
+{
+	struct smc_ib_receive_slot *slot = &link->receives[i];
+	struct ib_device *ibdev = link->domain->ibdev;
+
+	slot->page = (void *)__get_free_page(GFP_KERNEL);
+	if (!slot->page)
+		return -ENOMEM;
+	slot->sge[1].addr = ib_dma_map_single(ibdev, slot->page, SMC_IB_RECEIVE_TAIL_BYTES,
+					      DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ibdev, slot->sge[1].addr)) {
+		free_page((unsigned long)slot->page);
+		return -ENOMEM;
+	}
+	slot->sge[1].length = SMC_IB_RECEIVE_TAIL_BYTES;
+	slot->sge[1].lkey = link->domain->pd->local_dma_lkey;
+	slot->head = link->receive_heads + i * SMC_IB_MESSAGE_HEAD_BYTES;
+	slot->sge[0].addr = link->receive_heads_dma + i * SMC_IB_MESSAGE_HEAD_BYTES;
+	slot->sge[0].length = SMC_IB_MESSAGE_HEAD_BYTES;
+	slot->sge[0].lkey = link->domain->pd->local_dma_lkey;
+	slot->cqe.done = smc_ib_receive_done;
+	slot->wr.wr_cqe = &slot->cqe;
+	slot->wr.sg_list = slot->sge;
+	slot->wr.num_sge = ARRAY_SIZE(slot->sge);
+	return 0;
+}
+
+int smc_ib_receive_create(struct smc_ib_link *link)
+{
+	struct ib_device *ibdev = link->domain->ibdev;
+	int i;
+
+	link->receives = kvcalloc(SMC_IB_RECEIVES, sizeof(*link->receives), GFP_KERNEL);
+	if (!link->receives)
+		return -ENOMEM;
+	link->receive_heads = kzalloc(SMC_IB_RECEIVE_HEADS_BYTES, GFP_KERNEL);
+	if (!link->receive_heads)
+		goto err_receives;
+	link->receive_heads_dma = ib_dma_map_single(ibdev, link->receive_heads,
+						    SMC_IB_RECEIVE_HEADS_BYTES,
+						    DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ibdev, link->receive_heads_dma))
+		goto err_heads;
+	for (i = 0; i < SMC_IB_RECEIVES; i++)
+		if (smc_ib_receive_create_slot(link, i))
+			goto err_tails;
+	return 0;
+
+err_tails:
+	smc_ib_receive_destroy_tails(link, i);
+	ib_dma_unmap_single(ibdev, link->receive_heads_dma, SMC_IB_RECEIVE_HEADS_BYTES,
+			    DMA_FROM_DEVICE);
+err_heads:
+	kfree(link->receive_heads);
+err_receives:
+	kvfree(link->receives);
+	return -ENOMEM;
+}
+
+void smc_ib_receive_destroy(struct smc_ib_link *link)
+{
+	smc_ib_receive_destroy_tails(link, SMC_IB_RECEIVES);
+	ib_dma_unmap_single(link->domain->ibdev, link->receive_heads_dma,
+			    SMC_IB_RECEIVE_HEADS_BYTES, DMA_FROM_DEVICE);
+	kfree(link->receive_heads);
+	kvfree(link->receives);
+}
+
+int smc_ib_receive_post_all(struct smc_ib_link *link)
+{
+	int i;
+
+	for (i = 0; i < SMC_IB_RECEIVES; i++)
+		link->receives[i].wr.next =
+			i + 1 < SMC_IB_RECEIVES ? &link->receives[i + 1].wr : NULL;
+	return ib_post_recv(link->qp, &link->receives[0].wr, NULL);
+}

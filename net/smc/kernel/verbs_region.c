@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Regions: a buffer as the hardware of one link sees it.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+
+#include "kernel/verbs.h"
+
+static void smc_ib_region_done(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct smc_ib_region *region = container_of(wc->wr_cqe, struct smc_ib_region, cqe);
+	struct smc_ib_link *link = cq->cq_context;
+	bool ready = wc->status == IB_WC_SUCCESS;
+	u32 wr_end = region->wr_end;
+	u64 seq = region->seq;
+
+	/* The last touch of the region: whoever waits may free it. */
+	smp_store_release(&region->state, ready ? SMC_IB_REGION_READY : SMC_IB_REGION_FAILED);
+	wake_up_all(&link->registered);
+	if (ready)
+		smc_ib_post_retire(link, wr_end, seq);
+	else
+		smc_ib_link_break(link, wc->status);
+}
+
+static bool smc_ib_region_must_sync(struct smc_ib_region *region, struct ib_device *ibdev)
+{
+	struct scatterlist *sg;
+	int i;
+
+	if (ib_uses_virt_dma(ibdev))
+		return false;
+	for_each_sgtable_dma_sg(&region->sgt, sg, i)
+		if (dma_need_sync(ibdev->dma_device, sg_dma_address(sg)))
+			return true;
+	return false;
+}
+
+static int smc_ib_region_create_mr(struct smc_ib_region *region, enum smc_ib_buffer_kind kind,
+				   size_t size_bytes)
+{
+	struct smc_ib_domain *domain = region->domain;
+	u32 pages = size_bytes >> PAGE_SHIFT;
+	struct ib_mr *mr;
+	int mapped;
+
+	if (pages > domain->ibdev->attrs.max_fast_reg_page_list_len)
+		return -E2BIG;
+	mr = ib_alloc_mr(domain->pd, IB_MR_TYPE_MEM_REG, pages);
+	if (IS_ERR(mr))
+		return PTR_ERR(mr);
+	mapped = ib_map_mr_sg(mr, region->sgt.sgl, region->sgt.nents, NULL, PAGE_SIZE);
+	if (mapped != region->sgt.nents || mr->length != size_bytes) {
+		ib_dereg_mr(mr);
+		return mapped < 0 ? mapped : -EINVAL;
+	}
+	region->mr = mr;
+	region->address = mr->iova;
+	region->local_key = mr->lkey;
+	region->wr.mr = mr;
+	region->wr.key = mr->rkey;
+	/* Nobody but ourselves has any business in a send buffer. */
+	region->wr.access = IB_ACCESS_LOCAL_WRITE;
+	if (kind == SMC_IB_BUFFER_RMB) {
+		region->wr.access |= IB_ACCESS_REMOTE_WRITE;
+		region->remote_key = mr->rkey;
+	} else {
+		/* What a local key opens and what REG_MR sets it to, is one number. */
+		region->wr.key = mr->lkey;
+	}
+	region->wr.wr.opcode = IB_WR_REG_MR;
+	region->wr.wr.send_flags = IB_SEND_SIGNALED;
+	region->wr.wr.wr_cqe = &region->cqe;
+	region->cqe.done = smc_ib_region_done;
+	atomic_inc(&domain->dev->memory_regions);
+	smc_ib_count(SMC_IB_COUNT_MEMORY_REGIONS, 1);
+	return 0;
+}
+
+int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
+			 struct smc_ib_region **out)
+{
+	struct smc_ib_domain *domain = link->domain;
+	struct ib_device *ibdev = domain->ibdev;
+	struct smc_ib_region *region;
+	int rc;
+
+	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	if (!region)
+		return -ENOMEM;
+	region->link = link;
+	region->domain = domain;
+	region->direction = buffer->kind == SMC_IB_BUFFER_RMB ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+	rc = smc_ib_buffer_table(buffer, ib_dma_max_seg_size(ibdev) & PAGE_MASK, &region->sgt);
+	if (rc)
+		goto err_region;
+	rc = ib_dma_map_sgtable_attrs(ibdev, &region->sgt, region->direction, 0);
+	if (rc)
+		goto err_table;
+	region->needs_sync = smc_ib_region_must_sync(region, ibdev);
+	if (buffer->kind == SMC_IB_BUFFER_SEND && region->sgt.nents == 1) {
+		region->address = sg_dma_address(region->sgt.sgl);
+		region->local_key = domain->pd->local_dma_lkey;
+		region->state = SMC_IB_REGION_READY;
+	} else {
+		rc = smc_ib_region_create_mr(region, buffer->kind, buffer->size_bytes);
+		if (rc)
+			goto err_map;
+	}
+	smc_ib_domain_get(domain);
+	smc_ib_count(SMC_IB_COUNT_REGIONS, 1);
+	*out = region;
+	return 0;
+
+err_map:
+	ib_dma_unmap_sgtable_attrs(ibdev, &region->sgt, region->direction, 0);
+err_table:
+	sg_free_table(&region->sgt);
+err_region:
+	kfree(region);
+	return rc;
+}
+
+void smc_ib_region_destroy(struct smc_ib_region *region)
+{
+	struct smc_ib_domain *domain = region->domain;
+
+	/* Its completion is still to come: a leak is the lesser evil. */
+	if (WARN_ON_ONCE(smp_load_acquire(&region->state) == SMC_IB_REGION_POSTED &&
+			 domain->link_alive))
+		return;
+	if (region->mr) {
+		ib_dereg_mr(region->mr);
+		atomic_dec(&domain->dev->memory_regions);
+		smc_ib_count(SMC_IB_COUNT_MEMORY_REGIONS, -1);
+	}
+	ib_dma_unmap_sgtable_attrs(domain->ibdev, &region->sgt, region->direction, 0);
+	sg_free_table(&region->sgt);
+	kfree(region);
+	smc_ib_count(SMC_IB_COUNT_REGIONS, -1);
+	smc_ib_domain_put(domain);
+}
+
+void smc_ib_region_info(const struct smc_ib_region *region, struct smc_ib_region_info *out)
+{
+	out->address = region->address;
+	out->local_key = region->local_key;
+	out->remote_key = region->remote_key;
+	out->needs_sync = region->needs_sync;
+}
+
+int smc_ib_region_post(struct smc_ib_region *region)
+{
+	struct smc_ib_link *link = region->link;
+	int rc;
+
+	switch (READ_ONCE(region->state)) {
+	case SMC_IB_REGION_NEW:
+		break;
+	case SMC_IB_REGION_POSTED:
+	case SMC_IB_REGION_READY:
+		return 0;
+	case SMC_IB_REGION_FAILED:
+		return -EIO;
+	}
+	if (smc_ib_link_broken(link))
+		return -ENOTCONN;
+	if (!smc_ib_post_room(link, 1, /*reserve=*/0))
+		return -EAGAIN;
+	WRITE_ONCE(link->wr_head, link->wr_head + 1);
+	link->wr_signalled = link->wr_head;
+	link->posted.signalled++;
+	link->posted.registrations++;
+	region->wr_end = link->wr_head;
+	region->seq = link->seq;
+	WRITE_ONCE(region->state, SMC_IB_REGION_POSTED);
+	rc = ib_post_send(link->qp, &region->wr.wr, NULL);
+	if (rc) {
+		WRITE_ONCE(region->state, SMC_IB_REGION_FAILED);
+		smc_ib_link_break(link, rc);
+	}
+	return rc;
+}
+
+int smc_ib_region_wait(struct smc_ib_region *region, u32 timeout_ms)
+{
+	struct smc_ib_link *link = region->link;
+	enum smc_ib_region_state state;
+
+	wait_event_timeout(link->registered,
+			   READ_ONCE(region->state) >= SMC_IB_REGION_READY ||
+			   smc_ib_link_broken(link), msecs_to_jiffies(timeout_ms));
+	/* Pairs with the release in smc_ib_region_done(), which is through then. */
+	state = smp_load_acquire(&region->state);
+	if (state == SMC_IB_REGION_READY)
+		return 0;
+	return state == SMC_IB_REGION_FAILED || smc_ib_link_broken(link) ? -EIO : -ETIMEDOUT;
+}
+
+/* Piecewise by page: a mapped segment need not be contiguous memory. */
+static void smc_ib_region_sync(struct smc_ib_region *region, size_t offset_bytes,
+			       size_t length_bytes,
+			       void (*sync)(struct ib_device *ibdev, u64 address, size_t size_bytes,
+					    enum dma_data_direction direction))
+{
+	struct scatterlist *sg;
+	size_t piece;
+	u64 address;
+	int i;
+
+	for_each_sgtable_dma_sg(&region->sgt, sg, i) {
+		if (offset_bytes >= sg_dma_len(sg)) {
+			offset_bytes -= sg_dma_len(sg);
+			continue;
+		}
+		while (length_bytes && offset_bytes < sg_dma_len(sg)) {
+			address = sg_dma_address(sg) + offset_bytes;
+			piece = min_t(size_t, length_bytes, PAGE_SIZE - offset_in_page(address));
+			sync(region->domain->ibdev, address, piece, region->direction);
+			offset_bytes += piece;
+			length_bytes -= piece;
+		}
+		if (!length_bytes)
+			return;
+		offset_bytes = 0;
+	}
+}
+
+void smc_ib_region_sync_for_cpu(struct smc_ib_region *region, size_t offset_bytes,
+				size_t length_bytes)
+{
+	if (region->needs_sync)
+		smc_ib_region_sync(region, offset_bytes, length_bytes, ib_dma_sync_single_for_cpu);
+}
+
+void smc_ib_region_sync_for_device(struct smc_ib_region *region, size_t offset_bytes,
+				   size_t length_bytes)
+{
+	if (region->needs_sync)
+		smc_ib_region_sync(region, offset_bytes, length_bytes,
+				   ib_dma_sync_single_for_device);
+}
