@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The netdev under an RDMA port, asked of the RDMA core, whatever way the driver told it.
- * Exported since 6.12 (8d159eb2117b, "RDMA/mlx5: Use IB set_netdev and get_netdev functions").
+ * Modules may ask for the net device of an RDMA port: since 6.12, before that the function is
+ * the core's own.
  * exported: ib_device_get_netdev
  */
 #include <rdma/ib_verbs.h>
 
-struct net_device *probe(struct ib_device *ibdev);
-struct net_device *probe(struct ib_device *ibdev)
+struct net_device *probe(struct ib_device *device);
+struct net_device *probe(struct ib_device *device)
 {
-	return ib_device_get_netdev(ibdev, 1);
+	return ib_device_get_netdev(device, 1);
 }
