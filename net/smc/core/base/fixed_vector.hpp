@@ -3,7 +3,6 @@
 
 #include <array>
 #include <cstddef>
-#include <memory>
 #include <new>
 #include <span>
 #include <type_traits>
@@ -20,7 +19,7 @@ namespace detail {
 // Copying is defined here, not in FixedVector by requires-clauses: clang 14 would take those for
 // non-trivial.
 template <class T, std::size_t Capacity,
-	  bool Plain = std::is_trivially_copyable_v<T> && std::is_default_constructible_v<T>>
+	  bool Plain = std::is_trivially_copyable_v<T> &&std::is_default_constructible_v<T>>
 struct FixedStorage {
 	constexpr T *data() { return items; }
 	constexpr const T *data() const { return items; }
@@ -70,13 +69,13 @@ struct FixedStorage<T, Capacity, false> {
 	template <class... Args>
 	void append(Args &&...args)
 	{
-		std::construct_at(reinterpret_cast<T *>(raw) + size, std::forward<Args>(args)...);
+		::new (static_cast<void *>(raw + size * sizeof(T))) T(std::forward<Args>(args)...);
 		size++;
 	}
 	void drop_last()
 	{
 		size--;
-		std::destroy_at(data() + size);
+		data()[size].~T();
 	}
 
 	void clear()
@@ -104,7 +103,8 @@ struct FixedStorage<T, Capacity, false> {
 
 // Makes what derives from it movable only.
 template <bool Copyable>
-struct CopyGuard {};
+struct CopyGuard {
+};
 template <>
 struct CopyGuard<false> {
 	CopyGuard() = default;
@@ -131,8 +131,8 @@ public:
 	[[nodiscard]] constexpr bool empty() const { return size() == 0; }
 	[[nodiscard]] constexpr bool full() const { return size() == Capacity; }
 
-	[[nodiscard]] constexpr bool push_back(const T &item)
-		requires std::is_copy_constructible_v<T>
+	[[nodiscard]] constexpr bool
+	push_back(const T &item) requires std::is_copy_constructible_v<T>
 	{
 		return emplace_back(item);
 	}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include <memory>
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -40,7 +40,7 @@ struct ResultStorage {
 	constexpr void set_error(E error_value)
 	{
 		has_value = false;
-		std::construct_at(&failed, error_value);
+		failed = error_value;
 	}
 
 	union {
@@ -53,16 +53,13 @@ struct ResultStorage {
 template <class T, class E>
 struct ResultStorage<T, E, false> {
 	template <class... Args>
-	constexpr explicit ResultStorage(std::in_place_t, Args &&...args)
+	explicit ResultStorage(std::in_place_t, Args &&...args)
 		: value(std::forward<Args>(args)...), has_value(true)
 	{
 	}
-	constexpr explicit ResultStorage(Failure<E> failure)
-		: failed(failure.error), has_value(false)
-	{
-	}
-	constexpr ResultStorage(ResultStorage &&other) noexcept { steal(other); }
-	constexpr ResultStorage &operator=(ResultStorage &&other) noexcept
+	explicit ResultStorage(Failure<E> failure) : failed(failure.error), has_value(false) {}
+	ResultStorage(ResultStorage &&other) noexcept { steal(other); }
+	ResultStorage &operator=(ResultStorage &&other) noexcept
 	{
 		if (this != &other) {
 			destroy();
@@ -70,26 +67,26 @@ struct ResultStorage<T, E, false> {
 		}
 		return *this;
 	}
-	constexpr ~ResultStorage() { destroy(); }
+	~ResultStorage() { destroy(); }
 
-	constexpr void set_error(E error_value)
+	void set_error(E error_value)
 	{
 		destroy();
 		has_value = false;
-		std::construct_at(&failed, error_value);
+		::new (static_cast<void *>(&failed)) E(error_value);
 	}
-	constexpr void destroy()
+	void destroy()
 	{
 		if (has_value)
-			std::destroy_at(&value);
+			value.~T();
 	}
-	constexpr void steal(ResultStorage &other)
+	void steal(ResultStorage &other)
 	{
 		has_value = other.has_value;
 		if (has_value)
-			std::construct_at(&value, std::move(other.value));
+			::new (static_cast<void *>(&value)) T(std::move(other.value));
 		else
-			std::construct_at(&failed, other.failed);
+			::new (static_cast<void *>(&failed)) E(other.failed);
 	}
 
 	union {
@@ -112,8 +109,7 @@ public:
 	using Value = T;
 	using Error = E;
 
-	constexpr Result(const T &value)
-		requires std::is_copy_constructible_v<T>
+	constexpr Result(const T &value) requires std::is_copy_constructible_v<T>
 		: storage_(std::in_place, value)
 	{
 	}
@@ -204,10 +200,10 @@ private:
 
 // Yields the value of a Result, or returns its error from the function around it:
 //	const auto frame = SMC_TRY(decode_frame(bytes));
-#define SMC_TRY(expression)                                           \
-	({                                                            \
-		auto smc_try_result_ = (expression);                  \
-		if (!smc_try_result_)                                 \
-			return ::smc::fail(smc_try_result_.error());  \
-		smc_try_result_.take();                               \
+#define SMC_TRY(expression)                                          \
+	({                                                           \
+		auto smc_try_result_ = (expression);                 \
+		if (!smc_try_result_)                                \
+			return ::smc::fail(smc_try_result_.error()); \
+		smc_try_result_.take();                              \
 	})

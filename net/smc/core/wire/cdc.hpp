@@ -38,9 +38,9 @@ struct CdcCursor {
 
 struct ProducerFlags {
 	bool write_blocked = false;
-	bool urgent_pending = false;	// urgent data is on its way
-	bool urgent_present = false;	// the byte before the producer cursor is urgent
-	bool update_requested = false;	// send a consumer cursor back
+	bool urgent_pending = false;   // urgent data is on its way
+	bool urgent_present = false;   // the byte before the producer cursor is urgent
+	bool update_requested = false; // send a consumer cursor back
 	bool failover_validation = false;
 
 	[[nodiscard]] static constexpr ProducerFlags from_byte(std::uint8_t byte)
@@ -84,10 +84,10 @@ struct StateFlags {
 };
 
 struct Cdc {
-	std::uint16_t sequence = 0;	// per connection and direction; the first one is 1; wraps
-	Token token;			// the receiver's
-	CdcCursor producer;		// next byte that the sender will write in the receiver's ring
-	CdcCursor consumer;		// next byte that the sender has yet to read from its own ring
+	std::uint16_t sequence = 0; // per connection and direction; the first one is 1; wraps
+	Token token;                // the receiver's
+	CdcCursor producer;         // next byte that the sender will write in the receiver's ring
+	CdcCursor consumer;         // next byte that the sender has yet to read from its own ring
 	ProducerFlags producer_flags;
 	StateFlags state_flags;
 
@@ -113,8 +113,8 @@ inline constexpr std::size_t kSmcdCdcSize = 32;
 // One of the two 8-byte words, in the machine's own byte order. The flags count only in the word
 // of the consumer cursor; in the producer's they are zero.
 struct SmcdCursorWord {
-	Host16 wrap;
-	Host32 count;
+	Host16 wrap{};
+	Host32 count{};
 	std::uint8_t producer_flags = 0;
 	std::uint8_t state_flags = 0;
 };
@@ -123,8 +123,8 @@ struct SmcdCursorWord {
 struct SmcdCdcArea {
 	std::uint8_t type = kCdcType;
 	std::array<std::uint8_t, 7> reserved{};
-	SmcdCursorWord producer;
-	SmcdCursorWord consumer;
+	SmcdCursorWord producer{};
+	SmcdCursorWord consumer{};
 	std::array<std::uint8_t, 8> reserved_end{};
 };
 

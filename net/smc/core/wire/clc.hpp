@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <string_view>
 #include <variant>
 
 #include "core/base/bytes.hpp"
@@ -55,16 +55,16 @@ enum class ClcOs : std::uint8_t {
 };
 
 enum class ClcError : std::uint8_t {
-	kTruncated,	// fewer bytes than the header, or than its length, says
+	kTruncated, // fewer bytes than the header, or than its length, says
 	kBadEyecatcher,
 	kBadVersion,
 	kBadType,
-	kBadLength,	// length does not go with the type, the version or the content
+	kBadLength, // length does not go with the type, the version or the content
 	kBadTrailer,
-	kBadMode,	// typev1/typev2 that the message cannot have
-	kBadOffset,	// an area outside of the message, or on top of another one
-	kBadCount,	// a list longer than the protocol has it
-	kBadField,	// a value that cannot be: an MTU, an RMBE index of zero, …
+	kBadMode,   // typev1/typev2 that the message cannot have
+	kBadOffset, // an area outside of the message, or on top of another one
+	kBadCount,  // a list longer than the protocol has it
+	kBadField,  // a value that cannot be: an MTU, an RMBE index of zero, …
 };
 
 [[nodiscard]] std::string_view name(ClcError error);
@@ -88,14 +88,14 @@ inline constexpr std::uint16_t kFeatureEmulatedIsm = 0x0001;
 
 struct ClcFrame {
 	enum class State : std::uint8_t {
-		kNeedMore,	// may become a message: ask again with length_bytes of the stream
-		kNotClc,	// can never become one: the bytes are somebody else's
-		kComplete,	// the first length_bytes bytes are one message
+		kNeedMore, // may become a message: ask again with length_bytes of the stream
+		kNotClc,   // can never become one: the bytes are somebody else's
+		kComplete, // the first length_bytes bytes are one message
 	};
 
 	State state = State::kNeedMore;
-	ClcType type = ClcType::kProposal;	// if kComplete
-	std::uint8_t version = 0;		// if kComplete
+	ClcType type = ClcType::kProposal; // if kComplete
+	std::uint8_t version = 0;          // if kComplete
 	std::size_t length_bytes = 0;
 };
 
@@ -106,15 +106,15 @@ struct ClcFrame {
 // --- Proposal ------------------------------------------------------------------------------
 
 struct Ipv4Prefix {
-	std::array<std::uint8_t, 4> network{};	// network byte order, host bits zero
-	std::uint8_t length = 0;		// bits
+	std::array<std::uint8_t, 4> network{}; // network byte order, host bits zero
+	std::uint8_t length = 0;               // bits
 
 	friend bool operator==(const Ipv4Prefix &, const Ipv4Prefix &) = default;
 };
 
 struct Ipv6Prefix {
 	std::array<std::uint8_t, 16> network{};
-	std::uint8_t length = 0;	// bits
+	std::uint8_t length = 0; // bits
 
 	friend bool operator==(const Ipv6Prefix &, const Ipv6Prefix &) = default;
 };
@@ -143,13 +143,13 @@ struct PrefixArea {
 };
 
 struct V2Area {
-	std::uint8_t release = 0;	// 0: version 2.0, 1: version 2.1
-	bool seid_present = false;	// the system EID in smcd below may be used
+	std::uint8_t release = 0;  // 0: version 2.0, 1: version 2.1
+	bool seid_present = false; // the system EID in smcd below may be used
 	FixedVector<Eid, kClcEidsMax> eids;
-	Gid roce_gid;			// RoCE v2 GID; zero if SMC-Rv2 is not offered
-	std::uint8_t max_conns = 0;	// per link group; 2.1 only
-	std::uint8_t max_links = 0;	// per link group; 2.1 only
-	std::uint16_t feature_mask = 0;	// 2.1 only
+	Gid roce_gid;                   // RoCE v2 GID; zero if SMC-Rv2 is not offered
+	std::uint8_t max_conns = 0;     // per link group; 2.1 only
+	std::uint8_t max_links = 0;     // per link group; 2.1 only
+	std::uint16_t feature_mask = 0; // 2.1 only
 
 	friend bool operator==(const V2Area &, const V2Area &) = default;
 };
@@ -165,15 +165,15 @@ struct Proposal {
 	// 1, or 2 and above for the format of version 2.
 	std::uint8_t version = 2;
 	ClcMode mode_v1 = ClcMode::kNone;
-	ClcMode mode_v2 = ClcMode::kNone;	// kNone in version 1
+	ClcMode mode_v2 = ClcMode::kNone; // kNone in version 1
 	// Zero unless SMC-Rv1 is offered (Linux sends them only then).
 	PeerId peer_id;
-	Gid gid;	// RoCE v1
+	Gid gid; // RoCE v1
 	Mac mac;
 	SmcdV1Area smcd_v1;
-	PrefixArea prefixes;	// there if mode_v1 offers anything
-	V2Area v2;		// there if mode_v2 offers anything
-	SmcdV2Area smcd_v2;	// there if mode_v2 offers SMC-D
+	PrefixArea prefixes; // there if mode_v1 offers anything
+	V2Area v2;           // there if mode_v2 offers anything
+	SmcdV2Area smcd_v2;  // there if mode_v2 offers SMC-D
 
 	friend bool operator==(const Proposal &, const Proposal &) = default;
 };
@@ -182,14 +182,14 @@ struct Proposal {
 
 // First-contact extension of version 2.
 struct FirstContactExtension {
-	bool v2_direct = false;	// no gateway between the two: use the peer's MAC
+	bool v2_direct = false; // no gateway between the two: use the peer's MAC
 	ClcOs os = ClcOs::kLinux;
 	std::uint8_t release = 0;
-	std::array<std::uint8_t, 32> host_name{};	// ASCII, blank padded
-	std::uint8_t max_conns = 0;			// SMC-R 2.1 only
-	std::uint8_t max_links = 0;			// SMC-R 2.1 only
-	std::uint16_t feature_mask = 0;			// 2.1 only
-	std::uint32_t vendor_options = 0;		// 2.1 only
+	std::array<std::uint8_t, 32> host_name{}; // ASCII, blank padded
+	std::uint8_t max_conns = 0;               // SMC-R 2.1 only
+	std::uint8_t max_links = 0;               // SMC-R 2.1 only
+	std::uint16_t feature_mask = 0;           // 2.1 only
+	std::uint32_t vendor_options = 0;         // 2.1 only
 
 	friend bool operator==(const FirstContactExtension &,
 			       const FirstContactExtension &) = default;
@@ -202,8 +202,8 @@ struct SmcrEndpoint {
 	Mac mac;
 	Qpn qpn;
 	Rkey rmb_rkey;
-	std::uint8_t rmbe_index = 1;	// from 1; the element lies at rmb_address + size * (index - 1)
-	Token token;			// the sender wants CDCs addressed so
+	std::uint8_t rmbe_index = 1; // from 1; the element lies at rmb_address + size * (index - 1)
+	Token token;                 // the sender wants CDCs addressed so
 	BufferSize rmbe_size;
 	QpMtu mtu;
 	std::uint64_t rmb_address = 0;
@@ -216,24 +216,24 @@ struct SmcrEndpoint {
 struct SmcdEndpoint {
 	IsmGid gid;
 	DmbToken dmb_token;
-	std::uint8_t dmbe_index = 0;	// from 0
-	BufferSize dmbe_size;		// includes the CDC area at its start
-	std::uint32_t link_id = 0;	// sender's name for its link group
+	std::uint8_t dmbe_index = 0; // from 0
+	BufferSize dmbe_size;        // includes the CDC area at its start
+	std::uint32_t link_id = 0;   // sender's name for its link group
 	// Version 2 only:
 	Chid chid;
-	IsmGid gid_extension;	// upper half of an emulated device's GID; zero otherwise
+	IsmGid gid_extension; // upper half of an emulated device's GID; zero otherwise
 
 	friend bool operator==(const SmcdEndpoint &, const SmcdEndpoint &) = default;
 };
 
 // Accept and Confirm have one layout; the types keep them apart.
 struct AcceptConfirmBody {
-	std::uint8_t version = 2;	// 1, or 2 and above for the format of version 2
+	std::uint8_t version = 2; // 1, or 2 and above for the format of version 2
 	bool first_contact = false;
 	std::variant<SmcrEndpoint, SmcdEndpoint> endpoint;
 	// Version 2 only:
-	Eid eid;			    // the one agreed upon
-	FirstContactExtension first_contact_extension;	// there if first_contact
+	Eid eid;                                       // the one agreed upon
+	FirstContactExtension first_contact_extension; // there if first_contact
 
 	friend bool operator==(const AcceptConfirmBody &, const AcceptConfirmBody &) = default;
 
@@ -262,11 +262,11 @@ struct Confirm : AcceptConfirmBody {
 
 struct Decline {
 	std::uint8_t version = 2;
-	bool out_of_sync = false;	// the sender has no such link group: end it
-	PeerId peer_id;			// zero if the sender has no RoCE device
+	bool out_of_sync = false; // the sender has no such link group: end it
+	PeerId peer_id;           // zero if the sender has no RoCE device
 	DeclineReason reason = DeclineReason::kNone;
-	ClcOs os = ClcOs::kLinux;			 // version 2 only
-	std::array<std::uint32_t, 4> more_reasons{};	 // version 2 only
+	ClcOs os = ClcOs::kLinux;                    // version 2 only
+	std::array<std::uint32_t, 4> more_reasons{}; // version 2 only
 
 	friend bool operator==(const Decline &, const Decline &) = default;
 };

@@ -6,7 +6,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
-#include <string_view>
 
 // Identities that travel in SMC messages, each a type of its own: a QP number cannot be passed
 // where a packet sequence number is meant, nor a peer's rkey for a token.
@@ -41,8 +40,7 @@ using Eid = ByteId<struct EidTag, 32>;
 
 template <class Tag, class Int, unsigned Bits = 8 * sizeof(Int)>
 class NumberId {
-	static constexpr Int kMask =
-		static_cast<Int>(~std::uint64_t{0} >> (64 - Bits));
+	static constexpr Int kMask = static_cast<Int>(~std::uint64_t{0} >> (64 - Bits));
 
 public:
 	using Value = Int;
@@ -140,14 +138,25 @@ private:
 };
 
 // IPv4-mapped GID of RoCE v2 (::ffff:a.b.c.d); the address is in network byte order.
-[[nodiscard]] Gid gid_from_ipv4(std::array<std::uint8_t, 4> address);
-// The address of an IPv4-mapped GID; nothing for any other GID.
-[[nodiscard]] std::optional<std::array<std::uint8_t, 4>> ipv4_from_gid(const Gid &gid);
+[[nodiscard]] constexpr Gid gid_from_ipv4(std::array<std::uint8_t, 4> address)
+{
+	Gid gid;
+	gid.bytes[10] = 0xff;
+	gid.bytes[11] = 0xff;
+	for (std::size_t i = 0; i < address.size(); i++)
+		gid.bytes[12 + i] = address[i];
+	return gid;
+}
 
-// A user EID out of its text, blank padded. Nothing unless the text is 1…32 characters of
-// [A-Z0-9.-], the first one a letter or digit, without two dots in a row.
-[[nodiscard]] std::optional<Eid> eid_from_text(std::string_view text);
-// An EID's characters without the padding.
-[[nodiscard]] std::string_view text_of(const Eid &eid);
+// The address of an IPv4-mapped GID; nothing for any other GID.
+[[nodiscard]] constexpr std::optional<std::array<std::uint8_t, 4>> ipv4_from_gid(const Gid &gid)
+{
+	std::array<std::uint8_t, 4> address{};
+	for (std::size_t i = 0; i < address.size(); i++)
+		address[i] = gid.bytes[12 + i];
+	if (gid != gid_from_ipv4(address))
+		return std::nullopt;
+	return address;
+}
 
 } // namespace smc::wire

@@ -29,14 +29,14 @@ inline constexpr std::size_t kLlcListMax = 255;
 
 enum class LlcVersion : std::uint8_t {
 	kV1 = 1,
-	kV2 = 2,	// link groups of SMC-Rv2
+	kV2 = 2, // link groups of SMC-Rv2
 };
 
 enum class LlcError : std::uint8_t {
 	kTruncated,
-	kBadLength,	// the length field says neither 44 nor anything that was received
-	kBadCount,	// a list reaches past the end of the message
-	kIgnored,	// not a violation: a type that is not known here, to be dropped silently
+	kBadLength, // the length field says neither 44 nor anything that was received
+	kBadCount,  // a list reaches past the end of the message
+	kIgnored,   // no violation: a type that is not known here, to be dropped silently
 };
 
 [[nodiscard]] std::string_view name(LlcError error);
@@ -137,7 +137,7 @@ struct ConfirmLink {
 	LinkId link;
 	LinkUid link_uid;
 	std::uint8_t max_links = 0;
-	std::uint8_t max_conns = 0;	// version 2.1; else 0
+	std::uint8_t max_conns = 0; // version 2.1; else 0
 	// The sender puts no eyecatchers into RMB elements. Without it there is no connection.
 	bool no_eyecatchers = true;
 
@@ -166,9 +166,9 @@ struct AddLink {
 	Gid gid;
 	Qpn qpn;
 	LinkId link;
-	QpMtu mtu;	// not known in a server's request
+	QpMtu mtu; // not known in a server's request
 	Psn psn;
-	std::optional<AddLinkExtension> extension;	// version 2, unless rejected
+	std::optional<AddLinkExtension> extension; // version 2, unless rejected
 
 	friend bool operator==(const AddLink &, const AddLink &) = default;
 };
@@ -176,18 +176,18 @@ struct AddLink {
 // Version 1: keys for a new link, two at a time, until both sides have none left.
 struct AddLinkCont {
 	LinkId link;
-	std::uint8_t rkeys_left = 0;	// including those in this message
-	std::array<RkeyPair, 2> rkeys{};	// min(2, rkeys_left) of them count
+	std::uint8_t rkeys_left = 0;     // including those in this message
+	std::array<RkeyPair, 2> rkeys{}; // min(2, rkeys_left) of them count
 
 	friend bool operator==(const AddLinkCont &, const AddLinkCont &) = default;
 };
 
 // Others exist and are kept.
 enum class DeleteLinkReason : std::uint32_t {
-	kNone = 0,	// as a response: done
+	kNone = 0, // as a response: done
 	kLostPath = 0x00010000,
 	kOperator = 0x00020000,
-	kProgram = 0x00030000,	// also: idle
+	kProgram = 0x00030000, // also: idle
 	kProtocolViolation = 0x00040000,
 	kNoAsymmetricNeeded = 0x00050000,
 	// In responses:
@@ -198,7 +198,7 @@ enum class DeleteLinkReason : std::uint32_t {
 [[nodiscard]] std::string_view name(DeleteLinkReason reason);
 
 struct DeleteLink {
-	bool all = false;	// the whole link group; link is 0 then
+	bool all = false; // the whole link group; link is 0 then
 	bool orderly = false;
 	LinkId link;
 	DeleteLinkReason reason = DeleteLinkReason::kNone;
@@ -208,7 +208,7 @@ struct DeleteLink {
 
 // Version 2: a client asks its server for another link. The response says "cannot" and is empty.
 struct ReqAddLink {
-	GidList gids;	// the one in use first
+	GidList gids; // the one in use first
 
 	friend bool operator==(const ReqAddLink &, const ReqAddLink &) = default;
 };
@@ -232,39 +232,40 @@ struct ConfirmRkey {
 	// In responses, always both by Linux:
 	bool negative = false;
 	bool retry = false;
-	// As said: may be more than the message holds (then CONFIRM_RKEY_CONT follows). Linux
-	// refuses more than 3. Encoding takes it from others if it is less than their number.
+	// What the sender says; more than 2 means that CONFIRM_RKEY_CONT messages follow. Linux
+	// refuses more than 3. Encoding says at least as many as others has.
 	std::uint8_t others_count = 0;
-	RemoteToken token;	// on the link that carries the message
-	FixedVector<LinkToken, 2> others;	// the same RMB on other links
+	RemoteToken token;                // on the link that carries the message
+	FixedVector<LinkToken, 2> others; // the same RMB on other links
 
 	friend bool operator==(const ConfirmRkey &, const ConfirmRkey &) = default;
 };
 
 struct ConfirmRkeyCont {
 	bool negative = false;
-	std::uint8_t tokens_left = 0;	// including those in this message
+	std::uint8_t tokens_left = 0; // including those in this message
 	FixedVector<LinkToken, 3> tokens;
 
 	friend bool operator==(const ConfirmRkeyCont &, const ConfirmRkeyCont &) = default;
 };
 
 struct TestLink {
-	std::array<std::uint8_t, 16> user_data{};	// a response carries the request's
+	std::array<std::uint8_t, 16> user_data{}; // a response carries the request's
 
 	friend bool operator==(const TestLink &, const TestLink &) = default;
 };
 
 struct DeleteRkey {
 	static constexpr std::size_t kV1RkeysMax = 8;
-	static constexpr std::size_t kV2RkeysMax = 9;	// in 44 bytes, all that we send
+	static constexpr std::size_t kV2RkeysMax = 9; // in 44 bytes, all that we send
 
-	bool negative = false;	// response: some key was unknown
-	// Keys that the message is about. A version 2 response repeats the count, not the keys.
+	bool negative = false; // response: some key was unknown
+	// Keys that the message is about. Encoding heeds it only in a version 2 response, which
+	// repeats the count but not the keys; otherwise it goes by the list.
 	std::uint8_t count = 0;
 	// Response. Version 1: a bit for each unknown key, 0x80 the first. Version 2: their number.
 	std::uint8_t errors = 0;
-	RkeyList rkeys;	// count of them; none in a version 2 response
+	RkeyList rkeys; // none in a version 2 response
 
 	friend bool operator==(const DeleteRkey &, const DeleteRkey &) = default;
 };
@@ -286,7 +287,8 @@ struct LlcMessage {
 	friend bool operator==(const LlcMessage &, const LlcMessage &) = default;
 };
 
-// Writes one message at the start of out and returns its length: 44, or more for a version 2
+// Writes one message at the start of out, which no list of the value may point into, and returns its
+// length: 44, or more for a version 2
 // ADD_LINK with extension or a REQ_ADD_LINK that needs it. Returns 0 if it does not fit, or if its
 // version has no such message or no room for its content: a bug of the caller's.
 [[nodiscard]] std::size_t encode(const LlcMessage &message, MutableByteSpan out);

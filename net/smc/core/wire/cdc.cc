@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/wire/cdc.hpp"
+
+#include <bit>
+
+namespace smc::wire {
+
+using namespace std::string_view_literals;
+
+namespace {
+
+struct CursorLayout {
+	std::array<std::uint8_t, 2> reserved{};
+	Be16 wrap{};
+	Be32 count{};
+};
+
+struct CdcLayout {
+	std::uint8_t type = kCdcType;
+	std::uint8_t length = kCdcSize;
+	Be16 sequence{};
+	Be32 token{};
+	CursorLayout producer{};
+	CursorLayout consumer{};
+	std::uint8_t producer_flags = 0;
+	std::uint8_t state_flags = 0;
+	std::array<std::uint8_t, 18> reserved{};
+};
+static_assert(sizeof(CdcLayout) == kCdcSize && alignof(CdcLayout) == 1);
+static_assert(offsetof(CdcLayout, token) == 4 && offsetof(CdcLayout, producer) == 8);
+static_assert(offsetof(CdcLayout, consumer) == 16 && offsetof(CdcLayout, producer_flags) == 24);
+
+CursorLayout layout_of(const CdcCursor &cursor)
+{
+	return {.wrap = Be16::from(cursor.wrap), .count = Be32::from(cursor.count)};
+}
+
+CdcCursor cursor_from(const CursorLayout &layout)
+{
+	return {.wrap = layout.wrap.get(), .count = layout.count.get()};
+}
+
+SmcdCursorWord word_of(const CdcCursor &cursor)
+{
+	return {.wrap = Host16::from(cursor.wrap), .count = Host32::from(cursor.count)};
+}
+
+CdcCursor cursor_from(const SmcdCursorWord &word)
+{
+	return {.wrap = word.wrap.get(), .count = word.count.get()};
+}
+
+SmcdCursorWord consumer_word_of(const SmcdCdc &cdc)
+{
+	SmcdCursorWord word = word_of(cdc.consumer);
+	word.producer_flags = cdc.producer_flags.to_byte();
+	word.state_flags = cdc.state_flags.to_byte();
+	return word;
+}
+
+} // namespace
+
+std::string_view name(CdcError error)
+{
+	switch (error) {
+	case CdcError::kTruncated: return "truncated"sv;
+	case CdcError::kBadType: return "bad type"sv;
+	case CdcError::kBadLength: return "bad length"sv;
+	}
+	return "unknown"sv;
+}
+
+void encode(const Cdc &cdc, std::span<std::byte, kCdcSize> out)
+{
+	const CdcLayout layout{.sequence = Be16::from(cdc.sequence),
+			       .token = Be32::from(cdc.token.value()),
+			       .producer = layout_of(cdc.producer),
+			       .consumer = layout_of(cdc.consumer),
+			       .producer_flags = cdc.producer_flags.to_byte(),
+			       .state_flags = cdc.state_flags.to_byte()};
+	std::memcpy(out.data(), &layout, sizeof(layout));
+}
+
+Result<Cdc, CdcError> decode_cdc(ByteSpan received)
+{
+	const auto layout = load<CdcLayout>(received);
+	if (!layout)
+		return fail(CdcError::kTruncated);
+	if (layout->type != kCdcType)
+		return fail(CdcError::kBadType);
+	if (layout->length != kCdcSize)
+		return fail(CdcError::kBadLength);
+	return Cdc{.sequence = layout->sequence.get(),
+		   .token = Token{layout->token.get()},
+		   .producer = cursor_from(layout->producer),
+		   .consumer = cursor_from(layout->consumer),
+		   .producer_flags = ProducerFlags::from_byte(layout->producer_flags),
+		   .state_flags = StateFlags::from_byte(layout->state_flags)};
+}
+
+SmcdCdcWords to_words(const SmcdCdc &cdc)
+{
+	return {.producer = std::bit_cast<std::uint64_t>(word_of(cdc.producer)),
+		.consumer = std::bit_cast<std::uint64_t>(consumer_word_of(cdc))};
+}
+
+SmcdCdc from_words(const SmcdCdcWords &words)
+{
+	const auto producer = std::bit_cast<SmcdCursorWord>(words.producer);
+	const auto consumer = std::bit_cast<SmcdCursorWord>(words.consumer);
+	return {.producer = cursor_from(producer),
+		.consumer = cursor_from(consumer),
+		.producer_flags = ProducerFlags::from_byte(consumer.producer_flags),
+		.state_flags = StateFlags::from_byte(consumer.state_flags)};
+}
+
+void encode(const SmcdCdc &cdc, std::span<std::byte, kSmcdCdcSize> out)
+{
+	const SmcdCdcArea area{.producer = word_of(cdc.producer),
+			       .consumer = consumer_word_of(cdc)};
+	std::memcpy(out.data(), &area, sizeof(area));
+}
+
+} // namespace smc::wire
