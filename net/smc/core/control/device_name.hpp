@@ -9,7 +9,8 @@
 namespace smc::control {
 
 // Name of a network or RDMA device, at most kMax characters, never empty.
-template <std::size_t kMax> class DeviceName {
+template <std::size_t kMax>
+class DeviceName {
 public:
 	[[nodiscard]] static constexpr std::optional<DeviceName> from(std::string_view name)
 	{
@@ -25,10 +26,7 @@ public:
 		return result;
 	}
 
-	[[nodiscard]] constexpr std::string_view view() const
-	{
-		return {chars_.data(), length_};
-	}
+	[[nodiscard]] constexpr std::string_view view() const { return {chars_.data(), length_}; }
 
 private:
 	constexpr DeviceName() = default;

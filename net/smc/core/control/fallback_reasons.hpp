@@ -26,9 +26,8 @@ public:
 			return kOther;
 		for (std::size_t slot = 0; slot < kCapacity; slot++) {
 			std::uint32_t seen = codes_[slot].load(std::memory_order_relaxed);
-			if (seen == kFree &&
-			    codes_[slot].compare_exchange_strong(seen, reason,
-								 std::memory_order_relaxed))
+			if (seen == kFree && codes_[slot].compare_exchange_strong(
+						     seen, reason, std::memory_order_relaxed))
 				return slot;
 			// A lost race left the winner's code in seen; it may be ours.
 			if (seen == reason)

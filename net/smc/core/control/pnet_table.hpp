@@ -35,8 +35,7 @@ public:
 	}
 
 private:
-	PnetTarget(const DeviceName<kIbNameMax> &name, std::uint8_t port)
-		: name_(name), port_(port)
+	PnetTarget(const DeviceName<kIbNameMax> &name, std::uint8_t port) : name_(name), port_(port)
 	{
 	}
 

@@ -63,10 +63,10 @@ bool smc_pnet_of_ib(const char *name, const char *parent, u8 port, u8 out[SMC_PN
  */
 u32 smc_eid_list(struct net *net, u8 out[SMC_UEIDS][SMC_EID_LEN]);
 /*
- * The EID both sides have: the first of the peer's @num EIDs that is
- * configured in @net. False if none is.
+ * The EID both sides have: the first of the peer's @num EIDs, which lie one
+ * behind the other in @eids, that is configured in @net. False if none is.
  */
-bool smc_eid_match(struct net *net, const u8 (*eids)[SMC_EID_LEN], u32 num, u8 out[SMC_EID_LEN]);
+bool smc_eid_match(struct net *net, const u8 *eids, u32 num, u8 out[SMC_EID_LEN]);
 bool smc_eid_known(struct net *net, const u8 eid[SMC_EID_LEN]);
 
 /* ---- PNET table, called by kernel/netlink.c ---- */

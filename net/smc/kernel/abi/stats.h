@@ -6,7 +6,7 @@
  * summed up when somebody reads them: through SMC_GEN_NETLINK (GET_STATS,
  * GET_FBACK_STATS) and, all of them by name, through /proc/net/smc_stat.
  *
- * To add an event: one line in SMC_STAT_EVENTS, nothing else.
+ * To add an event: an enumerator here, its name in kernel/stats.c.
  */
 #ifndef SMC_KERNEL_ABI_STATS_H
 #define SMC_KERNEL_ABI_STATS_H
@@ -64,59 +64,6 @@ enum smc_tech_stat {
 /* Distinct fallback reasons kept apart per role; later ones share "other". */
 #define SMC_FALLBACK_REASONS 64
 
-/*
- * Events, by the three kinds of trouble and by what tests count.
- * "violation" counts everything that the peer had no right to do; the ones
- * below it say what it was.
- */
-#define SMC_STAT_EVENTS(X)						\
-	/* the peer's violations */					\
-	X(VIOLATION, "wire_violation")					\
-	X(CLC_MALFORMED, "clc_malformed")				\
-	X(CLC_UNEXPECTED, "clc_unexpected")				\
-	X(LLC_MALFORMED, "llc_malformed")				\
-	X(LLC_UNEXPECTED, "llc_unexpected")				\
-	X(LLC_OVERFLOW, "llc_overflow")					\
-	X(CDC_MALFORMED, "cdc_malformed")				\
-	X(CDC_BAD_TOKEN, "cdc_bad_token")				\
-	X(CDC_WRONG_LINK, "cdc_wrong_link")				\
-	X(CDC_BAD_CURSOR, "cdc_bad_cursor")				\
-	X(CDC_BAD_SEQUENCE, "cdc_bad_sequence")				\
-	X(RMBE_BAD_INDEX, "rmbe_bad_index")				\
-	X(RKEY_UNKNOWN, "rkey_unknown")					\
-	/* silence */							\
-	X(CLC_TIMEOUT, "clc_timeout")					\
-	X(LLC_TIMEOUT, "llc_timeout")					\
-	X(TCP_DIED, "tcp_died")						\
-	/* resources */							\
-	X(NO_MEMORY, "no_memory")					\
-	X(SQ_FULL, "sq_full")						\
-	X(GROUP_FULL, "group_full")					\
-	X(HS_LIMITED, "handshake_limited")				\
-	/* traffic */							\
-	X(CDC_TX, "cdc_tx")						\
-	X(CDC_RX, "cdc_rx")						\
-	X(LLC_TX, "llc_tx")						\
-	X(LLC_RX, "llc_rx")						\
-	X(RDMA_WRITES, "rdma_writes")					\
-	X(RDMA_WRITE_BYTES, "rdma_write_bytes")				\
-	X(CURSOR_UPDATES, "cursor_updates")				\
-	/* objects: made minus freed must be 0 once all is closed */	\
-	X(CONN_NEW, "conn_new")						\
-	X(CONN_FREE, "conn_free")					\
-	X(CONN_ABORT, "conn_abort")					\
-	X(GROUP_NEW, "group_new")					\
-	X(GROUP_FREE, "group_free")					\
-	X(GROUP_TERMINATED, "group_terminated")				\
-	X(LINK_UP, "link_up")						\
-	X(LINK_DOWN, "link_down")					\
-	X(QP_NEW, "qp_new")						\
-	X(QP_FREE, "qp_free")						\
-	X(MR_NEW, "mr_new")						\
-	X(MR_FREE, "mr_free")						\
-	X(BUF_NEW, "buf_new")						\
-	X(BUF_FREE, "buf_free")
-
 /* Index of a technology's counter, for smc_stat_add(). */
 #define SMC_STAT_OF(tech, stat) ((u32)(tech) * SMC_TECH_STATS + (u32)(stat))
 
@@ -125,10 +72,62 @@ enum smc_stat {
 	SMC_STAT_SRV_HS_ERR,
 	SMC_STAT_FALLBACK_CLNT,
 	SMC_STAT_FALLBACK_SRV,
-#define SMC_STAT_ENUMERATOR(id, text) SMC_STAT_##id,
-	SMC_STAT_EVENTS(SMC_STAT_ENUMERATOR)
-#undef SMC_STAT_ENUMERATOR
-	/* client's reasons and "other", then the server's */
+
+	/*
+	 * The peer's violations. The first one counts all of them, those below it
+	 * say what it was.
+	 */
+	SMC_STAT_VIOLATION,
+	SMC_STAT_CLC_MALFORMED,
+	SMC_STAT_CLC_UNEXPECTED,
+	SMC_STAT_LLC_MALFORMED,
+	SMC_STAT_LLC_UNEXPECTED,
+	SMC_STAT_LLC_OVERFLOW,
+	SMC_STAT_CDC_MALFORMED,
+	SMC_STAT_CDC_BAD_TOKEN,
+	SMC_STAT_CDC_WRONG_LINK,
+	SMC_STAT_CDC_BAD_CURSOR,
+	SMC_STAT_CDC_BAD_SEQUENCE,
+	SMC_STAT_RMBE_BAD_INDEX,
+	SMC_STAT_RKEY_UNKNOWN,
+
+	/* Silence. */
+	SMC_STAT_CLC_TIMEOUT,
+	SMC_STAT_LLC_TIMEOUT,
+	SMC_STAT_TCP_DIED,
+
+	/* Resources. */
+	SMC_STAT_NO_MEMORY,
+	SMC_STAT_SQ_FULL,
+	SMC_STAT_GROUP_FULL,
+	SMC_STAT_HS_LIMITED,
+
+	/* Traffic. */
+	SMC_STAT_CDC_TX,
+	SMC_STAT_CDC_RX,
+	SMC_STAT_LLC_TX,
+	SMC_STAT_LLC_RX,
+	SMC_STAT_RDMA_WRITES,
+	SMC_STAT_RDMA_WRITE_BYTES,
+	SMC_STAT_CURSOR_UPDATES,
+
+	/* Objects: made minus freed is 0 once all is closed. */
+	SMC_STAT_CONN_NEW,
+	SMC_STAT_CONN_FREE,
+	SMC_STAT_CONN_ABORT,
+	SMC_STAT_GROUP_NEW,
+	SMC_STAT_GROUP_FREE,
+	SMC_STAT_GROUP_TERMINATED,
+	SMC_STAT_LINK_UP,
+	SMC_STAT_LINK_DOWN,
+	SMC_STAT_QP_NEW,
+	SMC_STAT_QP_FREE,
+	SMC_STAT_MR_NEW,
+	SMC_STAT_MR_FREE,
+	SMC_STAT_BUF_NEW,
+	SMC_STAT_BUF_FREE,
+
+	/* Runs: the client's fallback reasons and "other", the server's. */
 	SMC_STAT_REASON_CLNT,
 	SMC_STAT_REASON_SRV = SMC_STAT_REASON_CLNT + SMC_FALLBACK_REASONS + 1,
 	SMC_STATS = SMC_STAT_REASON_SRV + SMC_FALLBACK_REASONS + 1,

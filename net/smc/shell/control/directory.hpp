@@ -30,4 +30,7 @@ struct Directory {
 // take it out only when namespace_exit has nothing more to do.
 void set_directory(const Directory *directory);
 
+// For the control plane: tells the owner that @net goes away.
+void end_namespace(net *net);
+
 } // namespace smc::control

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Network namespaces: state of the module in each of them.
+ */
+#include <linux/utsname.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
+#include "kernel/pernet.h"
+
+static unsigned int smc_pernet_id __read_mostly;
+
+struct smc_pernet *smc_pernet(const struct net *net)
+{
+	return net_generic(net, smc_pernet_id);
+}
+
+static int smc_pernet_net_init(struct net *net)
+{
+	struct smc_pernet *pn = smc_pernet(net);
+	int ret;
+
+	pn->control = smc_control_net_create(net);
+	if (!pn->control)
+		return -ENOMEM;
+
+	ret = smc_stats_net_init(net, pn);
+	if (ret)
+		goto err_stats;
+
+	ret = smc_sysctl_net_init(net, pn);
+	if (ret)
+		goto err_sysctl;
+
+	return 0;
+
+err_sysctl:
+	smc_stats_net_hide(net);
+	smc_stats_net_exit(pn);
+err_stats:
+	smc_control_net_destroy(net, pn->control);
+	return ret;
+}
+
+static void smc_pernet_net_exit(struct net *net)
+{
+	struct smc_pernet *pn = smc_pernet(net);
+
+	smc_stats_net_hide(net);
+	/* What ends now still reads sysctls and counts. */
+	smc_control_net_destroy(net, pn->control);
+	smc_sysctl_net_exit(pn);
+	smc_stats_net_exit(pn);
+}
+
+static struct pernet_operations smc_pernet_ops = {
+	.init	= smc_pernet_net_init,
+	.exit	= smc_pernet_net_exit,
+	.id	= &smc_pernet_id,
+	.size	= sizeof(struct smc_pernet),
+};
+
+int smc_pernet_init(void)
+{
+	return register_pernet_subsys(&smc_pernet_ops);
+}
+
+void smc_pernet_exit(void)
+{
+	unregister_pernet_subsys(&smc_pernet_ops);
+}
+
+void *smc_pernet_control(struct net *net)
+{
+	return smc_pernet(net)->control;
+}
+
+struct net *smc_init_net(void)
+{
+	return &init_net;
+}
+
+u64 smc_net_cookie(struct net *net)
+{
+	return net->net_cookie;
+}
+
+void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
+{
+	/*
+	 * The host's name, not a container's: groups may serve several of these.
+	 * No lock; who renames the host right now gets a mixture once.
+	 */
+	const char *name = init_utsname()->nodename;
+	size_t len = strnlen(name, SMC_HOSTNAME_LEN);
+
+	memset(out, ' ', SMC_HOSTNAME_LEN);
+	memcpy(out, name, len);
+}

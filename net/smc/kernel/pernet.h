@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One network namespace's part of the module, shared by pernet.c, sysctl.c and
+ * stats.c. C++ sees it through kernel/abi/pernet.h and kernel/abi/stats.h.
+ */
+#ifndef SMC_KERNEL_PERNET_H
+#define SMC_KERNEL_PERNET_H
+
+#include <linux/percpu.h>
+#include <linux/types.h>
+
+struct ctl_table;
+struct ctl_table_header;
+struct net;
+
+/* Written by proc handlers without a lock, so read with READ_ONCE(). */
+struct smc_sysctl {
+	unsigned int autocorking_size;
+	unsigned int smcr_buf_type;
+	int smcr_testlink_time_s;
+	int wmem;
+	int rmem;
+	int smcr_max_links_per_lgr;
+	int smcr_max_conns_per_lgr;
+	int limit_smc_hs;
+};
+
+struct smc_pernet {
+	struct smc_sysctl sysctl;
+	struct ctl_table *sysctl_table;
+	struct ctl_table_header *sysctl_header;
+	u64 __percpu *stats;		/* SMC_STATS of them on each CPU */
+	void *control;
+};
+
+struct smc_pernet *smc_pernet(const struct net *net);
+
+int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn);
+void smc_sysctl_net_exit(struct smc_pernet *pn);
+
+int smc_stats_net_init(struct net *net, struct smc_pernet *pn);
+/* Nobody can read the counters any more. */
+void smc_stats_net_hide(struct net *net);
+void smc_stats_net_exit(struct smc_pernet *pn);
+
+#endif

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// EID table: what kernel/netlink.c and the CLC handshake ask for.
+
+#include "kernel/abi/control.h"
+#include "shell/control/namespace.hpp"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace smc::control {
+namespace {
+
+static_assert(kEidSize == SMC_EID_LEN);
+static_assert(EidTable::kCapacity == SMC_UEIDS);
+
+Eid to_eid(const u8 *bytes)
+{
+	Eid eid;
+	std::copy_n(bytes, kEidSize, eid.begin());
+	return eid;
+}
+
+void copy_out(const Eid &eid, u8 *out)
+{
+	std::copy(eid.begin(), eid.end(), out);
+}
+
+} // namespace
+} // namespace smc::control
+
+using namespace smc::control;
+
+int smc_ctl_ueid_add(net *net, const u8 *eid)
+{
+	const auto added = Namespace::of(net).with_tables(
+		[&](Namespace::Tables &tables) { return tables.eids.add(to_eid(eid)); });
+	switch (added) {
+	case EidTable::Added::kYes: return 0;
+	case EidTable::Added::kInvalid: return -EINVAL;
+	case EidTable::Added::kFull: return -ERANGE;
+	case EidTable::Added::kExists: return -EEXIST;
+	}
+	return -EINVAL;
+}
+
+int smc_ctl_ueid_del(net *net, const u8 *eid)
+{
+	const bool removed = Namespace::of(net).with_tables(
+		[&](Namespace::Tables &tables) { return tables.eids.remove(to_eid(eid)); });
+	return removed ? 0 : -ENOENT;
+}
+
+void smc_ctl_ueid_flush(net *net)
+{
+	Namespace::of(net).with_tables([](Namespace::Tables &tables) { tables.eids.clear(); });
+}
+
+int smc_ctl_ueid_next(net *net, u64 *cursor, u8 *out)
+{
+	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
+		for (const EidTable::Row &row : tables.eids.rows()) {
+			if (row.serial <= *cursor)
+				continue;
+			*cursor = row.serial;
+			copy_out(row.eid, out);
+			return 1;
+		}
+		return 0;
+	});
+}
+
+u32 smc_eid_list(net *net, u8 (*out)[SMC_EID_LEN])
+{
+	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
+		u32 count = 0;
+		for (const EidTable::Row &row : tables.eids.rows())
+			copy_out(row.eid, out[count++]);
+		return count;
+	});
+}
+
+bool smc_eid_match(net *net, const u8 *eids, u32 num, u8 *out)
+{
+	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
+		for (u32 i = 0; i < num; i++) {
+			const Eid eid = to_eid(eids + i * kEidSize);
+			if (!tables.eids.contains(eid))
+				continue;
+			copy_out(eid, out);
+			return true;
+		}
+		return false;
+	});
+}
+
+bool smc_eid_known(net *net, const u8 *eid)
+{
+	return Namespace::of(net).with_tables(
+		[&](Namespace::Tables &tables) { return tables.eids.contains(to_eid(eid)); });
+}

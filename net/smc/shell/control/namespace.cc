@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/control/namespace.hpp"
+
+#include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
+#include "shell/base/alloc.hpp"
+#include "shell/control/directory.hpp"
+
+namespace smc::control {
+
+Namespace &Namespace::of(net *net)
+{
+	return *static_cast<Namespace *>(smc_pernet_control(net));
+}
+
+bool Namespace::drop_pnet(const PnetId *id)
+{
+	bool any = false;
+	for (;;) {
+		const shell::Owned<PnetEntry> entry(
+			with_tables([&](Tables &tables) { return tables.pnet.take(id); }));
+		if (!entry)
+			return any;
+		any = true;
+	}
+}
+
+} // namespace smc::control
+
+using smc::control::Namespace;
+
+void *smc_control_net_create(net *)
+{
+	return smc::shell::make<Namespace>().release();
+}
+
+void smc_control_net_destroy(net *net, void *control)
+{
+	smc::control::end_namespace(net);
+	smc::shell::Owned<Namespace>(static_cast<Namespace *>(control)).reset();
+}

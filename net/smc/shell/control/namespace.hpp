@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "core/control/eid_table.hpp"
+#include "core/control/fallback_reasons.hpp"
+#include "core/control/pnet_table.hpp"
+#include "kernel/abi/mem.h"
+#include "kernel/abi/stats.h"
+#include "shell/base/lock.hpp"
+
+namespace smc::control {
+
+static_assert(FallbackReasons::kCapacity == SMC_FALLBACK_REASONS);
+
+// The control plane's state of one network namespace.
+class Namespace {
+public:
+	struct Tables {
+		PnetTable pnet;
+		EidTable eids;
+	};
+
+	Namespace() = default;
+	~Namespace() { drop_pnet(nullptr); }
+	Namespace(const Namespace &) = delete;
+	Namespace &operator=(const Namespace &) = delete;
+
+	// The state of a live namespace.
+	[[nodiscard]] static Namespace &of(net *net);
+
+	// Runs @fn on the tables. It must not sleep.
+	template <typename Fn>
+	decltype(auto) with_tables(Fn &&fn)
+	{
+		shell::Guard guard(lock_);
+		return fn(tables_);
+	}
+
+	[[nodiscard]] FallbackReasons &reasons(bool server)
+	{
+		return server ? server_reasons_ : client_reasons_;
+	}
+
+	// Takes every PNET entry with @id (nullptr: all) out and frees it. False if there was none.
+	bool drop_pnet(const PnetId *id);
+
+private:
+	shell::SpinLock lock_{SMC_LOCK_CONTROL};
+	Tables tables_ SMC_GUARDED_BY(lock_);
+	FallbackReasons client_reasons_;
+	FallbackReasons server_reasons_;
+};
+
+} // namespace smc::control
