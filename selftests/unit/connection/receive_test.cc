@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// The receiving direction: what is taken from a message, what is refused, and when the peer is told.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "connection/two_ends.hpp"
+#include "core/connection/connection.hpp"
+
+namespace smc::connection::test {
+namespace {
+
+CursorMessage message(std::uint16_t sequence, ring::Cursor producer, ring::Cursor consumer = {})
+{
+	return {.sequence = sequence, .token = 0x1111, .producer = producer, .consumer = consumer};
+}
+
+TEST(ReceiveTest, BytesComeInOrder)
+{
+	Pair pair;
+	pair.a.send("hello ");
+	pair.wire.carry(pair.a);
+	const Verdict verdict = pair.wire.deliver(pair.b);
+	EXPECT_EQ(verdict.events, event::kReadable);
+	EXPECT_TRUE(verdict.ok());
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 6u);
+	pair.a.send("world");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.peek(), "hello world");
+	EXPECT_EQ(pair.b.peek(3, 6), "wor");
+	EXPECT_EQ(pair.b.peek(3, 11), "");
+	EXPECT_EQ(pair.b.peek(3, 12), "");
+	EXPECT_EQ(pair.b.read(2), "he");
+	EXPECT_EQ(pair.b.read(), "llo world");
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
+	EXPECT_FALSE(pair.b.connection.at_eof());
+}
+
+TEST(ReceiveTest, MoreConsumedThanThereIsIsRefused)
+{
+	Pair pair;
+	pair.a.send("abc");
+	pair.wire.settle();
+	EXPECT_FALSE(pair.b.connection.consume(4));
+	EXPECT_TRUE(pair.b.connection.broken());
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 3u);
+}
+
+TEST(ReceiveTest, HighWater)
+{
+	Pair pair;
+	EXPECT_EQ(pair.b.connection.high_water_bytes(), 0u);
+	pair.a.send("abc");
+	pair.wire.settle();
+	pair.b.receive();
+	EXPECT_EQ(pair.b.connection.high_water_bytes(), 3u);
+	pair.a.send(std::string(16384, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.high_water_bytes(), 16384u);
+}
+
+// --- Sequence numbers ------------------------------------------------------------------------
+
+TEST(ReceiveTest, OlderMessagesAreIgnoredAndCounted)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_TRUE(b.on_cdc(message(1, {0, 10})).has(event::kReadable));
+	EXPECT_TRUE(b.on_cdc(message(2, {0, 20})).has(event::kReadable));
+	EXPECT_EQ(b.on_cdc(message(1, {0, 30})).events, event::kStale);
+	EXPECT_EQ(b.on_cdc(message(65000, {0, 30})).events, event::kStale);
+	EXPECT_EQ(b.readable_bytes(), 20u);
+	EXPECT_EQ(b.diagnostics().stale_messages, 2u);
+	EXPECT_TRUE(b.on_cdc(message(2, {0, 20})).ok()); // equal: accepted, says nothing new
+	EXPECT_EQ(b.readable_bytes(), 20u);
+	EXPECT_TRUE(b.on_cdc(message(2, {0, 25})).has(event::kReadable));
+}
+
+TEST(ReceiveTest, SequenceWraps)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_TRUE(b.on_cdc(message(20000, {0, 1})).ok());
+	EXPECT_TRUE(b.on_cdc(message(50000, {0, 2})).ok());
+	EXPECT_TRUE(b.on_cdc(message(65535, {0, 3})).ok());
+	EXPECT_TRUE(b.on_cdc(message(0, {0, 4})).ok());
+	EXPECT_EQ(b.readable_bytes(), 4u);
+	EXPECT_EQ(b.on_cdc(message(65535, {0, 5})).events, event::kStale);
+}
+
+// --- Cursors that cannot be ------------------------------------------------------------------
+
+TEST(ReceiveTest, CursorOutsideTheRing)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_EQ(b.on_cdc(message(1, {0, 16384})).violation, Violation::kCursorOutsideRing);
+	EXPECT_EQ(b.on_cdc(message(1, {0, UINT32_MAX})).violation, Violation::kCursorOutsideRing);
+	EXPECT_EQ(b.on_cdc(message(1, {0, 1}, {0, 16384})).violation, Violation::kCursorOutsideRing);
+	EXPECT_EQ(b.readable_bytes(), 0u);
+}
+
+TEST(ReceiveTest, ProducerBeyondTheFreeSpace)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_EQ(b.on_cdc(message(1, {1, 1})).violation, Violation::kProducerOverrun);
+	EXPECT_EQ(b.on_cdc(message(1, {2, 0})).violation, Violation::kProducerOverrun);
+	EXPECT_TRUE(b.on_cdc(message(1, {1, 0})).ok());
+	EXPECT_EQ(b.readable_bytes(), 16384u);
+	// Consumed, but not confirmed: the peer cannot know of the space.
+	EXPECT_TRUE(b.consume(16384));
+	EXPECT_EQ(b.on_cdc(message(2, {1, 1})).violation, Violation::kProducerOverrun);
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_TRUE(b.on_cdc(message(2, {1, 1})).ok());
+}
+
+TEST(ReceiveTest, ProducerBackward)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_TRUE(b.on_cdc(message(1, {0, 10})).ok());
+	EXPECT_EQ(b.on_cdc(message(2, {0, 9})).violation, Violation::kProducerBackward);
+	EXPECT_EQ(b.on_cdc(message(2, {65535, 16383})).violation, Violation::kProducerBackward);
+	EXPECT_EQ(b.readable_bytes(), 10u);
+}
+
+TEST(ReceiveTest, ConsumerBeyondWhatWasSent)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_EQ(b.on_cdc(message(1, {}, {0, 1})).violation, Violation::kConsumerBeyondSent);
+	pair.b.append("12345", SendHint::kMore); // appended is not sent
+	EXPECT_EQ(b.on_cdc(message(1, {}, {0, 1})).violation, Violation::kConsumerBeyondSent);
+	b.push();
+	pair.b.transmit();
+	EXPECT_EQ(b.on_cdc(message(1, {}, {0, 6})).violation, Violation::kConsumerBeyondSent);
+	EXPECT_EQ(b.on_cdc(message(1, {}, {1, 1})).violation, Violation::kConsumerBeyondSent);
+	EXPECT_TRUE(b.on_cdc(message(1, {}, {0, 5})).ok());
+	EXPECT_EQ(b.sndbuf_used_bytes(), 0u);
+}
+
+TEST(ReceiveTest, ConsumerBackward)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	pair.b.send("12345");
+	EXPECT_TRUE(b.on_cdc(message(1, {}, {0, 5})).ok());
+	EXPECT_EQ(b.on_cdc(message(2, {}, {0, 4})).violation, Violation::kConsumerBackward);
+	EXPECT_EQ(b.peer_window_bytes(), 16384u);
+}
+
+TEST(ReceiveTest, ViolationChangesNothing)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	CursorMessage bad = message(7, {0, 10}, {0, 1});
+	bad.state_flags = state_flag::kClosed;
+	bad.producer_flags = producer_flag::kConsumerUpdateWanted;
+	EXPECT_EQ(b.on_cdc(bad).events, 0);
+	EXPECT_EQ(b.readable_bytes(), 0u);
+	EXPECT_EQ(b.state(), State::kActive);
+	EXPECT_EQ(pair.b.transmit(), 0);
+	EXPECT_TRUE(b.on_cdc(message(1, {0, 1})).ok()); // its sequence number did not count either
+}
+
+TEST(ReceiveTest, BeforeInitEverythingIsIgnored)
+{
+	Connection connection;
+	EXPECT_EQ(connection.on_cdc(message(1, {0, 1})).events, event::kIgnored);
+	CursorMessage validation = message(0, {});
+	validation.producer_flags = producer_flag::kFailoverValidation;
+	EXPECT_EQ(connection.on_cdc(validation).events, event::kIgnored);
+	TransmitPlan plan;
+	EXPECT_FALSE(connection.plan_transmit(plan));
+}
+
+// --- Consumer updates ------------------------------------------------------------------------
+
+TEST(ReceiveTest, NoUpdateWhileThePeerHasRoom)
+{
+	Pair pair;
+	for (int i = 0; i < 3; i++) {
+		pair.a.send(std::string(2000, 'x'));
+		pair.wire.settle();
+		EXPECT_EQ(pair.b.read().size(), 2000u);
+		EXPECT_FALSE(pair.b.update_wanted);
+	}
+}
+
+TEST(ReceiveTest, UpdateWhenHalfTheRingIsUnconfirmed)
+{
+	Pair pair;
+	pair.a.send(std::string(8192, 'x'));
+	pair.wire.settle();
+	pair.b.read(2304);
+	EXPECT_FALSE(pair.b.update_wanted); // not worth a message yet
+	pair.b.read(1);
+	EXPECT_TRUE(pair.b.update_wanted);
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{0, 2305}));
+	EXPECT_FALSE(pair.b.last_plan.signal);
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 16384u - 8192u + 2305u);
+}
+
+TEST(ReceiveTest, UpdateStaysDueUntilItIsPosted)
+{
+	Pair pair;
+	pair.a.send(std::string(16384, 'x'));
+	pair.wire.settle();
+	pair.b.send_queue_limit = 0;
+	EXPECT_EQ(pair.b.receive().size(), 16384u);
+	EXPECT_TRUE(pair.b.posted.empty());
+	pair.b.send_queue_limit = 1;
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_EQ(pair.b.transmit(), 0);
+}
+
+TEST(ReceiveTest, DataCarriesTheUpdate)
+{
+	Pair pair;
+	pair.a.send(std::string(16384, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read().size(), 16384u);
+	EXPECT_TRUE(pair.b.update_wanted);
+	EXPECT_EQ(pair.b.send("reply"), 5u);
+	EXPECT_EQ(pair.b.posted.size(), 1u);
+	EXPECT_EQ(pair.b.last_plan.write_bytes, 5u);
+	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{1, 0}));
+}
+
+TEST(ReceiveTest, RequestIsAnsweredAtOnceAndWithEveryRead)
+{
+	Pair pair;
+	CursorMessage request = message(1, {0, 10});
+	request.producer_flags = producer_flag::kConsumerUpdateWanted;
+	EXPECT_TRUE(pair.b.connection.on_cdc(request).has(event::kCanTransmit));
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_EQ(pair.b.last_plan.write_bytes, 0u);
+	EXPECT_EQ(pair.b.transmit(), 0);
+	EXPECT_TRUE(pair.b.connection.consume(1));
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_FALSE(pair.b.connection.consume(0));
+	EXPECT_TRUE(pair.b.connection.on_cdc(message(2, {0, 10})).ok());
+	EXPECT_FALSE(pair.b.connection.consume(1));
+}
+
+TEST(ReceiveTest, BlockedPeerIsToldWhenTheRingIsEmpty)
+{
+	Pair pair;
+	// The peer says that it is blocked although there is room; whatever it waits for, it gets.
+	CursorMessage blocked = message(1, {0, 10});
+	blocked.producer_flags = producer_flag::kWriteBlocked;
+	pair.b.connection.on_cdc(blocked);
+	EXPECT_FALSE(pair.b.connection.consume(9));
+	EXPECT_TRUE(pair.b.connection.consume(1));
+}
+
+TEST(ReceiveTest, BlockedPeerIsToldOfAHelping)
+{
+	Pair pair;
+	CursorMessage blocked = message(1, {0, 5000});
+	blocked.producer_flags = producer_flag::kWriteBlocked;
+	pair.b.connection.on_cdc(blocked);
+	EXPECT_FALSE(pair.b.connection.consume(2304));
+	EXPECT_TRUE(pair.b.connection.consume(1));
+}
+
+TEST(ReceiveTest, PeerThatBecomesBlockedIsToldAtOnce)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	b.on_cdc(message(1, {0, 5000}));
+	EXPECT_FALSE(b.consume(4999));
+	CursorMessage blocked = message(2, {0, 5000});
+	blocked.producer_flags = producer_flag::kWriteBlocked;
+	EXPECT_TRUE(b.on_cdc(blocked).has(event::kCanTransmit));
+}
+
+TEST(ReceiveTest, LargeRingWaitsForATenth)
+{
+	Config config = plain_config();
+	config.rmb_size_bytes = 65536;
+	Pair pair{config};
+	pair.a.connection.on_cdc(message(1, {1, 0}));
+	EXPECT_FALSE(pair.a.connection.consume(6553));
+	EXPECT_TRUE(pair.a.connection.consume(1));
+}
+
+// --- SMC-D -----------------------------------------------------------------------------------
+
+TEST(ReceiveTest, CursorsWithoutSequence)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_TRUE(b.on_cursors(message(0, {0, 5})).has(event::kReadable));
+	EXPECT_TRUE(b.on_cursors(message(0, {0, 9})).has(event::kReadable));
+	EXPECT_EQ(b.on_cursors(message(0, {0, 8})).violation, Violation::kProducerBackward);
+}
+
+// --- Failover --------------------------------------------------------------------------------
+
+CursorMessage validation(std::uint16_t sequence)
+{
+	CursorMessage result = message(sequence, {});
+	result.producer_flags = producer_flag::kFailoverValidation;
+	return result;
+}
+
+TEST(ReceiveTest, ValidationOfWhatHasArrived)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	b.on_cdc(message(1, {0, 10}));
+	b.on_cdc(message(2, {0, 20}));
+	const Verdict verdict = b.on_cdc(validation(1));
+	EXPECT_TRUE(verdict.ok());
+	EXPECT_EQ(verdict.events, 0);
+	EXPECT_EQ(b.readable_bytes(), 20u); // its zero cursors mean nothing
+	// What the peer repeats may stand behind what we know.
+	EXPECT_EQ(b.on_cdc(message(2, {0, 15})).events, 0);
+	EXPECT_EQ(b.readable_bytes(), 20u);
+	EXPECT_TRUE(b.on_cdc(message(3, {0, 30})).has(event::kReadable));
+	EXPECT_EQ(b.readable_bytes(), 30u);
+	EXPECT_EQ(b.on_cdc(message(4, {1, 31})).violation, Violation::kProducerOverrun);
+}
+
+TEST(ReceiveTest, ConsumerMayRepeatAfterFailover)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	pair.b.send("12345");
+	b.on_cdc(message(1, {}, {0, 5}));
+	b.on_cdc(validation(1));
+	EXPECT_TRUE(b.on_cdc(message(2, {}, {0, 4})).ok());
+	EXPECT_EQ(b.peer_window_bytes(), 16384u);
+	EXPECT_EQ(b.on_cdc(message(3, {}, {0, 6})).violation, Violation::kConsumerBeyondSent);
+}
+
+TEST(ReceiveTest, ValidationOfWhatNeverArrived)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	b.on_cdc(message(1, {0, 10}));
+	EXPECT_EQ(b.on_cdc(validation(2)).violation, Violation::kMessagesLost);
+	b.abort();
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_EQ(pair.b.last_plan.message.state_flags, state_flag::kAborted);
+	EXPECT_EQ(b.on_cdc(validation(3)).events, event::kIgnored);
+}
+
+} // namespace
+} // namespace smc::connection::test

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Two connections joined by a simulated reliable wire, for the tests. An End owns what a real owner
+// would: a send buffer, the ring that the peer writes, a send queue of limited length. The wire
+// carries out what was posted in order and when the test says so, so that data, messages and
+// completions can be late, each by itself; as on a reliable queue pair nothing is lost or reordered.
+//
+// The payload is copied out of the send buffer when the wire carries it out, so that a send buffer
+// that is given free too early shows as corruption.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/connection/connection.hpp"
+
+namespace smc::connection::test {
+
+struct End {
+	explicit End(const Config &config)
+		: sndbuf(config.sndbuf_size_bytes), rmb(config.rmb_size_bytes)
+	{
+		EXPECT_TRUE(connection.init(config));
+	}
+
+	// --- The application --------------------------------------------------------------------
+
+	// Appends as much of `data` as fits, and returns how much that was.
+	std::size_t append(std::string_view data, SendHint hint = SendHint::kNormal)
+	{
+		std::size_t done = 0;
+		for (const ring::Segment &segment :
+		     connection.write_segments(static_cast<std::uint32_t>(data.size()))) {
+			std::memcpy(sndbuf.data() + segment.offset_bytes, data.data() + done,
+				    segment.length_bytes);
+			done += segment.length_bytes;
+		}
+		connection.produce(static_cast<std::uint32_t>(done), hint);
+		return done;
+	}
+	std::size_t send(std::string_view data, SendHint hint = SendHint::kNormal)
+	{
+		const std::size_t done = append(data, hint);
+		transmit();
+		return done;
+	}
+	std::string peek(std::uint32_t max_bytes = UINT32_MAX, std::uint32_t skip_bytes = 0) const
+	{
+		std::string data;
+		for (const ring::Segment &segment :
+		     connection.read_segments(max_bytes, skip_bytes))
+			data.append(rmb.data() + segment.offset_bytes, segment.length_bytes);
+		return data;
+	}
+	// Reads without sending the update that may be due.
+	std::string read(std::uint32_t max_bytes = UINT32_MAX)
+	{
+		std::string data = peek(max_bytes);
+		update_wanted = connection.consume(static_cast<std::uint32_t>(data.size()));
+		return data;
+	}
+	std::string receive(std::uint32_t max_bytes = UINT32_MAX)
+	{
+		std::string data = read(max_bytes);
+		if (update_wanted)
+			transmit();
+		return data;
+	}
+
+	// --- The transport ----------------------------------------------------------------------
+
+	// Posts all that is to be sent; returns how many plans that were.
+	int transmit()
+	{
+		int plans = 0;
+		TransmitPlan plan;
+		while (connection.plan_transmit(plan)) {
+			if (posted.size() >= send_queue_limit)
+				break;
+			EXPECT_LE(plan.write_count, TransmitPlan::kMaxWrites);
+			posted.push_back(plan);
+			last_plan = plan;
+			connection.commit_transmit(plan);
+			if (plan.signal && complete_early)
+				completions.push_back(plan.marker);
+			plans++;
+			EXPECT_LT(plans, 1000);
+			if (plans >= 1000)
+				break;
+		}
+		return plans;
+	}
+
+	Connection connection;
+	std::vector<char> sndbuf;
+	std::vector<char> rmb;
+	std::deque<TransmitPlan> posted;           // not carried out yet
+	std::deque<CursorMessage> arrived;         // messages to this end, not handled yet
+	std::deque<TransmitMarker> completions;    // of this end's messages, not handled yet
+	std::size_t send_queue_limit = SIZE_MAX;
+	TransmitPlan last_plan{};
+	bool update_wanted = false;
+	bool complete_early = false; // completions do not wait for the data to be read
+};
+
+class Wire {
+public:
+	Wire(End &a, End &b) : a_(a), b_(b) {}
+
+	// Carries out the oldest plan that `from` has posted.
+	bool carry(End &from)
+	{
+		if (from.posted.empty())
+			return false;
+		End &to = &from == &a_ ? b_ : a_;
+		const TransmitPlan plan = from.posted.front();
+		from.posted.pop_front();
+		std::uint32_t bytes = 0;
+		for (const WriteSegment &write : plan.write_segments()) {
+			EXPECT_GT(write.length_bytes, 0u);
+			EXPECT_LE(write.sndbuf_offset_bytes + write.length_bytes, from.sndbuf.size());
+			EXPECT_LE(write.peer_offset_bytes + write.length_bytes, to.rmb.size());
+			std::memcpy(to.rmb.data() + write.peer_offset_bytes,
+				    from.sndbuf.data() + write.sndbuf_offset_bytes,
+				    write.length_bytes);
+			bytes += write.length_bytes;
+		}
+		EXPECT_EQ(bytes, plan.write_bytes);
+		to.arrived.push_back(plan.message);
+		if (plan.signal && !from.complete_early)
+			from.completions.push_back(plan.marker);
+		return true;
+	}
+	// Hands the oldest message to `to`.
+	Verdict deliver(End &to)
+	{
+		const CursorMessage message = to.arrived.front();
+		to.arrived.pop_front();
+		Verdict verdict = to.connection.on_cdc(message);
+		EXPECT_EQ(verdict.violation, Violation::kNone);
+		if (verdict.has(event::kUrgent))
+			to.connection.store_urgent(static_cast<std::uint8_t>(
+				to.rmb.at(to.connection.urgent_offset_bytes())));
+		EXPECT_FALSE(to.connection.broken());
+		return verdict;
+	}
+	Verdict complete(End &end)
+	{
+		const TransmitMarker marker = end.completions.front();
+		end.completions.pop_front();
+		const Verdict verdict = end.connection.on_transmit_complete(marker);
+		EXPECT_FALSE(end.connection.broken());
+		return verdict;
+	}
+
+	// Everything that is on its way arrives, in both directions, and is answered as the owner of a
+	// connection would. Returns what happened at each end.
+	struct Events {
+		std::uint16_t a = 0;
+		std::uint16_t b = 0;
+	};
+	Events settle()
+	{
+		Events events;
+		for (int round = 0; round < 100000; round++) {
+			bool moved = carry(a_) || carry(b_);
+			moved |= settle_end(a_, events.a);
+			moved |= settle_end(b_, events.b);
+			if (!moved)
+				return events;
+		}
+		ADD_FAILURE() << "the two ends never stop talking";
+		return events;
+	}
+
+private:
+	bool settle_end(End &end, std::uint16_t &events)
+	{
+		Verdict verdict;
+		if (!end.arrived.empty())
+			verdict = deliver(end);
+		else if (!end.completions.empty())
+			verdict = complete(end);
+		else
+			return false;
+		events |= verdict.events;
+		if (verdict.has(event::kCanTransmit))
+			end.transmit();
+		return true;
+	}
+
+	End &a_;
+	End &b_;
+};
+
+inline Config plain_config()
+{
+	return {.sndbuf_size_bytes = 16384,
+		.rmb_size_bytes = 16384,
+		.peer_rmb_size_bytes = 16384,
+		.autocorking_size_bytes = 65536,
+		.local_token = 0x1111,
+		.peer_token = 0x2222};
+}
+
+// Two ends of the same shape and the wire between them.
+struct Pair {
+	explicit Pair(const Config &config = plain_config()) : Pair(config, mirrored(config)) {}
+	Pair(const Config &config_a, const Config &config_b)
+		: a(config_a), b(config_b), wire(a, b)
+	{
+	}
+	Pair(const Pair &) = delete;
+	Pair &operator=(const Pair &) = delete;
+
+	static Config mirrored(Config config)
+	{
+		std::swap(config.rmb_size_bytes, config.peer_rmb_size_bytes);
+		std::swap(config.local_token, config.peer_token);
+		return config;
+	}
+
+	End a;
+	End b;
+	Wire wire;
+};
+
+} // namespace smc::connection::test

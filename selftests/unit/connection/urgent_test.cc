@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Urgent data: MSG_OOB in both directions, out of line and in line.
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "connection/two_ends.hpp"
+#include "core/connection/connection.hpp"
+
+namespace smc::connection::test {
+namespace {
+
+constexpr std::uint8_t kBothFlags = producer_flag::kUrgentPending | producer_flag::kUrgentPresent;
+
+// --- Sending ---------------------------------------------------------------------------------
+
+TEST(UrgentTest, FlagsOfAnUrgentSend)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	EXPECT_EQ(pair.a.last_plan.message.producer_flags, kBothFlags);
+	EXPECT_EQ(pair.a.last_plan.message.producer, (ring::Cursor{0, 4}));
+	pair.a.send("more");
+	EXPECT_EQ(pair.a.last_plan.message.producer_flags, 0);
+}
+
+TEST(UrgentTest, UrgentDataDoesNotWait)
+{
+	Pair pair;
+	pair.a.connection.set_corked(true);
+	pair.a.send("1");
+	EXPECT_TRUE(pair.a.posted.empty());
+	pair.a.send("!", SendHint::kUrgent);
+	EXPECT_EQ(pair.a.posted.size(), 1u);
+}
+
+TEST(UrgentTest, ProducerCursorStopsAtTheUrgentByte)
+{
+	Pair pair;
+	pair.a.append("abc!", SendHint::kUrgent);
+	pair.a.append("def");
+	TransmitPlan plan;
+	ASSERT_TRUE(pair.a.connection.plan_transmit(plan));
+	EXPECT_EQ(plan.write_bytes, 4u);
+	EXPECT_EQ(plan.message.producer_flags, kBothFlags);
+	pair.a.connection.commit_transmit(plan);
+	ASSERT_TRUE(pair.a.connection.plan_transmit(plan));
+	EXPECT_EQ(plan.write_bytes, 3u);
+	EXPECT_EQ(plan.message.producer_flags, 0);
+}
+
+TEST(UrgentTest, AnnouncedBeforeItIsThere)
+{
+	Config config = plain_config();
+	config.peer_rmb_size_bytes = 64;
+	Pair pair{config};
+	pair.a.connection.announce_urgent(true);
+	pair.a.send(std::string(99, 'x') + "!", SendHint::kUrgent);
+	EXPECT_EQ(pair.a.last_plan.write_bytes, 64u);
+	EXPECT_EQ(pair.a.last_plan.message.producer_flags,
+		  producer_flag::kUrgentPending | producer_flag::kWriteBlocked);
+	EXPECT_TRUE(pair.wire.settle().b & event::kUrgentPending);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kWait);
+	EXPECT_FALSE(pair.b.connection.urgent_for_poll());
+	EXPECT_EQ(pair.b.receive().size(), 64u);
+	EXPECT_TRUE(pair.wire.settle().b & event::kUrgent);
+	EXPECT_TRUE(pair.b.connection.urgent_for_poll());
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
+}
+
+TEST(UrgentTest, AnnouncementIsTakenBack)
+{
+	Pair pair;
+	pair.a.connection.announce_urgent(true);
+	pair.a.send("1");
+	EXPECT_EQ(pair.a.last_plan.message.producer_flags, producer_flag::kUrgentPending);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kWait);
+	pair.a.connection.announce_urgent(false);
+	pair.a.send("2");
+	EXPECT_EQ(pair.a.last_plan.message.producer_flags, 0);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+	// A byte that is in the send buffer already cannot be taken back.
+	pair.a.append("!", SendHint::kUrgent);
+	pair.a.connection.announce_urgent(false);
+	pair.a.transmit();
+	EXPECT_EQ(pair.a.last_plan.message.producer_flags, kBothFlags);
+}
+
+TEST(UrgentTest, NewestMarkCounts)
+{
+	Pair pair;
+	pair.a.append("a1", SendHint::kUrgent);
+	pair.a.append("b2", SendHint::kUrgent);
+	pair.a.transmit();
+	EXPECT_EQ(pair.a.posted.size(), 1u);
+	EXPECT_EQ(pair.a.last_plan.write_bytes, 4u);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '2');
+	EXPECT_EQ(pair.b.read(), "a1b");
+}
+
+// --- Receiving out of line -------------------------------------------------------------------
+
+TEST(UrgentTest, OutOfLine)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	EXPECT_EQ(pair.wire.settle().b, event::kReadable | event::kUrgent);
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 3u);
+	EXPECT_TRUE(pair.b.connection.urgent_for_poll());
+	EXPECT_FALSE(pair.b.connection.at_mark());
+	EXPECT_EQ(pair.b.connection.take_urgent(true).status, UrgentStatus::kByte);
+	const UrgentRead urgent = pair.b.connection.take_urgent(false);
+	EXPECT_EQ(urgent.status, UrgentStatus::kByte);
+	EXPECT_EQ(urgent.value, '!');
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+	EXPECT_FALSE(pair.b.connection.urgent_for_poll());
+	EXPECT_EQ(pair.b.read(), "abc");
+	EXPECT_TRUE(pair.b.update_wanted); // the byte was skipped, the peer may wait for that
+	EXPECT_TRUE(pair.b.connection.at_mark());
+	pair.b.transmit();
+	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{0, 4}));
+	pair.a.send("def");
+	pair.wire.settle();
+	EXPECT_TRUE(pair.b.connection.at_mark());
+	EXPECT_EQ(pair.b.read(1), "d");
+	EXPECT_FALSE(pair.b.connection.at_mark());
+	EXPECT_EQ(pair.b.read(), "ef");
+}
+
+TEST(UrgentTest, ReadStopsAtTheMark)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("def");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 6u);
+	EXPECT_EQ(pair.b.peek(), "abc");
+	EXPECT_FALSE(pair.b.connection.consume(4));
+	EXPECT_TRUE(pair.b.connection.broken());
+	EXPECT_EQ(pair.b.read(), "abc");
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!'); // still there behind the mark
+	EXPECT_EQ(pair.b.read(), "def");
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
+}
+
+TEST(UrgentTest, ByteIsLostWhenTheReaderHasPassed)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("def");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read(), "abc");
+	EXPECT_EQ(pair.b.read(), "def");
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+}
+
+TEST(UrgentTest, UrgentByteAloneIsNotReadable)
+{
+	Pair pair;
+	pair.a.send("!", SendHint::kUrgent);
+	const auto events = pair.wire.settle();
+	EXPECT_FALSE(events.b & event::kReadable);
+	EXPECT_TRUE(events.b & event::kUrgent);
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
+	EXPECT_TRUE(pair.b.connection.at_mark());
+	EXPECT_EQ(pair.b.transmit(), 1); // skipped at once, and the peer is told
+	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{0, 1}));
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
+}
+
+TEST(UrgentTest, SecondMarkMakesTheFirstAnOrdinaryByte)
+{
+	Pair pair;
+	pair.a.send("a1", SendHint::kUrgent);
+	pair.wire.settle();
+	pair.a.send("b2", SendHint::kUrgent);
+	EXPECT_TRUE(pair.wire.settle().b & event::kUrgent);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '2');
+	EXPECT_EQ(pair.b.read(), "a1b");
+}
+
+TEST(UrgentTest, RepeatedMessageDoesNotMarkAgain)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	const CursorMessage message = pair.a.last_plan.message;
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
+	EXPECT_EQ(pair.b.connection.on_cdc(message).events, 0);
+	EXPECT_EQ(pair.b.read(), "abc");
+	pair.b.connection.on_cdc(message); // consumed by now
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+}
+
+TEST(UrgentTest, UrgentFlagWithoutAByte)
+{
+	Pair pair;
+	CursorMessage message{.sequence = 1, .producer_flags = kBothFlags};
+	EXPECT_EQ(pair.b.connection.on_cdc(message).events, 0);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+}
+
+TEST(UrgentTest, StoreWithoutArrivalIsRefused)
+{
+	Pair pair;
+	pair.b.connection.store_urgent('x');
+	EXPECT_TRUE(pair.b.connection.broken());
+}
+
+TEST(UrgentTest, OffsetWhereTheRingWraps)
+{
+	Config config = plain_config();
+	config.peer_rmb_size_bytes = 64;
+	Pair pair{config};
+	pair.a.send(std::string(60, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.receive().size(), 60u);
+	pair.wire.settle();
+	pair.a.send("abc!", SendHint::kUrgent); // the last byte of the ring
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.urgent_offset_bytes(), 63u);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
+}
+
+// --- In line ---------------------------------------------------------------------------------
+
+TEST(UrgentTest, InLine)
+{
+	Pair pair;
+	pair.b.connection.set_urgent_inline(true);
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("def");
+	EXPECT_TRUE(pair.wire.settle().b & event::kUrgent);
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 7u);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+	EXPECT_EQ(pair.b.read(), "abc");
+	EXPECT_TRUE(pair.b.connection.at_mark());
+	EXPECT_EQ(pair.b.read(1), "!");
+	EXPECT_TRUE(pair.b.update_wanted);
+	EXPECT_FALSE(pair.b.connection.at_mark());
+	EXPECT_EQ(pair.b.read(), "def");
+}
+
+TEST(UrgentTest, InLineAtTheMarkAndThenOut)
+{
+	Pair pair;
+	pair.b.connection.set_urgent_inline(true);
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read(), "abc");
+	pair.b.connection.set_urgent_inline(false);
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
+}
+
+TEST(UrgentTest, NothingUrgentForAClosedReader)
+{
+	Pair pair;
+	pair.b.connection.close();
+	pair.b.transmit();
+	pair.a.send("abc!", SendHint::kUrgent); // on its way before the close arrives
+	pair.wire.carry(pair.a);
+	EXPECT_FALSE(pair.wire.deliver(pair.b).has(event::kUrgent | event::kReadable));
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+}
+
+} // namespace
+} // namespace smc::connection::test
