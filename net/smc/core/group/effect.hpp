@@ -20,10 +20,14 @@ namespace smc::group {
 // Post these bytes as one SEND on this link. If that cannot be done the link is as good as lost
 // (LinkFailed), or the message is; timers of the group take care of the second case.
 struct SendLlc {
-	LinkIndex link = 0;
-	std::array<std::byte, wire::kLlcSize> message{};
+	// An ADD_LINK of version 2 with no rkeys in it; everything else takes wire::kLlcSize.
+	static constexpr std::size_t kSizeMax = 72;
 
-	[[nodiscard]] ByteSpan bytes() const { return message; }
+	LinkIndex link = 0;
+	std::uint8_t size_bytes = 0;
+	std::array<std::byte, kSizeMax> message{};
+
+	[[nodiscard]] ByteSpan bytes() const { return ByteSpan{message}.first(size_bytes); }
 };
 
 // Client: CONFIRM_LINK came. Make the queue pair ready to send, register the RMB, then give
@@ -36,7 +40,7 @@ struct ActivateLink {
 struct LinkConfirmed {
 	LinkIndex link = 0;
 	wire::LinkId id;
-	wire::LinkUid uid;	// own
+	wire::LinkUid uid; // own
 	wire::LinkUid peer_uid;
 };
 
@@ -53,11 +57,11 @@ struct LinkDown {
 };
 
 enum class FlowResult : std::uint8_t {
-	kDone,		// the peer agreed
-	kRefused,	// the peer answered negatively
-	kTimedOut,	// no answer, or no turn, in time
-	kLinkLost,	// the link that carried the request is down
-	kOverload,	// too many flows are waiting already; nothing was sent
+	kDone,     // the peer agreed
+	kRefused,  // the peer answered negatively
+	kTimedOut, // no answer, or no turn, in time
+	kLinkLost, // the link that carried the request is down
+	kOverload, // too many flows are waiting already; nothing was sent
 };
 
 struct FlowDone {
@@ -77,10 +81,10 @@ struct SetTimer {
 struct StopTimer {};
 
 enum class TerminateCause : std::uint8_t {
-	kLocal,		// Terminate
-	kPeer,		// the peer's DELETE_LINK
-	kViolations,	// the peer breaks the protocol
-	kNoLink,	// the last link is down
+	kLocal,      // Terminate
+	kPeer,       // the peer's DELETE_LINK
+	kViolations, // the peer breaks the protocol
+	kNoLink,     // the last link is down
 };
 
 // The group is over: all links are down, all flows void (no FlowDone follows for them), all
@@ -93,7 +97,7 @@ struct TerminateGroup {
 using Effect = std::variant<SendLlc, ActivateLink, LinkConfirmed, LinkConfirmFailed, LinkDown,
 			    FlowDone, RtokensDeleted, SetTimer, StopTimer, TerminateGroup>;
 
-inline constexpr std::size_t kEffectsMax = 16;
+inline constexpr std::size_t kEffectsMax = 12;
 using Effects = FixedVector<Effect, kEffectsMax>;
 
 } // namespace smc::group

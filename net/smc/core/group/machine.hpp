@@ -24,16 +24,16 @@ enum class Role : std::uint8_t {
 
 enum class LinkState : std::uint8_t {
 	kUnused,
-	kAwaitRequest,	// client: CONFIRM_LINK has not come yet
-	kActivating,	// client: CONFIRM_LINK has come, the queue pair is getting ready
-	kAwaitResponse,	// server: CONFIRM_LINK is out
+	kAwaitRequest,  // client: CONFIRM_LINK has not come yet
+	kActivating,    // client: CONFIRM_LINK has come, the queue pair is getting ready
+	kAwaitResponse, // server: CONFIRM_LINK is out
 	kActive,
 	kDown,
 };
 inline constexpr std::uint8_t kLinkStates = 6;
 
 enum class GroupState : std::uint8_t {
-	kForming,	// no link has been active yet
+	kForming, // no link has been active yet
 	kActive,
 	kTerminated,
 };
@@ -45,28 +45,28 @@ inline constexpr std::uint8_t kGroupStates = 3;
 struct Config {
 	Role role = Role::kClient;
 	wire::LlcVersion version = wire::LlcVersion::kV2;
-	std::uint8_t release = 0;	// of version 2
-	std::uint8_t max_links = 1;	// as agreed
-	std::uint8_t max_conns = 255;	// as agreed
+	std::uint8_t release = 0;     // of version 2
+	std::uint8_t max_links = 1;   // as agreed
+	std::uint8_t max_conns = 255; // as agreed
 	// Own number of the group, lowest byte 0; with the link id in it, the link's uid.
 	std::uint32_t group_uid = 0;
 
-	std::uint32_t testlink_idle_ms = 30000;		// 0: never
+	std::uint32_t testlink_idle_ms = 30000; // 0: never
 	std::uint32_t response_ms = 2000;
-	std::uint32_t first_request_ms = 4000;		// client: for CONFIRM_LINK
-	std::uint32_t activation_ms = 5000;		// client: for LinkActivated
-	std::uint32_t turn_ms = 20000;			// for a flow in the queue
+	std::uint32_t first_request_ms = 4000; // client: for CONFIRM_LINK
+	std::uint32_t activation_ms = 5000;    // client: for LinkActivated
+	std::uint32_t turn_ms = 20000;         // for a flow in the queue
 };
 
 // What the peer did that it should not have, or that was of no use. They only grow.
 struct Counters {
 	std::uint32_t received = 0;
-	std::uint32_t ignored = 0;		// unknown types, and others that want no answer
+	std::uint32_t ignored = 0; // unknown types, and others that want no answer
 	std::uint32_t malformed = 0;
 	std::uint32_t wrong_version = 0;
 	std::uint32_t unexpected_requests = 0;
 	std::uint32_t unexpected_responses = 0;
-	std::uint32_t late_responses = 0;	// to flows that had timed out; no violation
+	std::uint32_t late_responses = 0; // to flows that had timed out; no violation
 	std::uint32_t rejected_add_links = 0;
 
 	[[nodiscard]] std::uint32_t violations() const
@@ -128,86 +128,99 @@ private:
 		wire::LinkUid uid;
 		wire::LinkUid peer_uid;
 		LinkIdentity local;
-		std::uint64_t deadline_ms = 0;		// of the state, before kActive
+		std::uint64_t deadline_ms = 0; // of the state, before kActive
 		std::uint64_t last_received_ms = 0;
 		// TEST_LINK of ours that waits for its echo.
 		bool testing = false;
-		std::uint64_t test_deadline_ms = 0;
+		bool heard = false; // anything, since TEST_LINK was sent
+		std::uint64_t test_sent_ms = 0;
 		std::uint64_t test_number = 0;
+		// Our ADD_LINK that offers nothing waits for its rejection.
+		bool offered = false;
 	};
 
 	enum class FlowKind : std::uint8_t {
-		kNone,	// cancelled
+		kNone, // cancelled
 		kConfirmRkey,
 		kDeleteRkey,
 	};
 
 	struct Flow {
 		FlowKind kind = FlowKind::kNone;
-		bool wanted = false;	// somebody waits for the result
+		bool wanted = false; // somebody waits for the result
 		FlowId id = 0;
 		LinkRkeys rkeys;
-		std::uint64_t deadline_ms = 0;	// waiting: of its turn; running: of the response
+		std::uint64_t deadline_ms = 0; // waiting: of its turn; running: of the response
 	};
 
-	// Requests that never got their response, by which time the flow had been given up. The
-	// queue pair keeps order, so their responses come before that of the running flow, if ever.
+	// Requests whose flow was given up before their response came. The queue pair keeps order:
+	// if those responses come at all, then before that of the running flow.
 	struct Overdue {
-		bool owed = false;
-		bool swallowed = false;	// one was taken for late during the running flow
+		std::uint8_t owed = 0;
+		bool swallowed = false; // one was taken for late since the flow started
 	};
 
+	// Events (machine.cc).
 	void start_confirm_link(const StartConfirmLink &event, std::uint64_t now_ms,
 				Effects &effects);
 	void expect_confirm_link(const ExpectConfirmLink &event, std::uint64_t now_ms);
 	void link_activated(const LinkActivated &event, std::uint64_t now_ms, Effects &effects);
 	void link_failed(LinkIndex index, Effects &effects);
-	void received(const LlcReceived &event, std::uint64_t now_ms, Effects &effects);
-	void dispatch(LinkIndex index, const wire::LlcMessage &message, std::uint64_t now_ms,
-		      Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+
+	// Messages of the peer (receive.cc).
+	void received(const LlcReceived &event, std::uint64_t now_ms, Effects &effects);
+	void dispatch(LinkIndex from, const wire::LlcMessage &message, std::uint64_t now_ms,
+		      Effects &effects);
+	void confirm_link_request(LinkIndex from, const wire::ConfirmLink &body,
+				  std::uint64_t now_ms, Effects &effects);
+	void confirm_link_response(LinkIndex from, const wire::ConfirmLink &body,
+				   std::uint64_t now_ms, Effects &effects);
+	void add_link_request(LinkIndex from, const wire::AddLink &body, Effects &effects);
+	void add_link_response(LinkIndex from, const wire::AddLink &body);
+	void delete_link_request(LinkIndex from, const wire::DeleteLink &body, Effects &effects);
+	void client_delete_link(LinkIndex from, const wire::DeleteLink &body, Effects &effects);
+	void server_delete_link(LinkIndex from, const wire::DeleteLink &body, Effects &effects);
+	void req_add_link_request(LinkIndex from, Effects &effects);
+	void confirm_rkey_request(LinkIndex from, const wire::ConfirmRkey &body, Effects &effects);
+	void delete_rkey_request(LinkIndex from, const wire::DeleteRkey &body, Effects &effects);
+	void confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey &body, Effects &effects);
+	void delete_rkey_response(LinkIndex from, const wire::DeleteRkey &body, Effects &effects);
+	void test_link_response(LinkIndex from, const wire::TestLink &body);
+	void unexpected(bool response);
+
+	// Requests of ours (flows.cc).
 	void add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
 		      Effects &effects);
 	void cancel_flow(FlowId id);
-
-	void on(LinkIndex link, const wire::ConfirmLink &body, bool response, std::uint64_t now_ms,
-		Effects &effects);
-	void on(LinkIndex link, const wire::AddLink &body, bool response, Effects &effects);
-	void on(LinkIndex link, const wire::DeleteLink &body, bool response, Effects &effects);
-	void on(LinkIndex link, const wire::ReqAddLink &body, bool response, Effects &effects);
-	void on(LinkIndex link, const wire::ConfirmRkey &body, bool response, std::uint64_t now_ms,
-		Effects &effects);
-	void on(LinkIndex link, const wire::TestLink &body, bool response, Effects &effects);
-	void on(LinkIndex link, const wire::DeleteRkey &body, bool response, std::uint64_t now_ms,
-		Effects &effects);
-
-	void confirm_link_request(LinkIndex link, const wire::ConfirmLink &body,
-				  std::uint64_t now_ms, Effects &effects);
-	void confirm_link_response(LinkIndex link, const wire::ConfirmLink &body,
-				   std::uint64_t now_ms, Effects &effects);
-	void confirm_rkey_request(LinkIndex link, const wire::ConfirmRkey &body, Effects &effects);
-	void delete_rkey_request(LinkIndex link, const wire::DeleteRkey &body, Effects &effects);
+	void next_flow(std::uint64_t now_ms, Effects &effects);
+	void start_flow(const Flow &flow, LinkIndex link, std::uint64_t now_ms, Effects &effects);
+	void flow_timer(std::uint64_t now_ms, Effects &effects);
+	void end_flow(FlowResult result, Effects &effects);
+	[[nodiscard]] bool take_for_late(Overdue &overdue);
+	void test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+	void offer_no_link(LinkIndex index, Effects &effects);
 
 	void link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void confirm_failed(LinkIndex index, wire::DeclineReason reason, Effects &effects);
 	void link_down(LinkIndex index, Effects &effects);
-	void end_if_no_link(Effects &effects);
-	void check_violations(Effects &effects);
+	void end_if_no_link(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
 	void terminate(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
-	void test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+	void delete_all(wire::DeleteLinkReason reason, bool orderly, Effects &effects);
 
-	void next_flow(std::uint64_t now_ms, Effects &effects);
-	void start_flow(const Flow &flow, LinkIndex link, std::uint64_t now_ms, Effects &effects);
-	void end_flow(FlowResult result, Effects &effects);
 	void send_confirm_link(LinkIndex link, bool response, Effects &effects);
 	void send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects);
+	static void emit(Effects &effects, const Effect &effect);
 	void rearm(std::uint64_t now_ms, Effects &effects);
+	[[nodiscard]] std::optional<std::uint64_t> next_deadline(std::uint64_t now_ms) const;
 
 	[[nodiscard]] std::optional<LinkIndex> active_link() const;
 	[[nodiscard]] std::optional<LinkIndex> find_link(wire::LinkId id) const;
+	[[nodiscard]] wire::LinkId new_link_id();
 	[[nodiscard]] wire::LinkUid uid_of(wire::LinkId id) const;
-	void set_state(Link &link, LinkState to);
+	[[nodiscard]] static bool is_confirming(LinkState state);
+	static void set_state(Link &link, LinkState to);
 	void set_state(GroupState to);
 
 	Config config_;
@@ -215,12 +228,13 @@ private:
 	std::array<Link, kLinksMax> links_{};
 	RtokenTable rtokens_;
 	RingQueue<Flow, kFlowsWaitingMax> waiting_;
-	Flow running_;			// kind kNone: no flow is running
+	Flow running_; // kind kNone: no flow is running
 	LinkIndex running_link_ = 0;
 	Overdue overdue_confirm_;
 	Overdue overdue_delete_;
 	Counters counters_;
 	std::uint64_t tests_sent_ = 0;
+	std::uint8_t link_ids_given_ = 0;
 	std::optional<std::uint64_t> armed_ms_;
 };
 

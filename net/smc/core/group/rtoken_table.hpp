@@ -51,13 +51,15 @@ public:
 
 	// For a connection whose Accept or Confirm named this RMB: the entry of it, made if there
 	// is none, with one more user. Nothing when the table is full.
-	[[nodiscard]] std::optional<RtokenIndex> acquire(LinkIndex link, const wire::RemoteToken &rtoken);
+	[[nodiscard]] std::optional<RtokenIndex> acquire(LinkIndex link,
+							 const wire::RemoteToken &rtoken);
 	// That connection has ended.
 	void release(RtokenIndex index);
 
 	// CONFIRM_RKEY of the peer: the entry of this RMB, made if there is none. Nothing when the
 	// table is full.
-	[[nodiscard]] std::optional<RtokenIndex> confirm(LinkIndex link, const wire::RemoteToken &rtoken);
+	[[nodiscard]] std::optional<RtokenIndex> confirm(LinkIndex link,
+							 const wire::RemoteToken &rtoken);
 	// How the same RMB is reached on one more link.
 	void set(RtokenIndex index, LinkIndex link, const wire::RemoteToken &rtoken);
 	// DELETE_RKEY of the peer: forgets every RMB with this rkey on this link, on all links.
@@ -74,15 +76,19 @@ private:
 	struct Entry {
 		std::array<std::optional<wire::RemoteToken>, kLinksMax> links;
 		std::uint16_t users = 0;
-		bool present = false;	// the peer has not deleted it
-		bool confirmed = false;	// by CONFIRM_RKEY, which a later Accept need not repeat
+		bool present = false;   // the peer has not deleted it
+		bool confirmed = false; // by CONFIRM_RKEY, which a later Accept need not repeat
 
 		[[nodiscard]] bool is_free() const { return !present && users == 0; }
 	};
 
-	[[nodiscard]] std::optional<RtokenIndex> find(LinkIndex link, const wire::RemoteToken &rtoken) const;
+	// The peer has deleted it: nothing is left but its users.
+	static void withdraw(Entry &entry);
+	[[nodiscard]] std::optional<RtokenIndex> find(LinkIndex link,
+						      const wire::RemoteToken &rtoken) const;
 	[[nodiscard]] std::optional<RtokenIndex> find_room() const;
-	[[nodiscard]] std::optional<RtokenIndex> find_or_add(LinkIndex link, const wire::RemoteToken &rtoken);
+	[[nodiscard]] std::optional<RtokenIndex> find_or_add(LinkIndex link,
+							     const wire::RemoteToken &rtoken);
 
 	std::array<Entry, kCapacity> entries_{};
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 
 #include "core/handshake/effect.hpp"
 #include "core/handshake/event.hpp"
@@ -44,7 +43,7 @@ private:
 	void tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects);
 	void tcp_eof(Effects &effects);
 	void accept_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
-	[[nodiscard]] wire::DeclineReason examine(const wire::Accept &accept);
+	[[nodiscard]] wire::DeclineReason examine(const wire::Accept &accept) const;
 	void link_acquired(const LinkAcquired &link, Effects &effects);
 	void link_connected(std::uint64_t now_ms, Effects &effects);
 	void send_confirm(Effects &effects);

@@ -19,7 +19,7 @@ namespace smc::handshake {
 // The values that describe a link group (release, limits, mask, peer's name) are exchanged on
 // first contact only; at a later one they are the group's, and not set here by a client.
 struct Agreement {
-	std::uint8_t version = 0;	// 1 or 2
+	std::uint8_t version = 0; // 1 or 2
 	bool first_contact = false;
 	wire::PeerId peer_id;
 	wire::Eid eid;
@@ -28,7 +28,7 @@ struct Agreement {
 	std::uint8_t max_links = 0;
 	std::uint16_t feature_mask = 0;
 	wire::ClcOs peer_os = wire::ClcOs::kUnknown;
-	std::array<std::uint8_t, 32> peer_host_name{};	// ASCII, blank padded
+	std::array<std::uint8_t, 32> peer_host_name{}; // ASCII, blank padded
 
 	friend bool operator==(const Agreement &, const Agreement &) = default;
 };
@@ -60,14 +60,14 @@ struct AcquireServerLink {
 	wire::PeerId peer_id;
 	wire::Gid peer_gid;
 	wire::Mac peer_mac;
-	Agreement agreement;	// of a new group; the limits are those to put into it
+	Agreement agreement; // of a new group; the limits are those to put into it
 };
 
 // Client: on first contact make a link group for this peer; otherwise find the group with the
 // link that leads to peer's (peer_id, gid, qpn; in version 1 also mac), or answer with kSyncErr.
 struct AcquireClientLink {
 	wire::SmcrEndpoint peer;
-	bool v2_direct = true;	// as the server sees it (first contact)
+	bool v2_direct = true; // as the server sees it (first contact)
 	Agreement agreement;
 };
 
@@ -77,7 +77,7 @@ struct AcquireClientLink {
 struct ConnectLink {
 	bool first_contact = false;
 	wire::SmcrEndpoint peer;
-	wire::QpMtu mtu;	// the smaller one of both
+	wire::QpMtu mtu; // the smaller one of both
 };
 
 // Later contact: register the RMB and tell the peer with CONFIRM_RKEY; answer when it agreed.

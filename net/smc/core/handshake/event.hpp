@@ -19,7 +19,7 @@ struct Start {};
 // after each WantBytes if there is anything. Need not outlive the call.
 struct TcpBytes {
 	ByteSpan peeked;
-	bool eof = false;	// the peer's FIN follows these bytes
+	bool eof = false; // the peer's FIN follows these bytes
 };
 
 // The TCP connection is dead, or a message could not be sent. Positive errno.

@@ -68,21 +68,4 @@ private:
 	bool link_held_ = false;
 };
 
-// The CLC message at the head of the stream, of the kind awaited, or why there is none.
-enum class Head : std::uint8_t {
-	kNothing,	// not enough bytes yet
-	kAwaited,	// of the type awaited; may still be malformed
-	kDecline,	// well-formed Decline
-	kForeign,	// not CLC, or CLC that has no business here
-};
-
-struct StreamHead {
-	Head head = Head::kNothing;
-	ByteSpan message;	// if kAwaited or kDecline
-	wire::Decline decline;	// if kDecline
-};
-
-// Without an awaited type only a Decline is in place.
-[[nodiscard]] StreamHead stream_head(ByteSpan peeked, std::optional<wire::ClcType> awaited);
-
 } // namespace smc::handshake

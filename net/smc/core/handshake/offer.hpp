@@ -25,24 +25,24 @@ inline constexpr std::uint8_t kReleaseMax = 1;
 // What this host can do for one connection. A client is told about the device that it would use,
 // a server only about what it may agree to: its device is chosen once the Proposal is known.
 struct LocalOffer {
-	bool smcr_v1 = false;	// SMC-R over RoCE v1
-	bool smcr_v2 = false;	// SMC-R over RoCE v2; needs an EID
+	bool smcr_v1 = false; // SMC-R over RoCE v1
+	bool smcr_v2 = false; // SMC-R over RoCE v2; needs an EID
 	// Why, where neither is possible.
 	wire::DeclineReason unavailable = wire::DeclineReason::kNoSmcDev;
 	wire::PeerId peer_id;
 
 	// Version 1. The prefixes are those of the netdev that carries the TCP connection. A
 	// client sends the first IPv4 one and all IPv6 ones; a server compares with any of them.
-	wire::Gid v1_gid;	// client only
-	wire::Mac v1_mac;	// client only
+	wire::Gid v1_gid; // client only
+	wire::Mac v1_mac; // client only
 	FixedVector<wire::Ipv4Prefix, kIpv4PrefixesMax> ipv4_prefixes;
 	FixedVector<wire::Ipv6Prefix, wire::kClcIpv6PrefixesMax> ipv6_prefixes;
 
 	// Version 2.
-	wire::Gid v2_gid;	// client only
-	wire::Mac v2_mac;	// client only
+	wire::Gid v2_gid; // client only
+	wire::Mac v2_mac; // client only
 	FixedVector<wire::Eid, wire::kClcEidsMax> eids;
-	std::array<std::uint8_t, 32> host_name{};	// ASCII, blank padded
+	std::array<std::uint8_t, 32> host_name{}; // ASCII, blank padded
 	std::uint8_t release = kReleaseMax;
 	std::uint8_t max_conns = kMaxConnsDefault;
 	std::uint8_t max_links = kMaxLinksLeast;
@@ -53,10 +53,12 @@ struct LocalOffer {
 
 // How long each wait lasts. The defaults are those of Linux, where it has such a wait.
 struct Timeouts {
-	std::uint32_t clc_ms = 6000;		// for a Proposal, an Accept, a Confirm
+	std::uint32_t clc_ms = 6000; // for a Proposal, an Accept, a Confirm
 	// For everything that happens here between two CLC messages, so that a reply still
 	// finds the peer waiting for it.
 	std::uint32_t local_ms = 5000;
+	// Server, for ConnectLink: the client already waits for CONFIRM_LINK, 4 s if it is Linux.
+	std::uint32_t connect_link_ms = 2500;
 	// For CONFIRM_LINK. The group has shorter timers of its own; this one only makes sure.
 	std::uint32_t confirm_link_ms = 6500;
 	// For a Decline, once CONFIRM_LINK did not come. Both sides notice that at about the same

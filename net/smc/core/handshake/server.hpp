@@ -48,14 +48,16 @@ private:
 	void tcp_error(int error, Effects &effects);
 	void proposal_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
 	void acquire_next(Effects &effects);
+	void link_failed(wire::DeclineReason reason, Effects &effects);
 	void link_acquired(const LinkAcquired &link, std::uint64_t now_ms, Effects &effects);
 	void send_accept(std::uint64_t now_ms, Effects &effects);
 	void confirm_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
-	[[nodiscard]] wire::DeclineReason examine(const wire::Confirm &confirm);
+	[[nodiscard]] wire::DeclineReason examine(const wire::Confirm &confirm) const;
 	void link_connected(std::uint64_t now_ms, Effects &effects);
 	void give_up(wire::DeclineReason reason, Effects &effects);
 	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);
+	void fall_back(wire::DeclineReason reason, Effects &effects);
 	void decline(wire::DeclineReason reason, Effects &effects);
 	void fail(int error, Effects &effects);
 	void use_smc(Effects &effects);

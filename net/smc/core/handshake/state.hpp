@@ -17,7 +17,7 @@ enum class State : std::uint8_t {
 	kAnnouncingRkey,
 	kAwaitConfirm,
 	kConfirmingLink,
-	kAwaitDecline,	// CONFIRM_LINK failed: has the peer already declined?
+	kAwaitDecline, // CONFIRM_LINK failed: has the peer already declined?
 	kFinished,
 };
 

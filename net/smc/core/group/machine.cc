@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/group/machine.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+
+namespace smc::group {
+
+Effects GroupMachine::step(const Event &event, std::uint64_t now_ms)
+{
+	Effects effects;
+
+	if (state_ == GroupState::kTerminated)
+		return effects;
+	if (const auto *message = std::get_if<LlcReceived>(&event)) {
+		received(*message, now_ms, effects);
+	} else if (const auto *announce = std::get_if<AnnounceRkey>(&event)) {
+		add_flow(FlowKind::kConfirmRkey, announce->flow, announce->rkeys, now_ms, effects);
+	} else if (const auto *remove = std::get_if<DeleteRkey>(&event)) {
+		add_flow(FlowKind::kDeleteRkey, remove->flow, remove->rkeys, now_ms, effects);
+	} else if (const auto *cancel = std::get_if<CancelFlow>(&event)) {
+		cancel_flow(cancel->flow);
+	} else if (std::get_if<Timer>(&event) != nullptr) {
+		timer(now_ms, effects);
+	} else if (const auto *start = std::get_if<StartConfirmLink>(&event)) {
+		start_confirm_link(*start, now_ms, effects);
+	} else if (const auto *expect = std::get_if<ExpectConfirmLink>(&event)) {
+		expect_confirm_link(*expect, now_ms);
+	} else if (const auto *activated = std::get_if<LinkActivated>(&event)) {
+		link_activated(*activated, now_ms, effects);
+	} else if (const auto *failed = std::get_if<LinkFailed>(&event)) {
+		link_failed(failed->link, effects);
+	} else if (const auto *end = std::get_if<Terminate>(&event)) {
+		delete_all(end->reason, /*orderly=*/false, effects);
+		terminate(TerminateCause::kLocal, end->reason, effects);
+	}
+	if (state_ != GroupState::kTerminated) {
+		next_flow(now_ms, effects);
+		rearm(now_ms, effects);
+	}
+	return effects;
+}
+
+void GroupMachine::note_activity(LinkIndex link, std::uint64_t now_ms)
+{
+	links_[link].last_received_ms = now_ms;
+	links_[link].heard = true;
+}
+
+std::optional<RtokenIndex> GroupMachine::acquire_rtoken(LinkIndex link,
+							const wire::RemoteToken &rtoken)
+{
+	return rtokens_.acquire(link, rtoken);
+}
+
+void GroupMachine::release_rtoken(RtokenIndex index)
+{
+	rtokens_.release(index);
+}
+
+std::optional<wire::RemoteToken> GroupMachine::rtoken(RtokenIndex index, LinkIndex link) const
+{
+	return rtokens_.at(index, link);
+}
+
+void GroupMachine::start_confirm_link(const StartConfirmLink &event, std::uint64_t now_ms,
+				      Effects &effects)
+{
+	Link &link = links_[event.link];
+
+	if (config_.role != Role::kServer ||
+	    !transition_is_legal(link.state, LinkState::kAwaitResponse))
+		return;
+	const LinkState before = link.state;
+	link = {};
+	link.state = before;
+	link.local = event.local;
+	link.id = new_link_id();
+	link.uid = uid_of(link.id);
+	link.deadline_ms = now_ms + config_.response_ms;
+	set_state(link, LinkState::kAwaitResponse);
+	send_confirm_link(event.link, /*response=*/false, effects);
+}
+
+void GroupMachine::expect_confirm_link(const ExpectConfirmLink &event, std::uint64_t now_ms)
+{
+	Link &link = links_[event.link];
+
+	if (config_.role != Role::kClient ||
+	    !transition_is_legal(link.state, LinkState::kAwaitRequest))
+		return;
+	const LinkState before = link.state;
+	link = {};
+	link.state = before;
+	link.local = event.local;
+	link.deadline_ms = now_ms + config_.first_request_ms;
+	set_state(link, LinkState::kAwaitRequest);
+}
+
+void GroupMachine::link_activated(const LinkActivated &event, std::uint64_t now_ms,
+				  Effects &effects)
+{
+	if (links_[event.link].state != LinkState::kActivating)
+		return;
+	if (event.failure) {
+		confirm_failed(event.link, *event.failure, effects);
+		return;
+	}
+	send_confirm_link(event.link, /*response=*/true, effects);
+	link_confirmed(event.link, now_ms, effects);
+}
+
+void GroupMachine::link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects &effects)
+{
+	Link &link = links_[index];
+
+	set_state(link, LinkState::kActive);
+	link.last_received_ms = now_ms;
+	if (state_ == GroupState::kForming)
+		set_state(GroupState::kActive);
+	emit(effects, LinkConfirmed{index, link.id, link.uid, link.peer_uid});
+	if (config_.role == Role::kServer && config_.max_links > 1)
+		offer_no_link(index, effects);
+}
+
+void GroupMachine::link_failed(LinkIndex index, Effects &effects)
+{
+	const LinkState state = links_[index].state;
+
+	if (is_confirming(state)) {
+		confirm_failed(index, wire::DeclineReason::kTimeoutCl, effects);
+	} else if (state == LinkState::kActive) {
+		link_down(index, effects);
+		end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath, effects);
+	}
+}
+
+void GroupMachine::confirm_failed(LinkIndex index, wire::DeclineReason reason, Effects &effects)
+{
+	set_state(links_[index], LinkState::kDown);
+	rtokens_.forget_link(index);
+	emit(effects, LinkConfirmFailed{index, reason});
+	end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath, effects);
+}
+
+void GroupMachine::link_down(LinkIndex index, Effects &effects)
+{
+	set_state(links_[index], LinkState::kDown);
+	links_[index].testing = false;
+	rtokens_.forget_link(index);
+	emit(effects, LinkDown{index});
+	if (running_link_ != index)
+		return;
+	// Whatever is still owed was owed on that link.
+	overdue_confirm_ = {};
+	overdue_delete_ = {};
+	if (running_.kind != FlowKind::kNone)
+		end_flow(FlowResult::kLinkLost, effects);
+}
+
+void GroupMachine::end_if_no_link(TerminateCause cause, wire::DeleteLinkReason reason,
+				  Effects &effects)
+{
+	for (const Link &link : links_) {
+		if (is_confirming(link.state) || link.state == LinkState::kActive)
+			return;
+	}
+	terminate(cause, reason, effects);
+}
+
+// Tells the peer on any link that can send.
+void GroupMachine::delete_all(wire::DeleteLinkReason reason, bool orderly, Effects &effects)
+{
+	wire::DeleteLink body;
+
+	body.all = true;
+	body.orderly = orderly;
+	body.reason = reason;
+	for (std::size_t i = 0; i < links_.size(); i++) {
+		if (links_[i].state == LinkState::kActive ||
+		    links_[i].state == LinkState::kAwaitResponse) {
+			send(static_cast<LinkIndex>(i), body, /*response=*/false, effects);
+			return;
+		}
+	}
+}
+
+void GroupMachine::terminate(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects)
+{
+	for (std::size_t i = 0; i < links_.size(); i++) {
+		Link &link = links_[i];
+
+		if (is_confirming(link.state)) {
+			emit(effects, LinkConfirmFailed{static_cast<LinkIndex>(i),
+							wire::DeclineReason::kTimeoutCl});
+			set_state(link, LinkState::kDown);
+		} else if (link.state == LinkState::kActive) {
+			set_state(link, LinkState::kDown);
+		}
+	}
+	if (armed_ms_) {
+		armed_ms_.reset();
+		emit(effects, StopTimer{});
+	}
+	set_state(GroupState::kTerminated);
+	emit(effects, TerminateGroup{cause, reason});
+}
+
+void GroupMachine::timer(std::uint64_t now_ms, Effects &effects)
+{
+	armed_ms_.reset();
+	for (std::size_t i = 0; i < links_.size(); i++) {
+		link_timer(static_cast<LinkIndex>(i), now_ms, effects);
+		if (state_ == GroupState::kTerminated)
+			return;
+	}
+	flow_timer(now_ms, effects);
+}
+
+void GroupMachine::link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects)
+{
+	Link &link = links_[index];
+
+	switch (link.state) {
+	case LinkState::kUnused:
+	case LinkState::kDown: break;
+	case LinkState::kAwaitRequest:
+	case LinkState::kAwaitResponse:
+		if (now_ms >= link.deadline_ms)
+			confirm_failed(index, wire::DeclineReason::kTimeoutCl, effects);
+		break;
+	case LinkState::kActivating:
+		if (now_ms >= link.deadline_ms)
+			confirm_failed(index, wire::DeclineReason::kErrRdyLnk, effects);
+		break;
+	case LinkState::kActive:
+		if (link.testing && now_ms >= link.test_sent_ms + config_.response_ms) {
+			// Anything that came since shows that the peer is there.
+			link.testing = false;
+			if (!link.heard) {
+				link_down(index, effects);
+				end_if_no_link(TerminateCause::kNoLink,
+					       wire::DeleteLinkReason::kLostPath, effects);
+				break;
+			}
+		}
+		if (!link.testing && config_.testlink_idle_ms != 0 &&
+		    now_ms >= link.last_received_ms + config_.testlink_idle_ms)
+			test_link(index, now_ms, effects);
+		break;
+	}
+}
+
+std::optional<std::uint64_t> GroupMachine::next_deadline(std::uint64_t now_ms) const
+{
+	std::optional<std::uint64_t> next;
+	const auto consider = [&next](std::uint64_t deadline_ms) {
+		next = next ? std::min(*next, deadline_ms) : deadline_ms;
+	};
+
+	for (const Link &link : links_) {
+		if (is_confirming(link.state))
+			consider(link.deadline_ms);
+		else if (link.state == LinkState::kActive && link.testing)
+			consider(link.test_sent_ms + config_.response_ms);
+		else if (link.state == LinkState::kActive && config_.testlink_idle_ms != 0)
+			consider(link.last_received_ms + config_.testlink_idle_ms);
+	}
+	if (running_.kind != FlowKind::kNone)
+		consider(running_.deadline_ms);
+	else if (!waiting_.empty())
+		consider(active_link() ? now_ms : waiting_.front().deadline_ms);
+	return next;
+}
+
+// A timer that is set too early is left alone: when it runs out, the right one is set. So what
+// happens often, a message that puts TEST_LINK off, sets none.
+void GroupMachine::rearm(std::uint64_t now_ms, Effects &effects)
+{
+	const auto next = next_deadline(now_ms);
+
+	if (next && (!armed_ms_ || *next < *armed_ms_)) {
+		armed_ms_ = next;
+		emit(effects, SetTimer{*next});
+	} else if (!next && armed_ms_) {
+		armed_ms_.reset();
+		emit(effects, StopTimer{});
+	}
+}
+
+void GroupMachine::send_confirm_link(LinkIndex index, bool response, Effects &effects)
+{
+	const Link &link = links_[index];
+	wire::ConfirmLink body;
+
+	body.mac = link.local.mac;
+	body.gid = link.local.gid;
+	body.qpn = link.local.qpn;
+	body.link = link.id;
+	body.link_uid = link.uid;
+	body.max_links = config_.max_links;
+	body.max_conns = config_.release >= 1 ? config_.max_conns : 0;
+	send(index, body, response, effects);
+}
+
+void GroupMachine::send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects)
+{
+	SendLlc effect;
+
+	effect.link = link;
+	effect.size_bytes = static_cast<std::uint8_t>(
+		wire::encode({config_.version, response, body}, effect.message));
+	expects(effect.size_bytes != 0);
+	emit(effects, effect);
+}
+
+void GroupMachine::emit(Effects &effects, const Effect &effect)
+{
+	const bool fits = effects.push_back(effect);
+
+	expects(fits);
+}
+
+std::optional<LinkIndex> GroupMachine::active_link() const
+{
+	for (std::size_t i = 0; i < links_.size(); i++) {
+		if (links_[i].state == LinkState::kActive)
+			return static_cast<LinkIndex>(i);
+	}
+	return std::nullopt;
+}
+
+std::optional<LinkIndex> GroupMachine::find_link(wire::LinkId id) const
+{
+	for (std::size_t i = 0; i < links_.size(); i++) {
+		const Link &link = links_[i];
+
+		if ((link.state == LinkState::kActive || is_confirming(link.state)) &&
+		    !id.is_zero() && link.id == id)
+			return static_cast<LinkIndex>(i);
+	}
+	return std::nullopt;
+}
+
+wire::LinkId GroupMachine::new_link_id()
+{
+	do {
+		link_ids_given_++;
+	} while (link_ids_given_ == 0 || find_link(wire::LinkId{link_ids_given_}));
+	return wire::LinkId{link_ids_given_};
+}
+
+wire::LinkUid GroupMachine::uid_of(wire::LinkId id) const
+{
+	return wire::LinkUid{config_.group_uid | id.value()};
+}
+
+} // namespace smc::group

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/group/machine.hpp"
+
+// What the peer sends. All of it is answered in the step that it comes in, or counted.
+namespace smc::group {
+namespace {
+
+// A CONFIRM_RKEY that announces more is refused, as Linux does it.
+constexpr std::uint8_t kOtherRkeysMax = 3;
+
+} // namespace
+
+void GroupMachine::received(const LlcReceived &event, std::uint64_t now_ms, Effects &effects)
+{
+	const LinkState state = links_[event.link].state;
+
+	counters_.received++;
+	if (state == LinkState::kUnused || state == LinkState::kDown) {
+		counters_.ignored++;
+		return;
+	}
+	note_activity(event.link, now_ms);
+	const auto message = wire::decode_llc(event.bytes);
+
+	if (message && message->version != config_.version)
+		counters_.wrong_version++;
+	else if (message)
+		dispatch(event.link, *message, now_ms, effects);
+	else if (message.error() == wire::LlcError::kIgnored)
+		counters_.ignored++;
+	else
+		counters_.malformed++;
+	if (state_ != GroupState::kTerminated && counters_.violations() >= kViolationsMax) {
+		const auto reason = wire::DeleteLinkReason::kProtocolViolation;
+
+		delete_all(reason, /*orderly=*/false, effects);
+		terminate(TerminateCause::kViolations, reason, effects);
+	}
+}
+
+void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std::uint64_t now_ms,
+			    Effects &effects)
+{
+	const bool response = message.response;
+
+	if (const auto *confirm_link = message.get<wire::ConfirmLink>()) {
+		if (response)
+			confirm_link_response(from, *confirm_link, now_ms, effects);
+		else
+			confirm_link_request(from, *confirm_link, now_ms, effects);
+		return;
+	}
+	if (const auto *delete_link = message.get<wire::DeleteLink>()) {
+		// The server sends its own request after a client's, and does not need the answer.
+		if (response && config_.role == Role::kServer)
+			counters_.ignored++;
+		else if (response)
+			unexpected(response);
+		else
+			delete_link_request(from, *delete_link, effects);
+		return;
+	}
+	// All the rest is for links that both sides have confirmed.
+	if (links_[from].state != LinkState::kActive) {
+		unexpected(response);
+		return;
+	}
+	if (const auto *test_link = message.get<wire::TestLink>()) {
+		if (response)
+			test_link_response(from, *test_link);
+		else
+			send(from, *test_link, /*response=*/true, effects);
+	} else if (const auto *confirm_rkey = message.get<wire::ConfirmRkey>()) {
+		if (response)
+			confirm_rkey_response(from, *confirm_rkey, effects);
+		else
+			confirm_rkey_request(from, *confirm_rkey, effects);
+	} else if (const auto *delete_rkey = message.get<wire::DeleteRkey>()) {
+		if (response)
+			delete_rkey_response(from, *delete_rkey, effects);
+		else
+			delete_rkey_request(from, *delete_rkey, effects);
+	} else if (const auto *add_link = message.get<wire::AddLink>()) {
+		if (response)
+			add_link_response(from, *add_link);
+		else
+			add_link_request(from, *add_link, effects);
+	} else if (message.get<wire::ReqAddLink>() != nullptr) {
+		if (response)
+			unexpected(response);
+		else
+			req_add_link_request(from, effects);
+	} else if (message.get<wire::ConfirmRkeyCont>() != nullptr) {
+		// Says nothing that a group of three links could need.
+		counters_.ignored++;
+	} else {
+		// ADD_LINK_CONT: belongs to an ADD_LINK, and those are rejected.
+		unexpected(response);
+	}
+}
+
+void GroupMachine::unexpected(bool response)
+{
+	if (response)
+		counters_.unexpected_responses++;
+	else
+		counters_.unexpected_requests++;
+}
+
+void GroupMachine::confirm_link_request(LinkIndex from, const wire::ConfirmLink &body,
+					std::uint64_t now_ms, Effects &effects)
+{
+	Link &link = links_[from];
+
+	if (link.state != LinkState::kAwaitRequest || body.link.is_zero() || find_link(body.link)) {
+		unexpected(/*response=*/false);
+		return;
+	}
+	if (!body.no_eyecatchers) {
+		confirm_failed(from, wire::DeclineReason::kRmbeEc, effects);
+		return;
+	}
+	link.id = body.link;
+	link.uid = uid_of(body.link);
+	link.peer_uid = body.link_uid;
+	link.deadline_ms = now_ms + config_.activation_ms;
+	set_state(link, LinkState::kActivating);
+	emit(effects, ActivateLink{from});
+}
+
+void GroupMachine::confirm_link_response(LinkIndex from, const wire::ConfirmLink &body,
+					 std::uint64_t now_ms, Effects &effects)
+{
+	Link &link = links_[from];
+
+	if (link.state != LinkState::kAwaitResponse || body.link != link.id) {
+		unexpected(/*response=*/true);
+		return;
+	}
+	if (!body.no_eyecatchers) {
+		confirm_failed(from, wire::DeclineReason::kRmbeEc, effects);
+		return;
+	}
+	link.peer_uid = body.link_uid;
+	link_confirmed(from, now_ms, effects);
+}
+
+void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, Effects &effects)
+{
+	// To a server it is a mere hint that it is free to ignore.
+	if (config_.role == Role::kServer) {
+		counters_.ignored++;
+		return;
+	}
+	wire::AddLink reply = body;
+
+	reply.rejected = true;
+	reply.reject_reason = wire::AddLinkReject::kNoAlternatePath;
+	reply.extension.reset();
+	counters_.rejected_add_links++;
+	send(from, reply, /*response=*/true, effects);
+}
+
+void GroupMachine::add_link_response(LinkIndex from, const wire::AddLink &body)
+{
+	Link &link = links_[from];
+
+	if (!link.offered || !body.rejected)
+		unexpected(/*response=*/true);
+	link.offered = false;
+}
+
+void GroupMachine::delete_link_request(LinkIndex from, const wire::DeleteLink &body,
+				       Effects &effects)
+{
+	if (config_.role == Role::kClient)
+		client_delete_link(from, body, effects);
+	else
+		server_delete_link(from, body, effects);
+}
+
+void GroupMachine::client_delete_link(LinkIndex from, const wire::DeleteLink &body,
+				      Effects &effects)
+{
+	if (body.all) {
+		terminate(TerminateCause::kPeer, body.reason, effects);
+		return;
+	}
+	const auto index = find_link(body.link);
+	wire::DeleteLink reply = body;
+
+	reply.reason = index ? wire::DeleteLinkReason::kNone : wire::DeleteLinkReason::kUnknownLink;
+	if (links_[from].state == LinkState::kActive)
+		send(from, reply, /*response=*/true, effects);
+	if (!index)
+		return;
+	if (links_[*index].state == LinkState::kActive) {
+		link_down(*index, effects);
+		end_if_no_link(TerminateCause::kPeer, body.reason, effects);
+	} else {
+		confirm_failed(*index, wire::DeclineReason::kTimeoutCl, effects);
+	}
+}
+
+// The server has the last word: it repeats what the client asks for as a request of its own.
+void GroupMachine::server_delete_link(LinkIndex from, const wire::DeleteLink &body,
+				      Effects &effects)
+{
+	if (body.all) {
+		delete_all(body.reason, /*orderly=*/true, effects);
+		terminate(TerminateCause::kPeer, body.reason, effects);
+		return;
+	}
+	const auto index = find_link(body.link);
+
+	if (!index) {
+		counters_.ignored++;
+		return;
+	}
+	send(from, body, /*response=*/false, effects);
+	if (links_[*index].state == LinkState::kActive) {
+		link_down(*index, effects);
+		end_if_no_link(TerminateCause::kPeer, body.reason, effects);
+	} else {
+		confirm_failed(*index, wire::DeclineReason::kTimeoutCl, effects);
+	}
+}
+
+void GroupMachine::req_add_link_request(LinkIndex from, Effects &effects)
+{
+	if (config_.role == Role::kClient)
+		unexpected(/*response=*/false);
+	else
+		send(from, wire::ReqAddLink{}, /*response=*/true, effects);
+}
+
+void GroupMachine::confirm_rkey_request(LinkIndex from, const wire::ConfirmRkey &body,
+					Effects &effects)
+{
+	wire::ConfirmRkey reply = body;
+	std::optional<RtokenIndex> index;
+
+	if (body.others_count <= kOtherRkeysMax)
+		index = rtokens_.confirm(from, body.token);
+	if (index) {
+		for (const wire::LinkToken &other : body.others) {
+			const auto link = find_link(other.link);
+
+			if (link && *link != from)
+				rtokens_.set(*index, *link, other.token);
+		}
+	}
+	reply.negative = !index;
+	reply.retry = !index;
+	send(from, reply, /*response=*/true, effects);
+}
+
+void GroupMachine::delete_rkey_request(LinkIndex from, const wire::DeleteRkey &body,
+				       Effects &effects)
+{
+	wire::DeleteRkey reply = body;
+	RtokenSet removed;
+	unsigned unknown = 0;
+	unsigned unknown_bits = 0;
+
+	for (std::size_t i = 0; i < body.rkeys.size(); i++) {
+		if (rtokens_.remove(from, body.rkeys[i], removed))
+			continue;
+		unknown++;
+		unknown_bits |= 0x80U >> i;
+	}
+	reply.negative = unknown != 0;
+	if (config_.version == wire::LlcVersion::kV2) {
+		reply.errors = static_cast<std::uint8_t>(unknown);
+		reply.rkeys = {};
+	} else {
+		reply.errors = static_cast<std::uint8_t>(unknown_bits);
+	}
+	if (!removed.empty())
+		emit(effects, RtokensDeleted{removed});
+	send(from, reply, /*response=*/true, effects);
+}
+
+// A response repeats the request, so it can be told from one to an earlier flow.
+void GroupMachine::confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey &body,
+					 Effects &effects)
+{
+	const bool ours = running_.kind == FlowKind::kConfirmRkey && running_link_ == from;
+
+	for (const LinkRkey &rkey : running_.rkeys) {
+		if (ours && rkey.link == from && rkey.token == body.token) {
+			end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
+			return;
+		}
+	}
+	if (!take_for_late(overdue_confirm_))
+		unexpected(/*response=*/true);
+}
+
+// In version 2 a response does not say which keys it is about. It is the one to the oldest
+// request that has none yet.
+void GroupMachine::delete_rkey_response(LinkIndex from, const wire::DeleteRkey &body,
+					Effects &effects)
+{
+	if (take_for_late(overdue_delete_))
+		return;
+	if (running_.kind != FlowKind::kDeleteRkey || running_link_ != from) {
+		unexpected(/*response=*/true);
+		return;
+	}
+	end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
+}
+
+void GroupMachine::test_link_response(LinkIndex from, const wire::TestLink &body)
+{
+	Link &link = links_[from];
+	std::uint64_t number = 0;
+
+	for (std::size_t i = 0; i < sizeof(number); i++)
+		number |= std::uint64_t{body.user_data[i]} << (8 * i);
+	if (link.test_number != 0 && number == link.test_number) {
+		link.testing = false;
+		link.test_number = 0;
+	} else if (number != 0 && number <= tests_sent_) {
+		counters_.late_responses++;
+	} else {
+		unexpected(/*response=*/true);
+	}
+}
+
+} // namespace smc::group

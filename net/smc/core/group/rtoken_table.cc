@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/group/rtoken_table.hpp"
+
+#include "core/base/check.hpp"
+
+namespace smc::group {
+
+static_assert(RtokenTable::kCapacity <= 256, "RtokenIndex and RtokenSet have 8 bits");
+
+std::optional<RtokenIndex> RtokenTable::acquire(LinkIndex link, const wire::RemoteToken &rtoken)
+{
+	const auto index = find_or_add(link, rtoken);
+
+	if (index)
+		entries_[*index].users++;
+	return index;
+}
+
+void RtokenTable::release(RtokenIndex index)
+{
+	Entry &entry = entries_[index];
+
+	expects(entry.users > 0);
+	if (entry.users == 0)
+		return;
+	entry.users--;
+	if (entry.is_free())
+		entry = {};
+}
+
+std::optional<RtokenIndex> RtokenTable::confirm(LinkIndex link, const wire::RemoteToken &rtoken)
+{
+	const auto index = find_or_add(link, rtoken);
+
+	if (index)
+		entries_[*index].confirmed = true;
+	return index;
+}
+
+void RtokenTable::set(RtokenIndex index, LinkIndex link, const wire::RemoteToken &rtoken)
+{
+	entries_[index].links[link] = rtoken;
+}
+
+bool RtokenTable::remove(LinkIndex link, wire::Rkey rkey, RtokenSet &removed)
+{
+	bool found = false;
+
+	for (std::size_t i = 0; i < entries_.size(); i++) {
+		Entry &entry = entries_[i];
+
+		if (!entry.present || !entry.links[link] || entry.links[link]->rkey != rkey)
+			continue;
+		found = true;
+		withdraw(entry);
+		if (!entry.is_free())
+			removed.insert(static_cast<RtokenIndex>(i));
+	}
+	return found;
+}
+
+void RtokenTable::forget_link(LinkIndex link)
+{
+	for (Entry &entry : entries_) {
+		bool reachable = false;
+
+		entry.links[link].reset();
+		for (const auto &other : entry.links)
+			reachable = reachable || other.has_value();
+		if (entry.present && !reachable)
+			withdraw(entry);
+	}
+}
+
+std::optional<wire::RemoteToken> RtokenTable::at(RtokenIndex index, LinkIndex link) const
+{
+	return entries_[index].links[link];
+}
+
+std::size_t RtokenTable::size() const
+{
+	std::size_t taken = 0;
+
+	for (const Entry &entry : entries_)
+		taken += entry.is_free() ? 0 : 1;
+	return taken;
+}
+
+std::optional<RtokenIndex> RtokenTable::find(LinkIndex link, const wire::RemoteToken &rtoken) const
+{
+	for (std::size_t i = 0; i < entries_.size(); i++) {
+		if (entries_[i].present && entries_[i].links[link] == rtoken)
+			return static_cast<RtokenIndex>(i);
+	}
+	return std::nullopt;
+}
+
+// A free entry, or else one that nobody uses and that the peer will name again in full if it is
+// wanted again: its Accept or Confirm carries all there is to know of an RMB on one link. What
+// CONFIRM_RKEY said about other links would be lost, so those entries stay.
+std::optional<RtokenIndex> RtokenTable::find_room() const
+{
+	std::optional<RtokenIndex> unused;
+
+	for (std::size_t i = 0; i < entries_.size(); i++) {
+		if (entries_[i].is_free())
+			return static_cast<RtokenIndex>(i);
+		if (entries_[i].users == 0 && !entries_[i].confirmed && !unused)
+			unused = static_cast<RtokenIndex>(i);
+	}
+	return unused;
+}
+
+std::optional<RtokenIndex> RtokenTable::find_or_add(LinkIndex link, const wire::RemoteToken &rtoken)
+{
+	const auto known = find(link, rtoken);
+
+	if (known)
+		return known;
+	const auto room = find_room();
+
+	if (room) {
+		entries_[*room] = {};
+		entries_[*room].present = true;
+		entries_[*room].links[link] = rtoken;
+	}
+	return room;
+}
+
+void RtokenTable::withdraw(Entry &entry)
+{
+	const std::uint16_t users = entry.users;
+
+	entry = {};
+	entry.users = users;
+}
+
+} // namespace smc::group

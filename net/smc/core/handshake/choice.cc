@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/handshake/choice.hpp"
+
+#include <algorithm>
+
+#include "core/base/check.hpp"
+
+namespace smc::handshake {
+namespace {
+
+using wire::DeclineReason;
+
+[[nodiscard]] bool share_prefix(const wire::PrefixArea &peers, const LocalOffer &offer)
+{
+	// An IPv6 socket sends its IPv6 prefixes and leaves the IPv4 one empty.
+	if (peers.ipv6.empty()) {
+		return std::find(offer.ipv4_prefixes.begin(), offer.ipv4_prefixes.end(),
+				 peers.ipv4) != offer.ipv4_prefixes.end();
+	}
+	return std::find_first_of(peers.ipv6.begin(), peers.ipv6.end(), offer.ipv6_prefixes.begin(),
+				  offer.ipv6_prefixes.end()) != peers.ipv6.end();
+}
+
+void try_choice(const Result<Choice, DeclineReason> &choice, Choices &choices)
+{
+	if (choice) {
+		const bool fits = choices.list.push_back(*choice);
+
+		expects(fits);
+	} else if (choices.reason == DeclineReason::kNone) {
+		choices.reason = choice.error();
+	}
+}
+
+} // namespace
+
+Result<Choice, DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
+					     const LocalOffer &offer)
+{
+	const wire::V2Area &theirs = proposal.v2;
+	Choice choice;
+	Agreement &agreement = choice.agreement;
+
+	if (!offer.smcr_v2)
+		return fail(offer.any() ? DeclineReason::kNoSmcrDev : offer.unavailable);
+	const auto eid = std::find_first_of(theirs.eids.begin(), theirs.eids.end(),
+					    offer.eids.begin(), offer.eids.end());
+	if (eid == theirs.eids.end())
+		return fail(DeclineReason::kNoUeid);
+	if (theirs.roce_gid.is_zero())
+		return fail(DeclineReason::kNoSmcrDev);
+
+	agreement.version = 2;
+	agreement.peer_id = proposal.peer_id;
+	agreement.eid = *eid;
+	agreement.release = std::min(theirs.release, offer.release);
+	agreement.max_conns = kMaxConnsDefault;
+	agreement.max_links = kMaxLinksDefault;
+	if (agreement.release >= 1) {
+		agreement.max_conns = std::min(theirs.max_conns, offer.max_conns);
+		agreement.max_links = std::min(theirs.max_links, offer.max_links);
+		agreement.feature_mask = offer.feature_mask;
+		if (agreement.max_conns < kMaxConnsLeast)
+			return fail(DeclineReason::kMaxConnErr);
+		if (agreement.max_links < kMaxLinksLeast)
+			return fail(DeclineReason::kMaxLinkErr);
+	}
+	choice.peer_id = proposal.peer_id;
+	choice.peer_gid = theirs.roce_gid;
+	choice.peer_mac = proposal.mac;
+	return choice;
+}
+
+Result<Choice, DeclineReason> choose_smcr_v1(const wire::Proposal &proposal,
+					     const LocalOffer &offer)
+{
+	Choice choice;
+
+	if (!offer.smcr_v1)
+		return fail(offer.any() ? DeclineReason::kNoSmcrDev : offer.unavailable);
+	if (!share_prefix(proposal.prefixes, offer))
+		return fail(DeclineReason::kDiffPrefix);
+	if (proposal.gid.is_zero())
+		return fail(DeclineReason::kNoSmcrDev);
+
+	choice.agreement.version = 1;
+	choice.agreement.peer_id = proposal.peer_id;
+	choice.agreement.max_conns = kMaxConnsDefault;
+	choice.agreement.max_links = kMaxLinksDefault;
+	choice.peer_id = proposal.peer_id;
+	choice.peer_gid = proposal.gid;
+	choice.peer_mac = proposal.mac;
+	return choice;
+}
+
+// The order is that of Linux: SMC-Dv2, SMC-Dv1, SMC-Rv2, SMC-Rv1. SMC-D goes first because where
+// it is possible at all both ends share a machine.
+Choices choose(const wire::Proposal &proposal, const LocalOffer &offer)
+{
+	Choices choices;
+
+	if (wire::offers_r(proposal.mode_v2))
+		try_choice(choose_smcr_v2(proposal, offer), choices);
+	if (wire::offers_r(proposal.mode_v1))
+		try_choice(choose_smcr_v1(proposal, offer), choices);
+	if (choices.list.empty() && choices.reason == DeclineReason::kNone) {
+		const bool something =
+			wire::offers_d(proposal.mode_v2) || wire::offers_d(proposal.mode_v1);
+
+		choices.reason = something ? DeclineReason::kNoSmcdDev : DeclineReason::kPeerNoSmc;
+	}
+	return choices;
+}
+
+} // namespace smc::handshake

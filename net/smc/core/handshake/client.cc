@@ -1,0 +1,347 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/handshake/client.hpp"
+
+#include <algorithm>
+#include <optional>
+
+#include "core/base/check.hpp"
+#include "core/handshake/endpoint.hpp"
+#include "core/handshake/stream_head.hpp"
+
+namespace smc::handshake {
+namespace {
+
+using wire::DeclineReason;
+
+[[nodiscard]] wire::Proposal make_proposal(const LocalOffer &offer)
+{
+	wire::Proposal proposal;
+
+	proposal.mode_v1 = wire::clc_mode(offer.smcr_v1, /*d=*/false);
+	proposal.mode_v2 = wire::clc_mode(offer.smcr_v2, /*d=*/false);
+	// Linux fills these in for version 1 only, and is then a stranger to its server at each
+	// first contact. The fields are there, so say who we are.
+	proposal.peer_id = offer.peer_id;
+	proposal.mac = offer.smcr_v1 ? offer.v1_mac : offer.v2_mac;
+	if (offer.smcr_v1) {
+		proposal.gid = offer.v1_gid;
+		if (!offer.ipv4_prefixes.empty())
+			proposal.prefixes.ipv4 = offer.ipv4_prefixes.front();
+		proposal.prefixes.ipv6 = offer.ipv6_prefixes;
+	}
+	if (offer.smcr_v2) {
+		proposal.v2.release = offer.release;
+		proposal.v2.eids = offer.eids;
+		proposal.v2.roce_gid = offer.v2_gid;
+		if (offer.release >= 1) {
+			proposal.v2.max_conns = offer.max_conns;
+			proposal.v2.max_links = offer.max_links;
+			proposal.v2.feature_mask = offer.feature_mask;
+		}
+	}
+	return proposal;
+}
+
+[[nodiscard]] Agreement make_agreement(const wire::Accept &accept, const LocalOffer &offer)
+{
+	const wire::FirstContactExtension &extension = accept.first_contact_extension;
+	Agreement agreement;
+
+	agreement.version = accept.version;
+	agreement.first_contact = accept.first_contact;
+	agreement.peer_id = accept.smcr()->peer_id;
+	agreement.eid = accept.eid;
+	if (!accept.first_contact)
+		return agreement;
+	agreement.max_conns = kMaxConnsDefault;
+	agreement.max_links = kMaxLinksDefault;
+	if (accept.version < 2)
+		return agreement;
+	agreement.release = extension.release;
+	agreement.peer_os = extension.os;
+	agreement.peer_host_name = extension.host_name;
+	if (extension.release >= 1) {
+		agreement.max_conns = extension.max_conns;
+		agreement.max_links = extension.max_links;
+		agreement.feature_mask = extension.feature_mask & offer.feature_mask;
+	}
+	return agreement;
+}
+
+} // namespace
+
+Effects ClientHandshake::step(const Event &event, std::uint64_t now_ms)
+{
+	Effects effects;
+
+	if (state_ == State::kFinished)
+		return effects;
+	if (std::get_if<Start>(&event) != nullptr) {
+		start(now_ms, effects);
+	} else if (const auto *bytes = std::get_if<TcpBytes>(&event)) {
+		tcp_bytes(*bytes, now_ms, effects);
+	} else if (const auto *broken = std::get_if<TcpError>(&event)) {
+		fail(broken->error, effects);
+	} else if (const auto *acquired = std::get_if<LinkAcquired>(&event)) {
+		if (state_ == State::kAcquiringLink)
+			link_acquired(*acquired, effects);
+	} else if (const auto *missing = std::get_if<LinkFailed>(&event)) {
+		if (state_ == State::kAcquiringLink) {
+			exchange_.acquire_failed();
+			decline(missing->reason, effects);
+		}
+	} else if (std::get_if<LinkConnected>(&event) != nullptr) {
+		if (state_ == State::kConnectingLink)
+			link_connected(now_ms, effects);
+	} else if (const auto *unconnected = std::get_if<LinkConnectFailed>(&event)) {
+		if (state_ == State::kConnectingLink)
+			decline(unconnected->reason, effects);
+	} else if (std::get_if<RkeyAnnounced>(&event) != nullptr) {
+		if (state_ == State::kAnnouncingRkey) {
+			send_confirm(effects);
+			use_smc(effects);
+		}
+	} else if (const auto *unannounced = std::get_if<RkeyAnnounceFailed>(&event)) {
+		if (state_ == State::kAnnouncingRkey)
+			decline(unannounced->reason, effects);
+	} else if (std::get_if<LinkConfirmed>(&event) != nullptr) {
+		if (state_ == State::kConfirmingLink)
+			use_smc(effects);
+	} else if (const auto *unconfirmed = std::get_if<LinkConfirmFailed>(&event)) {
+		if (state_ == State::kConfirmingLink)
+			confirm_failed(unconfirmed->reason, now_ms, effects);
+	} else if (std::get_if<Timer>(&event) != nullptr) {
+		timer(now_ms, effects);
+	} else if (std::get_if<Abort>(&event) != nullptr) {
+		fail(kConnectionAborted, effects);
+	}
+	return effects;
+}
+
+void ClientHandshake::start(std::uint64_t now_ms, Effects &effects)
+{
+	if (state_ != State::kIdle)
+		return;
+	if (!exchange_.offer().any()) {
+		decline(exchange_.offer().unavailable, effects);
+		return;
+	}
+	exchange_.send(make_proposal(exchange_.offer()), effects);
+	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kAwaitAccept);
+}
+
+void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects)
+{
+	std::optional<wire::ClcType> awaited;
+
+	if (state_ == State::kIdle)
+		return;
+	if (state_ == State::kAwaitAccept)
+		awaited = wire::ClcType::kAccept;
+	const StreamHead found = stream_head(bytes.peeked, awaited);
+
+	switch (found.head) {
+	case Head::kNothing:
+		if (bytes.eof)
+			tcp_eof(effects);
+		break;
+	case Head::kAwaited:
+		Exchange::emit(effects, ConsumeTcp{found.message.size()});
+		exchange_.set_decline_version(found.version < 2 ? 1 : 2);
+		accept_arrived(found.message, now_ms, effects);
+		break;
+	case Head::kDecline:
+		Exchange::emit(effects, ConsumeTcp{found.message.size()});
+		exchange_.declined(found.decline, effects);
+		set_state(State::kFinished);
+		break;
+	case Head::kForeign: fail(kConnectionReset, effects); break;
+	}
+}
+
+// While we are busy with the link, the server may well have finished its part and closed.
+void ClientHandshake::tcp_eof(Effects &effects)
+{
+	if (state_ == State::kAwaitAccept)
+		fail(kConnectionReset, effects);
+	else if (state_ == State::kAwaitDecline)
+		decline(confirm_failure_, effects);
+}
+
+void ClientHandshake::accept_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects)
+{
+	const auto accept = wire::decode_accept(message);
+
+	if (!accept) {
+		decline(DeclineReason::kCnfErr, effects);
+		return;
+	}
+	const DeclineReason refusal = examine(*accept);
+	if (refusal != DeclineReason::kNone) {
+		decline(refusal, effects);
+		return;
+	}
+	peer_ = *accept->smcr();
+	agreement_ = make_agreement(*accept, exchange_.offer());
+	const bool v2_direct = accept->version < 2 || accept->first_contact_extension.v2_direct;
+	exchange_.acquire(AcquireClientLink{peer_, v2_direct, agreement_}, effects);
+	exchange_.set_timer(now_ms, exchange_.timeouts().local_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kAcquiringLink);
+}
+
+DeclineReason ClientHandshake::examine(const wire::Accept &accept) const
+{
+	const LocalOffer &offer = exchange_.offer();
+	const wire::FirstContactExtension &extension = accept.first_contact_extension;
+	const bool proposed = accept.version == 1   ? offer.smcr_v1
+			      : accept.version == 2 ? offer.smcr_v2
+						    : false;
+
+	if (!proposed || accept.smcr() == nullptr)
+		return DeclineReason::kModeUnsupp;
+	if (accept.version == 2) {
+		if (std::find(offer.eids.begin(), offer.eids.end(), accept.eid) == offer.eids.end())
+			return DeclineReason::kNoUeid;
+		if (accept.first_contact && extension.release > offer.release)
+			return DeclineReason::kReleaseErr;
+		if (accept.first_contact && extension.release >= 1) {
+			if (extension.max_conns < kMaxConnsLeast ||
+			    extension.max_conns > offer.max_conns)
+				return DeclineReason::kMaxConnErr;
+			if (extension.max_links < kMaxLinksLeast ||
+			    extension.max_links > offer.max_links)
+				return DeclineReason::kMaxLinkErr;
+		}
+	}
+	return usable(*accept.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
+}
+
+void ClientHandshake::link_acquired(const LinkAcquired &link, Effects &effects)
+{
+	local_ = link.local;
+	local_.peer_id = exchange_.offer().peer_id;
+	local_.mtu = smaller_mtu(local_, peer_);
+	v2_direct_ = link.v2_direct;
+	Exchange::emit(effects, ConnectLink{agreement_.first_contact, peer_, local_.mtu});
+	set_state(State::kConnectingLink);
+}
+
+void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
+{
+	if (!agreement_.first_contact) {
+		Exchange::emit(effects, AnnounceRkey{});
+		set_state(State::kAnnouncingRkey);
+		return;
+	}
+	Exchange::emit(effects, ConfirmLink{});
+	send_confirm(effects);
+	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
+	set_state(State::kConfirmingLink);
+}
+
+void ClientHandshake::send_confirm(Effects &effects)
+{
+	wire::Confirm confirm;
+
+	confirm.version = agreement_.version;
+	confirm.first_contact = agreement_.first_contact;
+	confirm.endpoint = local_;
+	if (agreement_.version >= 2)
+		confirm.eid = agreement_.eid;
+	if (agreement_.version >= 2 && agreement_.first_contact) {
+		wire::FirstContactExtension &extension = confirm.first_contact_extension;
+
+		extension.v2_direct = v2_direct_;
+		extension.release = agreement_.release;
+		extension.host_name = exchange_.offer().host_name;
+		if (agreement_.release >= 1) {
+			extension.max_conns = agreement_.max_conns;
+			extension.max_links = agreement_.max_links;
+			extension.feature_mask = agreement_.feature_mask;
+		}
+		const bool fits = confirm.gids.push_back(local_.gid);
+		expects(fits);
+	}
+	exchange_.send(confirm, effects);
+}
+
+// A timeout is what the server sees, too, and it may be declining right now.
+void ClientHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms, Effects &effects)
+{
+	if (reason != DeclineReason::kTimeoutCl) {
+		decline(reason, effects);
+		return;
+	}
+	confirm_failure_ = reason;
+	exchange_.set_timer(now_ms, exchange_.timeouts().decline_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kAwaitDecline);
+}
+
+void ClientHandshake::timer(std::uint64_t now_ms, Effects &effects)
+{
+	if (!exchange_.timer_expired(now_ms, effects))
+		return;
+	switch (state_) {
+	case State::kAwaitAccept: fail(kTimedOut, effects); break;
+	case State::kAcquiringLink:
+	case State::kConnectingLink: decline(DeclineReason::kIntErr, effects); break;
+	case State::kAnnouncingRkey: decline(DeclineReason::kErrRegBuf, effects); break;
+	case State::kConfirmingLink:
+		confirm_failed(DeclineReason::kTimeoutCl, now_ms, effects);
+		break;
+	case State::kAwaitDecline: decline(confirm_failure_, effects); break;
+	case State::kIdle:
+	case State::kAwaitProposal:
+	case State::kAwaitConfirm:
+	case State::kFinished: expects(false); break;
+	}
+}
+
+void ClientHandshake::decline(DeclineReason reason, Effects &effects)
+{
+	exchange_.decline(reason, effects);
+	set_state(State::kFinished);
+}
+
+void ClientHandshake::fail(int error, Effects &effects)
+{
+	exchange_.fail(error, effects);
+	set_state(State::kFinished);
+}
+
+void ClientHandshake::use_smc(Effects &effects)
+{
+	exchange_.use_smc(agreement_, effects);
+	set_state(State::kFinished);
+}
+
+bool ClientHandshake::transition_is_legal(State from, State to)
+{
+	switch (from) {
+	case State::kIdle: return to == State::kAwaitAccept || to == State::kFinished;
+	case State::kAwaitAccept: return to == State::kAcquiringLink || to == State::kFinished;
+	case State::kAcquiringLink: return to == State::kConnectingLink || to == State::kFinished;
+	case State::kConnectingLink:
+		return to == State::kAnnouncingRkey || to == State::kConfirmingLink ||
+		       to == State::kFinished;
+	case State::kAnnouncingRkey: return to == State::kFinished;
+	case State::kConfirmingLink: return to == State::kAwaitDecline || to == State::kFinished;
+	case State::kAwaitDecline: return to == State::kFinished;
+	case State::kAwaitProposal:
+	case State::kAwaitConfirm:
+	case State::kFinished: return false;
+	}
+	return false;
+}
+
+void ClientHandshake::set_state(State to)
+{
+	expects(transition_is_legal(state_, to));
+	state_ = to;
+}
+
+} // namespace smc::handshake

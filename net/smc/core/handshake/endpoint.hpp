@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <algorithm>
+
+#include "core/wire/clc.hpp"
+#include "core/wire/ids.hpp"
+
+namespace smc::handshake {
+
+// Can a connection be made to what the peer says of itself in Accept or Confirm? Its RMBE has to
+// lie inside of the address space, and its numbers have to be ones that name something.
+[[nodiscard]] bool usable(const wire::SmcrEndpoint &endpoint);
+
+[[nodiscard]] inline wire::QpMtu smaller_mtu(const wire::SmcrEndpoint &a,
+					     const wire::SmcrEndpoint &b)
+{
+	return std::min(a.mtu, b.mtu);
+}
+
+} // namespace smc::handshake

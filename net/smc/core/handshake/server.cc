@@ -1,0 +1,373 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/handshake/server.hpp"
+
+#include <optional>
+
+#include "core/base/check.hpp"
+#include "core/handshake/endpoint.hpp"
+#include "core/handshake/stream_head.hpp"
+
+namespace smc::handshake {
+
+using wire::DeclineReason;
+
+Effects ServerHandshake::step(const Event &event, std::uint64_t now_ms)
+{
+	Effects effects;
+
+	if (state_ == State::kFinished)
+		return effects;
+	if (std::get_if<Start>(&event) != nullptr) {
+		start(now_ms, effects);
+	} else if (const auto *bytes = std::get_if<TcpBytes>(&event)) {
+		tcp_bytes(*bytes, now_ms, effects);
+	} else if (const auto *broken = std::get_if<TcpError>(&event)) {
+		tcp_error(broken->error, effects);
+	} else if (const auto *acquired = std::get_if<LinkAcquired>(&event)) {
+		if (state_ == State::kAcquiringLink)
+			link_acquired(*acquired, now_ms, effects);
+	} else if (const auto *missing = std::get_if<LinkFailed>(&event)) {
+		if (state_ == State::kAcquiringLink)
+			link_failed(missing->reason, effects);
+	} else if (std::get_if<LinkConnected>(&event) != nullptr) {
+		if (state_ == State::kConnectingLink)
+			link_connected(now_ms, effects);
+	} else if (const auto *unconnected = std::get_if<LinkConnectFailed>(&event)) {
+		if (state_ == State::kConnectingLink)
+			give_up(unconnected->reason, effects);
+	} else if (std::get_if<RkeyAnnounced>(&event) != nullptr) {
+		if (state_ == State::kAnnouncingRkey)
+			send_accept(now_ms, effects);
+	} else if (const auto *unannounced = std::get_if<RkeyAnnounceFailed>(&event)) {
+		if (state_ == State::kAnnouncingRkey)
+			decline(unannounced->reason, effects);
+	} else if (std::get_if<LinkConfirmed>(&event) != nullptr) {
+		if (state_ == State::kConfirmingLink)
+			use_smc(effects);
+	} else if (const auto *unconfirmed = std::get_if<LinkConfirmFailed>(&event)) {
+		if (state_ == State::kConfirmingLink)
+			confirm_failed(unconfirmed->reason, now_ms, effects);
+	} else if (std::get_if<Timer>(&event) != nullptr) {
+		timer(now_ms, effects);
+	} else if (std::get_if<Abort>(&event) != nullptr) {
+		fail(kConnectionAborted, effects);
+	}
+	return effects;
+}
+
+void ServerHandshake::start(std::uint64_t now_ms, Effects &effects)
+{
+	if (state_ != State::kIdle)
+		return;
+	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kAwaitProposal);
+}
+
+void ServerHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects)
+{
+	std::optional<wire::ClcType> awaited;
+
+	if (state_ == State::kIdle)
+		return;
+	if (state_ == State::kAwaitProposal)
+		awaited = wire::ClcType::kProposal;
+	if (state_ == State::kAwaitConfirm)
+		awaited = wire::ClcType::kConfirm;
+	const StreamHead found = stream_head(bytes.peeked, awaited);
+
+	switch (found.head) {
+	case Head::kNothing:
+		if (bytes.eof)
+			tcp_eof(effects);
+		break;
+	case Head::kAwaited:
+		Exchange::emit(effects, ConsumeTcp{found.message.size()});
+		if (state_ == State::kAwaitProposal) {
+			exchange_.set_decline_version(found.version < 2 ? 1 : 2);
+			proposal_arrived(found.message, now_ms, effects);
+		} else {
+			confirm_arrived(found.message, now_ms, effects);
+		}
+		break;
+	case Head::kDecline:
+		Exchange::emit(effects, ConsumeTcp{found.message.size()});
+		exchange_.declined(found.decline, effects);
+		set_state(State::kFinished);
+		break;
+	case Head::kForeign:
+		if (state_ == State::kAwaitProposal)
+			fall_back(DeclineReason::kPeerNoSmc, effects);
+		else
+			fail(kConnectionReset, effects);
+		break;
+	}
+}
+
+// Once the Confirm is here, a client may be through with the handshake and close at any time.
+void ServerHandshake::tcp_eof(Effects &effects)
+{
+	if (state_ == State::kAwaitProposal)
+		fall_back(DeclineReason::kPeerNoSmc, effects);
+	else if (state_ == State::kAwaitConfirm)
+		fail(kConnectionReset, effects);
+	else if (state_ == State::kAwaitDecline)
+		decline(confirm_failure_, effects);
+}
+
+// Before a Proposal was seen the user gets what a TCP listener would have given: a dead child.
+void ServerHandshake::tcp_error(int error, Effects &effects)
+{
+	if (state_ == State::kIdle || state_ == State::kAwaitProposal)
+		fall_back(DeclineReason::kPeerNoSmc, effects);
+	else
+		fail(error, effects);
+}
+
+void ServerHandshake::proposal_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects)
+{
+	const auto proposal = wire::decode_proposal(message);
+
+	if (!proposal) {
+		decline(DeclineReason::kCnfErr, effects);
+		return;
+	}
+	choices_ = choose(*proposal, exchange_.offer());
+	if (choices_.list.empty()) {
+		decline(choices_.reason, effects);
+		return;
+	}
+	acquire_next(effects);
+	exchange_.set_timer(now_ms, exchange_.timeouts().local_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kAcquiringLink);
+}
+
+void ServerHandshake::acquire_next(Effects &effects)
+{
+	chosen_ = choices_.list.front();
+	choices_.list.erase(0);
+	exchange_.acquire(AcquireServerLink{chosen_.peer_id, chosen_.peer_gid, chosen_.peer_mac,
+					    chosen_.agreement},
+			  effects);
+}
+
+void ServerHandshake::link_failed(DeclineReason reason, Effects &effects)
+{
+	exchange_.acquire_failed();
+	if (choices_.reason == DeclineReason::kNone)
+		choices_.reason = reason;
+	if (choices_.list.empty())
+		decline(choices_.reason, effects);
+	else
+		acquire_next(effects);
+}
+
+void ServerHandshake::link_acquired(const LinkAcquired &link, std::uint64_t now_ms,
+				    Effects &effects)
+{
+	local_ = link.local;
+	local_.peer_id = exchange_.offer().peer_id;
+	v2_direct_ = link.v2_direct;
+	chosen_.agreement.first_contact = link.first_contact;
+	if (link.first_contact) {
+		send_accept(now_ms, effects);
+		return;
+	}
+	Exchange::emit(effects, AnnounceRkey{});
+	set_state(State::kAnnouncingRkey);
+}
+
+void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
+{
+	const Agreement &agreement = chosen_.agreement;
+	wire::Accept accept;
+
+	accept.version = agreement.version;
+	accept.first_contact = agreement.first_contact;
+	accept.endpoint = local_;
+	if (agreement.version >= 2)
+		accept.eid = agreement.eid;
+	if (agreement.version >= 2 && agreement.first_contact) {
+		wire::FirstContactExtension &extension = accept.first_contact_extension;
+
+		extension.v2_direct = v2_direct_;
+		extension.release = agreement.release;
+		extension.host_name = exchange_.offer().host_name;
+		if (agreement.release >= 1) {
+			extension.max_conns = agreement.max_conns;
+			extension.max_links = agreement.max_links;
+			extension.feature_mask = agreement.feature_mask;
+		}
+	}
+	exchange_.send(accept, effects);
+	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kAwaitConfirm);
+}
+
+void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects)
+{
+	const auto confirm = wire::decode_confirm(message);
+
+	if (!confirm) {
+		give_up(DeclineReason::kCnfErr, effects);
+		return;
+	}
+	const DeclineReason refusal = examine(*confirm);
+	if (refusal != DeclineReason::kNone) {
+		give_up(refusal, effects);
+		return;
+	}
+	Agreement &agreement = chosen_.agreement;
+	const wire::FirstContactExtension &extension = confirm->first_contact_extension;
+
+	peer_ = *confirm->smcr();
+	// Linux takes these out of the Proposal, where a client of version 2 leaves some of them
+	// empty. The Confirm speaks of the very link in use.
+	if (peer_.gid.is_zero())
+		peer_.gid = chosen_.peer_gid;
+	if (peer_.mac.is_zero())
+		peer_.mac = chosen_.peer_mac;
+	agreement.peer_id = peer_.peer_id;
+	if (agreement.version >= 2 && agreement.first_contact) {
+		agreement.peer_os = extension.os;
+		agreement.peer_host_name = extension.host_name;
+		agreement.feature_mask &= extension.feature_mask;
+	}
+	Exchange::emit(effects,
+		       ConnectLink{agreement.first_contact, peer_, smaller_mtu(local_, peer_)});
+	exchange_.set_timer(now_ms, exchange_.timeouts().connect_link_ms, effects);
+	set_state(State::kConnectingLink);
+}
+
+DeclineReason ServerHandshake::examine(const wire::Confirm &confirm) const
+{
+	const Agreement &agreement = chosen_.agreement;
+	const wire::FirstContactExtension &extension = confirm.first_contact_extension;
+
+	if (confirm.version != agreement.version)
+		return DeclineReason::kVersMismat;
+	if (confirm.smcr() == nullptr)
+		return DeclineReason::kModeUnsupp;
+	if (confirm.first_contact != agreement.first_contact)
+		return DeclineReason::kCnfErr;
+	if (agreement.version >= 2) {
+		if (confirm.eid != agreement.eid)
+			return DeclineReason::kNoUeid;
+		if (agreement.first_contact && extension.release != agreement.release)
+			return DeclineReason::kReleaseErr;
+		if (agreement.first_contact && agreement.release >= 1) {
+			if (extension.max_conns != agreement.max_conns)
+				return DeclineReason::kMaxConnErr;
+			if (extension.max_links != agreement.max_links)
+				return DeclineReason::kMaxLinkErr;
+		}
+	}
+	return usable(*confirm.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
+}
+
+void ServerHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
+{
+	if (!chosen_.agreement.first_contact) {
+		use_smc(effects);
+		return;
+	}
+	Exchange::emit(effects, ConfirmLink{});
+	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kConfirmingLink);
+}
+
+// The Confirm is here, and it does not lead to a connection.
+void ServerHandshake::give_up(DeclineReason reason, Effects &effects)
+{
+	if (chosen_.agreement.first_contact)
+		decline(reason, effects);
+	else
+		fail(kConnectionAborted, effects);
+}
+
+// A timeout is what the client sees, too, and it may be declining right now.
+void ServerHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms, Effects &effects)
+{
+	if (reason != DeclineReason::kTimeoutCl) {
+		decline(reason, effects);
+		return;
+	}
+	confirm_failure_ = reason;
+	exchange_.set_timer(now_ms, exchange_.timeouts().decline_ms, effects);
+	Exchange::emit(effects, WantBytes{});
+	set_state(State::kAwaitDecline);
+}
+
+void ServerHandshake::timer(std::uint64_t now_ms, Effects &effects)
+{
+	if (!exchange_.timer_expired(now_ms, effects))
+		return;
+	switch (state_) {
+	case State::kAwaitProposal: fall_back(DeclineReason::kPeerNoSmc, effects); break;
+	case State::kAcquiringLink: decline(DeclineReason::kIntErr, effects); break;
+	case State::kAnnouncingRkey: decline(DeclineReason::kErrRegBuf, effects); break;
+	case State::kAwaitConfirm: fail(kTimedOut, effects); break;
+	case State::kConnectingLink: give_up(DeclineReason::kErrRdyLnk, effects); break;
+	case State::kConfirmingLink:
+		confirm_failed(DeclineReason::kTimeoutCl, now_ms, effects);
+		break;
+	case State::kAwaitDecline: decline(confirm_failure_, effects); break;
+	case State::kIdle:
+	case State::kAwaitAccept:
+	case State::kFinished: expects(false); break;
+	}
+}
+
+void ServerHandshake::fall_back(DeclineReason reason, Effects &effects)
+{
+	exchange_.fall_back(reason, effects);
+	set_state(State::kFinished);
+}
+
+void ServerHandshake::decline(DeclineReason reason, Effects &effects)
+{
+	exchange_.decline(reason, effects);
+	set_state(State::kFinished);
+}
+
+void ServerHandshake::fail(int error, Effects &effects)
+{
+	exchange_.fail(error, effects);
+	set_state(State::kFinished);
+}
+
+void ServerHandshake::use_smc(Effects &effects)
+{
+	exchange_.use_smc(chosen_.agreement, effects);
+	set_state(State::kFinished);
+}
+
+bool ServerHandshake::transition_is_legal(State from, State to)
+{
+	switch (from) {
+	case State::kIdle: return to == State::kAwaitProposal || to == State::kFinished;
+	case State::kAwaitProposal: return to == State::kAcquiringLink || to == State::kFinished;
+	case State::kAcquiringLink:
+		return to == State::kAnnouncingRkey || to == State::kAwaitConfirm ||
+		       to == State::kFinished;
+	case State::kAnnouncingRkey: return to == State::kAwaitConfirm || to == State::kFinished;
+	case State::kAwaitConfirm: return to == State::kConnectingLink || to == State::kFinished;
+	case State::kConnectingLink: return to == State::kConfirmingLink || to == State::kFinished;
+	case State::kConfirmingLink: return to == State::kAwaitDecline || to == State::kFinished;
+	case State::kAwaitDecline: return to == State::kFinished;
+	case State::kAwaitAccept:
+	case State::kFinished: return false;
+	}
+	return false;
+}
+
+void ServerHandshake::set_state(State to)
+{
+	expects(transition_is_legal(state_, to));
+	state_ = to;
+}
+
+} // namespace smc::handshake

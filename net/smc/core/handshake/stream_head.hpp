@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/base/bytes.hpp"
+#include "core/wire/clc.hpp"
+
+namespace smc::handshake {
+
+// What lies at the head of the TCP stream, seen by a machine that awaits one kind of message.
+// A Decline may come instead of any.
+enum class Head : std::uint8_t {
+	kNothing, // not enough bytes yet
+	kAwaited, // a message of the awaited type; its content may still be malformed
+	kDecline, // a well-formed Decline
+	kForeign, // not CLC, or CLC that has no business here
+};
+
+struct StreamHead {
+	Head head = Head::kNothing;
+	ByteSpan message;         // if kAwaited or kDecline
+	std::uint8_t version = 0; // of the message, as its header has it
+	wire::Decline decline;    // if kDecline
+};
+
+// Without an awaited type only a Decline is in place.
+[[nodiscard]] StreamHead stream_head(ByteSpan peeked, std::optional<wire::ClcType> awaited);
+
+} // namespace smc::handshake
