@@ -140,6 +140,12 @@ class Agent:
     def op_running(self) -> list[int]:
         return [number for number, job in self._jobs.items() if job.rc is None]
 
+    def op_kill_all(self) -> None:
+        for job in self._jobs.values():
+            job.kill(signal.SIGKILL)
+            job.wait(5)
+        self._jobs.clear()
+
     def op_until(self, command: str, limit_s: float, env: dict, cwd: str | None) -> dict:
         """Repeats the command until it succeeds; the last try's state."""
         deadline = time.monotonic() + limit_s

@@ -83,6 +83,7 @@ def _sockets() -> dict[str, int]:
             family, *pairs = line.split()
             if family.startswith("TCP"):
                 values = dict(zip(pairs[::2], map(int, pairs[1::2])))
+                family = family.rstrip(":")
                 for key in ("inuse", "orphan", "alloc"):
                     if key in values:
                         counts[f"{family} {key}"] = values[key]

@@ -4,8 +4,8 @@
 What a test author needs is re-exported here; README.md beside this package shows it in use.
 """
 
-from .case import case
+from .case import Skip, case
 from .guest import CommandFailed, Guest, Process, Result
 from .topology import Pair, Solo, Spec
 
-__all__ = ["CommandFailed", "Guest", "Pair", "Process", "Result", "Solo", "Spec", "case"]
+__all__ = ["CommandFailed", "Guest", "Pair", "Process", "Result", "Skip", "Solo", "Spec", "case"]

@@ -12,25 +12,35 @@ guests as it found them. Where a topology has no kernel version ("ours", "ours+n
 runner's --kernel fills it in. fresh=True gives the case a boot of its own.
 """
 
+import importlib.util
+import sys
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Callable
 
-from .topology import Vm
+from .topology import Spec, Vm
 
-CASES: list["Case"] = []
+_registered: list["Case"] = []
 
 
 class Skip(Exception):
-    """Raised by a case that cannot run here; the text says why. Counts as neither."""
+    """Raised by a case that cannot run here; the text says why."""
 
 
 @dataclass(frozen=True)
 class Case:
+    """topology as written by the author; file: the stem of the case file."""
+
     name: str
+    file: str
     topology: str
-    run: Callable[[Vm], None]
     fresh: bool
-    part: str
+    run: Callable[[Vm], None]
+
+    def specs(self, version: str) -> tuple[Spec, ...]:
+        """version: the kernel of guests for which the author named none."""
+        return tuple(Spec.parse(part if "@" in part else f"{part}@{version}")
+                     for part in self.topology.split("+"))
 
 
 def case(on: list[str] | str, fresh: bool = False) -> Callable:
@@ -38,9 +48,21 @@ def case(on: list[str] | str, fresh: bool = False) -> Callable:
     topologies = [on] if isinstance(on, str) else on
 
     def register(function: Callable[[Vm], None]) -> Callable[[Vm], None]:
-        part = function.__module__
-        for topology in topologies:
-            CASES.append(Case(function.__name__, topology, function, fresh, part))
+        file = function.__module__
+        _registered.extend(Case(function.__name__, file, topology, fresh, function)
+                           for topology in topologies)
         return function
 
     return register
+
+
+def load_cases(files: list[Path]) -> list[Case]:
+    """Imports the case files; what they registered, in order. A file may import its neighbours."""
+    _registered.clear()
+    for file in files:
+        if str(file.parent) not in sys.path:
+            sys.path.insert(0, str(file.parent))
+        spec = importlib.util.spec_from_file_location(file.stem, file)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return list(_registered)

@@ -6,6 +6,7 @@ import signal
 from dataclasses import dataclass
 from typing import Any
 
+from . import tap
 from .channel import Channel
 from .machine import Machine
 from .paths import ROOT
@@ -71,11 +72,13 @@ class Process:
 
 class Guest:
     """name: "a" or "b". ip4, ip6: its addresses without the prefix length. module: the variant
-    asked for ("ours", "kernel", "none"). release: its kernel's."""
+    asked for ("ours", "kernel", "none"). release: its kernel's. eid: the user EID that
+    load_module() sets, "" for none."""
 
     def __init__(self, name: str, machine: Machine, channel: Channel, module: str, ip4: str,
-                 ip6: str) -> None:
+                 ip6: str, eid: str) -> None:
         self.name = name
+        self.eid = eid
         self.machine = machine
         self.channel = channel
         self.module = module
@@ -92,6 +95,15 @@ class Guest:
     def spawn(self, command: str, env: dict[str, str] | None = None) -> Process:
         number = self.channel.request("start", command=command, env=env or {}, cwd=str(ROOT))
         return Process(self, command, number)
+
+    def run_tap(self, command: str, timeout_s: float = 300) -> tap.Report:
+        """Runs a test program that prints TAP; raises CommandFailed unless all of it is ok."""
+        result = self.run(command, timeout_s, check=False)
+        report = tap.parse(result.out)
+        problems = report.problems(result.rc)
+        if problems:
+            raise CommandFailed(self.name, "; ".join(problems), command, result.out, result.err)
+        return report
 
     def wait_for(self, command: str, timeout_s: float = 30) -> Result:
         """Repeats the command until it succeeds; raises CommandFailed if it never does."""
@@ -128,9 +140,11 @@ class Guest:
         self.channel.request("say", text=text)
 
     def load_module(self) -> None:
-        """smc.ko through modprobe, the way a user would get it. For "none": nothing."""
+        """smc.ko through modprobe, the way a user would get it, and the EID. "none": nothing."""
         if self.module != "none":
             self.run("modprobe smc")
+            if self.eid:
+                self.call("smcnl.add_ueid", self.eid)
 
     def unload_module(self, timeout_s: float = 30) -> None:
         """Until rmmod succeeds: connections that are closing may hold the module for a moment."""

@@ -24,7 +24,7 @@ class MachineConfig:
     """What distinguishes one guest of a run from the other.
 
     directory: holds console.log, boot and env, and is the guest's /run/vm; sockets: a directory
-    with a path short enough for sun_path; wire: None (a NIC on an empty hub), or the socket that
+    with a path short enough for sun_path; wire: None (a NIC that leads nowhere), or the socket that
     joins two guests, which the guest with listens=True creates.
     """
 
@@ -67,7 +67,7 @@ class Machine:
     def _command(self) -> list[str]:
         config = self.config
         if config.wire is None:
-            netdev = "hubport,id=wire,hubid=0"
+            netdev = "user,id=wire,restrict=on"
         else:
             server = "on" if config.listens else "off"
             netdev = f"stream,id=wire,server={server},addr.type=unix,addr.path={config.wire}"
