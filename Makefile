@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make            builds smc.ko for the running kernel, or for the newest 6.12 that Debian has
+# make            builds smc.ko for the running kernel (or the newest 6.12 of Debian) and the tools
 # make help       lists the other targets
 
 MAKEFLAGS += --no-builtin-rules --no-print-directory
@@ -8,12 +8,11 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := all
 SHELL := /bin/bash
 
-ROOT := $(CURDIR)
 BUILD := build
-# Kernel series that `make check` builds for, that guests boot, and that the documentation promises.
+# Kernel series that `make check` builds for and that the documentation promises.
 KERNELS := 6.12 6.1
 
-# Which kernel: KDIR=<kernel build folder>, or KVER=<series or release> (fetched when it is not installed).
+# Which kernel: KDIR=<kernel build folder>, or KVER=<series or release>, fetched if it is not here.
 # Without either, the running kernel if its headers are here, else the first of KERNELS.
 ifndef KDIR
 ifndef KVER
@@ -24,35 +23,107 @@ KVER := $(firstword $(KERNELS))
 endif
 endif
 endif
+# Both are looked up when first used: targets that need no kernel do not fetch one.
 ifndef KDIR
-# Looked up when first used: targets that need no kernel do not fetch one.
-KDIR = $(eval KDIR := $$(or $$(shell scripts/fetch-kernel --path $(KVER)),$$(error no kernel $(KVER)))/build)$(KDIR)
+KDIR = $(eval KDIR := $$(fetched-kernel))$(KDIR)
 endif
-KREL = $(eval KREL := $$(or $$(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h),$$(error $(KDIR) is no kernel build folder)))$(KREL)
-KBUILD = $(BUILD)/$(KREL)
+fetched-kernel = $(or $(shell scripts/fetch-kernel --path $(KVER)),$(error no kernel $(KVER)))/build
+KREL = $(eval KREL := $$(kernel-release))$(KREL)
+kernel-release = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
+	$(KDIR)/include/generated/utsrelease.h),$(error $(KDIR) is no kernel build folder))
 
-# Headers without vmlinux (Debian 6.1) cannot make BTF, and Kbuild would say so each time.
-no-btf := CONFIG_DEBUG_INFO_BTF_MODULES=
+# Objects and module of one kernel, apart from the sources and from other kernels.
+KBUILD = $(abspath $(BUILD))/$(KREL)
 
-.PHONY: all module
+.PHONY: all help module tools
 all: module tools
 
+help:
+	@echo 'Building'
+	@echo '  make                    smc.ko and the tools (KVER=6.12, KVER=6.1 or KDIR=<folder> choose the kernel)'
+	@echo '  make module | tools     one of them'
+	@echo '  make install            module under updates/, depmod (INSTALL_MOD_PATH=<root> to put it elsewhere)'
+	@echo '  make install-tools      tools and man pages below PREFIX (/usr/local)'
+	@echo '  make uninstall          takes the module away again'
+	@echo '  make clean              removes $(BUILD)/'
+	@echo 'Trying'
+	@echo '  make demo               two guests, programs over SMC-R, and fallback to TCP'
+	@echo '  make bench              TCP, the kernel'"'"'s own smc.ko and this module side by side'
+	@echo 'Checking'
+	@echo '  make check              everything below, on all kernels; installs what it needs'
+	@echo '  make deps               only that'
+	@echo '  make lint               layers, style, and that the checks themselves can fail'
+	@echo '  make check-build        both kernels: warnings, dependencies, symbols'
+	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
+	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
+	@echo '  make interop            against the kernel'"'"'s own smc.ko'
+	@echo '  make format             clang-format on all C++'
+
+# --- module --------------------------------------------------------------------------------------
+
+# Headers without vmlinux (Debian 6.1) cannot make BTF, and Kbuild would say so each time.
+no-btf = $(if $(wildcard $(KDIR)/vmlinux),,CONFIG_DEBUG_INFO_BTF_MODULES=)
+
+# One build at a time for each kernel.
 module:
 	@mkdir -p $(KBUILD)
-	@printf 'SMC_ROOT := %s\ninclude $$(SMC_ROOT)/net/smc/Kbuild\n' '$(ROOT)' >$(KBUILD)/Kbuild.new
+	@printf 'SMC_ROOT := %s\ninclude $$(SMC_ROOT)/net/smc/Kbuild\n' '$(CURDIR)' >$(KBUILD)/Kbuild.new
 	@cmp -s $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild || cp $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild
-	+$(MAKE) -C $(KDIR) M=$(ROOT)/$(KBUILD) $(if $(wildcard $(KDIR)/vmlinux),,$(no-btf)) modules
+	+@flock $(KBUILD)/.lock $(MAKE) -C $(KDIR) M=$(KBUILD) $(no-btf) modules
 
-.PHONY: tools
-tools:
--include tools/tools.mk
+INSTALL_MOD_PATH ?=
+installed-module = $(INSTALL_MOD_PATH)/lib/modules/$(KREL)/updates/smc.ko
 
-# Unit tests of the core on the host; UNIT=<folder> runs one folder of selftests/unit.
-.PHONY: unit
+.PHONY: install uninstall
+# depmod prefers updates/, so modprobe and autoload take this module before the kernel's own.
+install: module
+	install -D -m 644 $(KBUILD)/smc.ko $(installed-module)
+	$(DEPMOD) -b $(or $(INSTALL_MOD_PATH),/) $(KREL)
+
+uninstall:
+	rm -f $(installed-module)
+	$(DEPMOD) -b $(or $(INSTALL_MOD_PATH),/) $(KREL)
+
+DEPMOD := $(or $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v depmod),depmod)
+
+.PHONY: clean format
+clean:
+	rm -rf $(BUILD)
+
+format:
+	@git ls-files -co --exclude-standard '*.cc' '*.hpp' | xargs -r clang-format -i
+
+# --- checks --------------------------------------------------------------------------------------
+
+.PHONY: check deps lint unit check-tools check-build $(KERNELS:%=check-build-%)
+
+# What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
+CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit $(KERNELS:%=selftest:KERNEL=%) interop
+
+check: deps
+	@scripts/check $(CHECK_PARTS)
+
+deps:
+	@scripts/install-deps
+
+lint:
+	@scripts/lint
+
+check-build: $(KERNELS:%=check-build-%)
+
+$(KERNELS:%=check-build-%): check-build-%:
+	+@scripts/check-build $*
+
+check-tools:
+	@$(MAKE) tools && scripts/report tools $(words $(TOOLS)) 0 || scripts/report tools 0 1
+
 unit:
 	@scripts/run-unit $(UNIT)
 
-# Brings all C++ into shape.
-.PHONY: format
-format:
-	@git ls-files -co --exclude-standard '*.cc' '*.hpp' | xargs -r clang-format -i
+# --- the rest of the house: each has its own targets ----------------------------------------------
+
+tools:
+-include tools/tools.mk
+-include selftests/vm/vm.mk
+-include selftests/fuzz/fuzz.mk
+-include selftests/bench/bench.mk
