@@ -97,7 +97,8 @@ TEST(ReceiveTest, CursorOutsideTheRing)
 	Connection &b = pair.b.connection;
 	EXPECT_EQ(b.on_cdc(message(1, {0, 16384})).violation, Violation::kCursorOutsideRing);
 	EXPECT_EQ(b.on_cdc(message(1, {0, UINT32_MAX})).violation, Violation::kCursorOutsideRing);
-	EXPECT_EQ(b.on_cdc(message(1, {0, 1}, {0, 16384})).violation, Violation::kCursorOutsideRing);
+	EXPECT_EQ(b.on_cdc(message(1, {0, 1}, {0, 16384})).violation,
+		  Violation::kCursorOutsideRing);
 	EXPECT_EQ(b.readable_bytes(), 0u);
 }
 
@@ -231,7 +232,7 @@ TEST(ReceiveTest, DataCarriesTheUpdate)
 	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{1, 0}));
 }
 
-TEST(ReceiveTest, RequestIsAnsweredAtOnceAndWithEveryRead)
+TEST(ReceiveTest, RequestIsAnsweredAtOnceAndInSmallHelpings)
 {
 	Pair pair;
 	CursorMessage request = message(1, {0, 10});
@@ -240,11 +241,39 @@ TEST(ReceiveTest, RequestIsAnsweredAtOnceAndWithEveryRead)
 	EXPECT_EQ(pair.b.transmit(), 1);
 	EXPECT_EQ(pair.b.last_plan.write_bytes, 0u);
 	EXPECT_EQ(pair.b.transmit(), 0);
-	EXPECT_TRUE(pair.b.connection.consume(1));
+	EXPECT_FALSE(pair.b.connection.consume(9));
+	EXPECT_TRUE(pair.b.connection.consume(1)); // all there is
 	EXPECT_EQ(pair.b.transmit(), 1);
 	EXPECT_FALSE(pair.b.connection.consume(0));
-	EXPECT_TRUE(pair.b.connection.on_cdc(message(2, {0, 10})).ok());
-	EXPECT_FALSE(pair.b.connection.consume(1));
+	request = message(2, {0, 5000});
+	request.producer_flags = producer_flag::kConsumerUpdateWanted;
+	pair.b.connection.on_cdc(request);
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_FALSE(pair.b.connection.consume(2304));
+	EXPECT_TRUE(pair.b.connection.consume(1));
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_TRUE(pair.b.connection.on_cdc(message(3, {0, 5000})).ok());
+	EXPECT_FALSE(pair.b.connection.consume(2685)); // no longer asked for
+}
+
+// Two sides that both ask must not answer each other for ever.
+TEST(ReceiveTest, RepeatedRequestIsAnsweredOnce)
+{
+	Pair pair;
+	CursorMessage request = message(1, {0, 10});
+	request.producer_flags = producer_flag::kConsumerUpdateWanted;
+	EXPECT_TRUE(pair.b.connection.on_cdc(request).has(event::kCanTransmit));
+	EXPECT_EQ(pair.b.transmit(), 1);
+	request.sequence = 2;
+	EXPECT_FALSE(pair.b.connection.on_cdc(request).has(event::kCanTransmit));
+	request.producer.count = 11; // with data it is a new one
+	EXPECT_TRUE(pair.b.connection.on_cdc(request).has(event::kCanTransmit));
+	EXPECT_EQ(pair.b.transmit(), 1);
+	// After a failover the answer may have been lost.
+	CursorMessage validation{.sequence = 2,
+				 .producer_flags = producer_flag::kFailoverValidation};
+	EXPECT_TRUE(pair.b.connection.on_cdc(validation).ok());
+	EXPECT_TRUE(pair.b.connection.on_cdc(request).has(event::kCanTransmit));
 }
 
 TEST(ReceiveTest, BlockedPeerIsToldWhenTheRingIsEmpty)

@@ -5,8 +5,8 @@
 
 #include <string>
 
-#include "core/connection/connection.hpp"
 #include "connection/two_ends.hpp"
+#include "core/connection/connection.hpp"
 
 namespace smc::connection::test {
 namespace {
@@ -160,6 +160,35 @@ TEST(TransmitTest, FullRingBlocksAndSaysSo)
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 0u);
 	EXPECT_EQ(pair.a.last_plan.message.producer_flags, 0);
 	EXPECT_EQ(pair.b.receive(), data.substr(16384));
+}
+
+// Room that comes along with the peer's own data, a few bytes at a time, is not used up in crumbs.
+TEST(TransmitTest, SmallWindowsGather)
+{
+	Config config = plain_config();
+	config.sndbuf_size_bytes = 65536;
+	Pair pair{config};
+	pair.a.send(std::string(20000, 'd'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read(1023).size(), 1023u);
+	pair.b.send("reply");
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 1023u);
+	EXPECT_EQ(pair.a.connection.unsent_bytes(), 3616u);
+	EXPECT_EQ(pair.a.transmit(), 0);
+	EXPECT_EQ(pair.b.read(1).size(), 1u);
+	pair.b.send("reply");
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.unsent_bytes(), 3616u - 1024u);
+	// What fits as a whole is no crumb.
+	pair.b.read(100);
+	pair.b.send("reply");
+	pair.wire.settle();
+	Pair other;
+	other.a.send(std::string(16384 - 100, 'd'));
+	other.wire.settle();
+	EXPECT_EQ(other.a.send(std::string(100, 'e')), 100u);
+	EXPECT_EQ(other.a.connection.unsent_bytes(), 0u);
 }
 
 TEST(TransmitTest, WriteBlockedIsTakenBackWhenNothingIsPending)
@@ -505,7 +534,8 @@ TEST(TransmitTest, Diagnostics)
 	pair.b.connection.close();
 	pair.b.transmit();
 	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.diagnostics().rx_state_flags, state_flag::kAborted); // unread data
+	EXPECT_EQ(pair.a.connection.diagnostics().rx_state_flags,
+		  state_flag::kAborted); // unread data
 	EXPECT_EQ(pair.b.connection.diagnostics().tx_state_flags, state_flag::kAborted);
 	EXPECT_EQ(pair.b.connection.diagnostics().state, State::kClosed);
 }

@@ -56,8 +56,7 @@ struct End {
 	std::string peek(std::uint32_t max_bytes = UINT32_MAX, std::uint32_t skip_bytes = 0) const
 	{
 		std::string data;
-		for (const ring::Segment &segment :
-		     connection.read_segments(max_bytes, skip_bytes))
+		for (const ring::Segment &segment : connection.read_segments(max_bytes, skip_bytes))
 			data.append(rmb.data() + segment.offset_bytes, segment.length_bytes);
 		return data;
 	}
@@ -84,8 +83,10 @@ struct End {
 		int plans = 0;
 		TransmitPlan plan;
 		while (connection.plan_transmit(plan)) {
-			if (posted.size() >= send_queue_limit)
+			if (posted.size() >= send_queue_limit) {
+				waits_for_room = true;
 				break;
+			}
 			EXPECT_LE(plan.write_count, TransmitPlan::kMaxWrites);
 			posted.push_back(plan);
 			last_plan = plan;
@@ -103,12 +104,13 @@ struct End {
 	Connection connection;
 	std::vector<char> sndbuf;
 	std::vector<char> rmb;
-	std::deque<TransmitPlan> posted;           // not carried out yet
-	std::deque<CursorMessage> arrived;         // messages to this end, not handled yet
-	std::deque<TransmitMarker> completions;    // of this end's messages, not handled yet
+	std::deque<TransmitPlan> posted;        // not carried out yet
+	std::deque<CursorMessage> arrived;      // messages to this end, not handled yet
+	std::deque<TransmitMarker> completions; // of this end's messages, not handled yet
 	std::size_t send_queue_limit = SIZE_MAX;
 	TransmitPlan last_plan{};
 	bool update_wanted = false;
+	bool waits_for_room = false; // the send queue was full
 	bool complete_early = false; // completions do not wait for the data to be read
 };
 
@@ -127,7 +129,8 @@ public:
 		std::uint32_t bytes = 0;
 		for (const WriteSegment &write : plan.write_segments()) {
 			EXPECT_GT(write.length_bytes, 0u);
-			EXPECT_LE(write.sndbuf_offset_bytes + write.length_bytes, from.sndbuf.size());
+			EXPECT_LE(write.sndbuf_offset_bytes + write.length_bytes,
+				  from.sndbuf.size());
 			EXPECT_LE(write.peer_offset_bytes + write.length_bytes, to.rmb.size());
 			std::memcpy(to.rmb.data() + write.peer_offset_bytes,
 				    from.sndbuf.data() + write.sndbuf_offset_bytes,
@@ -138,6 +141,10 @@ public:
 		to.arrived.push_back(plan.message);
 		if (plan.signal && !from.complete_early)
 			from.completions.push_back(plan.marker);
+		if (from.waits_for_room) {
+			from.waits_for_room = false;
+			from.transmit();
+		}
 		return true;
 	}
 	// Hands the oldest message to `to`.
@@ -215,8 +222,7 @@ inline Config plain_config()
 // Two ends of the same shape and the wire between them.
 struct Pair {
 	explicit Pair(const Config &config = plain_config()) : Pair(config, mirrored(config)) {}
-	Pair(const Config &config_a, const Config &config_b)
-		: a(config_a), b(config_b), wire(a, b)
+	Pair(const Config &config_a, const Config &config_b) : a(config_a), b(config_b), wire(a, b)
 	{
 	}
 	Pair(const Pair &) = delete;

@@ -78,7 +78,8 @@ TEST(CursorTest, ExhaustiveOnASmallRing)
 			for (std::uint32_t bytes = 0; bytes <= size_bytes; bytes++) {
 				const Cursor to = advance(from, bytes, size_bytes);
 				EXPECT_EQ(to.count, (place + bytes) % size_bytes);
-				EXPECT_EQ(to.wrap, static_cast<std::uint16_t>((place + bytes) / size_bytes));
+				EXPECT_EQ(to.wrap,
+					  static_cast<std::uint16_t>((place + bytes) / size_bytes));
 				EXPECT_EQ(forward_distance_bytes(from, to, size_bytes), bytes);
 				EXPECT_EQ(retreat(to, bytes, size_bytes), from);
 				if (bytes != 0 && bytes != size_bytes) {

@@ -7,7 +7,8 @@ namespace smc::connection {
 
 namespace {
 
-// Consumption below this is never worth a message of its own (protocol notes 5.4).
+// Consumption up to this is not worth a message of its own while there is more to read (protocol
+// notes 5.4).
 constexpr std::uint32_t kUpdateFloorBytes = 2304;
 
 constexpr bool is_usable(std::uint32_t size_bytes)
@@ -32,8 +33,9 @@ bool Connection::init(const Config &config)
 	quantum_bytes_ = config.sndbuf_size_bytes / 4;
 	writable_from_bytes_ = config.sndbuf_size_bytes / 3;
 	autocork_bytes_ = std::min(quantum_bytes_, config.autocorking_size_bytes);
-	update_above_bytes_ = std::min(std::max(config.rmb_size_bytes / 10, kUpdateFloorBytes),
-				       config.rmb_size_bytes / 2);
+	crumb_bytes_ = config.peer_rmb_size_bytes / 16;
+	update_floor_bytes_ = std::min(kUpdateFloorBytes, config.rmb_size_bytes / 2);
+	update_above_bytes_ = std::max(config.rmb_size_bytes / 10, update_floor_bytes_);
 	close_.start();
 	return true;
 }
@@ -98,6 +100,8 @@ Verdict Connection::on_failover_validation(std::int16_t ahead)
 	if (ahead > 0)
 		return {.violation = Violation::kMessagesLost};
 	peer_failed_over_ = true;
+	// If it asks again, the first answer may have been lost.
+	peer_producer_flags_ &= static_cast<std::uint8_t>(~producer_flag::kConsumerUpdateWanted);
 	return {};
 }
 

@@ -268,10 +268,12 @@ private:
 	std::uint32_t quantum_bytes_ = 0;       // a quarter of the send buffer
 	std::uint32_t writable_from_bytes_ = 0; // a third of it
 	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock
-	std::uint32_t update_above_bytes_ = 0; // unconfirmed consumption worth a message of its own
-	std::uint16_t peer_sequence_ = 0;      // of the newest message
-	std::uint8_t peer_producer_flags_ = 0; // of the newest message
-	std::uint8_t sent_producer_flags_ = 0; // of our newest message
+	std::uint32_t crumb_bytes_ = 0;         // windows below this are not worth a write
+	std::uint32_t update_floor_bytes_ = 0;  // consumption up to this is never worth a message
+	std::uint32_t update_above_bytes_ = 0;  // above this it is, when the peer's room is short
+	std::uint16_t peer_sequence_ = 0;       // of the newest message
+	std::uint8_t peer_producer_flags_ = 0;  // of the newest message
+	std::uint8_t sent_producer_flags_ = 0;  // of our newest message
 
 	bool update_due_ = false;           // a message must go out for its consumer cursor
 	bool completion_requested_ = false; // the next one must be signalled

@@ -44,7 +44,12 @@ inline std::uint32_t Connection::transmittable_bytes() const
 	if (pending_bytes == 0)
 		return 0;
 	std::uint32_t bytes = std::min(pending_bytes, send_.window_bytes());
-	if (bytes == 0 || held(pending_bytes))
+
+	// A peer whose ring is full gives room in helpings; crumbs, as they come along with its own
+	// data, are left to gather. They do: a ring that has been read empty is confirmed.
+	if (bytes < pending_bytes && bytes < crumb_bytes_)
+		return 0;
+	if (held(pending_bytes))
 		return 0;
 	if (urgent_tx_.marked()) {
 		// The producer cursor has to stop just past the urgent byte.
@@ -242,6 +247,8 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 		send_.acknowledge(message.consumer, consumed_bytes);
 	if (produced_bytes != 0)
 		receive_.receive(message.producer, produced_bytes);
+	const bool asked_again = (message.producer_flags & peer_producer_flags_ &
+				  producer_flag::kConsumerUpdateWanted) != 0;
 	peer_producer_flags_ = message.producer_flags;
 
 	constexpr std::uint8_t urgent_flags =
@@ -253,7 +260,11 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 		take_in_urgent_flags(message, verdict);
 	if (message.state_flags != 0) [[unlikely]]
 		take_in_state_flags(message.state_flags, verdict);
-	if ((message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 || update_due())
+	// A request is answered even if nothing has been consumed; but only once, or two sides that
+	// both ask would answer each other for ever.
+	const bool asked = (message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 &&
+			   (!asked_again || produced_bytes != 0);
+	if (asked || update_due())
 		update_due_ = true;
 
 	if (readable_bytes() > readable_before_bytes || (!was_eof && at_eof()))
@@ -312,10 +323,11 @@ inline bool Connection::update_due() const
 	const std::uint32_t unconfirmed_bytes = receive_.unconfirmed_bytes();
 	if (unconfirmed_bytes == 0)
 		return false;
-	if ((peer_producer_flags_ & producer_flag::kConsumerUpdateWanted) != 0)
-		return true;
+	const bool asked = (peer_producer_flags_ & producer_flag::kConsumerUpdateWanted) != 0;
 	const bool peer_blocked = (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
-	if (peer_blocked && receive_.stored_bytes() == 0)
+	if ((asked || peer_blocked) && receive_.stored_bytes() == 0)
+		return true;
+	if (asked && unconfirmed_bytes > update_floor_bytes_)
 		return true;
 	return unconfirmed_bytes > update_above_bytes_ &&
 	       (peer_blocked || receive_.confirmed_free_bytes() <= receive_.size_bytes() / 2);
