@@ -117,7 +117,10 @@ int smc_ctl_ueid_next(struct net *net, u64 *cursor, u8 out[SMC_EID_LEN]);
  */
 bool smc_ctl_fallback_reason(struct net *net, bool server, u32 slot, u32 *reason);
 
-/* ---- snapshots; the shell fills them (shell/control/directory.hpp) ---- */
+/*
+ * ---- snapshots; groups and sockets: whoever owns them fills them in
+ * (shell/control/directory.hpp)
+ */
 
 struct smc_link_info {
 	u8 id;
@@ -175,7 +178,7 @@ struct smc_dev_port_info {
 	bool active;
 	u32 ifindex;		/* 0: no network device */
 	u32 links;
-	bool pnet_by_user;	/* this and pnetid: filled by smc_ctl_dev_next() */
+	bool pnet_by_user;
 	u8 pnetid[SMC_PNETID_LEN];
 };
 
@@ -232,7 +235,13 @@ struct smc_sock_info {
 	struct smc_link_info link;
 };
 
+/* These three in process context. */
 int smc_ctl_lgr_next(struct net *net, u64 *cursor, struct smc_lgr_info *out);
+/*
+ * RDMA devices that @net may use, with the links that groups of @net have on
+ * them. The cursor counts devices, so one that is unplugged meanwhile may hide
+ * its neighbour from this walk.
+ */
 int smc_ctl_dev_next(struct net *net, u64 *cursor, struct smc_dev_info *out);
 int smc_ctl_sock_next(struct net *net, u64 *cursor, struct smc_sock_info *out);
 

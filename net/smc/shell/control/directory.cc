@@ -16,14 +16,6 @@ const Directory *directory()
 	return installed.load(std::memory_order_acquire);
 }
 
-// The table of the initial namespace is the user's word about a port.
-void add_pnet_id(const smc_dev_info &device, u8 number, smc_dev_port_info &port)
-{
-	if (!port.valid)
-		return;
-	port.pnet_by_user = smc_pnet_of_ib(device.name, device.parent, number, port.pnetid);
-}
-
 } // namespace
 
 void set_directory(const Directory *directory)
@@ -50,20 +42,6 @@ int smc_ctl_lgr_next(net *net, u64 *cursor, smc_lgr_info *out)
 		return 0;
 	const int found = dir->next_group(net, cursor, out);
 	out->links = std::min<u32>(out->links, std::size(out->link));
-	return found;
-}
-
-int smc_ctl_dev_next(net *net, u64 *cursor, smc_dev_info *out)
-{
-	const Directory *dir = directory();
-	*out = {};
-	if (!dir || !dir->next_device)
-		return 0;
-	const int found = dir->next_device(net, cursor, out);
-	if (found <= 0)
-		return found;
-	for (u8 i = 0; i < std::size(out->port); i++)
-		add_pnet_id(*out, static_cast<u8>(i + 1), out->port[i]);
 	return found;
 }
 

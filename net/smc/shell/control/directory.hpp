@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-// Where the control plane finds groups, devices and sockets.
+// Where the control plane finds groups and sockets.
 //
 // The owner of these objects (shell/transport, shell/socket) installs one
 // Directory at init. The control plane itself keeps no list of them, so
@@ -16,8 +16,6 @@ namespace smc::control {
 // takes no spinlock. @out is zeroed before the call. A null member means that there are none.
 struct Directory {
 	int (*next_group)(net *net, u64 *cursor, smc_lgr_info *out);
-	// Name, parent, PCI and ports; the PNET IDs are filled in by the caller.
-	int (*next_device)(net *net, u64 *cursor, smc_dev_info *out);
 	// Takes a reference on out->sk.
 	int (*next_socket)(net *net, u64 *cursor, smc_sock_info *out);
 	// The namespace goes away: end every group that belongs to it and do not return before the

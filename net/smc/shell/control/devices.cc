@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+// Snapshot of the RDMA devices, from what the verbs say and from the links on them.
+
+#include "kernel/abi/control.h"
+#include "kernel/abi/verbs.h"
+
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <string_view>
+
+namespace smc::control {
+namespace {
+
+static_assert(SMC_IB_PORTS_MAX == SMC_DEV_PORTS);
+static_assert(SMC_IB_NAME_SIZE == SMC_IB_NAME_LEN);
+
+struct PutDevice {
+	void operator()(smc_ib_device *device) const { smc_ib_device_put(device); }
+};
+using DeviceRef = std::unique_ptr<smc_ib_device, PutDevice>;
+
+// The device at @place, counted over those that @net may use; empty behind the last one.
+DeviceRef device_at(const net *net, u64 place)
+{
+	// The walk takes over the reference on the device that it comes from.
+	smc_ib_device *device = nullptr;
+	while ((device = smc_ib_device_next(device)) != nullptr) {
+		if (!smc_ib_device_accessible(device, net))
+			continue;
+		if (place == 0)
+			return DeviceRef(device);
+		place--;
+	}
+	return nullptr;
+}
+
+void describe_port(smc_ib_device *device, net *net, u8 number, smc_dev_info &out)
+{
+	struct smc_ib_port_info info = {};
+	if (smc_ib_port_info(device, number, net, &info) != 0)
+		return;
+
+	smc_dev_port_info &port = out.port[number - 1];
+	port.valid = true;
+	port.active = info.active;
+	port.ifindex = info.ifindex;
+	port.pnet_by_user = smc_pnet_of_ib(out.name, out.parent, number, port.pnetid);
+}
+
+// Without a second link on another port a group ends together with this one.
+bool depends_on_each_link(const smc_lgr_info &group)
+{
+	return group.type == SMC_LGR_TYPE_SINGLE || group.type == SMC_LGR_TYPE_ASYMMETRIC_LOCAL;
+}
+
+void count_links(net *net, smc_dev_info &out)
+{
+	smc_lgr_info group;
+	u64 cursor = 0;
+	while (smc_ctl_lgr_next(net, &cursor, &group) > 0) {
+		for (u32 i = 0; i < group.links; i++) {
+			const smc_link_info &link = group.link[i];
+			if (link.state == SMC_LINK_STATE_UNUSED || link.ib_port < 1 ||
+			    link.ib_port > SMC_DEV_PORTS ||
+			    std::string_view(link.ib_name) != out.name)
+				continue;
+			out.port[link.ib_port - 1].links++;
+			out.critical |= depends_on_each_link(group);
+		}
+	}
+}
+
+} // namespace
+} // namespace smc::control
+
+int smc_ctl_dev_next(net *net, u64 *cursor, smc_dev_info *out)
+{
+	*out = {};
+	const auto device = smc::control::device_at(net, *cursor);
+	if (!device)
+		return 0;
+	++*cursor;
+
+	struct smc_ib_device_info info = {};
+	smc_ib_device_info(device.get(), &info);
+	std::copy(std::begin(info.name), std::end(info.name), out->name);
+	std::copy(std::begin(info.parent_name), std::end(info.parent_name), out->parent);
+	out->is_pci = info.pci;
+	out->pci_vendor = info.pci_vendor;
+	out->pci_device = info.pci_device;
+	for (u8 port = 1; port <= std::min<u8>(info.ports, SMC_DEV_PORTS); port++)
+		smc::control::describe_port(device.get(), net, port, *out);
+	smc::control::count_links(net, *out);
+	return 1;
+}
