@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The single steps that an agent carries out on its host for the driver: one request, one
+ * reply. Both ends are the same program, so the structures travel as they lie in memory.
+ *
+ * Bytes never travel: sending steps make them from (seed, offset), receiving steps compare.
+ */
+#ifndef CASES_OP_H
+#define CASES_OP_H
+
+#include <stdint.h>
+
+#include "../lib/net.h"
+
+#define OP_MAGIC 0x53414353u
+#define OP_VERSION 1
+
+/* Instead of a seed: do not compare what is received. */
+#define SEED_ANY ((int64_t)-1)
+
+enum op {
+	OP_SOCKET, /* mode, family, type flags → fd */
+	OP_BIND, /* address */
+	OP_LISTEN, /* backlog */
+	OP_CONNECT, /* address; length override or 0 */
+	OP_ACCEPT, /* accept4 flags → fd; O_NONBLOCK set?, FD_CLOEXEC set?; address */
+	OP_SEND, /* enum send_call, length, flags, pieces, seed, offset */
+	OP_SEND_TO, /* length, flags, seed, offset; address */
+	OP_SEND_BAD, /* length of the readable part, flags, seed, offset; then an unmapped page */
+	OP_SEND_LOOP, /* blocking sends: total, bytes per call, seed, offset → total sent */
+	OP_SEND_FILL, /* non-blocking sends until no more is taken: bytes per call, seed, offset */
+	OP_RECV, /* enum recv_call, length, flags, pieces, seed, offset; → bytes that match */
+	OP_RECV_BAD, /* length of the writable part, flags, seed, offset; then an unmapped page */
+	OP_RECV_LOOP, /* until total or the end (-1): total, bytes per call, pause_ms, seed, offset */
+	OP_RECV_DRAIN, /* non-blocking, until nothing comes any more: bytes per call, seed, offset */
+	OP_POLL, /* events, timeout_ms → revents */
+	OP_SELECT, /* timeout_ms → enum select_bit */
+	OP_EPOLL_CREATE,
+	OP_EPOLL_ADD, /* fd, events */
+	OP_EPOLL_WAIT, /* timeout_ms → events of the only fd */
+	OP_SHUTDOWN, /* how */
+	OP_CLOSE,
+	OP_DUP,
+	OP_SET_OPTION, /* level, option, enum option_kind, two values */
+	OP_GET_OPTION, /* level, option, enum option_kind → two values */
+	OP_GET_SOCKNAME, /* → address */
+	OP_GET_PEERNAME,
+	OP_IOCTL_INT, /* command → value */
+	OP_FCNTL, /* command, argument */
+	OP_SIGPIPES, /* → how many came since asked last */
+	OP_INTERRUPT, /* actor: sends it a signal whose handler does not restart calls */
+	OP_FORK, /* → control port of the child */
+	OP_EXIT, /* no reply: the process ends with _exit() */
+	OP_STAT, /* the reply is followed by struct smc_stat if ret is 0 */
+	OP_COUNT,
+};
+
+enum send_call { SEND_SEND, SEND_WRITE, SEND_WRITEV, SEND_SENDMSG };
+enum recv_call { RECV_RECV, RECV_READ, RECV_READV, RECV_RECVMSG, RECV_RECVFROM };
+enum select_bit { SELECT_READ = 1, SELECT_WRITE = 2, SELECT_EXCEPT = 4 };
+enum option_kind { OPTION_INT, OPTION_BYTE, OPTION_LINGER, OPTION_TIMEVAL };
+
+/* The values of a request stand in the order of the comment beside its op. */
+struct request {
+	uint32_t op; /* enum op */
+	int32_t fd;
+	int64_t args[6];
+	struct address address;
+};
+
+struct reply {
+	int64_t ret; /* what the call returned, -1 on error */
+	int32_t error; /* errno where ret is -1, or the one that ended a loop */
+	uint32_t elapsed_ms;
+	int64_t values[2];
+	struct address address;
+	uint32_t op; /* of the request, for messages */
+};
+
+/* The first thing that an agent says on a new session. */
+struct greeting {
+	uint32_t magic;
+	uint32_t version;
+	int32_t port; /* where further actors of the session connect */
+};
+
+const char *op_name(uint32_t op);
+
+#endif

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "runner.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "host.h"
+
+#define REASON_BYTES 512
+#define NOTES_BYTES 8192
+#define LABEL_BYTES 64
+#define FORKS_MAX 4
+#define REASON_FASTOPEN 0x03060000u
+
+struct notes {
+	char text[NOTES_BYTES];
+	size_t used;
+};
+
+/* One case at a time; the steps find their way here without being handed it each time. */
+static struct {
+	const struct runner *runner;
+	struct host *forks[FORKS_MAX];
+	struct notes notes;
+	jmp_buf failed;
+	char reason[REASON_BYTES];
+} current;
+
+/* What a failing step must not be asked again: a case is over with its first failure. */
+__attribute__((noreturn)) static void leave(void)
+{
+	longjmp(current.failed, 1);
+}
+
+void fail_case(const char *file, int line, const char *format, ...)
+{
+	const char *base = strrchr(file, '/');
+	va_list args;
+	int used = snprintf(current.reason, sizeof(current.reason), "%s:%d: ",
+			    base ? base + 1 : file, line);
+
+	va_start(args, format);
+	vsnprintf(current.reason + used, sizeof(current.reason) - (size_t)used, format, args);
+	va_end(args);
+	leave();
+}
+
+__attribute__((format(printf, 1, 2), noreturn)) static void broken(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(current.reason, sizeof(current.reason), format, args);
+	va_end(args);
+	leave();
+}
+
+/* --- steps ------------------------------------------------------------------------------- */
+
+struct reply finish(struct host *host, int actor)
+{
+	struct reply reply;
+	int ret = host_receive(host, actor, &reply, current.runner->step_timeout_ms);
+
+	if (ret == -ETIMEDOUT)
+		broken("a step at %s did not end within %d ms", host->name,
+		       current.runner->step_timeout_ms);
+	if (ret)
+		broken("agent at %s: %s", host->name, strerror(-ret));
+	return reply;
+}
+
+void start(struct host *host, int actor, struct request request)
+{
+	int ret = host_send(host, actor, &request);
+
+	if (ret)
+		broken("agent at %s: %s", host->name, strerror(-ret));
+}
+
+struct reply on(struct host *host, struct request request)
+{
+	struct reply reply;
+	int ret;
+
+	start(host, 0, request);
+	ret = host_receive(host, 0, &reply, current.runner->step_timeout_ms);
+	if (ret == -ETIMEDOUT)
+		broken("%s at %s did not end within %d ms", op_name(request.op), host->name,
+		       current.runner->step_timeout_ms);
+	if (ret)
+		broken("agent at %s, %s: %s", host->name, op_name(request.op), strerror(-ret));
+	return reply;
+}
+
+bool still_running(struct host *host, int actor, int wait_ms)
+{
+	struct pollfd poller = { .fd = host->actors[actor], .events = POLLIN };
+
+	return poll(&poller, 1, wait_ms) == 0;
+}
+
+void exit_process(struct host *host)
+{
+	struct pollfd poller = { .fd = host->actors[0], .events = POLLIN };
+
+	start(host, 0, (struct request){ .op = OP_EXIT });
+	/* The control connection ends with the process. */
+	if (poll(&poller, 1, current.runner->step_timeout_ms) != 1)
+		broken("the process at %s did not exit", host->name);
+	host_close(host);
+}
+
+struct host *fork_host(struct host *host)
+{
+	struct reply reply = on(host, (struct request){ .op = OP_FORK });
+	int slot = 0;
+	struct host *child;
+	int ret;
+
+	if (reply.ret < 0)
+		broken("fork at %s: %s", host->name, strerror(reply.error));
+	while (slot < FORKS_MAX && current.forks[slot])
+		slot++;
+	child = slot < FORKS_MAX ? calloc(1, sizeof(*child)) : NULL;
+	if (!child)
+		broken("no room for another process at %s", host->name);
+	child->name = host->name;
+	child->agent = host->agent;
+	address_set_port(&child->agent, (uint16_t)reply.ret);
+	ret = host_open(child);
+	if (ret) {
+		free(child);
+		broken("the forked process at %s: %s", host->name, strerror(-ret));
+	}
+	current.forks[slot] = child;
+	return child;
+}
+
+/* --- expectations ---------------------------------------------------------------------------- */
+
+static const char *error_text(int error)
+{
+	const char *name = strerrorname_np(error);
+
+	return name ? name : "?";
+}
+
+struct reply check_ret(const char *file, int line, struct reply reply, int64_t wanted)
+{
+	bool receives = reply.op == OP_RECV || reply.op == OP_RECV_LOOP ||
+			reply.op == OP_RECV_DRAIN || reply.op == OP_RECV_BAD;
+
+	if (reply.ret != wanted)
+		fail_case(file, line, "%s returned %lld (%s), not %lld", op_name(reply.op),
+			  (long long)reply.ret, error_text(reply.error), (long long)wanted);
+	if (receives && reply.values[0] != reply.ret)
+		fail_case(file, line, "%s: wrong byte at %lld of %lld", op_name(reply.op),
+			  (long long)reply.values[0], (long long)reply.ret);
+	return reply;
+}
+
+struct reply check_error(const char *file, int line, struct reply reply, int wanted)
+{
+	if (reply.ret != -1)
+		fail_case(file, line, "%s returned %lld, not %s", op_name(reply.op),
+			  (long long)reply.ret, error_text(wanted));
+	if (reply.error != wanted)
+		fail_case(file, line, "%s failed with %s, not %s", op_name(reply.op),
+			  error_text(reply.error), error_text(wanted));
+	return reply;
+}
+
+void note(const char *format, ...)
+{
+	struct notes *notes = &current.notes;
+	size_t room = sizeof(notes->text) - notes->used;
+	va_list args;
+	int added;
+
+	va_start(args, format);
+	added = vsnprintf(notes->text + notes->used, room, format, args);
+	va_end(args);
+	if (added < 0 || (size_t)added + 1 >= room)
+		broken("too many notes");
+	notes->used += (size_t)added;
+	notes->text[notes->used++] = '\n';
+	notes->text[notes->used] = '\0';
+}
+
+void note_reply(const char *label, struct reply reply)
+{
+	if (reply.ret < 0)
+		note("%s: %s %s", label, op_name(reply.op), error_text(reply.error));
+	else
+		note("%s: %s %lld, %#llx %#llx", label, op_name(reply.op), (long long)reply.ret,
+		     (unsigned long long)reply.values[0], (unsigned long long)reply.values[1]);
+}
+
+/* --- running --------------------------------------------------------------------------------- */
+
+static void end_sessions(const struct runner *runner)
+{
+	for (int i = 0; i < FORKS_MAX; i++) {
+		if (!current.forks[i])
+			continue;
+		host_close(current.forks[i]);
+		free(current.forks[i]);
+		current.forks[i] = NULL;
+	}
+	host_close(runner->client);
+	host_close(runner->server);
+}
+
+/* Both hosts' statistics; false with the reason set where they cannot be had. */
+static bool read_stats(const struct runner *runner, struct smc_stat *client,
+		       struct smc_stat *server)
+{
+	int ret = 0;
+
+	memset(client, 0, sizeof(*client));
+	memset(server, 0, sizeof(*server));
+	if (runner->client_mode != MODE_TCP)
+		ret = host_stat(runner->client, client);
+	if (!ret && runner->server_mode != MODE_TCP)
+		ret = host_stat(runner->server, server);
+	if (ret)
+		snprintf(current.reason, sizeof(current.reason), "no SMC statistics: %s",
+			 strerror(-ret));
+	return !ret;
+}
+
+static bool judge_smcr(const struct smc_stat *client, const struct smc_stat *server)
+{
+	const char *wrong = NULL;
+
+	if (!client->smcr.client_handshakes || !server->smcr.server_handshakes)
+		wrong = "no connection became SMC-R";
+	else if (client->client_fallbacks || server->server_fallbacks)
+		wrong = "a connection fell back";
+	if (!wrong)
+		return true;
+	snprintf(current.reason, sizeof(current.reason),
+		 "%s (client: %llu SMC-R, %llu fallbacks, reason %#x; server: %llu, %llu, %#x)",
+		 wrong, (unsigned long long)client->smcr.client_handshakes,
+		 (unsigned long long)client->client_fallbacks,
+		 client->reason_count ? client->reasons[0].code : 0,
+		 (unsigned long long)server->smcr.server_handshakes,
+		 (unsigned long long)server->server_fallbacks,
+		 server->reason_count ? server->reasons[0].code : 0);
+	return false;
+}
+
+static bool judge_fallback(enum mode mode, bool is_server, const struct smc_stat *delta,
+			   uint32_t reason)
+{
+	const char *side = is_server ? "server" : "client";
+	uint64_t fallbacks = is_server ? delta->server_fallbacks : delta->client_fallbacks;
+
+	if (mode == MODE_TCP)
+		return true;
+	if (delta->smcr.client_handshakes || delta->smcr.server_handshakes || !fallbacks) {
+		snprintf(current.reason, sizeof(current.reason),
+			 "%s: %llu SMC-R connections, %llu fallbacks", side,
+			 (unsigned long long)(delta->smcr.client_handshakes +
+					      delta->smcr.server_handshakes),
+			 (unsigned long long)fallbacks);
+		return false;
+	}
+	if (reason && smc_stat_reason_count(delta, is_server, reason) != fallbacks) {
+		snprintf(current.reason, sizeof(current.reason),
+			 "%s fell back for %#x, not %#x", side,
+			 delta->reason_count ? delta->reasons[0].code : 0, reason);
+		return false;
+	}
+	return true;
+}
+
+/* Whether the counters say that the connections went the way that they should. */
+static bool judge_way(const struct runner *runner, enum fate fate, const struct smc_stat *client,
+		      const struct smc_stat *server)
+{
+	if (fate == FATE_NONE || runner->expectation == EXPECT_ANY)
+		return true;
+	if (fate == FATE_FASTOPEN)
+		return judge_fallback(runner->client_mode, false, client, REASON_FASTOPEN);
+	if (runner->expectation == EXPECT_SMCR)
+		return judge_smcr(client, server);
+	return judge_fallback(runner->client_mode, false, client, runner->client_reason) &&
+	       judge_fallback(runner->server_mode, true, server, runner->server_reason);
+}
+
+/* One run of the case; true if it passed. */
+static bool run_once(const struct runner *runner, const struct test_case *test_case)
+{
+	static struct smc_stat before[2];
+	static struct smc_stat after[2];
+	static struct smc_stat delta[2];
+	static struct test test;
+	bool good;
+
+	test = (struct test){
+		.client = runner->client,
+		.server = runner->server,
+		.client_mode = runner->client_mode,
+		.server_mode = runner->server_mode,
+		.family = runner->family,
+		.server_address = runner->server_address,
+		.nowhere = runner->nowhere,
+		.expect_smc = runner->expectation == EXPECT_SMCR,
+	};
+	current.runner = runner;
+	memset(&current.notes, 0, sizeof(current.notes));
+	current.reason[0] = '\0';
+	if (!read_stats(runner, &before[0], &before[1])) {
+		end_sessions(runner);
+		return false;
+	}
+	if (setjmp(current.failed) == 0) {
+		test_case->run(&test);
+		good = true;
+	} else {
+		good = false;
+	}
+	end_sessions(runner);
+	if (good && read_stats(runner, &after[0], &after[1])) {
+		smc_stat_delta(&delta[0], &before[0], &after[0]);
+		smc_stat_delta(&delta[1], &before[1], &after[1]);
+		good = judge_way(runner, test_case->fate, &delta[0], &delta[1]);
+	} else {
+		good = false;
+	}
+	end_sessions(runner);
+	return good;
+}
+
+/* Names the first line that differs. */
+static bool same_notes(const struct notes *tcp, const struct notes *smc)
+{
+	const char *left = tcp->text;
+	const char *right = smc->text;
+
+	while (*left || *right) {
+		int left_length = (int)strcspn(left, "\n");
+		int right_length = (int)strcspn(right, "\n");
+
+		if (left_length != right_length || memcmp(left, right, (size_t)left_length)) {
+			snprintf(current.reason, sizeof(current.reason), "TCP \"%.*s\", SMC \"%.*s\"",
+				 left_length, left, right_length, right);
+			return false;
+		}
+		left += left_length + (left[left_length] != '\0');
+		right += right_length + (right[right_length] != '\0');
+	}
+	return true;
+}
+
+const char *run_case(const struct runner *runner, const struct test_case *test_case)
+{
+	static struct notes tcp_notes;
+	static char text[REASON_BYTES + 16];
+	struct runner tcp = *runner;
+
+	tcp.client_mode = MODE_TCP;
+	tcp.server_mode = MODE_TCP;
+	tcp.expectation = EXPECT_ANY;
+	if (!run_once(&tcp, test_case)) {
+		snprintf(text, sizeof(text), "on TCP: %s", current.reason);
+		return text;
+	}
+	tcp_notes = current.notes;
+	if (run_once(runner, test_case) && same_notes(&tcp_notes, &current.notes))
+		return NULL;
+	snprintf(text, sizeof(text), "%s", current.reason);
+	return text;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Runs cases: on TCP, then on the sockets under test, and compares. */
+#ifndef CASES_RUNNER_H
+#define CASES_RUNNER_H
+
+#include "test.h"
+
+enum expectation {
+	EXPECT_ANY,
+	EXPECT_SMCR, /* connections become SMC-R and nothing falls back */
+	EXPECT_FALLBACK, /* every SMC socket falls back */
+};
+
+struct runner {
+	struct host *client;
+	struct host *server;
+	enum mode client_mode;
+	enum mode server_mode;
+	int family;
+	struct address server_address;
+	struct address nowhere;
+	enum expectation expectation;
+	uint32_t client_reason; /* of the fallback; 0: any */
+	uint32_t server_reason;
+	int step_timeout_ms; /* a step that takes longer counts as blocked for ever */
+};
+
+/* NULL if the case passed, else why not; valid until the next call. */
+const char *run_case(const struct runner *runner, const struct test_case *test_case);
+
+#endif

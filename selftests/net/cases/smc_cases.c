@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * smc_cases: socket calls on TCP and on SMC between two hosts, with the same result wanted.
+ *
+ *   smc_cases --agent                on one host; stays
+ *   smc_cases --to HOST [options]    on the other; TAP on stdout
+ *
+ * Exit status 0: every case passed, or is listed with --known. 1: not so. 2: wrong options, or
+ * no agent at HOST.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <getopt.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "agent.h"
+#include "host.h"
+#include "runner.h"
+
+#define EXIT_USAGE 2
+#define AGENT_PORT_DEFAULT 7200
+#define STEP_TIMEOUT_DEFAULT_S 30
+#define KNOWN_MAX 64
+#define KNOWN_LINE_BYTES 256
+
+static const struct test_case *const tables[] = {
+	connect_cases, accept_cases, transfer_cases, poll_cases,  shutdown_cases,
+	close_cases,   option_cases, fault_cases,    share_cases, fallback_cases,
+};
+
+struct known {
+	char pattern[KNOWN_LINE_BYTES];
+	const char *reason; /* inside pattern */
+};
+
+struct settings {
+	struct runner runner;
+	const char *only;
+	struct known known[KNOWN_MAX];
+	int known_count;
+};
+
+static void usage(FILE *out)
+{
+	fputs("Usage: smc_cases --agent [--port PORT]\n"
+	      "       smc_cases --list\n"
+	      "       smc_cases --to HOST [--port PORT] [options]\n"
+	      "\n"
+	      "  --mode tcp|smc|inet         the client's sockets; inet is IPPROTO_SMC (smc)\n"
+	      "  --server-mode tcp|smc|inet  the server's sockets (as --mode)\n"
+	      "  --role client|server        what this host is (client)\n"
+	      "  --expect any|smcr|fallback  how connections go, told by the counters (any)\n"
+	      "  --client-reason CODE, --server-reason CODE   of the fallback, hexadecimal\n"
+	      "  --only PATTERN              cases whose names match, as a shell matches files\n"
+	      "  --known FILE                lines of a pattern and a reason: these may fail\n"
+	      "  --step-timeout SECONDS      a step that takes longer has failed (30)\n",
+	      out);
+}
+
+/* The next case of all tables after the given place; NULL at the end. */
+static const struct test_case *next_case(size_t *table, size_t *index)
+{
+	while (*table < sizeof(tables) / sizeof(tables[0])) {
+		const struct test_case *found = &tables[*table][*index];
+
+		if (found->name) {
+			(*index)++;
+			return found;
+		}
+		(*table)++;
+		*index = 0;
+	}
+	return NULL;
+}
+
+static bool is_wanted(const struct settings *settings, const struct test_case *test_case)
+{
+	return !settings->only || !fnmatch(settings->only, test_case->name, 0);
+}
+
+/* Why the case may fail, or NULL. */
+static const char *known_reason(const struct settings *settings, const char *name)
+{
+	for (int i = 0; i < settings->known_count; i++)
+		if (!fnmatch(settings->known[i].pattern, name, 0))
+			return settings->known[i].reason;
+	return NULL;
+}
+
+static void read_known(struct settings *settings, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char line[KNOWN_LINE_BYTES];
+
+	if (!file) {
+		fprintf(stderr, "smc_cases: %s: %s\n", path, strerror(errno));
+		exit(EXIT_USAGE);
+	}
+	while (fgets(line, sizeof(line), file)) {
+		struct known *known = &settings->known[settings->known_count];
+		char *reason;
+
+		line[strcspn(line, "\n")] = '\0';
+		if (!line[0] || line[0] == '#')
+			continue;
+		if (settings->known_count == KNOWN_MAX) {
+			fprintf(stderr, "smc_cases: %s: more than %d lines\n", path, KNOWN_MAX);
+			exit(EXIT_USAGE);
+		}
+		memcpy(known->pattern, line, sizeof(line));
+		reason = strpbrk(known->pattern, " \t");
+		if (!reason) {
+			fprintf(stderr, "smc_cases: %s: \"%s\" has no reason\n", path, line);
+			exit(EXIT_USAGE);
+		}
+		*reason++ = '\0';
+		known->reason = reason + strspn(reason, " \t");
+		settings->known_count++;
+	}
+	fclose(file);
+}
+
+static int run_all(const struct settings *settings)
+{
+	const char *family = settings->runner.family == AF_INET6 ? "ipv6" : "ipv4";
+	const struct test_case *test_case;
+	int number = 0;
+	int failed = 0;
+	int known_failed = 0;
+	int count = 0;
+
+	for (size_t table = 0, index = 0; (test_case = next_case(&table, &index));)
+		count += is_wanted(settings, test_case);
+	printf("TAP version 13\n1..%d\n", count);
+	for (size_t table = 0, index = 0; (test_case = next_case(&table, &index));) {
+		const char *wrong;
+		const char *reason;
+
+		if (!is_wanted(settings, test_case))
+			continue;
+		wrong = run_case(&settings->runner, test_case);
+		reason = known_reason(settings, test_case->name);
+		number++;
+		printf("%s %d - %s %s %s%s%s\n", wrong ? "not ok" : "ok", number,
+		       mode_name(settings->runner.client_mode), family, test_case->name,
+		       reason ? " # TODO " : "", reason ? reason : "");
+		if (wrong) {
+			printf("# %s\n", wrong);
+			if (reason)
+				known_failed++;
+			else
+				failed++;
+		}
+		fflush(stdout);
+	}
+	printf("# %d cases: %d passed, %d failed, %d failed as known\n", count,
+	       count - failed - known_failed, failed, known_failed);
+	return failed || !count ? EXIT_FAILURE : EXIT_SUCCESS;
+}
+
+/* A child of this process serves as the agent of this host; it ends with us. */
+static void start_own_agent(struct host *host)
+{
+	struct address address = { .length = sizeof(address.storage) };
+	int listener = control_listen(0);
+	pid_t parent = getpid();
+
+	if (listener < 0 ||
+	    getsockname(listener, (struct sockaddr *)&address.storage, &address.length) < 0) {
+		fprintf(stderr, "smc_cases: cannot listen: %s\n", strerror(errno));
+		exit(EXIT_USAGE);
+	}
+	switch (fork()) {
+	case 0:
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		if (getppid() != parent)
+			_exit(EXIT_FAILURE);
+		agent_serve(listener);
+		_exit(EXIT_FAILURE);
+	case -1:
+		fprintf(stderr, "smc_cases: fork: %s\n", strerror(errno));
+		exit(EXIT_USAGE);
+	}
+	close(listener);
+	address_make(&host->agent, AF_INET, "127.0.0.1", address_port(&address));
+}
+
+/* An address beside the given one; nobody is to have it. */
+static struct address neighbour(const struct address *address)
+{
+	struct address other = *address;
+
+	address_set_port(&other, 0);
+	if (address->storage.ss_family == AF_INET6) {
+		struct in6_addr *in6 = &((struct sockaddr_in6 *)&other.storage)->sin6_addr;
+
+		in6->s6_addr[14] = 0xfe;
+		in6->s6_addr[15] = 0xfe;
+	} else {
+		struct in_addr *in = &((struct sockaddr_in *)&other.storage)->sin_addr;
+
+		in->s_addr = (in->s_addr & htonl(0xffffff00)) | htonl(0xfa);
+	}
+	return other;
+}
+
+/* Finds both hosts, and the address under which the client reaches the server. */
+static void meet(struct settings *settings, const struct address *peer, bool is_client)
+{
+	static struct host here = { .name = "this host", .actors = { -1, -1, -1, -1, -1, -1, -1, -1 } };
+	static struct host there = { .name = "the other host",
+				     .actors = { -1, -1, -1, -1, -1, -1, -1, -1 } };
+	struct runner *runner = &settings->runner;
+	struct address local = { .length = sizeof(local.storage) };
+	int ret;
+
+	start_own_agent(&here);
+	there.agent = *peer;
+	ret = host_open(&there);
+	if (ret) {
+		fprintf(stderr, "smc_cases: no agent there: %s\n", strerror(-ret));
+		exit(EXIT_USAGE);
+	}
+	if (getsockname(there.actors[0], (struct sockaddr *)&local.storage, &local.length) < 0) {
+		perror("smc_cases: getsockname");
+		exit(EXIT_USAGE);
+	}
+	host_close(&there);
+	runner->client = is_client ? &here : &there;
+	runner->server = is_client ? &there : &here;
+	runner->server_address = is_client ? *peer : local;
+	address_set_port(&runner->server_address, 0);
+	runner->family = peer->storage.ss_family;
+	runner->nowhere = neighbour(peer);
+}
+
+enum option_id {
+	OPT_AGENT = 256,
+	OPT_LIST,
+	OPT_TO,
+	OPT_PORT,
+	OPT_MODE,
+	OPT_SERVER_MODE,
+	OPT_ROLE,
+	OPT_EXPECT,
+	OPT_CLIENT_REASON,
+	OPT_SERVER_REASON,
+	OPT_ONLY,
+	OPT_KNOWN,
+	OPT_STEP_TIMEOUT,
+	OPT_HELP,
+};
+
+static const struct option options[] = {
+	{ "agent", no_argument, NULL, OPT_AGENT },
+	{ "list", no_argument, NULL, OPT_LIST },
+	{ "to", required_argument, NULL, OPT_TO },
+	{ "port", required_argument, NULL, OPT_PORT },
+	{ "mode", required_argument, NULL, OPT_MODE },
+	{ "server-mode", required_argument, NULL, OPT_SERVER_MODE },
+	{ "role", required_argument, NULL, OPT_ROLE },
+	{ "expect", required_argument, NULL, OPT_EXPECT },
+	{ "client-reason", required_argument, NULL, OPT_CLIENT_REASON },
+	{ "server-reason", required_argument, NULL, OPT_SERVER_REASON },
+	{ "only", required_argument, NULL, OPT_ONLY },
+	{ "known", required_argument, NULL, OPT_KNOWN },
+	{ "step-timeout", required_argument, NULL, OPT_STEP_TIMEOUT },
+	{ "help", no_argument, NULL, OPT_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+static uint32_t number(const char *text, int base)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, base);
+	if (errno || end == text || *end || value > UINT32_MAX) {
+		fprintf(stderr, "smc_cases: %s is not a number\n", text);
+		exit(EXIT_USAGE);
+	}
+	return (uint32_t)value;
+}
+
+static int choice(const char *text, const char *const *names)
+{
+	for (int i = 0; names[i]; i++)
+		if (!strcmp(text, names[i]))
+			return i;
+	fprintf(stderr, "smc_cases: %s is not a known word\n", text);
+	exit(EXIT_USAGE);
+}
+
+static int serve_as_agent(uint16_t port)
+{
+	int listener = control_listen(port);
+	int ret = listener;
+
+	if (listener >= 0) {
+		puts("ready");
+		fflush(stdout);
+		ret = agent_serve(listener);
+	}
+	fprintf(stderr, "smc_cases: agent: %s\n", strerror(-ret));
+	return EXIT_USAGE;
+}
+
+static int list_cases(void)
+{
+	const struct test_case *test_case;
+
+	for (size_t table = 0, index = 0; (test_case = next_case(&table, &index));)
+		puts(test_case->name);
+	return EXIT_SUCCESS;
+}
+
+int main(int argc, char **argv)
+{
+	static const char *const mode_names[] = { "tcp", "smc", "inet", NULL };
+	static const char *const role_names[] = { "client", "server", NULL };
+	static const char *const expect_names[] = { "any", "smcr", "fallback", NULL };
+	static struct settings settings;
+	struct runner *runner = &settings.runner;
+	uint16_t port = AGENT_PORT_DEFAULT;
+	const char *host = NULL;
+	struct address peer;
+	bool is_agent = false;
+	bool is_client = true;
+	int option;
+
+	runner->client_mode = MODE_SMC;
+	runner->server_mode = MODE_COUNT;
+	runner->step_timeout_ms = STEP_TIMEOUT_DEFAULT_S * 1000;
+	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		switch (option) {
+		case OPT_AGENT:
+			is_agent = true;
+			break;
+		case OPT_LIST:
+			return list_cases();
+		case OPT_TO:
+			host = optarg;
+			break;
+		case OPT_PORT:
+			port = (uint16_t)number(optarg, 10);
+			break;
+		case OPT_MODE:
+			runner->client_mode = (enum mode)choice(optarg, mode_names);
+			break;
+		case OPT_SERVER_MODE:
+			runner->server_mode = (enum mode)choice(optarg, mode_names);
+			break;
+		case OPT_ROLE:
+			is_client = choice(optarg, role_names) == 0;
+			break;
+		case OPT_EXPECT:
+			runner->expectation = (enum expectation)choice(optarg, expect_names);
+			break;
+		case OPT_CLIENT_REASON:
+			runner->client_reason = number(optarg, 16);
+			break;
+		case OPT_SERVER_REASON:
+			runner->server_reason = number(optarg, 16);
+			break;
+		case OPT_ONLY:
+			settings.only = optarg;
+			break;
+		case OPT_KNOWN:
+			read_known(&settings, optarg);
+			break;
+		case OPT_STEP_TIMEOUT:
+			runner->step_timeout_ms = (int)number(optarg, 10) * 1000;
+			break;
+		case OPT_HELP:
+			usage(stdout);
+			return EXIT_SUCCESS;
+		default:
+			usage(stderr);
+			return EXIT_USAGE;
+		}
+	}
+	signal(SIGPIPE, SIG_IGN);
+	if (is_agent)
+		return serve_as_agent(port);
+	if (!host || optind != argc || address_make(&peer, AF_UNSPEC, host, port)) {
+		usage(stderr);
+		return EXIT_USAGE;
+	}
+	if (runner->server_mode == MODE_COUNT)
+		runner->server_mode = runner->client_mode;
+	meet(&settings, &peer, is_client);
+	return run_all(&settings);
+}
