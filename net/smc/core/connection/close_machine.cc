@@ -41,6 +41,8 @@ void CloseMachine::transport_lost()
 
 std::uint8_t CloseMachine::on_peer_flags(std::uint8_t state_flags)
 {
+	if (!started())
+		return 0;
 	const auto fresh_flags =
 		static_cast<std::uint8_t>(state_flags & state_flag::kAll & ~peer_flags_);
 

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A peer that sends anything: whatever its messages say, no range that we hand out leaves a buffer,
+// no account goes wrong, and no bug of ours shows.
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <cstdlib>
+#include <random>
+#include <string>
+
+#include "core/connection/connection.hpp"
+
+namespace smc::connection {
+namespace {
+
+class Attack {
+public:
+	explicit Attack(std::uint32_t seed) : random_(seed)
+	{
+		const std::uint32_t sizes[]{64, 100, 16352, 16384, ring::kMaxSizeBytes};
+		config_ = {.sndbuf_size_bytes = sizes[below(5)],
+			   .rmb_size_bytes = sizes[below(5)],
+			   .peer_rmb_size_bytes = sizes[below(5)],
+			   .autocorking_size_bytes = below(2) * 65536,
+			   .completion_frees_sndbuf = below(2) == 0};
+		EXPECT_TRUE(connection_.init(config_));
+		connection_.set_urgent_inline(below(2) == 0);
+	}
+
+	void run()
+	{
+		for (int step = 0; step < 2000; step++) {
+			switch (below(8)) {
+			case 0: write(); break;
+			case 1: read(); break;
+			case 2: transmit(); break;
+			case 3: complete(); break;
+			case 4: rarely(); break;
+			default: attack(); break;
+			}
+			check();
+			if (::testing::Test::HasFailure())
+				return;
+		}
+	}
+
+	std::uint32_t violations() const { return violations_; }
+	std::uint32_t accepted() const { return accepted_; }
+
+private:
+	std::uint32_t below(std::uint32_t bound)
+	{
+		return static_cast<std::uint32_t>(random_() % bound);
+	}
+	bool one_in(std::uint32_t n) { return below(n) == 0; }
+
+	void write()
+	{
+		const std::uint32_t bytes = below(config_.sndbuf_size_bytes) + 1;
+		std::uint32_t there = 0;
+		for (const ring::Segment &segment : connection_.write_segments(bytes)) {
+			ASSERT_LT(segment.offset_bytes, config_.sndbuf_size_bytes);
+			ASSERT_LE(segment.length_bytes,
+				  config_.sndbuf_size_bytes - segment.offset_bytes);
+			there += segment.length_bytes;
+		}
+		ASSERT_EQ(there, std::min(bytes, connection_.sndbuf_free_bytes()));
+		connection_.produce(there, static_cast<SendHint>(below(3)));
+	}
+	void read()
+	{
+		std::uint32_t there = 0;
+		for (const ring::Segment &segment :
+		     connection_.read_segments(below(config_.rmb_size_bytes) + 1)) {
+			ASSERT_LT(segment.offset_bytes, config_.rmb_size_bytes);
+			ASSERT_LE(segment.length_bytes,
+				  config_.rmb_size_bytes - segment.offset_bytes);
+			there += segment.length_bytes;
+		}
+		ASSERT_LE(there, connection_.readable_bytes());
+		(void)connection_.consume(there);
+		(void)connection_.take_urgent(one_in(2));
+		(void)connection_.at_mark();
+	}
+	void transmit()
+	{
+		TransmitPlan plan;
+		for (int i = 0; i < 4 && connection_.plan_transmit(plan); i++) {
+			ASSERT_LE(plan.write_count, TransmitPlan::kMaxWrites);
+			std::uint32_t bytes = 0;
+			for (const WriteSegment &write : plan.write_segments()) {
+				ASSERT_GT(write.length_bytes, 0u);
+				ASSERT_LT(write.sndbuf_offset_bytes, config_.sndbuf_size_bytes);
+				ASSERT_LE(write.length_bytes,
+					  config_.sndbuf_size_bytes - write.sndbuf_offset_bytes);
+				ASSERT_LT(write.peer_offset_bytes, config_.peer_rmb_size_bytes);
+				ASSERT_LE(write.length_bytes,
+					  config_.peer_rmb_size_bytes - write.peer_offset_bytes);
+				bytes += write.length_bytes;
+			}
+			ASSERT_EQ(bytes, plan.write_bytes);
+			ASSERT_LE(bytes, connection_.peer_window_bytes());
+			connection_.commit_transmit(plan);
+			newest_ = plan.marker;
+		}
+	}
+	void complete()
+	{
+		if (newest_.message_number != 0)
+			connection_.on_transmit_complete(newest_);
+	}
+	void rarely()
+	{
+		switch (below(60)) {
+		case 0: connection_.shutdown_write(); break;
+		case 1: connection_.close(); break;
+		case 2: connection_.abort(); break;
+		case 3: connection_.transport_lost(); break;
+		case 4: connection_.give_up_withheld_data(); break;
+		case 5: connection_.announce_urgent(one_in(2)); break;
+		default:
+			connection_.set_corked(one_in(2));
+			connection_.request_completion();
+			if (one_in(20))
+				connection_.set_urgent_inline(one_in(2));
+			break;
+		}
+	}
+
+	ring::Cursor cursor(ring::Cursor now, std::uint32_t size_bytes)
+	{
+		switch (below(6)) {
+		case 0:
+			return {static_cast<std::uint16_t>(random_()),
+				static_cast<std::uint32_t>(random_())};
+		case 1:
+			return {static_cast<std::uint16_t>(now.wrap + below(4) - 1),
+				below(size_bytes)};
+		case 2: return ring::retreat(now, below(size_bytes), size_bytes);
+		case 3: return ring::advance(now, below(size_bytes) + 1, size_bytes);
+		case 4: return ring::advance(now, below(20), size_bytes);
+		default: return now;
+		}
+	}
+	void attack()
+	{
+		const Diagnostics now = connection_.diagnostics();
+		CursorMessage message{.sequence = static_cast<std::uint16_t>(sequence_ + below(3)),
+				      .producer = cursor(now.rx_producer, config_.rmb_size_bytes),
+				      .consumer =
+					      cursor(now.rx_consumer, config_.peer_rmb_size_bytes)};
+		if (one_in(10))
+			message.sequence = static_cast<std::uint16_t>(random_());
+		if (one_in(2))
+			message.producer_flags = static_cast<std::uint8_t>(random_());
+		if (!one_in(50)) // once seen, it lets more pass
+			message.producer_flags &=
+				static_cast<std::uint8_t>(~producer_flag::kFailoverValidation);
+		if (one_in(100))
+			message.state_flags = static_cast<std::uint8_t>(random_());
+
+		const Verdict verdict =
+			one_in(10) ? connection_.on_cursors(message) : connection_.on_cdc(message);
+		if (!verdict.ok()) {
+			EXPECT_EQ(verdict.events, 0);
+			const Diagnostics after = connection_.diagnostics();
+			EXPECT_EQ(after.rx_producer, now.rx_producer);
+			EXPECT_EQ(after.rx_consumer, now.rx_consumer);
+			EXPECT_EQ(after.rx_state_flags, now.rx_state_flags);
+			violations_++;
+			if (one_in(500))
+				connection_.abort();
+			return;
+		}
+		accepted_++;
+		sequence_ = message.sequence;
+		if (verdict.has(event::kUrgent)) {
+			ASSERT_LT(connection_.urgent_offset_bytes(), config_.rmb_size_bytes);
+			connection_.store_urgent(1);
+		}
+	}
+
+	void check()
+	{
+		const Diagnostics now = connection_.diagnostics();
+		ASSERT_FALSE(connection_.broken());
+		ASSERT_LT(now.rx_producer.count, config_.rmb_size_bytes);
+		ASSERT_LT(now.tx_consumer.count, config_.rmb_size_bytes);
+		ASSERT_LT(now.rx_consumer.count, config_.peer_rmb_size_bytes);
+		ASSERT_LT(now.tx_producer.count, config_.peer_rmb_size_bytes);
+		ASSERT_LT(now.tx_finished.count, config_.sndbuf_size_bytes);
+		ASSERT_LE(connection_.readable_bytes(), config_.rmb_size_bytes);
+		ASSERT_LE(connection_.sndbuf_free_bytes(), config_.sndbuf_size_bytes);
+		ASSERT_LE(connection_.unsent_bytes(), config_.sndbuf_size_bytes);
+		ASSERT_LE(connection_.peer_window_bytes(), config_.peer_rmb_size_bytes);
+		ASSERT_LE(connection_.high_water_bytes(), config_.rmb_size_bytes);
+		(void)connection_.at_eof();
+	}
+
+	std::mt19937 random_;
+	Config config_;
+	Connection connection_;
+	TransmitMarker newest_{};
+	std::uint16_t sequence_ = 0;
+	std::uint32_t violations_ = 0;
+	std::uint32_t accepted_ = 0;
+};
+
+// SMC_SEED=n runs that one alone, SMC_SEEDS=n the first n.
+TEST(HostileTest, AnythingAtAll)
+{
+	std::uint32_t first = 1;
+	std::uint32_t last = 400;
+	if (const char *seeds = std::getenv("SMC_SEEDS"))
+		last = static_cast<std::uint32_t>(std::strtoul(seeds, nullptr, 10));
+	if (const char *seed = std::getenv("SMC_SEED"))
+		first = last = static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10));
+	std::uint64_t violations = 0;
+	std::uint64_t accepted = 0;
+	for (std::uint32_t seed = first; seed <= last; seed++) {
+		SCOPED_TRACE("SMC_SEED=" + std::to_string(seed));
+		Attack attack{seed};
+		attack.run();
+		if (HasFailure())
+			return;
+		violations += attack.violations();
+		accepted += attack.accepted();
+	}
+	// The attack must get past the first check, and be caught.
+	EXPECT_GT(violations, 1000u);
+	EXPECT_GT(accepted, 1000u);
+}
+
+} // namespace
+} // namespace smc::connection
