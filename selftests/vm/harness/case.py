@@ -14,7 +14,7 @@ runner's --kernel fills it in. fresh=True gives the case a boot of its own.
 
 import importlib.util
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Callable
 
@@ -42,10 +42,16 @@ class Case:
         return tuple(Spec.parse(part if "@" in part else f"{part}@{version}")
                      for part in self.topology.split("+"))
 
+    def replaced(self, module: str, instead: str) -> "Case":
+        """The same case with one module variant in place of another."""
+        parts = [part.replace(module, instead, 1) if part.partition("@")[0] == module else part
+                 for part in self.topology.split("+")]
+        return replace(self, topology="+".join(parts))
+
 
 def case(on: list[str] | str, fresh: bool = False) -> Callable:
     """Registers the decorated function once for each topology in on."""
-    topologies = [on] if isinstance(on, str) else on
+    topologies = [on] if isinstance(on, str) else list(on)
 
     def register(function: Callable[[Vm], None]) -> Callable[[Vm], None]:
         file = function.__module__

@@ -18,8 +18,13 @@ def groups(cases: list[Case], version: str) -> list[Group]:
     """Cases that share a boot, by topology in the order of first mention; fresh ones alone."""
     shared: dict[tuple, list[Case]] = {}
     alone = count()
+    taken = set()
     for found in cases:
         specs = found.specs(version)
+        # Topologies that differ on paper may be the same once the kernel is filled in.
+        if (specs, found.file, found.name) in taken:
+            continue
+        taken.add((specs, found.file, found.name))
         shared.setdefault((specs, next(alone) if found.fresh else -1), []).append(found)
     return [(specs, members) for (specs, _), members in shared.items()]
 

@@ -5,6 +5,8 @@ import re
 import sys
 from dataclasses import dataclass, field
 
+from .paths import RESULTS
+
 _PLAN = re.compile(r"^1\.\.(\d+)\b")
 _CASE = re.compile(r"^(not ok|ok)\b\s*(\d*)\s*-?\s*(.*)$")
 _SKIP = re.compile(r"#\s*SKIP\b", re.IGNORECASE)
@@ -73,6 +75,14 @@ class Printer:
     def comment(self, text: str) -> None:
         sys.stdout.write("".join(f"# {line}\n" for line in text.splitlines()))
         sys.stdout.flush()
+
+    def conclude(self, part: str | None) -> None:
+        """Prints the tally; with a part it also goes to build/results/<part>."""
+        tally = f"{self.passed} passed, {self.failed} failed"
+        self.comment(tally)
+        if part:
+            RESULTS.mkdir(parents=True, exist_ok=True)
+            (RESULTS / part).write_text(tally + "\n")
 
     def _line(self, verdict: str, name: str) -> None:
         number = self.passed + self.failed + self.skipped

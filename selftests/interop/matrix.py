@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Who meets whom, and a case decorator that lets each pair meet in both roles."""
+
+import functools
+import json
+from typing import Callable
+
+from harness import Guest, case
+from harness.topology import Vm
+
+# Both ends can use soft-RoCE: every connection has to become SMC-R.
+SMCR = ("ours@6.12+kernel@6.12", "ours@6.1+kernel@6.12", "ours@6.12+ours@6.12",
+        "ours@6.1+ours@6.1", "ours@6.12+ours@6.1")
+# The peer has an smc.ko without a device that it could use, or has no SMC at all.
+DECLINES = ("ours@6.12+kernel@6.1", "ours@6.1+kernel@6.1")
+PLAIN = ("ours@6.12+none@6.12", "ours@6.1+none@6.12")
+
+XFER = "build/selftests/smc_xfer"
+PORT = 7380
+
+
+def in_both_roles(*topologies: str) -> Callable:
+    """The decorated case(vm, client, server) runs once with each guest as the client."""
+    def register(function: Callable) -> Callable:
+        for client, server in ((0, 1), (1, 0)):
+            @functools.wraps(function)
+            def run(vm: Vm, client=client, server=server) -> None:
+                function(vm, vm.guests[client], vm.guests[server])
+
+            run.__name__ = f"{function.__name__}_client_{'ab'[client]}"
+            case(on=topologies)(run)
+        return function
+
+    return register
+
+
+class Server:
+    """smc_xfer serving on a guest, as a context."""
+
+    def __init__(self, guest: Guest) -> None:
+        self._guest = guest
+
+    def __enter__(self) -> "Server":
+        self._process = self._guest.spawn(f"{XFER} --serve --port {PORT}")
+        self._guest.wait_for(f"ss -Htln 'sport = :{PORT}' | grep -q .", timeout_s=20)
+        return self
+
+    def __exit__(self, *_) -> None:
+        self._process.kill()
+        self._process.wait(10, check=False)
+
+
+def mode(guest: Guest) -> str:
+    """A guest without any smc.ko has TCP sockets only."""
+    return "tcp" if guest.module == "none" else "smc"
+
+
+def transfer(client: Guest, server: Guest, options: str, expect: str = "smcr",
+             address: str | None = None, timeout_s: float = 120) -> dict:
+    """One run of smc_xfer against a Server; both sides' counters. Fails unless every byte
+    arrived, in the way that expect names (smc_xfer --help), counted by both modules."""
+    result = client.run(f"{XFER} --to {address or server.ip4} --port {PORT} --mode {mode(client)}"
+                        f" --server-mode {mode(server)} --timeout {timeout_s:g} --expect {expect}"
+                        f" {options}", timeout_s + 30)
+    return json.loads(result.out)
