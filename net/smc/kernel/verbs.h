@@ -106,6 +106,12 @@ struct smc_ib_long {
 	u32 wr_end; /* in flight until wr_tail gets there */
 };
 
+enum smc_ib_link_flag {
+	SMC_IB_LINK_STARTED, /* left RESET: posts and completions happen */
+	SMC_IB_LINK_BROKEN,  /* no more posts */
+	SMC_IB_LINK_CLOSING, /* no more callbacks */
+};
+
 struct smc_ib_link {
 	/* Written by posts, under the caller's send-queue lock. */
 	struct ib_qp *qp;
@@ -156,8 +162,8 @@ struct smc_ib_link {
 	/* Rarely touched. */
 	struct smc_ib_domain *domain;
 	u8 port;
-	unsigned long broken; /* bit 0 */
-	int status;           /* why; valid once broken */
+	unsigned long flags;  /* bits of enum smc_ib_link_flag */
+	int status;           /* why it broke */
 	struct work_struct failed_work;
 	wait_queue_head_t registered; /* waiters of smc_ib_region_wait() */
 };
@@ -254,7 +260,7 @@ void smc_ib_link_break(struct smc_ib_link *link, int status);
 
 static inline bool smc_ib_link_broken(const struct smc_ib_link *link)
 {
-	return test_bit(0, &link->broken);
+	return test_bit(SMC_IB_LINK_BROKEN, &link->flags);
 }
 
 #endif

@@ -2,6 +2,7 @@
 /*
  * Links: an RC queue pair and everything that is its own.
  */
+#include <linux/rcupdate.h>
 #include <linux/slab.h>
 
 #include "kernel/verbs.h"
@@ -9,9 +10,12 @@
 /* A message the peer has no receive for is repeated for ever, after this code's 0.16 ms. */
 #define SMC_IB_MIN_RNR_TIMER 5
 #define SMC_IB_RNR_RETRY 7
-/* 4.096 us << 15 = 134 ms between tries, seven of them: a dead path shows in about a second. */
+/*
+ * 4.096 us << 15 = 134 ms between tries; with one less than the seven that soft-RoCE takes for
+ * "for ever", a dead path shows in about a second.
+ */
 #define SMC_IB_TIMEOUT 15
-#define SMC_IB_RETRIES 7
+#define SMC_IB_RETRIES 6
 /* RDMA reads are not used; some drivers want a place for one all the same. */
 #define SMC_IB_READS 1
 
@@ -24,7 +28,7 @@ static void smc_ib_link_failed_work(struct work_struct *work)
 
 void smc_ib_link_break(struct smc_ib_link *link, int status)
 {
-	if (test_and_set_bit(0, &link->broken))
+	if (test_and_set_bit(SMC_IB_LINK_BROKEN, &link->flags))
 		return;
 	WRITE_ONCE(link->status, status);
 	wake_up_all(&link->registered);
@@ -225,13 +229,20 @@ void smc_ib_link_destroy(struct smc_ib_link *link)
 {
 	struct smc_ib_domain *domain = link->domain;
 
-	/* From here on smc_ib_link_break() does nothing. */
-	set_bit(0, &link->broken);
+	/* From here on nothing is posted and nobody called; smc_ib_link_break() does nothing. */
+	set_bit(SMC_IB_LINK_BROKEN, &link->flags);
+	set_bit(SMC_IB_LINK_CLOSING, &link->flags);
 	/*
-	 * Without a drain: nobody is told of what is still posted. The QP is gone
-	 * first, so the hardware is through with our memory; freeing the CQ waits
-	 * for the softirq that may be calling back; then nothing is left that
-	 * could queue the work.
+	 * Posts and completions that did not see that yet run with bottom halves
+	 * off, which RCU waits for. They may use the QP, so it stays till then.
+	 */
+	if (test_bit(SMC_IB_LINK_STARTED, &link->flags))
+		synchronize_rcu();
+	/*
+	 * Without a drain: nobody is to hear of what is still posted. With the QP
+	 * gone the hardware is through with our memory; freeing the CQ waits for
+	 * the softirq that may be in a handler; then nothing is left that could
+	 * queue the work.
 	 */
 	ib_destroy_qp(link->qp);
 	ib_free_cq(link->cq);
@@ -274,9 +285,11 @@ int smc_ib_link_to_init(struct smc_ib_link *link)
 		.port_num = link->port,
 		.qp_access_flags = IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE,
 	};
-	int rc = ib_modify_qp(link->qp, &attr,
-			      IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
+	int rc;
 
+	set_bit(SMC_IB_LINK_STARTED, &link->flags);
+	rc = ib_modify_qp(link->qp, &attr,
+			  IB_QP_STATE | IB_QP_PKEY_INDEX | IB_QP_PORT | IB_QP_ACCESS_FLAGS);
 	return rc ?: smc_ib_receive_post_all(link);
 }
 

@@ -41,6 +41,9 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct ib_device *ibdev = link->domain->ibdev;
 	u32 bytes = min_t(u32, wc->byte_len, SMC_IB_MESSAGE_MAX_BYTES);
 
+	/* The QP is about to be destroyed: no repost, no callback. */
+	if (unlikely(test_bit(SMC_IB_LINK_CLOSING, &link->flags)))
+		return;
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		smc_ib_link_break(link, wc->status);
 		return;

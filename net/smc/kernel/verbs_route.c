@@ -6,6 +6,7 @@
 #include <linux/etherdevice.h>
 #include <linux/inetdevice.h>
 #include <net/ip.h>
+#include <net/ip_fib.h>
 #include <net/neighbour.h>
 #include <net/route.h>
 #include <rdma/ib_cache.h>
@@ -18,13 +19,24 @@
 static struct rtable *smc_ib_route_find(struct net_device *netdev, const struct smc_ib_gid *from,
 					const u8 peer[4])
 {
-	struct flowi4 flow = { .flowi4_oif = netdev->ifindex };
+	struct flowi4 flow = {
+		.flowi4_oif = netdev->ifindex,
+		.flowi4_iif = LOOPBACK_IFINDEX,
+	};
+	struct fib_result result;
 	struct rtable *route;
+	int rc;
 
 	if (!ipv6_addr_v4mapped((const struct in6_addr *)from->raw))
 		return ERR_PTR(-EAFNOSUPPORT);
 	memcpy(&flow.saddr, from->raw + SMC_IB_GID_SIZE - sizeof(flow.saddr), sizeof(flow.saddr));
 	memcpy(&flow.daddr, peer, sizeof(flow.daddr));
+	/* With a device given, the second lookup takes what has no route to be on the link. */
+	rcu_read_lock();
+	rc = fib_lookup(dev_net(netdev), &flow, &result, 0);
+	rcu_read_unlock();
+	if (rc)
+		return ERR_PTR(rc);
 	route = ip_route_output_key(dev_net(netdev), &flow);
 	if (IS_ERR(route))
 		return route;

@@ -216,8 +216,9 @@ int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
 		       struct smc_ib_link **out);
 /*
  * Stops the QP and frees the link. No callback of it runs once this returns;
- * none of its posts touches memory any more. Never waits for the peer. Process
- * context, not from a callback, not under a lock that callbacks take.
+ * none of its posts touches memory any more. Posts made meanwhile fail. Never
+ * waits for the peer, but for some milliseconds. Process context, not from a
+ * callback, not under a lock that callbacks take.
  */
 void smc_ib_link_destroy(struct smc_ib_link *link);
 
