@@ -17,8 +17,10 @@ static_assert(sizeof(struct smc_completion) >= sizeof(struct completion));
 static struct lock_class_key smc_lock_keys[SMC_LOCK_CLASSES];
 
 static const char *const smc_lock_names[SMC_LOCK_CLASSES] = {
-	[SMC_LOCK_HANDSHAKE] = "smc_handshake",
+	[SMC_LOCK_GROUP_MAKING] = "smc_group_making",
+	[SMC_LOCK_GROUP_SETUP] = "smc_group_setup",
 	[SMC_LOCK_LISTENER] = "smc_listener",
+	[SMC_LOCK_SOCKETS] = "smc_sockets",
 	[SMC_LOCK_ENDPOINT] = "smc_endpoint",
 	[SMC_LOCK_GROUP_TABLE] = "smc_group_table",
 	[SMC_LOCK_GROUP] = "smc_group",

@@ -2,6 +2,7 @@
 /*
  * The user's socket and its sock, as the C++ side handles them.
  */
+#include <asm/ioctls.h>
 #include <linux/fs.h>
 #include <linux/net.h>
 #include <linux/poll.h>
@@ -270,7 +271,7 @@ void smc_sk_sigurg(struct sock *sk)
 struct hook {
 	struct wait_queue_entry entry;
 	struct wait_queue_head *head;
-	void (*fn)(struct smc_wake_hook *hook);
+	bool (*fn)(struct smc_wake_hook *hook);
 };
 
 static_assert(sizeof(struct smc_wake_hook) >= sizeof(struct hook));
@@ -279,13 +280,14 @@ static int run_hook(struct wait_queue_entry *entry, unsigned int mode, int sync,
 {
 	struct hook *hook = container_of(entry, struct hook, entry);
 
-	hook->fn((struct smc_wake_hook *)hook);
+	if (hook->fn((struct smc_wake_hook *)hook))
+		list_del_init_careful(&entry->entry);
 	/* Not a waiter: never uses up an exclusive wakeup. */
 	return 0;
 }
 
 void smc_wake_hook_add(struct smc_wake_hook *storage, struct socket *sock,
-		       void (*fn)(struct smc_wake_hook *hook))
+		       bool (*fn)(struct smc_wake_hook *hook))
 {
 	struct hook *hook = (struct hook *)storage;
 

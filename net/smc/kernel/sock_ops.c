@@ -24,7 +24,6 @@
 
 #include "kernel/abi/sock.h"
 #include "kernel/sock_ops.h"
-#include "smc_probes.h"
 
 /* inet6_stream_ops is not exported: learnt from a socket. */
 static const struct proto_ops *base_v6 __ro_after_init;

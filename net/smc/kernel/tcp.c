@@ -3,6 +3,7 @@
  * The TCP connection under an SMC socket. Here TCP itself writes and reads the
  * SMC option (kernels built with CONFIG_SMC): it only has to be told.
  */
+#include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/jump_label.h>
 #include <linux/module.h>
@@ -17,8 +18,11 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#ifdef HAVE_NET_RPS_H
+#include <net/rps.h>
+#endif
+
 #include "kernel/abi/tcp.h"
-#include "smc_probes.h"
 
 #if !IS_ENABLED(CONFIG_SMC)
 #error "this kernel's TCP does not know the SMC option: no variant for it yet"
@@ -78,6 +82,24 @@ enum smc_accept_head smc_tcp_accept_head(struct sock *listener)
 								     : SMC_ACCEPT_PLAIN;
 	spin_unlock_bh(&queue->rskq_lock);
 	return head;
+}
+
+bool smc_tcp_newest_is_smc(struct sock *listener)
+{
+	const struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	const struct request_sock *req;
+	const struct sock *child = NULL;
+	bool smc = false;
+
+	/* Both are of slabs whose memory keeps its type until RCU readers left. */
+	rcu_read_lock();
+	req = READ_ONCE(queue->rskq_accept_tail);
+	if (req)
+		child = READ_ONCE(req->sk);
+	if (child)
+		smc = READ_ONCE(tcp_sk(child)->syn_smc);
+	rcu_read_unlock();
+	return smc;
 }
 
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
@@ -298,6 +320,7 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	path->ipv4 = is_v4(sk);
 	rcu_read_lock();
 	path->ifindex = dst->dev->ifindex;
+	path->vlan_id = is_vlan_dev(dst->dev) ? vlan_dev_vlan_id(dst->dev) : 0;
 	if (path->ipv4) {
 		ipv6_addr_set_v4mapped(inet->inet_saddr, &addr);
 		memcpy(path->local, &addr, sizeof(addr));

@@ -29,8 +29,10 @@ SMC_ABI_BEGIN
  * lock is taken only while locks of smaller classes are held.
  */
 enum smc_lock_class {
-	SMC_LOCK_HANDSHAKE,
+	SMC_LOCK_GROUP_MAKING,
+	SMC_LOCK_GROUP_SETUP,
 	SMC_LOCK_LISTENER,
+	SMC_LOCK_SOCKETS,
 	SMC_LOCK_ENDPOINT,
 	SMC_LOCK_GROUP_TABLE,
 	SMC_LOCK_GROUP,

@@ -158,15 +158,16 @@ void smc_sk_sigurg(struct sock *sk);
 
 /*
  * A function that runs at each wakeup of a socket's wait queue, in the context
- * of the waker (often softirq), under the queue's lock: it must only note and
- * queue. Children of a listener inherit nothing from it.
+ * of the waker (often softirq), under the queue's lock with interrupts off: it
+ * must only note and queue, and take no lock. True: it is not to be called
+ * again. Children of a listener inherit nothing from it.
  */
 struct smc_wake_hook {
 	unsigned long opaque[8];
 };
 void smc_wake_hook_add(struct smc_wake_hook *hook, struct socket *sock,
-		       void (*fn)(struct smc_wake_hook *hook));
-/* Afterwards fn does not run and will not. */
+		       bool (*fn)(struct smc_wake_hook *hook));
+/* Afterwards fn does not run and will not. Also after it returned true. */
 void smc_wake_hook_remove(struct smc_wake_hook *hook);
 
 /* ---- Messages of send and receive ---------------------------------------- */

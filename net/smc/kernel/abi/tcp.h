@@ -30,6 +30,11 @@ enum smc_accept_head {
 	SMC_ACCEPT_SMC,
 };
 enum smc_accept_head smc_tcp_accept_head(struct sock *listener);
+/*
+ * Did the youngest entry offer SMC? A hint, without a lock, for a wakeup that
+ * this entry has caused; false if it has been accepted already. Any context.
+ */
+bool smc_tcp_newest_is_smc(struct sock *listener);
 /* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
 /* Gives @sk to @sock, which has none. */
@@ -67,6 +72,7 @@ void smc_tcp_reset(struct sock *sk, int err);
 #define SMC_PATH_PREFIXES 8
 struct smc_tcp_path {
 	u32 ifindex;		/* the device the route leaves by; 0 if unknown */
+	u16 vlan_id;		/* of that device; 0 if it is no VLAN */
 	bool ipv4;		/* IPv4, or IPv6 with v4-mapped addresses */
 	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
 	u8 peer[16];

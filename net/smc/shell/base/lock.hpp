@@ -6,6 +6,7 @@
 #pragma once
 
 #include "kernel/abi/lock.h"
+#include "kernel/abi/mem.h"
 
 #if defined(__clang__)
 #define SMC_CAPABILITY(name) __attribute__((capability(name)))

@@ -24,10 +24,7 @@ public:
 	bool cancel_sync() { return smc_work_cancel_sync(&work_); }
 
 private:
-	static void run(smc_work *work)
-	{
-		(reinterpret_cast<Work *>(work)->owner_.*method)();
-	}
+	static void run(smc_work *work) { (reinterpret_cast<Work *>(work)->owner_.*method)(); }
 
 	// First, so that the work's address is this object's.
 	smc_work work_;

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Life of the C++ half, and where the control plane finds its objects.
+#include "kernel/abi/control.h"
+#include "kernel/abi/lock.h"
+#include "kernel/abi/mem.h"
+#include "kernel/abi/shell.h"
+#include "shell/control/directory.hpp"
+#include "shell/socket/socket_list.hpp"
+#include "shell/transport/rdma/group_table.hpp"
+
+namespace smc::shell {
+namespace {
+
+constexpr int kNoMemory = -12;
+
+int next_group(net *net, u64 *cursor, smc_lgr_info *out)
+{
+	const auto group = transport::rdma::group_table().next(net, cursor);
+	if (!group)
+		return 0;
+	group->snapshot(*out);
+	return 1;
+}
+
+constexpr control::Directory kDirectory{
+	.next_group = next_group,
+	.next_socket = SmcSocket::next,
+	.namespace_exit = transport::rdma::end_groups_of,
+};
+
+} // namespace
+} // namespace smc::shell
+
+using namespace smc::shell;
+
+extern "C" int smc_shell_setup(void)
+{
+	if (!set_up_socket_list() || !smc::transport::rdma::set_up_group_table()) {
+		tear_down_socket_list();
+		return kNoMemory;
+	}
+	smc::control::set_directory(&kDirectory);
+	return 0;
+}
+
+extern "C" void smc_shell_teardown(void)
+{
+	// All sockets are closed and all devices gone: what is left is work that finishes closing.
+	smc_work_flush_all();
+	smc_rcu_barrier();
+	smc::control::set_directory(nullptr);
+	smc::transport::rdma::tear_down_group_table();
+	tear_down_socket_list();
+}

@@ -1,0 +1,419 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/socket/handshake.hpp"
+
+#include <algorithm>
+
+#include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
+#include "shell/base/alloc.hpp"
+
+namespace smc::shell {
+
+using transport::SetupResult;
+using transport::rdma::Acquired;
+
+Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner)
+	: role_(role), sock_(sock), sk_(smc_sock_sk(sock)), net_(smc_sk_net(sk_)), owner_(owner)
+{
+	hook_.owner = this;
+	smc_sk_hold(sk_);
+}
+
+Handshake::~Handshake()
+{
+	smc_sk_put(sk_);
+}
+
+void Handshake::last_ref_gone()
+{
+	// By the owner, in process context: it has cancelled or seen the outcome.
+	Deleter()(this);
+}
+
+void Handshake::start()
+{
+	wake();
+}
+
+void Handshake::wake()
+{
+	get();
+	if (work_.queue())
+		put();
+}
+
+bool Handshake::on_wake(smc_wake_hook *hook)
+{
+	reinterpret_cast<Hook *>(hook)->owner->wake();
+	return false;
+}
+
+void Handshake::watch()
+{
+	watching_ = true;
+	smc_wake_hook_add(&hook_.hook, sock_, on_wake);
+}
+
+void Handshake::on_setup_result(SetupResult result, wire::DeclineReason reason)
+{
+	{
+		Guard guard(lock_);
+		if (!results_.push_back({result, reason}))
+			smc_warn_bug("too many answers for one handshake");
+	}
+	wake();
+}
+
+void Handshake::cancel()
+{
+	cancelled_.store(true, std::memory_order_release);
+	if (std::exchange(watching_, false))
+		smc_wake_hook_remove(&hook_.hook);
+	if (work_.cancel_sync())
+		put();
+	if (!finished_) {
+		if (started())
+			step(handshake::Abort{});
+		give_back();
+		finished_.reset();
+	}
+	if (endpoint_) {
+		endpoint_->group().unobserve(endpoint_.get(), *this);
+		// Established, but nobody wants it any more.
+		endpoint_->abort();
+		endpoint_.release()->release_from_user();
+	}
+	// A wakeup that came between: it finds nothing to do.
+	if (work_.cancel_sync())
+		put();
+}
+
+Ref<transport::Endpoint> Handshake::take_endpoint()
+{
+	return Ref<transport::Endpoint>::adopt(endpoint_.release());
+}
+
+// ---- The work item --------------------------------------------------------------------------------
+
+void Handshake::run()
+{
+	if (!cancelled_.load(std::memory_order_acquire) && !finished_) {
+		if (!started())
+			begin();
+		take_results();
+		if (!finished_ && deadline_ms_ != 0 && smc_now_ms() >= deadline_ms_) {
+			deadline_ms_ = 0;
+			step(handshake::Timer{});
+		}
+		look_due_ = true;
+		while (!finished_ && std::exchange(look_due_, false))
+			look_into_stream();
+		if (!finished_ && deadline_ms_ != 0) {
+			const u64 now_ms = smc_now_ms();
+
+			get();
+			if (work_.queue_delayed(deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1))
+				put();
+		}
+		if (finished_) {
+			if (std::exchange(watching_, false))
+				smc_wake_hook_remove(&hook_.hook);
+			owner_.on_handshake_done(*this);
+		}
+	}
+	put();
+}
+
+void Handshake::begin()
+{
+	saved_rcvlowat_ = smc_tcp_clc_begin(sk_);
+	const handshake::LocalOffer offer = make_offer();
+	if (role_ == Role::kClient)
+		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
+	else
+		machine_.emplace<handshake::ServerHandshake>(offer, handshake::Timeouts());
+	step(handshake::Start{});
+}
+
+handshake::LocalOffer Handshake::make_offer()
+{
+	handshake::LocalOffer offer;
+	u8 eids[SMC_UEIDS][SMC_EID_LEN];
+
+	smc_hostname(offer.host_name.data());
+	if (!smc_tcp_path(sk_, &path_)) {
+		offer.unavailable = wire::DeclineReason::kNoRoute;
+		return offer;
+	}
+	if (path_.ipsec) {
+		offer.unavailable = wire::DeclineReason::kIpsec;
+		return offer;
+	}
+	const u32 n = smc_eid_list(net_, eids);
+	for (u32 i = 0; i < n; i++) {
+		wire::Eid eid;
+		std::copy_n(eids[i], SMC_EID_LEN, eid.bytes.begin());
+		if (!offer.eids.push_back(eid))
+			break;
+	}
+	offer.max_conns = static_cast<u8>(smc_sysctl_smcr_max_conns_per_lgr(net_));
+
+	if (!offer.eids.empty()) {
+		if (const auto port = transport::rdma::find_port(net_, path_, SMC_IB_GID_ROCE_V2)) {
+			offer.smcr_v2 = true;
+			offer.v2_gid = port->wire_gid();
+			offer.v2_mac = port->wire_mac();
+			offer.peer_id = transport::rdma::group_table().own_peer_id(offer.v2_mac);
+		}
+	}
+	if (const auto port = transport::rdma::find_port(net_, path_, SMC_IB_GID_ROCE_V1)) {
+		offer.smcr_v1 = true;
+		offer.v1_gid = port->wire_gid();
+		offer.v1_mac = port->wire_mac();
+		offer.peer_id = transport::rdma::group_table().own_peer_id(offer.v1_mac);
+	}
+	if (path_.have_prefix4) {
+		wire::Ipv4Prefix prefix{};
+		std::copy_n(path_.prefix4, 4, prefix.network.begin());
+		prefix.length = path_.prefix4_len;
+		if (!offer.ipv4_prefixes.push_back(prefix))
+			smc_warn_bug("no room for one prefix");
+	}
+	for (u32 i = 0; i < path_.prefix6_count; i++) {
+		wire::Ipv6Prefix prefix{};
+		std::copy_n(path_.prefix6[i], 16, prefix.network.begin());
+		prefix.length = path_.prefix6_len[i];
+		if (!offer.ipv6_prefixes.push_back(prefix))
+			break;
+	}
+	return offer;
+}
+
+void Handshake::take_results()
+{
+	while (!finished_) {
+		Result next;
+		{
+			Guard guard(lock_);
+			if (results_.empty())
+				return;
+			next = results_[0];
+			results_.erase(0);
+		}
+		switch (next.result) {
+		case SetupResult::kRkeyAnnounced: step(handshake::RkeyAnnounced{}); break;
+		case SetupResult::kRkeyAnnounceFailed:
+			step(handshake::RkeyAnnounceFailed{next.reason});
+			break;
+		case SetupResult::kLinkConfirmed: step(handshake::LinkConfirmed{}); break;
+		case SetupResult::kLinkConfirmFailed:
+			step(handshake::LinkConfirmFailed{next.reason});
+			break;
+		case SetupResult::kGroupSettled: acquire_again(); break;
+		}
+	}
+}
+
+void Handshake::look_into_stream()
+{
+	bool eof = false;
+	const int n = smc_tcp_peek(sk_, peeked_.data(), peeked_.size(), &eof);
+
+	if (n < 0)
+		step(handshake::TcpError{-n});
+	else if (n > 0 || eof)
+		step(handshake::TcpBytes{ByteSpan{peeked_}.first(static_cast<std::size_t>(n)),
+					 eof});
+}
+
+void Handshake::later(const handshake::Event &event)
+{
+	if (!events_.push_back(event))
+		smc_warn_bug("too many answers in one handshake step");
+}
+
+// One step, and those that its own effects lead to.
+void Handshake::step(const handshake::Event &event)
+{
+	step_once(event);
+	while (!finished_ && !events_.empty()) {
+		const handshake::Event answer = events_[0];
+
+		events_.erase(0);
+		step_once(answer);
+	}
+}
+
+// Apart, because the effects take up most of what a frame may have.
+__attribute__((noinline)) void Handshake::step_once(const handshake::Event &event)
+{
+	if (auto *client = std::get_if<handshake::ClientHandshake>(&machine_))
+		perform_all(client->step(event, smc_now_ms()));
+	else if (auto *server = std::get_if<handshake::ServerHandshake>(&machine_))
+		perform_all(server->step(event, smc_now_ms()));
+}
+
+void Handshake::perform_all(const handshake::Effects &effects)
+{
+	for (const handshake::Effect &effect : effects)
+		perform(effect);
+}
+
+void Handshake::perform(const handshake::Effect &effect)
+{
+	std::visit([this](const auto &what) { on(what); }, effect);
+}
+
+void Handshake::on(const handshake::SendClc &send)
+{
+	const int ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
+	if (ret != 0)
+		later(handshake::TcpError{-ret});
+}
+
+void Handshake::on(const handshake::ConsumeTcp &consume)
+{
+	const int ret = smc_tcp_drop(sk_, consume.bytes);
+	if (ret != 0)
+		later(handshake::TcpError{-ret});
+}
+
+void Handshake::on(const handshake::WantBytes &)
+{
+	look_due_ = true;
+}
+
+void Handshake::on(const handshake::SetTimer &timer)
+{
+	deadline_ms_ = timer.deadline_ms;
+}
+
+void Handshake::on(const handshake::StopTimer &)
+{
+	deadline_ms_ = 0;
+}
+
+template <class Wanted>
+void Handshake::acquire(const Wanted &wanted)
+{
+	Acquired acquired = transport::rdma::group_table().acquire(
+		wanted, {.sk = sk_, .netns = net_, .path = &path_, .observer = this});
+
+	switch (acquired.status) {
+	case Acquired::Status::kDone:
+		endpoint_ = std::move(acquired.endpoint);
+		first_contact_ = acquired.facts.first_contact;
+		later(acquired.facts);
+		break;
+	case Acquired::Status::kWait:
+		awaited_ = std::move(acquired.awaited);
+		wanted_ = wanted;
+		break;
+	case Acquired::Status::kFailed: later(handshake::LinkFailed{acquired.reason}); break;
+	}
+}
+
+void Handshake::acquire_again()
+{
+	awaited_.reset();
+	if (const auto *server = std::get_if<handshake::AcquireServerLink>(&wanted_)) {
+		const handshake::AcquireServerLink wanted = *server;
+		acquire(wanted);
+	} else if (const auto *client = std::get_if<handshake::AcquireClientLink>(&wanted_)) {
+		const handshake::AcquireClientLink wanted = *client;
+		acquire(wanted);
+	}
+	if (!events_.empty()) {
+		const handshake::Event event = events_[0];
+		events_.erase(0);
+		step(event);
+	}
+}
+
+void Handshake::on(const handshake::AcquireServerLink &wanted)
+{
+	acquire(wanted);
+}
+
+void Handshake::on(const handshake::AcquireClientLink &wanted)
+{
+	acquire(wanted);
+}
+
+void Handshake::on(const handshake::ConnectLink &towards)
+{
+	const wire::DeclineReason reason = endpoint_->group().connect(*endpoint_, towards);
+	if (reason == wire::DeclineReason::kNone)
+		later(handshake::LinkConnected{});
+	else
+		later(handshake::LinkConnectFailed{reason});
+}
+
+void Handshake::on(const handshake::AnnounceRkey &)
+{
+	endpoint_->group().announce_rkey(*endpoint_);
+}
+
+void Handshake::on(const handshake::ConfirmLink &)
+{
+	endpoint_->group().confirm_link(*endpoint_);
+}
+
+void Handshake::on(const handshake::ReleaseLink &)
+{
+	give_back();
+}
+
+void Handshake::on(const handshake::TerminateGroup &)
+{
+	if (endpoint_)
+		endpoint_->group().end(wire::DeleteLinkReason::kLostPath);
+}
+
+void Handshake::give_back()
+{
+	if (awaited_) {
+		awaited_->unobserve(nullptr, *this);
+		awaited_.reset();
+	}
+	wanted_ = std::monostate();
+	if (endpoint_) {
+		transport::rdma::LinkGroup &group = endpoint_->group();
+
+		group.unobserve(endpoint_.get(), *this);
+		group.abandon(*endpoint_, first_contact_);
+		endpoint_.reset();
+	}
+}
+
+void Handshake::on(const handshake::Finished &finished)
+{
+	if (std::get_if<handshake::UseSmc>(&finished.outcome) != nullptr)
+		endpoint_->group().unobserve(endpoint_.get(), *this);
+	else
+		give_back();
+	smc_tcp_clc_end(sk_, saved_rcvlowat_);
+	deadline_ms_ = 0;
+	finished_ = finished;
+	if (!cancelled_.load(std::memory_order_relaxed))
+		count_outcome();
+}
+
+void Handshake::count_outcome()
+{
+	const bool server = role_ == Role::kServer;
+
+	if (const auto *smc = std::get_if<handshake::UseSmc>(&finished_->outcome)) {
+		const u32 v1 = server ? SMC_TS_SRV_V1 : SMC_TS_CLNT_V1;
+		const u32 v2 = server ? SMC_TS_SRV_V2 : SMC_TS_CLNT_V2;
+
+		smc_stat_inc(net_, SMC_STAT_OF(SMC_TECH_R, smc->agreement.version == 1 ? v1 : v2));
+	} else if (const auto *tcp = std::get_if<handshake::FallBack>(&finished_->outcome)) {
+		smc_stat_fallback(net_, static_cast<u32>(tcp->reason), server);
+	} else {
+		smc_stat_inc(net_, server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
+	}
+}
+
+} // namespace smc::shell

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Handshake: runs the core's handshake machine for one connection, client or server, and carries
+// out what it wants: CLC messages over TCP, a link and buffers from the transport. It runs in a work
+// item, one step after the other, and never waits for the network: it is woken by the TCP socket's
+// wait queue, by the transport, and by its timer.
+//
+// Locking: lock_ (class LEAF) guards what wakers leave for the next run; all else belongs to the
+// work item. Wakers hold a reference or are taken away before the last one goes.
+#pragma once
+
+#include <atomic>
+#include <variant>
+
+#include "core/base/fixed_vector.hpp"
+#include "core/handshake/client.hpp"
+#include "core/handshake/server.hpp"
+#include "kernel/abi/sock.h"
+#include "kernel/abi/tcp.h"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/base/work.hpp"
+#include "shell/transport/rdma/group_table.hpp"
+#include "shell/transport/setup.hpp"
+
+namespace smc::shell {
+
+class Handshake;
+
+class HandshakeOwner {
+public:
+	// Process context, from the work item; outcome() is there now.
+	virtual void on_handshake_done(Handshake &handshake) = 0;
+
+protected:
+	~HandshakeOwner() = default;
+};
+
+struct ChildrenTag;
+
+class Handshake final : public RefCounted<Handshake>,
+			public ListNode<ChildrenTag>,
+			public transport::SetupObserver {
+public:
+	enum class Role : u8 { kClient, kServer };
+
+	// @sock stays the owner's; it must outlive the handshake's last run.
+	Handshake(Role role, struct socket *sock, HandshakeOwner &owner);
+	~Handshake();
+
+	// Begins. Process.
+	void start();
+	// Something may have happened. Any context.
+	void wake();
+	// Ends it without an outcome, unless there is one already, and waits until it does not run.
+	// Process, not from within on_handshake_done().
+	void cancel();
+
+	[[nodiscard]] struct socket *sock() const { return sock_; }
+	// After on_handshake_done() only; nullptr if it was cancelled.
+	[[nodiscard]] const handshake::Finished *outcome() const
+	{
+		return finished_ ? &*finished_ : nullptr;
+	}
+	// The connection of a UseSmc; once.
+	[[nodiscard]] Ref<transport::Endpoint> take_endpoint();
+
+	// Watches the socket's wait queue. For a server's child; a client's socket has its own hook.
+	void watch();
+
+	void on_setup_result(transport::SetupResult result, wire::DeclineReason reason) override;
+	void last_ref_gone();
+
+private:
+	struct Result {
+		transport::SetupResult result;
+		wire::DeclineReason reason;
+	};
+	static constexpr std::size_t kResultsMax = 8;
+
+	void run();
+	void step(const handshake::Event &event);
+	void step_once(const handshake::Event &event);
+	void perform_all(const handshake::Effects &effects);
+	void perform(const handshake::Effect &effect);
+	void on(const handshake::SendClc &send);
+	void on(const handshake::ConsumeTcp &consume);
+	void on(const handshake::WantBytes &);
+	void on(const handshake::SetTimer &timer);
+	void on(const handshake::StopTimer &);
+	void on(const handshake::AcquireServerLink &wanted);
+	void on(const handshake::AcquireClientLink &wanted);
+	void on(const handshake::ConnectLink &towards);
+	void on(const handshake::AnnounceRkey &);
+	void on(const handshake::ConfirmLink &);
+	void on(const handshake::ReleaseLink &);
+	void on(const handshake::TerminateGroup &);
+	void on(const handshake::Finished &finished);
+	template <class Wanted>
+	void acquire(const Wanted &wanted);
+	void acquire_again();
+	void begin();
+	void take_results();
+	void look_into_stream();
+	[[nodiscard]] bool started() const { return machine_.index() != 0; }
+	void later(const handshake::Event &event);
+	void give_back();
+	void count_outcome();
+	[[nodiscard]] handshake::LocalOffer make_offer();
+	static bool on_wake(smc_wake_hook *hook);
+
+	struct Hook {
+		smc_wake_hook hook;
+		Handshake *owner;
+	} hook_{};
+	const Role role_;
+	struct socket *const sock_;
+	struct sock *const sk_;
+	net *const net_;
+	HandshakeOwner &owner_;
+	struct smc_tcp_path path_ {};
+	std::variant<std::monostate, handshake::ClientHandshake, handshake::ServerHandshake>
+		machine_;
+	std::variant<std::monostate, handshake::AcquireServerLink, handshake::AcquireClientLink>
+		wanted_;
+	Ref<transport::rdma::LinkGroup> awaited_; // set while it may tell us kGroupSettled
+	bool look_due_ = false;
+	// Answers to effects, delivered after the step that asked for them.
+	FixedVector<handshake::Event, 4> events_;
+	Ref<transport::rdma::RdmaEndpoint> endpoint_;
+	bool first_contact_ = false;
+	bool watching_ = false;
+	int saved_rcvlowat_ = 1;
+	u64 deadline_ms_ = 0;
+	std::optional<handshake::Finished> finished_;
+	std::array<std::byte, wire::kClcMessageSizeMax> peeked_;
+
+	SpinLock lock_{SMC_LOCK_LEAF};
+	FixedVector<Result, kResultsMax> results_;
+	std::atomic<bool> cancelled_{false};
+	Work<Handshake, &Handshake::run> work_{*this};
+};
+
+} // namespace smc::shell

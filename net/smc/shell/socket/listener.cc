@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/socket/listener.hpp"
+
+#include "kernel/abi/stats.h"
+
+namespace smc::shell {
+
+Listener::Listener(struct socket *sock) : sock_(sock), sk_(smc_sock_sk(sock))
+{
+	hook_.owner = this;
+	smc_wake_hook_add(&hook_.hook, sock_, on_wake);
+}
+
+Listener::~Listener() = default;
+
+bool Listener::on_wake(smc_wake_hook *hook)
+{
+	Listener *listener = reinterpret_cast<Hook *>(hook)->owner;
+
+	// Peers without SMC are none of our business.
+	if (smc_tcp_newest_is_smc(listener->sk_))
+		listener->work_.queue();
+	return false;
+}
+
+// The user's backlog bounds those under way and those done, too.
+bool Listener::may_start()
+{
+	Guard guard(lock_);
+	return !closed_ && under_way_.size() + done_.size() <= smc_sk_max_backlog(sk_);
+}
+
+void Listener::run()
+{
+	int err;
+
+	while (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC && may_start()) {
+		struct sock *child = smc_tcp_accept(sk_, false, &err);
+		if (child == nullptr)
+			break;
+		start(child);
+	}
+	// One without SMC may stand at the head now.
+	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_PLAIN)
+		smc_sk_wake(sk_, SMC_POLL_IN);
+}
+
+// Takes over @child, whatever it is: another thread may have been faster than the look at it.
+void Listener::start(struct sock *child)
+{
+	struct socket *sock = smc_tcp_wrap(child);
+	if (sock == nullptr) {
+		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
+		smc_tcp_close(child);
+		return;
+	}
+	auto owned = make<Handshake>(Handshake::Role::kServer, sock, *this);
+	if (!owned) {
+		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
+		smc_tcp_unwrap(sock);
+		return;
+	}
+	Handshake *handshake = owned.release();
+	{
+		Guard guard(lock_);
+		under_way_.push_back(*handshake);
+	}
+	handshake->watch();
+	handshake->start();
+}
+
+void Listener::on_handshake_done(Handshake &handshake)
+{
+	{
+		Guard guard(lock_);
+		under_way_.remove(handshake);
+		done_.push_back(handshake);
+	}
+	smc_sk_wake(sk_, SMC_POLL_IN);
+	// There is room for one more, perhaps.
+	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC)
+		work_.queue();
+}
+
+smc_accept_head Listener::take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err)
+{
+	for (;;) {
+		{
+			Guard guard(lock_);
+			if (Handshake *handshake = done_.pop_front()) {
+				*done = Ref<Handshake>::adopt(handshake);
+				return SMC_ACCEPT_SMC;
+			}
+		}
+		*err = -11;
+		if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC && !may_start())
+			return SMC_ACCEPT_EMPTY;
+		struct sock *child = smc_tcp_accept(sk_, kern, err);
+		if (child == nullptr)
+			return SMC_ACCEPT_EMPTY;
+		if (!smc_tcp_agreed(child)) {
+			*plain = child;
+			return SMC_ACCEPT_PLAIN;
+		}
+		start(child);
+	}
+}
+
+bool Listener::ready()
+{
+	{
+		Guard guard(lock_);
+		if (!done_.empty())
+			return true;
+	}
+	switch (smc_tcp_accept_head(sk_)) {
+	case SMC_ACCEPT_EMPTY: return false;
+	case SMC_ACCEPT_PLAIN: return true;
+	case SMC_ACCEPT_SMC:
+		if (may_start())
+			work_.queue();
+		return false;
+	}
+	return false;
+}
+
+u32 Listener::pending()
+{
+	Guard guard(lock_);
+	return under_way_.size() + done_.size();
+}
+
+void Listener::close()
+{
+	{
+		Guard guard(lock_);
+		closed_ = true;
+	}
+	smc_wake_hook_remove(&hook_.hook);
+	work_.cancel_sync();
+	for (;;) {
+		Ref<Handshake> handshake;
+		{
+			Guard guard(lock_);
+			Handshake *next = done_.pop_front();
+			if (next == nullptr) {
+				// Stays in its list until it is certain that it does not run.
+				next = under_way_.front();
+				handshake = Ref<Handshake>::share(next);
+			} else {
+				handshake = Ref<Handshake>::adopt(next);
+			}
+		}
+		if (!handshake)
+			break;
+		handshake->cancel();
+		bool ours;
+		{
+			Guard guard(lock_);
+			const ListNode<ChildrenTag> &node = *handshake;
+			ours = node.linked();
+			// In whichever list it is now.
+			if (ours) {
+				if (handshake->outcome() != nullptr)
+					done_.remove(*handshake);
+				else
+					under_way_.remove(*handshake);
+			}
+		}
+		struct socket *sock = handshake->sock();
+		if (ours)
+			handshake->put(); // the list's
+		smc_tcp_unwrap(sock);
+	}
+	work_.cancel_sync();
+}
+
+} // namespace smc::shell

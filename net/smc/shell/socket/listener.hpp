@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Listener: the accept queue of an SMC socket. Peers that did not offer SMC stay in TCP's queue
+// until accept() takes them: they cost nothing. Those that did are taken out by a work item (or by
+// accept() itself, when they stand at the head of TCP's queue), do their handshake, and then wait
+// here, as SMC connections or as plain TCP ones.
+//
+// Locking: lock_ (class LISTENER) guards both lists.
+#pragma once
+
+#include "kernel/abi/sock.h"
+#include "kernel/abi/tcp.h"
+#include "shell/base/alloc.hpp"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/base/work.hpp"
+#include "shell/socket/handshake.hpp"
+
+namespace smc::shell {
+
+class Listener final : public HandshakeOwner {
+public:
+	explicit Listener(struct socket *sock);
+	~Listener();
+
+	// The next connection for the user, or none yet (SMC_ACCEPT_EMPTY), or a TCP child to be
+	// accepted as such (SMC_ACCEPT_PLAIN: *plain). SMC_ACCEPT_SMC: *done is a finished
+	// handshake. Process, no lock.
+	smc_accept_head take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err);
+	// Would take() find something? Starts what has to be started. Process.
+	[[nodiscard]] bool ready();
+	// Ends everything that is in it. Process, no lock; no take() may follow.
+	void close();
+	[[nodiscard]] u32 pending();
+
+	void on_handshake_done(Handshake &handshake) override;
+
+private:
+	static bool on_wake(smc_wake_hook *hook);
+	[[nodiscard]] bool may_start();
+	void start(struct sock *child);
+	void run();
+
+	struct Hook {
+		smc_wake_hook hook;
+		Listener *owner;
+	} hook_{};
+	struct socket *const sock_;
+	struct sock *const sk_;
+	SpinLock lock_{SMC_LOCK_LISTENER};
+	List<Handshake, ChildrenTag> under_way_; // each with a reference
+	List<Handshake, ChildrenTag> done_;      // each with a reference
+	bool closed_ = false;
+	Work<Listener, &Listener::run> work_{*this};
+};
+
+} // namespace smc::shell

@@ -1,0 +1,433 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// What user space calls, sorted by what the socket is at that moment. A socket without state, or one
+// that has fallen back, is a TCP socket, and TCP's own code answers.
+#include "kernel/abi/sock.h"
+#include "kernel/abi/stats.h"
+#include "kernel/abi/tcp.h"
+#include "shell/socket/smc_socket.hpp"
+#include "shell/socket/stream.hpp"
+
+namespace smc::shell {
+namespace {
+
+constexpr int kAgain = -11;
+constexpr int kNoMemory = -12;
+constexpr int kInvalid = -22;
+constexpr int kOpNotSupp = -95;
+constexpr int kIsConnected = -106;
+constexpr int kNotConnected = -107;
+constexpr int kAlready = -114;
+constexpr int kInProgress = -115;
+constexpr int kConnectionAborted = -103;
+constexpr u16 kUnspec = 0;
+constexpr int kNonblockFlag = 00004000;
+constexpr int kShutRd = 0, kShutWr = 1, kShutRdWr = 2;
+
+u16 family_of(const sockaddr *addr, int addr_len)
+{
+	u16 family = 0xffff;
+
+	if (addr != nullptr && addr_len >= static_cast<int>(sizeof(family)))
+		__builtin_memcpy(&family, addr, sizeof(family));
+	return family;
+}
+
+Mode mode_of(struct socket *sock)
+{
+	const SmcSocket *state = SmcSocket::of(sock);
+	return state != nullptr ? state->mode() : Mode::kIdle;
+}
+
+// Waits, as TCP does for its own handshake, until it is clear what this socket is. 0 or -errno.
+int settle(struct socket *sock, bool nonblock, bool for_receive)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (state == nullptr || state->settled())
+		return 0;
+	state->resolve();
+	if (state->settled())
+		return 0;
+	long timeo = for_receive ? smc_sk_rcvtimeo(sk, nonblock) : smc_sk_sndtimeo(sk, nonblock);
+	smc_sk_lock(sk);
+	const int ret = state->wait_settled(&timeo);
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+// connect() while the handshake runs, or after it.
+int finish_connect(struct socket *sock, SmcSocket &state, int flags)
+{
+	struct sock *sk = smc_sock_sk(sock);
+	long timeo = smc_sk_sndtimeo(sk, (flags & kNonblockFlag) != 0);
+
+	smc_sk_lock(sk);
+	int ret = state.wait_settled(&timeo);
+	smc_sk_unlock(sk);
+	if (ret == kAgain)
+		return (flags & kNonblockFlag) != 0 ? kAlready : kInProgress;
+	if (ret != 0)
+		return ret;
+	switch (state.mode()) {
+	case Mode::kSmc:
+	case Mode::kFallen:
+		if (!state.take_connect_result())
+			return kIsConnected;
+		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
+		return 0;
+	case Mode::kIdle:
+	case Mode::kConnecting:
+	case Mode::kHandshaking:
+	case Mode::kListening: break;
+	}
+	// The handshake failed, and took TCP's connection with it.
+	smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+	ret = smc_sk_take_error(sk);
+	return ret != 0 ? ret : kConnectionAborted;
+}
+
+int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_len, int flags)
+{
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
+		smc_sk_lock(sk);
+		state.arm();
+		smc_sk_unlock(sk);
+	}
+	const int ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
+	state.resolve();
+	if (ret == 0) {
+		if (state.mode() == Mode::kFallen)
+			(void)state.take_connect_result();
+		if (state.mode() != Mode::kHandshaking && state.mode() != Mode::kSmc)
+			return 0;
+		// TCP takes itself for connected; the user is not there yet.
+		if (state.mode() == Mode::kHandshaking)
+			smc_sock_set_ss(sock, SMC_SS_CONNECTING);
+		const int done = finish_connect(sock, state, flags);
+		return done == kAlready ? kInProgress : done;
+	}
+	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
+		state.disarm();
+	return ret;
+}
+
+// connect(AF_UNSPEC): TCP aborts the connection, and the socket can be used again.
+int disconnect(struct socket *sock, SmcSocket *state, sockaddr *addr, int addr_len, int flags)
+{
+	if (state != nullptr && (state->mode() == Mode::kSmc || state->mode() == Mode::kListening))
+		return kOpNotSupp;
+	if (state != nullptr && state->mode() == Mode::kHandshaking)
+		return kAlready;
+	const int ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
+	if (state != nullptr && ret == 0)
+		state->disarm();
+	return ret;
+}
+
+// Gives the user's new socket what a handshake has made of a peer with SMC.
+int adopt(Handshake &done, struct socket *new_sock)
+{
+	struct socket *wrapper = done.sock();
+	const handshake::Finished *outcome = done.outcome();
+	const bool smc = std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr;
+
+	if (std::get_if<handshake::Fail>(&outcome->outcome) != nullptr) {
+		smc_tcp_unwrap(wrapper);
+		return kConnectionAborted;
+	}
+	SmcSocket *state = nullptr;
+	Ref<transport::Endpoint> endpoint = done.take_endpoint();
+	struct sock *sk = smc_tcp_orphan(wrapper);
+
+	smc_tcp_unwrap(wrapper);
+	smc_tcp_adopt(sk, new_sock);
+	if (!smc) {
+		smc_sock_make_plain(new_sock);
+		return 0;
+	}
+	state = SmcSocket::get_or_make(new_sock);
+	if (state == nullptr) {
+		endpoint->abort();
+		endpoint.release()->release_from_user();
+		return kNoMemory;
+	}
+	state->become_smc(std::move(endpoint));
+	return 0;
+}
+
+struct AcceptWait {
+	SmcSocket *state;
+	struct sock *sk;
+};
+
+bool may_accept(void *arg)
+{
+	const auto *wait = static_cast<AcceptWait *>(arg);
+	return wait->state->listener().ready() || smc_sk_state(wait->sk) != SMC_TCP_LISTEN ||
+	       smc_tcp_accept_head(wait->sk) == SMC_ACCEPT_PLAIN;
+}
+
+int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, int flags, bool kern)
+{
+	struct sock *sk = smc_sock_sk(sock);
+	long timeo = smc_sk_rcvtimeo(sk, (flags & kNonblockFlag) != 0);
+
+	for (;;) {
+		Ref<Handshake> done;
+		struct sock *plain = nullptr;
+		int err = 0;
+
+		if (smc_sk_state(sk) != SMC_TCP_LISTEN)
+			return kInvalid;
+		switch (state.listener().take(kern, &done, &plain, &err)) {
+		case SMC_ACCEPT_PLAIN:
+			smc_stat_fallback(smc_sk_net(sk),
+					  static_cast<u32>(wire::DeclineReason::kPeerNoSmc), true);
+			smc_tcp_adopt(plain, new_sock);
+			smc_sock_make_plain(new_sock);
+			return 0;
+		case SMC_ACCEPT_SMC: {
+			const int ret = adopt(*done, new_sock);
+			// A peer whose handshake broke is no event for the user.
+			if (ret == kConnectionAborted)
+				continue;
+			return ret;
+		}
+		case SMC_ACCEPT_EMPTY: break;
+		}
+		if (err != kAgain)
+			return err;
+		AcceptWait wait{&state, sk};
+		smc_sk_lock(sk);
+		err = smc_sk_wait(sk, &timeo, may_accept, &wait, true);
+		smc_sk_unlock(sk);
+		if (err != 0)
+			return err;
+	}
+}
+
+} // namespace
+} // namespace smc::shell
+
+using namespace smc::shell;
+
+extern "C" {
+
+int smc_op_release(struct socket *sock)
+{
+	SmcSocket *state = smc_sock_sk(sock) != nullptr ? SmcSocket::of(sock) : nullptr;
+
+	if (state != nullptr)
+		state->release();
+	const int ret = smc_tcp_ops_release(sock);
+	if (state != nullptr) {
+		smc_sock_clear_state(sock);
+		Deleter()(state);
+	}
+	return ret;
+}
+
+void smc_op_forget(void *state)
+{
+	if (state == nullptr)
+		return;
+	static_cast<SmcSocket *>(state)->cancel_handshake();
+	Deleter()(static_cast<SmcSocket *>(state));
+}
+
+int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len, int flags)
+{
+	if (family_of(addr, addr_len) == kUnspec)
+		return disconnect(sock, SmcSocket::of(sock), addr, addr_len, flags);
+	SmcSocket *state = SmcSocket::get_or_make(sock);
+	if (state == nullptr) {
+		smc_sock_fall(sock);
+		smc_stat_fallback(smc_sk_net(smc_sock_sk(sock)),
+				  static_cast<u32>(smc::wire::DeclineReason::kMem), false);
+		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
+	}
+	state->resolve();
+	switch (state->mode()) {
+	case Mode::kHandshaking:
+	case Mode::kSmc: return finish_connect(sock, *state, flags);
+	case Mode::kListening:
+	case Mode::kFallen: return smc_tcp_ops_connect(sock, addr, addr_len, flags);
+	case Mode::kIdle:
+	case Mode::kConnecting: break;
+	}
+	return connect_tcp(sock, *state, addr, addr_len, flags);
+}
+
+int smc_op_accept(struct socket *sock, struct socket *new_sock, int flags, bool kern)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+
+	if (state == nullptr || state->mode() != Mode::kListening)
+		return kInvalid;
+	return accept_smc(sock, *state, new_sock, flags, kern);
+}
+
+u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (state == nullptr)
+		return smc_tcp_ops_poll(file, sock, wait);
+	smc_poll_register(file, sock, wait);
+	state->resolve();
+	switch (state->mode()) {
+	case Mode::kHandshaking: return smc_sk_error(sk) != 0 ? SMC_POLL_ERR : 0;
+	case Mode::kSmc: return stream::poll(sk, state->endpoint(), state->shut_rcv());
+	case Mode::kListening:
+		if (smc_sk_state(sk) == SMC_TCP_LISTEN)
+			return state->listener().ready() ? SMC_POLL_IN : 0;
+		break;
+	case Mode::kIdle:
+	case Mode::kConnecting:
+	case Mode::kFallen: break;
+	}
+	return smc_tcp_ops_poll(file, sock, nullptr);
+}
+
+int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+	bool handled = false;
+
+	if (state != nullptr && state->mode() == Mode::kSmc) {
+		const int ret = stream::ioctl(state->endpoint(), cmd, arg, &handled);
+		if (handled)
+			return ret;
+	}
+	return smc_tcp_ops_ioctl(sock, cmd, arg);
+}
+
+int smc_op_listen(struct socket *sock, int backlog)
+{
+	SmcSocket *state = SmcSocket::get_or_make(sock);
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (state == nullptr)
+		return kNoMemory;
+	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
+		return smc_tcp_ops_listen(sock, backlog);
+	smc_sk_lock(sk);
+	const bool ours = smc_sock_ss(sock) == SMC_SS_UNCONNECTED && state->become_listener();
+	if (ours)
+		smc_tcp_offer(sk);
+	smc_sk_unlock(sk);
+	if (!ours && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
+		return kNoMemory;
+	return smc_tcp_ops_listen(sock, backlog);
+}
+
+int smc_op_shutdown(struct socket *sock, int how)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (state != nullptr)
+		state->resolve();
+	if (state == nullptr || state->mode() != Mode::kSmc) {
+		if (mode_of(sock) == Mode::kHandshaking)
+			smc_tcp_reset(sk, -kConnectionAborted);
+		return smc_tcp_ops_shutdown(sock, how);
+	}
+	if (how < kShutRd || how > kShutRdWr)
+		return kInvalid;
+	smc_sk_lock(sk);
+	if (how != kShutWr)
+		state->set_shut_rcv();
+	if (how != kShutRd)
+		state->endpoint().shutdown_write();
+	smc_sk_unlock(sk);
+	smc_sk_wake(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_RDHUP | SMC_POLL_HUP);
+	return 0;
+}
+
+int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
+{
+	const u32 flags = smc_msg_flags(msg);
+
+	if ((flags & SMC_MSG_FASTOPEN) != 0 && mode_of(sock) == Mode::kIdle) {
+		smc_sock_fall(sock);
+		smc_stat_fallback(smc_sk_net(smc_sock_sk(sock)),
+				  static_cast<u32>(smc::wire::DeclineReason::kOptUnsupp), false);
+		return smc_tcp_ops_sendmsg(sock, msg, len);
+	}
+	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
+	const int ret = settle(sock, nonblock, false);
+	if (ret != 0)
+		return ret;
+	SmcSocket *state = SmcSocket::of(sock);
+	if (state != nullptr && state->mode() == Mode::kSmc)
+		return (flags & SMC_MSG_FASTOPEN) != 0
+			       ? kIsConnected
+			       : stream::send(smc_sock_sk(sock), state->endpoint(), msg, len,
+					      nonblock);
+	return smc_tcp_ops_sendmsg(sock, msg, len);
+}
+
+int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
+{
+	const bool nonblock = (static_cast<u32>(flags) & SMC_MSG_DONTWAIT) != 0;
+	const bool errqueue = (static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) != 0;
+
+	if (!errqueue) {
+		const int ret = settle(sock, nonblock, true);
+		if (ret != 0)
+			return ret;
+	}
+	SmcSocket *state = SmcSocket::of(sock);
+	if (!errqueue && state != nullptr && state->mode() == Mode::kSmc)
+		return stream::receive(smc_sock_sk(sock), state->endpoint(), msg, len, flags,
+				       state->shut_rcv(), nonblock);
+	return smc_tcp_ops_recvmsg(sock, msg, len, flags);
+}
+
+long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
+			unsigned int flags)
+{
+	const int ret = settle(sock, smc_sock_nonblock(sock), true);
+	if (ret != 0)
+		return ret;
+	if (mode_of(sock) != Mode::kSmc)
+		return smc_tcp_ops_splice_read(sock, pos, pipe, len, flags);
+	return smc_splice_read_copy(sock, pos, pipe, len, flags);
+}
+
+int smc_op_option(struct socket *sock, enum smc_option option)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+	const Mode mode = mode_of(sock);
+
+	if (option == SMC_OPTION_PUSH) {
+		if (mode == Mode::kSmc)
+			stream::options_changed(smc_sock_sk(sock), state->endpoint());
+		return 0;
+	}
+	switch (mode) {
+	case Mode::kIdle:
+		// TCP_ULP, TCP_REPAIR, TCP_FASTOPEN: SMC cannot do these, TCP can.
+		if (option != SMC_OPTION_ADDRFORM) {
+			smc_sock_fall(sock);
+			smc_stat_fallback(smc_sk_net(smc_sock_sk(sock)),
+					  static_cast<u32>(smc::wire::DeclineReason::kOptUnsupp),
+					  false);
+		}
+		return 0;
+	case Mode::kConnecting:
+	case Mode::kHandshaking:
+	case Mode::kSmc: return kOpNotSupp;
+	case Mode::kListening: return option == SMC_OPTION_FASTOPEN ? kInvalid : kNotConnected;
+	case Mode::kFallen: break;
+	}
+	return 0;
+}
+
+} // extern "C"

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/socket/smc_socket.hpp"
+
+#include "core/wire/clc.hpp"
+#include "kernel/abi/stats.h"
+#include "shell/socket/socket_list.hpp"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+namespace smc::shell {
+
+namespace {
+
+constexpr u32 kWakeAll = SMC_POLL_IN | SMC_POLL_OUT;
+
+} // namespace
+
+SmcSocket::SmcSocket(struct socket *sock)
+	: sock_(sock), sk_(smc_sock_sk(sock)), serial_(socket_list().next_serial())
+{
+	hook_.owner = this;
+	socket_list().add(*this);
+}
+
+SmcSocket::~SmcSocket()
+{
+	socket_list().remove(*this);
+}
+
+SmcSocket *SmcSocket::get_or_make(struct socket *sock)
+{
+	if (SmcSocket *existing = of(sock))
+		return existing;
+	auto fresh = make<SmcSocket>(sock);
+	if (!fresh)
+		return nullptr;
+	auto *winner = static_cast<SmcSocket *>(smc_sock_publish_state(sock, fresh.get()));
+	if (winner == fresh.get())
+		return fresh.release();
+	return winner;
+}
+
+// ---- Connecting -------------------------------------------------------------------------------------
+
+void SmcSocket::arm()
+{
+	if (!change_mode(Mode::kIdle, Mode::kConnecting))
+		return;
+	connect_reported_ = false;
+	smc_tcp_offer(sk_);
+	if (!hooked_.exchange(true))
+		smc_wake_hook_add(&hook_.hook, sock_, on_wake);
+}
+
+void SmcSocket::disarm()
+{
+	if (change_mode(Mode::kConnecting, Mode::kIdle))
+		unhook();
+}
+
+void SmcSocket::unhook()
+{
+	if (hooked_.exchange(false))
+		smc_wake_hook_remove(&hook_.hook);
+}
+
+bool SmcSocket::on_wake(smc_wake_hook *hook)
+{
+	SmcSocket *self = reinterpret_cast<Hook *>(hook)->owner;
+
+	if (!self->look_at_tcp())
+		return false;
+	self->hooked_.store(false, std::memory_order_release);
+	return true;
+}
+
+bool SmcSocket::look_at_tcp()
+{
+	switch (mode()) {
+	case Mode::kConnecting: break;
+	case Mode::kHandshaking: work_.queue(); return false;
+	case Mode::kIdle:
+	case Mode::kSmc:
+	case Mode::kListening:
+	case Mode::kFallen: return false;
+	}
+	const int state = smc_sk_state(sk_);
+	if (state == SMC_TCP_SYN_SENT || state == SMC_TCP_SYN_RECV || state == SMC_TCP_CLOSE)
+		return false;
+	if (smc_tcp_agreed(sk_)) {
+		if (change_mode(Mode::kConnecting, Mode::kHandshaking))
+			work_.queue();
+		return false;
+	}
+	// This is all that a peer without SMC costs.
+	if (!change_mode(Mode::kConnecting, Mode::kFallen))
+		return false;
+	fallback_reason_ = static_cast<u32>(wire::DeclineReason::kPeerNoSmc);
+	smc_stat_fallback(smc_sk_net(sk_), fallback_reason_, false);
+	smc_sock_fall(sock_);
+	return true;
+}
+
+void SmcSocket::resolve()
+{
+	if (look_at_tcp())
+		unhook();
+}
+
+bool SmcSocket::settled() const
+{
+	switch (mode()) {
+	case Mode::kConnecting: return smc_sk_state(sk_) == SMC_TCP_CLOSE || smc_sk_error(sk_) != 0;
+	case Mode::kHandshaking: return false;
+	case Mode::kIdle:
+	case Mode::kSmc:
+	case Mode::kListening:
+	case Mode::kFallen: return true;
+	}
+	return true;
+}
+
+int SmcSocket::wait_settled(long *timeo_jiffies)
+{
+	return smc_sk_wait(
+		sk_, timeo_jiffies,
+		[](void *self) { return static_cast<SmcSocket *>(self)->settled(); }, this, false);
+}
+
+// The handshake lives and dies here, so that release() knows when nothing of it runs any more.
+void SmcSocket::run()
+{
+	if (mode() != Mode::kHandshaking)
+		return;
+	if (!handshake_) {
+		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this);
+		if (!owned) {
+			smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
+			// The server waits for a Proposal; tell it that none will come.
+			std::array<std::byte, wire::kClcEncodedSizeMax> bytes;
+			wire::Decline decline;
+			decline.version = 1;
+			decline.reason = wire::DeclineReason::kMem;
+			const std::size_t length = wire::encode(decline, bytes);
+			if (smc_tcp_send(sk_, bytes.data(), length) != 0)
+				smc_log_notice("no memory to decline for", "a connection", 0);
+			smc_stat_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
+			fall(decline.reason, wire::DeclineReason::kNone);
+			unhook();
+			return;
+		}
+		handshake_ = Ref<Handshake>::adopt(owned.release());
+	}
+	handshake_->wake();
+}
+
+void SmcSocket::on_handshake_done(Handshake &handshake)
+{
+	const handshake::Finished *outcome = handshake.outcome();
+
+	if (std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr) {
+		endpoint_ = handshake.take_endpoint();
+		(void)change_mode(Mode::kHandshaking, Mode::kSmc);
+		unhook();
+		smc_sk_wake(sk_, kWakeAll);
+		return;
+	}
+	if (const auto *tcp = std::get_if<handshake::FallBack>(&outcome->outcome)) {
+		fall(tcp->reason, tcp->peer_diagnosis);
+		unhook();
+		return;
+	}
+	unhook();
+	const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome);
+	// First the error, so that whoever sees the mode sees it, too.
+	smc_tcp_reset(sk_, failure != nullptr ? failure->error : handshake::kConnectionAborted);
+	(void)change_mode(Mode::kHandshaking, Mode::kIdle);
+	smc_sk_wake(sk_, kWakeAll | SMC_POLL_ERR);
+}
+
+void SmcSocket::cancel_handshake()
+{
+	// Once the work does not run, it is known whether there is a handshake.
+	work_.cancel_sync();
+	if (handshake_)
+		handshake_->cancel();
+	work_.cancel_sync();
+	handshake_.reset();
+}
+
+// ---- Other modes ---------------------------------------------------------------------------------------
+
+void SmcSocket::become_smc(Ref<transport::Endpoint> endpoint)
+{
+	endpoint_ = std::move(endpoint);
+	connect_reported_ = true;
+	mode_.store(Mode::kSmc, std::memory_order_release);
+}
+
+bool SmcSocket::become_listener()
+{
+	if (mode() == Mode::kListening)
+		return true;
+	auto listener = make<Listener>(sock_);
+	if (!listener)
+		return false;
+	listener_ = std::move(listener);
+	mode_.store(Mode::kListening, std::memory_order_release);
+	return true;
+}
+
+void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis)
+{
+	fallback_reason_ = static_cast<u32>(reason);
+	peer_diagnosis_ = static_cast<u32>(peer_diagnosis);
+	smc_sock_fall(sock_);
+	mode_.store(Mode::kFallen, std::memory_order_release);
+	smc_sk_wake(sk_, kWakeAll);
+}
+
+void SmcSocket::release()
+{
+	unhook();
+	cancel_handshake();
+	if (listener_)
+		listener_->close();
+	if (endpoint_)
+		end_connection();
+}
+
+void SmcSocket::end_connection()
+{
+	transport::Endpoint *endpoint = endpoint_.release();
+	long timeo_jiffies;
+	const bool linger = smc_sk_linger(sk_, &timeo_jiffies);
+
+	if (linger && timeo_jiffies == 0) {
+		endpoint->abort();
+	} else {
+		endpoint->close();
+		if (linger && !smc_process_exiting()) {
+			const auto all_gone = [](void *arg) {
+				return static_cast<transport::Endpoint *>(arg)->with_lock(
+					[](connection::Connection &conn) {
+						return conn.finished() || conn.reset() ||
+						       (conn.unsent_bytes() == 0 &&
+							conn.sndbuf_used_bytes() == 0 &&
+							!conn.closing_flag_owed());
+					});
+			};
+			endpoint->with_lock(
+				[](connection::Connection &conn) { conn.request_completion(); });
+			endpoint->transmit();
+			smc_sk_lock(sk_);
+			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, endpoint, false);
+			smc_sk_unlock(sk_);
+		}
+	}
+	endpoint->release_from_user();
+}
+
+// ---- For sock_diag ---------------------------------------------------------------------------------------
+
+int SmcSocket::next(net *net, u64 *cursor, smc_sock_info *out)
+{
+	return socket_list().with_next(*cursor, net, [&](SmcSocket &socket) {
+		*cursor = socket.serial_;
+		smc_sk_hold(socket.sk_);
+		out->sk = socket.sk_;
+		switch (socket.mode()) {
+		case Mode::kIdle:
+		case Mode::kConnecting:
+		case Mode::kHandshaking:
+			out->state = static_cast<u8>(connection::State::kInit);
+			break;
+		case Mode::kListening: out->state = SMC_TCP_LISTEN; break;
+		case Mode::kFallen:
+			out->state = static_cast<u8>(connection::State::kActive);
+			out->mode = SMC_MODE_TCP;
+			break;
+		case Mode::kSmc:
+			static_cast<transport::rdma::RdmaEndpoint &>(*socket.endpoint_)
+				.snapshot(*out);
+			break;
+		}
+		out->fallback_reason = socket.fallback_reason_;
+		out->peer_diagnosis = socket.peer_diagnosis_;
+	});
+}
+
+} // namespace smc::shell

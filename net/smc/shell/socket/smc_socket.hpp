@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// SmcSocket: what stands beside a socket of ours from its connect() or listen() on. Until then a
+// socket has TCP's state alone; after a fallback it has so again, and this object only waits for
+// the socket's release.
+//
+//	kConnecting   TCP is connecting, with the option on its SYN
+//	kHandshaking  TCP is established, both ends can do SMC: the CLC exchange runs in a work item
+//	kSmc          bytes go by the endpoint
+//	kListening    listen() was called
+//	kFallen       plain TCP; sock->ops say so too
+//	kIdle         a connect failed; the socket may be used again
+//
+// Locking: mode_ only moves by compare-and-swap, since it does so in wakeups, too, where no lock
+// can be taken. endpoint_ is set before the mode becomes kSmc and stays until release.
+#pragma once
+
+#include <atomic>
+
+#include "core/handshake/effect.hpp"
+#include "kernel/abi/control.h"
+#include "kernel/abi/sock.h"
+#include "shell/base/alloc.hpp"
+#include "shell/base/list.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/base/work.hpp"
+#include "shell/socket/handshake.hpp"
+#include "shell/socket/listener.hpp"
+#include "shell/transport/endpoint.hpp"
+
+namespace smc::shell {
+
+enum class Mode : u8 {
+	kIdle,
+	kConnecting,
+	kHandshaking,
+	kSmc,
+	kListening,
+	kFallen,
+};
+
+struct SocketsTag;
+
+class SmcSocket final : public HandshakeOwner, public ListNode<SocketsTag> {
+public:
+	explicit SmcSocket(struct socket *sock);
+	~SmcSocket();
+
+	// The one beside @sock, made if there is none yet. Nullptr without memory. Process.
+	static SmcSocket *get_or_make(struct socket *sock);
+	// The one there is, or nullptr.
+	static SmcSocket *of(struct socket *sock)
+	{
+		return static_cast<SmcSocket *>(smc_sock_state(sock));
+	}
+
+	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
+	// In mode kSmc.
+	[[nodiscard]] transport::Endpoint &endpoint() const { return *endpoint_; }
+	// In mode kListening.
+	[[nodiscard]] Listener &listener() const { return *listener_; }
+
+	// ---- Connecting ----------------------------------------------------------------------
+
+	// Before TCP's connect: puts the option on its SYN and watches for what comes of it.
+	// Sock lock held.
+	void arm();
+	// TCP's connect failed.
+	void disarm();
+	// Has TCP been established meanwhile? Then it is a fallback, or the handshake begins.
+	// Process.
+	void resolve();
+	// Waits until it is neither connecting nor handshaking, or TCP has failed. Sock lock held.
+	[[nodiscard]] int wait_settled(long *timeo_jiffies);
+	[[nodiscard]] bool settled() const;
+	// Ends a handshake under way, and waits for it. Process, no lock.
+	void cancel_handshake();
+
+	// ---- Other ways to get a mode -----------------------------------------------------------
+
+	// An accepted connection; takes the endpoint's reference.
+	void become_smc(Ref<transport::Endpoint> endpoint);
+	[[nodiscard]] bool become_listener();
+	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
+	// The user has closed the socket. Process, no lock.
+	void release();
+
+	// connect() has not told the user yet that it succeeded.
+	[[nodiscard]] bool take_connect_result() { return !std::exchange(connect_reported_, true); }
+	void set_shut_rcv() { shut_rcv_.store(true, std::memory_order_relaxed); }
+	[[nodiscard]] bool shut_rcv() const { return shut_rcv_.load(std::memory_order_relaxed); }
+
+	// HandshakeOwner
+	void on_handshake_done(Handshake &handshake) override;
+
+	// For sock_diag: the socket with the smallest serial above *cursor.
+	static int next(net *net, u64 *cursor, ::smc_sock_info *out);
+
+private:
+	friend class SocketList;
+
+	[[nodiscard]] bool change_mode(Mode from, Mode to)
+	{
+		return mode_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
+	}
+	static bool on_wake(smc_wake_hook *hook);
+	// The same in any context. True if there is nothing left to watch for.
+	bool look_at_tcp();
+	void unhook();
+	void end_connection();
+	void run();
+
+	// First, so that its address is this object's: see on_wake().
+	struct Hook {
+		smc_wake_hook hook;
+		SmcSocket *owner;
+	} hook_{};
+	struct socket *const sock_;
+	struct sock *const sk_;
+	const u64 serial_;
+	std::atomic<Mode> mode_{Mode::kIdle};
+	std::atomic<bool> hooked_{false};
+	bool connect_reported_ = false;
+	std::atomic<bool> shut_rcv_{false};
+	u32 fallback_reason_ = 0;
+	u32 peer_diagnosis_ = 0;
+	Ref<Handshake> handshake_; // of work_ and release()
+	Ref<transport::Endpoint> endpoint_;
+	Owned<Listener> listener_;
+	Work<SmcSocket, &SmcSocket::run> work_{*this};
+};
+
+} // namespace smc::shell

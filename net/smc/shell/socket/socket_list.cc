@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/socket/socket_list.hpp"
+
+namespace smc::shell {
+
+namespace {
+
+SocketList *list;
+
+} // namespace
+
+SocketList &socket_list()
+{
+	return *list;
+}
+
+bool set_up_socket_list()
+{
+	list = make<SocketList>().release();
+	return list != nullptr;
+}
+
+void tear_down_socket_list()
+{
+	if (list != nullptr)
+		Deleter()(list);
+	list = nullptr;
+}
+
+void SocketList::add(SmcSocket &socket)
+{
+	Shard &shard = shard_of(socket.serial_);
+	Guard guard(shard.lock);
+	shard.sockets.push_back(socket);
+}
+
+void SocketList::remove(SmcSocket &socket)
+{
+	Shard &shard = shard_of(socket.serial_);
+	Guard guard(shard.lock);
+	shard.sockets.remove(socket);
+}
+
+} // namespace smc::shell

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// SocketList: all SmcSockets, for sock_diag. In shards, so that opening connections does not meet
+// at one lock.
+//
+// Locking: a mutex for each shard (class SOCKETS), since looking at a socket takes other locks.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+#include "shell/socket/smc_socket.hpp"
+
+namespace smc::shell {
+
+class SocketList {
+public:
+	[[nodiscard]] u64 next_serial()
+	{
+		return serials_.fetch_add(1, std::memory_order_relaxed) + 1;
+	}
+	void add(SmcSocket &socket);
+	void remove(SmcSocket &socket);
+
+	// Calls @f with the socket of @net that has the smallest serial above @serial: 1, or 0 if
+	// there is none. The socket stays while @f runs.
+	template <class F>
+	int with_next(u64 serial, net *net, F &&f);
+
+private:
+	friend class SmcSocket;
+	static constexpr std::size_t kShards = 16;
+
+	struct Shard {
+		Mutex lock{SMC_LOCK_SOCKETS};
+		List<SmcSocket, SocketsTag> sockets;
+	};
+	[[nodiscard]] Shard &shard_of(u64 serial) { return shards_[serial % kShards]; }
+
+	std::array<Shard, kShards> shards_;
+	std::atomic<u64> serials_{0};
+};
+
+// Exists between setup and teardown.
+[[nodiscard]] SocketList &socket_list();
+[[nodiscard]] bool set_up_socket_list();
+void tear_down_socket_list();
+
+template <class F>
+int SocketList::with_next(u64 serial, net *net, F &&f)
+{
+	for (;;) {
+		u64 best = ~u64{0};
+
+		for (Shard &shard : shards_) {
+			Guard guard(shard.lock);
+			for (SmcSocket *socket = shard.sockets.front(); socket != nullptr;
+			     socket = shard.sockets.next(*socket)) {
+				if (socket->serial_ > serial && socket->serial_ < best &&
+				    smc_sk_net(socket->sk_) == net)
+					best = socket->serial_;
+			}
+		}
+		if (best == ~u64{0})
+			return 0;
+		Shard &shard = shard_of(best);
+		Guard guard(shard.lock);
+		for (SmcSocket *socket = shard.sockets.front(); socket != nullptr;
+		     socket = shard.sockets.next(*socket)) {
+			if (socket->serial_ == best) {
+				f(*socket);
+				return 1;
+			}
+		}
+		// Gone meanwhile: the next one.
+		serial = best;
+	}
+}
+
+} // namespace smc::shell

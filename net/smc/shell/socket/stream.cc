@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/socket/stream.hpp"
+
+#include <algorithm>
+
+#include "kernel/abi/sock.h"
+#include "kernel/abi/stats.h"
+
+namespace smc::shell::stream {
+
+namespace {
+
+using connection::Connection;
+using connection::SendHint;
+using connection::SendStatus;
+using connection::UrgentStatus;
+using transport::Endpoint;
+
+constexpr int kAgain = -11;
+constexpr int kFault = -14;
+constexpr int kInvalid = -22;
+constexpr int kBrokenPipe = -32;
+
+// The sock's lock, with what has to be done about it while sleeping.
+class SockLock {
+public:
+	explicit SockLock(struct sock *sk) : sk_(sk) { smc_sk_lock(sk_); }
+	~SockLock() { smc_sk_unlock(sk_); }
+	SockLock(const SockLock &) = delete;
+	SockLock &operator=(const SockLock &) = delete;
+
+private:
+	struct sock *const sk_;
+};
+
+struct Waiter {
+	struct sock *sk;
+	Endpoint *endpoint;
+};
+
+bool may_write(void *arg)
+{
+	const auto *waiter = static_cast<Waiter *>(arg);
+	return waiter->endpoint->ready_to_write() || smc_sk_error(waiter->sk) != 0;
+}
+
+bool may_read(void *arg)
+{
+	const auto *waiter = static_cast<Waiter *>(arg);
+	return waiter->endpoint->ready_to_read() || smc_sk_error(waiter->sk) != 0;
+}
+
+// What is free now, and whether the stream still takes anything.
+struct Room {
+	SendStatus status;
+	ring::Segments segments;
+};
+
+Room room_for(Endpoint &endpoint, size_t bytes)
+{
+	return endpoint.with_lock([bytes](Connection &conn) -> Room {
+		const u32 piece =
+			static_cast<u32>(std::min<size_t>(bytes, conn.send_quantum_bytes()));
+		return {conn.send_status(), conn.write_segments(piece)};
+	});
+}
+
+// Copies from the user into the send buffer. Fewer bytes than there is room for: EFAULT.
+u32 copy_in(Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
+{
+	u32 copied = 0;
+
+	for (const ring::Segment &piece : segments) {
+		const auto n = static_cast<u32>(smc_msg_copy_from(
+			msg, endpoint.sndbuf() + piece.offset_bytes, piece.length_bytes));
+		copied += n;
+		if (n != piece.length_bytes)
+			break;
+	}
+	return copied;
+}
+
+u32 copy_out(const Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
+{
+	u32 copied = 0;
+
+	for (const ring::Segment &piece : segments) {
+		const auto n = static_cast<u32>(smc_msg_copy_to(
+			msg, endpoint.rmb() + piece.offset_bytes, piece.length_bytes));
+		copied += n;
+		if (n != piece.length_bytes)
+			break;
+	}
+	return copied;
+}
+
+int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonblock)
+{
+	const u32 flags = smc_msg_flags(msg);
+	long timeo = smc_sk_sndtimeo(sk, nonblock || (flags & SMC_MSG_DONTWAIT) != 0);
+	const bool urgent = (flags & SMC_MSG_OOB) != 0;
+	net *net = endpoint.netns();
+	size_t sent = 0;
+
+	if (urgent && len != 0)
+		endpoint.with_lock([](Connection &conn) { conn.announce_urgent(true); });
+	do {
+		const Room room = room_for(endpoint, len - sent);
+
+		if (room.status != SendStatus::kOpen || smc_sk_error(sk) != 0)
+			return sent != 0 ? static_cast<int>(sent)
+					 : smc_sk_stream_error(sk, flags, kBrokenPipe);
+		if (len == sent)
+			break;
+		if (room.segments.empty()) {
+			Waiter waiter{sk, &endpoint};
+
+			smc_stat_inc(net, SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF) + SMC_BUF_FULL);
+			// Nothing may be held back by a cork while somebody waits for room.
+			smc_sk_set_nospace(sk);
+			const int ret = smc_sk_wait(sk, &timeo, may_write, &waiter, false);
+			if (ret != 0)
+				return sent != 0 ? static_cast<int>(sent) : ret;
+			continue;
+		}
+		const u32 n = copy_in(endpoint, room.segments, msg);
+		const bool last = sent + n == len;
+		SendHint hint = SendHint::kNormal;
+
+		if (urgent && last)
+			hint = SendHint::kUrgent;
+		else if (!last || (flags & SMC_MSG_MORE) != 0)
+			hint = last ? SendHint::kMore : SendHint::kNormal;
+		endpoint.produce(n, hint);
+		sent += n;
+		if (n != room.segments.length_bytes())
+			return sent != 0 ? static_cast<int>(sent) : kFault;
+	} while (sent < len);
+	return static_cast<int>(sent);
+}
+
+int receive_urgent(Endpoint &endpoint, msghdr *msg, size_t len, int flags)
+{
+	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
+	const connection::UrgentRead read =
+		endpoint.with_lock([peek](Connection &conn) { return conn.take_urgent(peek); });
+
+	switch (read.status) {
+	case UrgentStatus::kNone: return kInvalid;
+	case UrgentStatus::kWait: return kAgain;
+	case UrgentStatus::kByte:
+		if (len == 0)
+			return 0;
+		if ((flags & static_cast<int>(SMC_MSG_TRUNC)) == 0 &&
+		    smc_msg_copy_to(msg, &read.value, 1) != 1)
+			return kFault;
+		return 1;
+	}
+	return kInvalid;
+}
+
+struct View {
+	ring::Segments segments;
+	bool ended;
+};
+
+int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
+		   bool shut_rcv, bool nonblock)
+{
+	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
+	const bool discard = (flags & static_cast<int>(SMC_MSG_TRUNC)) != 0;
+	const bool waitall = (flags & static_cast<int>(SMC_MSG_WAITALL)) != 0;
+	long timeo =
+		smc_sk_rcvtimeo(sk, nonblock || (flags & static_cast<int>(SMC_MSG_DONTWAIT)) != 0);
+	const size_t target = smc_sk_rcvlowat(sk, waitall, len);
+	size_t got = 0;
+
+	while (got < len) {
+		const View view = endpoint.with_lock([&](Connection &conn) -> View {
+			const u32 most = static_cast<u32>(std::min<size_t>(len - got, 1U << 30));
+			return {conn.read_segments(most, peek ? static_cast<u32>(got) : 0),
+				conn.at_eof() || conn.reset()};
+		});
+
+		if (!view.segments.empty()) {
+			const u32 want = view.segments.length_bytes();
+			const u32 n = discard ? want : copy_out(endpoint, view.segments, msg);
+
+			// What the user has not got stays: no byte twice, none lost.
+			if (!peek && n != 0)
+				endpoint.consume(n);
+			got += n;
+			if (n != want)
+				return got != 0 ? static_cast<int>(got) : kFault;
+			if (endpoint.with_lock([](Connection &conn) { return conn.at_mark(); }))
+				break;
+			continue;
+		}
+		if (got >= target && got != 0)
+			break;
+		if (view.ended || shut_rcv || smc_sk_error(sk) != 0) {
+			if (got != 0)
+				break;
+			return smc_sk_take_error(sk);
+		}
+		// A peek cannot wait for more than the ring holds.
+		Waiter waiter{sk, &endpoint};
+		const int ret = smc_sk_wait(sk, &timeo, may_read, &waiter, false);
+		if (ret != 0)
+			return got != 0 ? static_cast<int>(got) : ret;
+	}
+	return static_cast<int>(got);
+}
+
+} // namespace
+
+int send(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonblock)
+{
+	SockLock lock(sk);
+	const int ret = send_locked(sk, endpoint, msg, len, nonblock);
+	smc_stat_tx(endpoint.netns(), SMC_TECH_R, len, ret);
+	return ret;
+}
+
+int receive(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags, bool shut_rcv,
+	    bool nonblock)
+{
+	SockLock lock(sk);
+	int ret;
+
+	smc_msg_no_name(msg);
+	if ((flags & static_cast<int>(SMC_MSG_OOB)) != 0)
+		ret = receive_urgent(endpoint, msg, len, flags);
+	else
+		ret = receive_locked(sk, endpoint, msg, len, flags, shut_rcv, nonblock);
+	smc_stat_rx(endpoint.netns(), SMC_TECH_R, len, ret);
+	return ret;
+}
+
+u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
+{
+	struct Facts {
+		u32 readable;
+		bool eof, reset, peer_done, urgent, writable;
+		SendStatus status;
+	};
+	const auto look = [&endpoint] {
+		return endpoint.with_lock([](Connection &conn) -> Facts {
+			return {conn.readable_bytes(),
+				conn.at_eof(),
+				conn.reset(),
+				conn.peer_finished_sending() && !conn.eof_withheld(),
+				conn.urgent_for_poll(),
+				conn.writable_for_poll(),
+				conn.send_status()};
+		});
+	};
+	Facts facts = look();
+	u32 mask = 0;
+
+	const bool rcv_shut = shut_rcv || facts.peer_done || facts.reset;
+	const bool snd_shut = facts.status != SendStatus::kOpen;
+
+	if ((rcv_shut && snd_shut) || facts.reset)
+		mask |= SMC_POLL_HUP;
+	if (rcv_shut)
+		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
+	if (facts.readable != 0 && facts.readable >= smc_sk_rcvlowat(sk, false, ~0U))
+		mask |= SMC_POLL_IN;
+	if (facts.urgent)
+		mask |= SMC_POLL_PRI;
+	if (snd_shut || facts.writable) {
+		mask |= SMC_POLL_OUT;
+	} else {
+		smc_sk_set_nospace(sk);
+		// Room may have come just before that.
+		if (look().writable)
+			mask |= SMC_POLL_OUT;
+	}
+	if (smc_sk_error(sk) != 0)
+		mask |= SMC_POLL_ERR;
+	return mask;
+}
+
+int ioctl(Endpoint &endpoint, unsigned int cmd, unsigned long arg, bool *handled)
+{
+	u32 value = 0;
+
+	*handled = true;
+	switch (cmd) {
+	case SMC_SIOCINQ:
+		value = endpoint.with_lock([](Connection &conn) { return conn.readable_bytes(); });
+		break;
+	case SMC_SIOCOUTQ:
+		value = endpoint.with_lock([](Connection &conn) {
+			conn.request_completion();
+			return conn.sndbuf_used_bytes();
+		});
+		if (value != 0)
+			endpoint.transmit();
+		break;
+	case SMC_SIOCOUTQNSD:
+		value = endpoint.with_lock([](Connection &conn) { return conn.unsent_bytes(); });
+		break;
+	case SMC_SIOCATMARK:
+		value = endpoint.with_lock(
+			[](Connection &conn) { return conn.at_mark() ? 1U : 0U; });
+		break;
+	default: *handled = false; return 0;
+	}
+	return smc_put_user_int(static_cast<int>(value), arg);
+}
+
+void options_changed(struct sock *sk, Endpoint &endpoint)
+{
+	const bool corked = smc_sk_corked(sk);
+	const bool nodelay = smc_sk_nodelay(sk);
+
+	endpoint.with_lock([&](Connection &conn) {
+		conn.set_corked(corked);
+		if (nodelay)
+			conn.push();
+	});
+	endpoint.transmit();
+}
+
+} // namespace smc::shell::stream

@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/endpoint.hpp"
+
+#include "kernel/abi/stats.h"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+namespace smc::transport {
+
+namespace event = connection::event;
+
+// errno values, as they go to user space.
+constexpr int kConnectionReset = 104;
+
+Endpoint::Endpoint(Kind kind, struct sock *sk) : sk_(sk), net_(smc_sk_net(sk)), kind_(kind)
+{
+	smc_sk_hold(sk_);
+	smc_stat_inc(net_, SMC_STAT_CONN_NEW);
+}
+
+Endpoint::~Endpoint()
+{
+	smc_stat_inc(net_, SMC_STAT_CONN_FREE);
+	smc_sk_put(sk_);
+}
+
+void Endpoint::last_ref_gone()
+{
+	smc_rcu_defer(&rcu_, free_later);
+}
+
+void Endpoint::free_later(smc_rcu_head *head)
+{
+	auto *endpoint = reinterpret_cast<Endpoint *>(reinterpret_cast<std::byte *>(head) -
+						      offsetof(Endpoint, rcu_));
+	switch (endpoint->kind_) {
+	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(endpoint)->destroy(); return;
+	}
+}
+
+int Endpoint::post(const connection::TransmitPlan &plan)
+{
+	switch (kind_) {
+	case Kind::kRdma: return static_cast<rdma::RdmaEndpoint *>(this)->post_plan(plan);
+	}
+	return -1;
+}
+
+void Endpoint::transmit_locked()
+{
+	connection::TransmitPlan plan;
+
+	while (conn_.plan_transmit(plan)) {
+		if (post(plan) != 0)
+			return;
+		conn_.commit_transmit(plan);
+	}
+}
+
+// Reads an urgent byte out of the ring, before anything else can happen to it.
+void Endpoint::handle_urgent_locked(u16 events)
+{
+	if ((events & event::kUrgent) != 0)
+		conn_.store_urgent(std::to_integer<u8>(rmb_[conn_.urgent_offset_bytes()]));
+}
+
+void Endpoint::produce(u32 bytes, connection::SendHint hint)
+{
+	shell::Guard guard(lock_);
+	conn_.produce(bytes, hint);
+	transmit_locked();
+}
+
+void Endpoint::consume(u32 bytes)
+{
+	shell::Guard guard(lock_);
+	if (conn_.consume(bytes))
+		transmit_locked();
+}
+
+void Endpoint::transmit()
+{
+	u16 events;
+	{
+		shell::Guard guard(lock_);
+		transmit_locked();
+		events = conn_.finished() ? event::kReleasable : 0;
+	}
+	settle(events);
+}
+
+void Endpoint::shutdown_write()
+{
+	{
+		shell::Guard guard(lock_);
+		conn_.shutdown_write();
+	}
+	transmit();
+}
+
+void Endpoint::close()
+{
+	{
+		shell::Guard guard(lock_);
+		conn_.close();
+		arm_locked();
+	}
+	transmit();
+}
+
+void Endpoint::abort()
+{
+	{
+		shell::Guard guard(lock_);
+		conn_.abort();
+		arm_locked();
+	}
+	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
+	transmit();
+}
+
+bool Endpoint::ready_to_read()
+{
+	shell::Guard guard(lock_);
+	return conn_.readable_bytes() > 0 || conn_.at_eof() || conn_.reset();
+}
+
+bool Endpoint::ready_to_write()
+{
+	shell::Guard guard(lock_);
+	return conn_.writable_for_poll() || conn_.send_status() != connection::SendStatus::kOpen;
+}
+
+void Endpoint::on_message(const connection::CursorMessage &message)
+{
+	connection::Verdict verdict;
+	bool violated = false;
+	{
+		shell::Guard guard(lock_);
+		verdict = conn_.on_cdc(message);
+		if (verdict.ok()) {
+			handle_urgent_locked(verdict.events);
+			if (conn_.eof_withheld())
+				arm_locked();
+		} else {
+			violated = true;
+			conn_.abort();
+			verdict.events |= event::kReadable | event::kWritable | event::kPeerAborted;
+			arm_locked();
+		}
+		transmit_locked();
+		if (conn_.finished())
+			verdict.events |= event::kReleasable;
+	}
+	if (violated) {
+		smc_stat_inc(net_, SMC_STAT_VIOLATION);
+		smc_stat_inc(net_, verdict.violation == connection::Violation::kMessagesLost
+					   ? SMC_STAT_CDC_BAD_SEQUENCE
+					   : SMC_STAT_CDC_BAD_CURSOR);
+		smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
+	}
+	settle(verdict.events);
+}
+
+void Endpoint::on_transmit_complete(const connection::TransmitMarker &marker)
+{
+	connection::Verdict verdict;
+	{
+		shell::Guard guard(lock_);
+		verdict = conn_.on_transmit_complete(marker);
+		transmit_locked();
+		if (conn_.finished())
+			verdict.events |= event::kReleasable;
+	}
+	settle(verdict.events);
+}
+
+void Endpoint::on_room()
+{
+	transmit();
+}
+
+void Endpoint::on_transport_lost(int err)
+{
+	bool ended_well;
+	{
+		shell::Guard guard(lock_);
+		ended_well = conn_.finished() ||
+			     (conn_.peer_finished_sending() && !conn_.reset() && conn_.at_eof() &&
+			      conn_.send_status() != connection::SendStatus::kOpen);
+		conn_.transport_lost();
+	}
+	if (!ended_well)
+		smc_sk_report_error(sk_, err);
+	settle(event::kReadable | event::kWritable | event::kReleasable);
+}
+
+void Endpoint::notify(u16 events)
+{
+	u32 wake = 0;
+
+	if ((events & event::kPeerAborted) != 0)
+		smc_sk_report_error(sk_, kConnectionReset);
+	if ((events & event::kUrgent) != 0) {
+		smc_sk_sigurg(sk_);
+		wake |= SMC_POLL_PRI;
+	}
+	if ((events & (event::kReadable | event::kPeerDone | event::kPeerClosed)) != 0)
+		wake |= SMC_POLL_IN;
+	if ((events & (event::kPeerDone | event::kPeerClosed)) != 0)
+		wake |= SMC_POLL_RDHUP;
+	if ((events & (event::kPeerClosed | event::kPeerAborted)) != 0)
+		wake |= SMC_POLL_OUT | SMC_POLL_HUP;
+	if ((events & event::kWritable) != 0)
+		wake |= SMC_POLL_OUT;
+	if (wake != 0)
+		smc_sk_wake(sk_, wake);
+}
+
+bool Endpoint::retire_due()
+{
+	if (!released_ || retiring_ || !conn_.finished())
+		return false;
+	if (!conn_.releasable()) {
+		conn_.request_completion();
+		transmit_locked();
+		if (!conn_.releasable())
+			return false;
+	}
+	retiring_ = true;
+	return true;
+}
+
+// After every change: tells the sleepers, and sees whether that was the end.
+void Endpoint::settle(u16 events)
+{
+	bool retire = false;
+
+	notify(events);
+	if ((events & event::kReleasable) != 0) {
+		shell::Guard guard(lock_);
+		retire = retire_due();
+	}
+	if (retire) {
+		get();
+		if (work_.queue())
+			put();
+	}
+}
+
+void Endpoint::release_from_user()
+{
+	{
+		shell::Guard guard(lock_);
+		released_ = true;
+		arm_locked();
+	}
+	settle(event::kReleasable);
+	put();
+}
+
+// Has the work look after this connection in a while: an orphan, or an end of file put off.
+void Endpoint::arm_locked()
+{
+	if (progress_ms_ == 0)
+		progress_ms_ = smc_now_ms();
+	if (retiring_)
+		return;
+	get();
+	if (work_.queue_delayed(1000))
+		put();
+}
+
+void Endpoint::run()
+{
+	const u64 now_ms = smc_now_ms();
+	u16 events = 0;
+	bool retire = false;
+	{
+		shell::Guard guard(lock_);
+		const auto state = conn_.diagnostics();
+		const u64 position =
+			state.sent_bytes + state.received_bytes + conn_.peer_window_bytes();
+
+		if (position != progress_position_ || progress_ms_ == 0) {
+			progress_position_ = position;
+			progress_ms_ = now_ms;
+		}
+		if (conn_.eof_withheld() && now_ms - progress_ms_ >= kWithheldLimit_ms) {
+			conn_.give_up_withheld_data();
+			events |= event::kReadable;
+		}
+		if (released_ && !conn_.finished() && now_ms - progress_ms_ >= kOrphanLimit_ms) {
+			conn_.abort();
+			conn_.transport_lost();
+		}
+		transmit_locked();
+		if (!retiring_)
+			retire = retire_due();
+		else
+			retire = true;
+		if (!retire && (released_ || conn_.eof_withheld()))
+			arm_locked();
+	}
+	notify(events);
+	if (retire) {
+		switch (kind_) {
+		case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->retire(); break;
+		}
+	}
+	put();
+}
+
+} // namespace smc::transport

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Endpoint: our end of one SMC connection, whatever transport carries it: the core's Connection
+// with its lock, the memory of both rings, and the sock whose sleepers it wakes. Sockets know
+// endpoints, not transports.
+//
+// Locking: lock_ guards the Connection and is shared with softirqs. The socket's lock serialises
+// the users, so that one thread copies into and one out of the rings at a time. Never take the
+// socket's lock under lock_.
+//
+// Life: the socket has one reference from UseSmc to its release, the transport another one from
+// creation until the endpoint is retired: the user has let go of it, both sides have said that
+// they are closed (or the link is lost), and no posted work can read the send buffer any more.
+// Nothing is cut short by a close(): the data goes out first, however long the peer takes,
+// within kOrphanLimit_ms.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "core/connection/connection.hpp"
+#include "kernel/abi/sock.h"
+#include "shell/base/lock.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/base/work.hpp"
+
+namespace smc::transport {
+
+enum class Kind : u8 {
+	kRdma,
+};
+
+class Endpoint : public shell::RefCounted<Endpoint> {
+public:
+	// How long a closed connection may take to hand over its data to a peer that does not
+	// read, counted from the last progress.
+	static constexpr u64 kOrphanLimit_ms = 600'000;
+	// How long end of file is put off for data that a closed peer says it still has.
+	static constexpr u64 kWithheldLimit_ms = 60'000;
+
+	// ---- For the socket; process context, socket lock held ---------------------------------
+
+	// Runs @f(Connection &) under the lock and returns what it returns.
+	template <class F>
+	auto with_lock(F &&f)
+	{
+		shell::Guard guard(lock_);
+		return f(conn_);
+	}
+	// Appends @bytes that were copied into the send buffer, and sends what may go.
+	void produce(u32 bytes, connection::SendHint hint);
+	// Gives @bytes of the ring back; tells the peer if it is time to.
+	void consume(u32 bytes);
+	// Sends what waits and may go.
+	void transmit();
+	void shutdown_write();
+	// The user has closed the socket; what is pending still goes out.
+	void close();
+	// The user or a violation resets the connection.
+	void abort();
+	// The socket gives its reference back. Afterwards it must not be used by it.
+	void release_from_user();
+
+	[[nodiscard]] std::byte *sndbuf() const { return sndbuf_; }
+	[[nodiscard]] std::byte *rmb() const { return rmb_; }
+	[[nodiscard]] struct sock *sk() const { return sk_; }
+	[[nodiscard]] net *netns() const { return net_; }
+	[[nodiscard]] Kind kind() const { return kind_; }
+	// Hot paths ask this instead of taking the lock.
+	[[nodiscard]] bool ready_to_read();
+	[[nodiscard]] bool ready_to_write();
+
+	// ---- For the transport ------------------------------------------------------------------
+
+	// A message of the peer for this connection. Softirq.
+	void on_message(const connection::CursorMessage &message);
+	// Softirq.
+	void on_transmit_complete(const connection::TransmitMarker &marker);
+	// There is room to post again. Softirq or process.
+	void on_room();
+	// The link is gone; the user gets @err unless the connection had ended properly. Any context.
+	void on_transport_lost(int err);
+
+	void last_ref_gone();
+
+protected:
+	Endpoint(Kind kind, struct sock *sk);
+	// Only called through RCU, when the last reference has gone.
+	~Endpoint();
+
+	// Where the rings are; before the first use.
+	void set_rings(std::byte *sndbuf, std::byte *rmb)
+	{
+		sndbuf_ = sndbuf;
+		rmb_ = rmb;
+	}
+
+	shell::SpinLock lock_{SMC_LOCK_ENDPOINT};
+	connection::Connection conn_;
+
+private:
+	// 0: posted. Otherwise it was not, and the transport calls on_room() or on_transport_lost().
+	int post(const connection::TransmitPlan &plan);
+	void transmit_locked();
+	void handle_urgent_locked(u16 events);
+	// Wakes and reports; not under the lock.
+	void notify(u16 events);
+	// Under the lock: is it time for the transport to take everything back?
+	[[nodiscard]] bool retire_due();
+	void settle(u16 events);
+	void run();
+	void arm_locked();
+	static void free_later(smc_rcu_head *head);
+
+	std::byte *sndbuf_ = nullptr;
+	std::byte *rmb_ = nullptr;
+	struct sock *sk_;
+	net *net_;
+	const Kind kind_;
+	bool released_ = false; // by the user
+	bool retiring_ = false;
+	u64 progress_position_ = 0; // stream bytes acknowledged at progress_ms_
+	u64 progress_ms_ = 0;
+	shell::Work<Endpoint, &Endpoint::run> work_{*this};
+
+protected:
+	smc_rcu_head rcu_{};
+};
+
+} // namespace smc::transport

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Buffers of one link group: RMBs and send buffers, and the pool that keeps them between
+// connections. Sizes are those of RFC 7609's encoding, 16 KiB << code. A buffer that had a user
+// is zeroed, as far as it was written, before the next one can see it.
+#pragma once
+
+#include <array>
+
+#include "core/group/limits.hpp"
+#include "core/wire/ids.hpp"
+#include "kernel/abi/verbs.h"
+#include "shell/base/alloc.hpp"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+
+namespace smc::transport::rdma {
+
+class Link;
+class Pool;
+
+struct FreeTag;
+struct MemberTag;
+
+class Buffer : public shell::ListNode<FreeTag>, public shell::ListNode<MemberTag> {
+public:
+	Buffer(smc_ib_buffer_kind kind, wire::BufferSize size) : kind_(kind), size_(size) {}
+	~Buffer();
+
+	[[nodiscard]] std::byte *data() const
+	{
+		return static_cast<std::byte *>(smc_ib_buffer_data(memory_));
+	}
+	[[nodiscard]] wire::BufferSize size() const { return size_; }
+	[[nodiscard]] smc_ib_buffer_kind kind() const { return kind_; }
+	// Address and keys on this link; valid once map() succeeded there.
+	[[nodiscard]] const struct smc_ib_region_info &on(group::LinkIndex link) const
+	{
+		return infos_[link];
+	}
+
+	// Makes it known to the link's device; its keys can be told to the peer. 0 or -errno. Process.
+	int map(Link &link);
+	// Makes the keys work. The link must be ready to send. Waits for the device, not for the
+	// peer. 0 or -errno. Process.
+	int enable(Link &link);
+	// The link is gone. Process.
+	void unmap(group::LinkIndex link);
+
+private:
+	friend class Pool;
+
+	smc_ib_buffer *memory_ = nullptr;
+	std::array<smc_ib_region *, group::kLinksMax> regions_{};
+	std::array<struct smc_ib_region_info, group::kLinksMax> infos_{};
+	const smc_ib_buffer_kind kind_;
+	const wire::BufferSize size_;
+	bool in_use_ = true;
+};
+
+// Locking: its own (class POOL).
+class Pool {
+public:
+	// Unused buffers kept of one size and kind; more are freed.
+	static constexpr u32 kKeepMax = 32;
+	static constexpr u32 kQuarantineMax = 64;
+
+	explicit Pool(net *net) : net_(net) {}
+
+	// One of @size, or smaller if there is no memory for that; nullptr if there is none at all.
+	// Process.
+	[[nodiscard]] Buffer *take(smc_ib_buffer_kind kind, wire::BufferSize size);
+	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. Process.
+	void give_back(Buffer *buffer, u32 used_bytes);
+	// The peer may still write to it: it is put aside until the group ends. False if there are
+	// kQuarantineMax already: then the group should end. Process.
+	[[nodiscard]] bool quarantine(Buffer *buffer);
+	// The link is gone: unmaps all there are, in use or not. Process.
+	void unmap_all(group::LinkIndex link);
+	// No link is left: frees all that is not in use; what is given back later is freed, too.
+	// Process.
+	void close();
+
+	[[nodiscard]] u64 bytes(smc_ib_buffer_kind kind);
+
+private:
+	static constexpr u32 kCodes = wire::BufferSize::kCodeMax + 1;
+
+	[[nodiscard]] Buffer *take_free(smc_ib_buffer_kind kind, wire::BufferSize size);
+	[[nodiscard]] Buffer *create(smc_ib_buffer_kind kind, wire::BufferSize size);
+	void destroy(Buffer *buffer);
+
+	net *const net_;
+	shell::SpinLock lock_{SMC_LOCK_POOL};
+	// By kind and size code.
+	std::array<std::array<shell::List<Buffer, FreeTag>, kCodes>, 2> free_;
+	shell::List<Buffer, MemberTag> members_; // free or not
+	std::array<u64, 2> bytes_{};
+	u32 quarantined_ = 0;
+	bool closed_ = false;
+};
+
+} // namespace smc::transport::rdma

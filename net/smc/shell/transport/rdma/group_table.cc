@@ -1,0 +1,334 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/rdma/group_table.hpp"
+
+#include <algorithm>
+
+#include "kernel/abi/stats.h"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+GroupTable *table;
+
+using Status = Acquired::Status;
+
+Acquired failed(wire::DeclineReason reason)
+{
+	Acquired result;
+	result.reason = reason;
+	return result;
+}
+
+smc_ib_gid_type gid_type(u8 version)
+{
+	return version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2;
+}
+
+// Is there a route from here to the peer's GID, and does it go through a gateway?
+bool route_to(const Port &port, const wire::Gid &peer_gid, bool *uses_gateway)
+{
+	const auto address = wire::ipv4_from_gid(peer_gid);
+
+	return address && smc_ib_route_lookup(port.device.get(), port.number, &port.gid,
+					      address->data(), uses_gateway) == 0;
+}
+
+} // namespace
+
+GroupTable &group_table()
+{
+	return *table;
+}
+
+bool set_up_group_table()
+{
+	table = shell::make<GroupTable>().release();
+	return table != nullptr;
+}
+
+void tear_down_group_table()
+{
+	if (table != nullptr)
+		shell::Deleter()(table);
+	table = nullptr;
+}
+
+GroupTable::Bucket &GroupTable::bucket_of(const wire::Gid &peer_gid)
+{
+	u32 hash = 0;
+
+	for (const u8 byte : peer_gid.bytes)
+		hash = hash * 31 + byte;
+	return buckets_[hash % kBuckets];
+}
+
+template <class Match>
+shell::Ref<LinkGroup> GroupTable::find(Bucket &bucket, u32 n, Match &&match)
+{
+	shell::Guard guard(bucket.lock);
+	for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+	     group = bucket.groups.next(*group)) {
+		if (match(*group) && n-- == 0)
+			return shell::Ref<LinkGroup>::share(group);
+	}
+	return {};
+}
+
+template <class Match>
+shell::Ref<LinkGroup> GroupTable::find_anywhere(Match &&match)
+{
+	for (Bucket &bucket : buckets_) {
+		if (auto group = find(bucket, 0, match))
+			return group;
+	}
+	return {};
+}
+
+void GroupTable::joined(Acquired *result, bool first_contact)
+{
+	LinkGroup &group = result->endpoint->group();
+
+	result->status = Status::kDone;
+	result->reason = wire::DeclineReason::kNone;
+	result->facts.first_contact = first_contact;
+	result->facts.v2_direct = group.direct();
+	result->facts.local = group.local_end(*result->endpoint);
+}
+
+template <class Match>
+bool GroupTable::join_existing(Bucket &bucket, const Seeker &seeker, Match &&match,
+			       Acquired *result)
+{
+	for (u32 n = 0;; n++) {
+		auto group = find(bucket, n, match);
+
+		if (!group)
+			return false;
+		switch (group->join(seeker.sk, false, *seeker.observer, &result->endpoint,
+				    &result->reason)) {
+		case LinkGroup::Join::kJoined: joined(result, false); return true;
+		case LinkGroup::Join::kWait:
+			result->status = Status::kWait;
+			result->awaited = std::move(group);
+			return true;
+		case LinkGroup::Join::kNo:
+			if (result->reason != wire::DeclineReason::kNone) {
+				result->status = Status::kFailed;
+				return true;
+			}
+			break;
+		}
+	}
+}
+
+Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
+				const handshake::Agreement &agreement, bool direct,
+				const Seeker &seeker)
+{
+	Acquired result;
+	u64 serial;
+	u32 uid;
+	{
+		shell::Guard guard(lock_);
+		serial = ++serials_;
+		uid = uids_ += 0x100;
+	}
+	auto group = LinkGroup::create(key, port, agreement, direct, uid);
+	if (!group)
+		return failed(wire::DeclineReason::kMem);
+	group->set_serial(serial);
+	Bucket &bucket = bucket_of(key.peer_gid);
+	{
+		shell::Guard guard(bucket.lock);
+		group->get(); // the table's
+		bucket.groups.push_back(*group);
+	}
+	// The device may have begun to go before the group could be found.
+	if (!smc_ib_device_present(port.device.get()) ||
+	    group->join(seeker.sk, true, *seeker.observer, &result.endpoint, &result.reason) !=
+		    LinkGroup::Join::kJoined) {
+		group->end(wire::DeleteLinkReason::kProgram);
+		return failed(result.reason == wire::DeclineReason::kNone
+				      ? wire::DeclineReason::kNoActLink
+				      : result.reason);
+	}
+	joined(&result, true);
+	return result;
+}
+
+Acquired GroupTable::acquire(const handshake::AcquireServerLink &wanted, const Seeker &seeker)
+{
+	const handshake::Agreement &agreement = wanted.agreement;
+	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement.version));
+	bool gateway = false;
+	Acquired result;
+
+	if (!port)
+		return failed(wire::DeclineReason::kNoSmcrDev);
+	if (agreement.version >= 2 && !route_to(*port, wanted.peer_gid, &gateway))
+		return failed(wire::DeclineReason::kNoRoute);
+	const GroupKey key{
+		.netns = seeker.netns,
+		.server = true,
+		.version = agreement.version,
+		.device = port->device.get(),
+		.port = port->number,
+		.gid = port->wire_gid(),
+		.peer_id = wanted.peer_id,
+		.peer_gid = wanted.peer_gid,
+		.peer_mac = agreement.version == 1 ? wanted.peer_mac : wire::Mac{},
+		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
+	};
+	const auto same = [&key](LinkGroup &group) {
+		return group.key() == key && group.state() < LinkGroup::State::kEnding;
+	};
+	Bucket &bucket = bucket_of(key.peer_gid);
+
+	if (join_existing(bucket, seeker, same, &result))
+		return result;
+	shell::Guard guard(bucket.making);
+	if (join_existing(bucket, seeker, same, &result))
+		return result;
+	return make_group(key, *port, agreement, !gateway, seeker);
+}
+
+Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const Seeker &seeker)
+{
+	const handshake::Agreement &agreement = wanted.agreement;
+	const wire::SmcrEndpoint &peer = wanted.peer;
+
+	if (!agreement.first_contact) {
+		const auto leads_there = [&](LinkGroup &group) {
+			const GroupKey &key = group.key();
+
+			return !key.server && key.netns == seeker.netns &&
+			       key.version == agreement.version && key.peer_id == peer.peer_id &&
+			       key.peer_gid == peer.gid &&
+			       (agreement.version == 1 ? key.peer_mac == peer.mac
+						       : key.eid == agreement.eid) &&
+			       group.peer_qpn() == peer.qpn &&
+			       group.state() < LinkGroup::State::kEnding;
+		};
+		Acquired result;
+
+		if (join_existing(bucket_of(peer.gid), seeker, leads_there, &result))
+			return result;
+		return failed(wire::DeclineReason::kSyncErr);
+	}
+
+	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement.version));
+	if (!port)
+		return failed(wire::DeclineReason::kNoSmcrDev);
+	if (agreement.version >= 2 && !wanted.v2_direct) {
+		bool gateway;
+
+		if (!route_to(*port, peer.gid, &gateway))
+			return failed(wire::DeclineReason::kNoRoute);
+		if (!gateway)
+			return failed(wire::DeclineReason::kNoIndirect);
+	}
+	const GroupKey key{
+		.netns = seeker.netns,
+		.server = false,
+		.version = agreement.version,
+		.device = port->device.get(),
+		.port = port->number,
+		.gid = port->wire_gid(),
+		.peer_id = peer.peer_id,
+		.peer_gid = peer.gid,
+		.peer_mac = agreement.version == 1 ? peer.mac : wire::Mac{},
+		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
+	};
+	return make_group(key, *port, agreement, agreement.version == 1 || wanted.v2_direct,
+			  seeker);
+}
+
+wire::PeerId GroupTable::own_peer_id(const wire::Mac &mac)
+{
+	shell::Guard guard(lock_);
+	if (own_peer_id_.is_zero()) {
+		smc_random_bytes(own_peer_id_.bytes.data(), 2);
+		std::copy(mac.bytes.begin(), mac.bytes.end(), own_peer_id_.bytes.begin() + 2);
+	}
+	return own_peer_id_;
+}
+
+void GroupTable::take_out(LinkGroup &group)
+{
+	Bucket &bucket = bucket_of(group.key().peer_gid);
+	shell::Guard guard(bucket.lock);
+	bucket.groups.remove(group);
+}
+
+template <class Match>
+void GroupTable::end_all(Match &&match, wire::DeleteLinkReason reason)
+{
+	// Each round takes one out of the table.
+	while (auto group = find_anywhere(match)) {
+		group->end(reason);
+		group->wait_ended();
+	}
+}
+
+void GroupTable::lose_port(smc_ib_device *device, u8 port)
+{
+	while (auto group = find_anywhere([&](LinkGroup &candidate) {
+		       return candidate.key().device == device && candidate.key().port == port;
+	       })) {
+		group->lose_link();
+		group->wait_ended();
+	}
+}
+
+shell::Ref<LinkGroup> GroupTable::next(net *net, u64 *cursor)
+{
+	shell::Ref<LinkGroup> best;
+
+	for (Bucket &bucket : buckets_) {
+		shell::Guard guard(bucket.lock);
+		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+		     group = bucket.groups.next(*group)) {
+			if (group->key().netns == net && group->serial() > *cursor &&
+			    (!best || group->serial() < best->serial()))
+				best = shell::Ref<LinkGroup>::share(group);
+		}
+	}
+	if (best)
+		*cursor = best->serial();
+	return best;
+}
+
+} // namespace smc::transport::rdma
+
+// ---- Callbacks of kernel/verbs --------------------------------------------------------------------
+
+using namespace smc::transport::rdma;
+using smc::wire::DeleteLinkReason;
+
+extern "C" void smc_ib_device_added(smc_ib_device *)
+{
+	// Devices are looked for when a connection needs one.
+}
+
+extern "C" void smc_ib_device_removing(smc_ib_device *device)
+{
+	group_table().end_all([&](LinkGroup &group) { return group.key().device == device; },
+			      DeleteLinkReason::kLostPath);
+}
+
+extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
+{
+	if (!active)
+		group_table().lose_port(device, port);
+}
+
+namespace smc::transport::rdma {
+
+void end_groups_of(net *net)
+{
+	group_table().end_all([&](LinkGroup &group) { return group.key().netns == net; },
+			      DeleteLinkReason::kProgram);
+}
+
+} // namespace smc::transport::rdma

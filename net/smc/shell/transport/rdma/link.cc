@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/rdma/link.hpp"
+
+#include "kernel/abi/stats.h"
+#include "shell/transport/rdma/link_group.hpp"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+constexpr int kAgain = -11;
+constexpr int kNoMemory = -12;
+constexpr int kNoDevice = -19;
+
+} // namespace
+
+Link::~Link()
+{
+	smc_mem_free(awaited_);
+}
+
+int Link::create(smc_ib_device *device, u8 port)
+{
+	int ret = smc_ib_link_create(device, port, this, &link_);
+	if (ret != 0) {
+		link_ = nullptr;
+		return ret;
+	}
+	awaited_size_ = smc_ib_link_send_queue(link_);
+	awaited_ = static_cast<Awaited *>(smc_mem_alloc(sizeof(Awaited) * awaited_size_));
+	ret = awaited_ == nullptr ? kNoMemory : smc_ib_link_to_init(link_);
+	if (ret != 0) {
+		smc_ib_link_destroy(link_);
+		link_ = nullptr;
+		return ret;
+	}
+	shell::Guard guard(lock_);
+	dead_ = false;
+	return 0;
+}
+
+void Link::destroy()
+{
+	smc_ib_link *link;
+	{
+		shell::Guard guard(lock_);
+		dead_ = true;
+		link = std::exchange(link_, nullptr);
+	}
+	if (link == nullptr)
+		return;
+	smc_ib_link_destroy(link);
+
+	// Nobody adds to these any more. The connections have heard of the loss.
+	while (count_ != 0) {
+		awaited_[head_].endpoint->put();
+		head_ = (head_ + 1) % awaited_size_;
+		count_--;
+	}
+	while (RdmaEndpoint *endpoint = waiting_.pop_front())
+		endpoint->put();
+}
+
+int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
+	       const void *message, size_t message_bytes, bool signal,
+	       const connection::TransmitMarker &marker)
+{
+	shell::Guard guard(lock_);
+	u64 seq;
+	int ret;
+
+	if (dead_)
+		return kNoDevice;
+	if (signal && count_ == awaited_size_)
+		ret = kAgain;
+	else
+		ret = smc_ib_link_post(link_, writes, n_writes, message, message_bytes,
+				       signal ? SMC_IB_POST_SIGNAL : 0, &seq);
+	if (ret == 0) {
+		if (signal) {
+			endpoint.get();
+			awaited_[(head_ + count_) % awaited_size_] = {seq, &endpoint, marker};
+			count_++;
+		}
+	} else if (ret == kAgain) {
+		const shell::ListNode<WaitingTag> &node = endpoint;
+		if (!node.linked()) {
+			endpoint.get();
+			waiting_.push_back(endpoint);
+		}
+	} else {
+		dead_ = true;
+	}
+	return ret;
+}
+
+int Link::post_control(const void *message, size_t message_bytes, u64 *seq)
+{
+	shell::Guard guard(lock_);
+	if (dead_)
+		return kNoDevice;
+	return smc_ib_link_post(link_, nullptr, 0, message, message_bytes,
+				SMC_IB_POST_SIGNAL | SMC_IB_POST_CONTROL, seq);
+}
+
+int Link::post_registration(smc_ib_region *region)
+{
+	shell::Guard guard(lock_);
+	if (dead_)
+		return kNoDevice;
+	return smc_ib_region_post(region);
+}
+
+u64 Link::sent_up_to()
+{
+	shell::Guard guard(lock_);
+	return dead_ ? ~u64{0} : sent_up_to_;
+}
+
+void Link::on_sent(u64 up_to_seq)
+{
+	std::array<Awaited, kBatch> done;
+	u32 n;
+
+	do {
+		n = 0;
+		{
+			shell::Guard guard(lock_);
+			sent_up_to_ = up_to_seq;
+			while (n < kBatch && count_ != 0 && awaited_[head_].seq <= up_to_seq) {
+				done[n++] = awaited_[head_];
+				head_ = (head_ + 1) % awaited_size_;
+				count_--;
+			}
+		}
+		for (u32 i = 0; i < n; i++) {
+			done[i].endpoint->on_transmit_complete(done[i].marker);
+			done[i].endpoint->put();
+		}
+	} while (n == kBatch);
+	serve_waiting();
+}
+
+void Link::serve_waiting()
+{
+	u32 budget;
+	{
+		shell::Guard guard(lock_);
+		budget = waiting_.size();
+	}
+	// Those that find the queue full again stand at its end once more.
+	while (budget-- != 0) {
+		RdmaEndpoint *endpoint;
+		{
+			shell::Guard guard(lock_);
+			if (dead_ || !smc_ib_link_writable(link_))
+				return;
+			endpoint = waiting_.pop_front();
+		}
+		if (endpoint == nullptr)
+			return;
+		endpoint->on_room();
+		endpoint->put();
+	}
+}
+
+} // namespace smc::transport::rdma
+
+// ---- Callbacks of kernel/verbs -----------------------------------------------------------------
+
+using smc::transport::rdma::Link;
+
+extern "C" void smc_ib_link_received(void *context, const void *head, const void *tail,
+				     u32 length_bytes)
+{
+	auto *link = static_cast<Link *>(context);
+	link->group().on_received(*link, static_cast<const std::byte *>(head),
+				  static_cast<const std::byte *>(tail), length_bytes);
+}
+
+extern "C" void smc_ib_link_sent(void *context, u64 up_to_seq)
+{
+	auto *link = static_cast<Link *>(context);
+	link->on_sent(up_to_seq);
+	link->group().on_sent();
+}
+
+extern "C" void smc_ib_link_failed(void *context, int status)
+{
+	auto *link = static_cast<Link *>(context);
+	link->group().on_link_failed(*link, status);
+}

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Link: one RC queue pair of a link group. Posts what connections and the group want to send,
+// in order, and brings completions back to the connections that asked for one.
+//
+// Locking: lock_ (class LINK) serialises posts; it is the innermost one of the data path.
+#pragma once
+
+#include "core/connection/transmit_plan.hpp"
+#include "core/group/limits.hpp"
+#include "kernel/abi/verbs.h"
+#include "shell/base/alloc.hpp"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+
+namespace smc::transport::rdma {
+
+class LinkGroup;
+class RdmaEndpoint;
+
+struct WaitingTag;
+
+class Link {
+public:
+	Link(LinkGroup &group, group::LinkIndex index) : group_(group), index_(index) {}
+	~Link();
+
+	// The queue pair, its receives posted. 0 or -errno. Process.
+	int create(smc_ib_device *device, u8 port);
+	// Stops the queue pair; no callback runs afterwards. Process, without locks.
+	void destroy();
+
+	[[nodiscard]] group::LinkIndex index() const { return index_; }
+	[[nodiscard]] smc_ib_link *handle() const { return link_; }
+	[[nodiscard]] LinkGroup &group() const { return group_; }
+
+	// A connection's batch: 0, -EAGAIN (the endpoint will hear on_room()), or the link is dead.
+	// Under the endpoint's lock.
+	int post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
+		 const void *message, size_t message_bytes, bool signal,
+		 const connection::TransmitMarker &marker);
+	// A message of link control. *seq is its number for sent_up_to(). Any context.
+	int post_control(const void *message, size_t message_bytes, u64 *seq);
+	int post_registration(smc_ib_region *region);
+	// Every post up to this number has left.
+	[[nodiscard]] u64 sent_up_to();
+
+	// An endpoint is being freed.
+	void forget(RdmaEndpoint &endpoint);
+
+	// From the queue pair, softirq.
+	void on_sent(u64 up_to_seq);
+
+private:
+	// A post whose completion a connection waits for.
+	struct Awaited {
+		u64 seq;
+		RdmaEndpoint *endpoint; // a reference
+		connection::TransmitMarker marker;
+	};
+	static constexpr u32 kBatch = 16;
+
+	// Wakes the endpoints that found no room.
+	void serve_waiting();
+
+	LinkGroup &group_;
+	const group::LinkIndex index_;
+	shell::SpinLock lock_{SMC_LOCK_LINK};
+	smc_ib_link *link_ = nullptr;
+	bool dead_ = true;
+	u64 sent_up_to_ = 0;
+	// Ring of posts that somebody waits for, oldest at head_. As many as fit into the queue.
+	Awaited *awaited_ = nullptr;
+	u32 awaited_size_ = 0;
+	u32 head_ = 0;
+	u32 count_ = 0;
+	// Endpoints that found no room; each a reference.
+	shell::List<RdmaEndpoint, WaitingTag> waiting_;
+};
+
+} // namespace smc::transport::rdma

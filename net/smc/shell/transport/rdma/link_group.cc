@@ -1,0 +1,826 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/rdma/link_group.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "core/connection/cdc_mapping.hpp"
+#include "core/wire/cdc.hpp"
+#include "kernel/abi/mem.h"
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
+#include "shell/transport/rdma/group_table.hpp"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+constexpr int kAgain = -11;
+constexpr int kConnectionReset = 104;
+constexpr u32 kNeighbourLimit_ms = 1000;
+constexpr u8 kHopLimitDirect = 1;
+constexpr u8 kHopLimitGateway = 64;
+
+u32 random24()
+{
+	u32 random;
+	smc_random_bytes(&random, sizeof(random));
+	return random & 0xffffff;
+}
+
+group::Config machine_config(const GroupKey &key, const handshake::Agreement &agreement, u32 uid)
+{
+	group::Config config;
+
+	config.role = key.server ? group::Role::kServer : group::Role::kClient;
+	config.version = key.version == 1 ? wire::LlcVersion::kV1 : wire::LlcVersion::kV2;
+	config.release = agreement.release;
+	config.max_links = agreement.max_links != 0 ? agreement.max_links : 1;
+	config.max_conns = agreement.max_conns != 0 ? agreement.max_conns : 255;
+	config.group_uid = uid;
+	config.testlink_idle_ms = smc_sysctl_smcr_testlink_time_s(key.netns) * 1000;
+	return config;
+}
+
+// The size to ask for: what the user set, else the namespace's default.
+wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
+{
+	return wire::BufferSize::covering(asked_bytes != 0 ? asked_bytes : default_bytes);
+}
+
+} // namespace
+
+// ---- Life ----------------------------------------------------------------------------------------
+
+LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
+		     bool direct, const group::Config &config)
+	: key_(key), port_(port), agreement_(agreement), direct_(direct), own_psn_(random24()),
+	  pool_(key.netns), machine_(config)
+{
+	smc_completion_init(&ended_);
+	smc_stat_inc(key_.netns, SMC_STAT_GROUP_NEW);
+}
+
+LinkGroup::~LinkGroup()
+{
+	smc_stat_inc(key_.netns, SMC_STAT_GROUP_FREE);
+}
+
+shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
+					const handshake::Agreement &agreement, bool direct, u32 uid)
+{
+	auto owned = shell::make<LinkGroup>(key, port, agreement, direct,
+					    machine_config(key, agreement, uid));
+	if (!owned)
+		return {};
+	auto group = shell::Ref<LinkGroup>::adopt(owned.release());
+	if (group->link_.create(port.device.get(), port.number) != 0)
+		return {};
+	smc_stat_inc(key.netns, SMC_STAT_QP_NEW);
+	return group;
+}
+
+void LinkGroup::last_ref_gone()
+{
+	smc_rcu_defer(&rcu_, free_later);
+}
+
+void LinkGroup::free_later(smc_rcu_head *head)
+{
+	shell::Deleter()(reinterpret_cast<LinkGroup *>(reinterpret_cast<std::byte *>(head) -
+						       offsetof(LinkGroup, rcu_)));
+}
+
+LinkGroup::State LinkGroup::state()
+{
+	shell::Guard guard(lock_);
+	return state_;
+}
+
+bool LinkGroup::ending()
+{
+	return state() >= State::kEnding;
+}
+
+wire::Qpn LinkGroup::peer_qpn()
+{
+	shell::Guard guard(lock_);
+	return peer_qpn_;
+}
+
+u32 LinkGroup::link_qpn()
+{
+	shell::Guard guard(setup_mutex_);
+	return link_.handle() != nullptr ? smc_ib_link_qpn(link_.handle()) : 0;
+}
+
+// ---- Setting up a connection -----------------------------------------------------------------------
+
+LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &observer,
+				shell::Ref<RdmaEndpoint> *endpoint, wire::DeclineReason *reason)
+{
+	auto owned = shell::make<RdmaEndpoint>(*this, sk);
+	if (!owned) {
+		*reason = wire::DeclineReason::kMem;
+		return Join::kNo;
+	}
+	auto fresh = shell::Ref<RdmaEndpoint>::adopt(owned.release());
+	{
+		shell::Guard guard(lock_);
+
+		*reason = wire::DeclineReason::kNone;
+		if (state_ >= State::kEnding)
+			return Join::kNo;
+		if (state_ == State::kForming && !founder) {
+			const shell::ListNode<ObserverTag> &node = observer;
+			if (!node.linked())
+				waiting_.push_back(observer);
+			return Join::kWait;
+		}
+		if (endpoints_.size() >= machine_.config().max_conns)
+			return Join::kNo;
+		const auto token = endpoints_.insert(fresh.get(), random24());
+		if (!token)
+			return Join::kNo;
+		fresh->get(); // the table's
+		fresh->token_ = token->value();
+		fresh->link_ = &link_;
+		fresh->observer_ = &observer;
+		slots_[fresh->token_ & 0xff].store(fresh.get(), std::memory_order_release);
+		idle_since_ms_ = 0;
+	}
+	if (!give_buffers(*fresh)) {
+		abandon(*fresh, false);
+		*reason = wire::DeclineReason::kMem;
+		return Join::kNo;
+	}
+	*endpoint = std::move(fresh);
+	return Join::kJoined;
+}
+
+bool LinkGroup::give_buffers(RdmaEndpoint &endpoint)
+{
+	net *net = key_.netns;
+
+	endpoint.send_buffer_ =
+		pool_.take(SMC_IB_BUFFER_SEND, wanted_size(smc_sk_asked_sndbuf_bytes(endpoint.sk()),
+							   smc_sysctl_wmem(net)));
+	endpoint.rmb_buffer_ =
+		pool_.take(SMC_IB_BUFFER_RMB, wanted_size(smc_sk_asked_rcvbuf_bytes(endpoint.sk()),
+							  smc_sysctl_rmem(net)));
+	if (endpoint.send_buffer_ == nullptr || endpoint.rmb_buffer_ == nullptr)
+		return false;
+	shell::Guard guard(setup_mutex_);
+	return !ending() && endpoint.send_buffer_->map(link_) == 0 &&
+	       endpoint.rmb_buffer_->map(link_) == 0;
+}
+
+bool LinkGroup::enable_buffers(RdmaEndpoint &endpoint)
+{
+	return endpoint.rmb_buffer_->enable(link_) == 0 &&
+	       endpoint.send_buffer_->enable(link_) == 0;
+}
+
+wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
+{
+	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
+
+	return {
+		.peer_id = group_table().own_peer_id(port_.wire_mac()),
+		.gid = port_.wire_gid(),
+		.mac = port_.wire_mac(),
+		.qpn = wire::Qpn{link_qpn()},
+		.rmb_rkey = wire::Rkey{rmb.remote_key},
+		.rmbe_index = 1,
+		.token = wire::Token{endpoint.token_},
+		.rmbe_size = endpoint.rmb_buffer_->size(),
+		.mtu = port_.mtu,
+		.rmb_address = rmb.address,
+		.psn = own_psn_,
+	};
+}
+
+smc_ib_path LinkGroup::path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
+			       wire::QpMtu mtu) const
+{
+	smc_ib_path path{};
+
+	path.gid_index = port_.gid.index;
+	std::copy(peer.gid.bytes.begin(), peer.gid.bytes.end(), path.peer_gid);
+	std::copy(next_hop.bytes.begin(), next_hop.bytes.end(), path.peer_mac);
+	path.peer_qpn = peer.qpn.value();
+	path.peer_psn = peer.psn.value();
+	path.mtu_code = mtu.code();
+	path.hop_limit = direct_ ? kHopLimitDirect : kHopLimitGateway;
+	return path;
+}
+
+wire::DeclineReason LinkGroup::connect(RdmaEndpoint &endpoint,
+				       const handshake::ConnectLink &towards)
+{
+	{
+		shell::Guard guard(lock_);
+		const auto index = machine_.acquire_rtoken(
+			kLink, {towards.peer.rmb_rkey, towards.peer.rmb_address});
+		if (!index)
+			return wire::DeclineReason::kErrRtok;
+		endpoint.rtoken_ = *index;
+		endpoint.rtoken_held_ = true;
+		if (towards.first_contact)
+			peer_qpn_ = towards.peer.qpn;
+	}
+	if (towards.first_contact) {
+		const wire::DeclineReason reason = bring_up(endpoint, towards);
+		if (reason != wire::DeclineReason::kNone)
+			return reason;
+	}
+	return endpoint.start_towards(towards.peer) ? wire::DeclineReason::kNone
+						    : wire::DeclineReason::kIntErr;
+}
+
+wire::DeclineReason LinkGroup::bring_up(RdmaEndpoint &endpoint,
+					const handshake::ConnectLink &towards)
+{
+	wire::Mac next_hop = towards.peer.mac;
+
+	if (!direct_) {
+		const auto address = wire::ipv4_from_gid(towards.peer.gid);
+		smc_ib_route route;
+
+		if (!address ||
+		    smc_ib_route_resolve(port_.device.get(), port_.number, &port_.gid,
+					 address->data(), kNeighbourLimit_ms, &route) != 0)
+			return wire::DeclineReason::kNoRoute;
+		std::copy_n(route.next_hop_mac, next_hop.bytes.size(), next_hop.bytes.begin());
+	}
+	const smc_ib_path path = path_to(towards.peer, next_hop, towards.mtu);
+
+	shell::Guard guard(setup_mutex_);
+	if (ending() || smc_ib_link_to_rtr(link_.handle(), &path) != 0)
+		return wire::DeclineReason::kErrRdyLnk;
+	if (!key_.server)
+		return wire::DeclineReason::kNone;
+	if (smc_ib_link_to_rts(link_.handle(), own_psn_.value()) != 0)
+		return wire::DeclineReason::kErrRdyLnk;
+	return enable_buffers(endpoint) ? wire::DeclineReason::kNone
+					: wire::DeclineReason::kErrRegBuf;
+}
+
+void LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
+{
+	bool enabled;
+	{
+		shell::Guard guard(setup_mutex_);
+		enabled = !ending() && enable_buffers(endpoint);
+	}
+	shell::Guard guard(lock_);
+	if (!enabled || state_ != State::kActive) {
+		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
+		return;
+	}
+	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
+	group::AnnounceRkey announce{.flow = endpoint.token_, .rkeys = {}};
+	if (announce.rkeys.push_back({kLink, {wire::Rkey{rmb.remote_key}, rmb.address}}))
+		step(announce);
+}
+
+void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
+{
+	group::LinkIdentity local{port_.wire_mac(), port_.wire_gid(), wire::Qpn{link_qpn()}};
+
+	shell::Guard guard(lock_);
+	founder_ = shell::Ref<RdmaEndpoint>::share(&endpoint);
+	if (state_ != State::kForming) {
+		tell(&endpoint, SetupResult::kLinkConfirmFailed, wire::DeclineReason::kTimeoutCl);
+		return;
+	}
+	if (key_.server)
+		step(group::StartConfirmLink{kLink, local});
+	else
+		step(group::ExpectConfirmLink{kLink, local});
+}
+
+void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
+{
+	shell::Guard guard(lock_);
+	if (endpoint != nullptr && endpoint->observer_ == &observer)
+		endpoint->observer_ = nullptr;
+	waiting_.remove(observer);
+}
+
+void LinkGroup::abandon(RdmaEndpoint &endpoint, bool first_contact)
+{
+	take_out(endpoint, false);
+	if (first_contact)
+		end(wire::DeleteLinkReason::kLostPath);
+}
+
+// ---- Ending -----------------------------------------------------------------------------------------
+
+void LinkGroup::remove(RdmaEndpoint &endpoint)
+{
+	const bool clean = endpoint.with_lock([](connection::Connection &conn) {
+		return conn.releasable() && conn.transmit_idle() &&
+		       (conn.diagnostics().rx_state_flags & connection::state_flag::kAnyClose) != 0;
+	});
+	take_out(endpoint, clean);
+}
+
+void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
+{
+	bool was_there;
+	{
+		shell::Guard guard(lock_);
+		was_there = endpoints_.erase(wire::Token{endpoint.token_}) != nullptr;
+		slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
+		endpoint.observer_ = nullptr;
+		if (endpoint.rtoken_held_)
+			machine_.release_rtoken(endpoint.rtoken_);
+		endpoint.rtoken_held_ = false;
+		if (founder_.get() == &endpoint)
+			founder_.reset();
+		if (endpoints_.empty() && state_ == State::kActive) {
+			idle_since_ms_ = smc_now_ms();
+			arm();
+		}
+	}
+	take_back_buffers(endpoint, peer_is_done);
+	if (was_there)
+		endpoint.put();
+}
+
+void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
+{
+	if (endpoint.started() && endpoint.rmb_buffer_ != nullptr) {
+		smc_stat_tx_buf(key_.netns, SMC_TECH_R, endpoint.send_buffer_->size().bytes(), -1);
+		smc_stat_rx_buf(key_.netns, SMC_TECH_R, endpoint.rmb_buffer_->size().bytes(), -1);
+	}
+	Buffer *send = std::exchange(endpoint.send_buffer_, nullptr);
+	Buffer *rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
+	bool room = true;
+
+	if (peer_is_done) {
+		// Nobody but this host's users ever reads a send buffer's old bytes: the next one
+		// overwrites what it sends.
+		if (send != nullptr)
+			pool_.give_back(send, 0);
+		if (rmb != nullptr)
+			pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
+				return conn.high_water_bytes();
+			}));
+		return;
+	}
+	// Work requests may still read the one, the peer may still write to the other.
+	if (send != nullptr)
+		room = pool_.quarantine(send);
+	if (rmb != nullptr)
+		room = pool_.quarantine(rmb) && room;
+	if (!room)
+		end(wire::DeleteLinkReason::kProgram);
+}
+
+void LinkGroup::end(wire::DeleteLinkReason reason)
+{
+	shell::Guard guard(lock_);
+	step(group::Terminate{reason});
+	begin_end();
+}
+
+void LinkGroup::lose_link()
+{
+	shell::Guard guard(lock_);
+	step(group::LinkFailed{kLink});
+	begin_end();
+}
+
+void LinkGroup::wait_ended()
+{
+	while (!smc_completion_wait(&ended_, kDrain_ms))
+		kick();
+}
+
+// Under lock_.
+void LinkGroup::begin_end()
+{
+	if (state_ >= State::kEnding)
+		return;
+	state_ = State::kEnding;
+	drain_deadline_ms_ = smc_now_ms() + kDrain_ms;
+	smc_stat_inc(key_.netns, SMC_STAT_GROUP_TERMINATED);
+	endpoints_.for_each([this](RdmaEndpoint &endpoint, wire::Token) {
+		tell(&endpoint, SetupResult::kLinkConfirmFailed, wire::DeclineReason::kTimeoutCl);
+		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
+	});
+	settle_waiting();
+	kick();
+}
+
+void LinkGroup::lose_connections()
+{
+	for (std::size_t slot = 1; slot < slots_.size(); slot++) {
+		shell::Ref<RdmaEndpoint> endpoint;
+		{
+			shell::Guard guard(lock_);
+			endpoint = shell::Ref<RdmaEndpoint>::share(
+				slots_[slot].load(std::memory_order_relaxed));
+		}
+		if (endpoint)
+			endpoint->on_transport_lost(kConnectionReset);
+	}
+}
+
+void LinkGroup::lose_connections_on(const group::RtokenSet &rtokens)
+{
+	for (std::size_t slot = 1; slot < slots_.size(); slot++) {
+		shell::Ref<RdmaEndpoint> endpoint;
+		{
+			shell::Guard guard(lock_);
+			RdmaEndpoint *candidate = slots_[slot].load(std::memory_order_relaxed);
+			if (candidate != nullptr && candidate->rtoken_held_ &&
+			    rtokens.contains(candidate->rtoken_))
+				endpoint = shell::Ref<RdmaEndpoint>::share(candidate);
+		}
+		if (endpoint)
+			endpoint->on_transport_lost(kConnectionReset);
+	}
+}
+
+void LinkGroup::end_phase()
+{
+	lose_connections();
+	{
+		shell::Guard guard(lock_);
+		if (state_ == State::kEnded ||
+		    (link_.sent_up_to() < last_seq_ && smc_now_ms() < drain_deadline_ms_))
+			return;
+	}
+	{
+		shell::Guard guard(setup_mutex_);
+		link_.destroy();
+		pool_.unmap_all(kLink);
+	}
+	pool_.close();
+	smc_stat_inc(key_.netns, SMC_STAT_QP_FREE);
+	{
+		shell::Guard guard(lock_);
+		state_ = State::kEnded;
+		founder_.reset();
+	}
+	group_table().take_out(*this);
+	smc_complete_all(&ended_);
+	group_table().put(*this);
+}
+
+// ---- The machine ---------------------------------------------------------------------------------------
+
+void LinkGroup::step(const group::Event &event)
+{
+	perform(machine_.step(event, smc_now_ms()));
+	count_violations();
+}
+
+void LinkGroup::perform(const group::Effects &effects)
+{
+	for (const group::Effect &effect : effects) {
+		if (const auto *send = std::get_if<group::SendLlc>(&effect)) {
+			send_llc(*send);
+		} else if (std::get_if<group::ActivateLink>(&effect) != nullptr) {
+			activate_due_ = true;
+			kick();
+		} else if (const auto *up = std::get_if<group::LinkConfirmed>(&effect)) {
+			uid_ = up->uid;
+			peer_uid_ = up->peer_uid;
+			if (state_ == State::kForming)
+				state_ = State::kActive;
+			smc_stat_inc(key_.netns, SMC_STAT_LINK_UP);
+			tell(founder_.get(), SetupResult::kLinkConfirmed,
+			     wire::DeclineReason::kNone);
+			founder_.reset();
+			settle_waiting();
+		} else if (const auto *no = std::get_if<group::LinkConfirmFailed>(&effect)) {
+			tell(founder_.get(), SetupResult::kLinkConfirmFailed, no->reason);
+		} else if (std::get_if<group::LinkDown>(&effect) != nullptr) {
+			smc_stat_inc(key_.netns, SMC_STAT_LINK_DOWN);
+		} else if (const auto *done = std::get_if<group::FlowDone>(&effect)) {
+			flow_done(*done);
+		} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
+			deleted_rtokens_ = gone->rtokens;
+			lose_due_ = true;
+			kick();
+		} else if (const auto *timer = std::get_if<group::SetTimer>(&effect)) {
+			timer_ms_ = timer->deadline_ms != 0 ? timer->deadline_ms : 1;
+			arm();
+		} else if (std::get_if<group::StopTimer>(&effect) != nullptr) {
+			timer_ms_ = 0;
+		} else if (std::get_if<group::TerminateGroup>(&effect) != nullptr) {
+			begin_end();
+		}
+	}
+}
+
+void LinkGroup::send_llc(const group::SendLlc &message)
+{
+	u64 seq;
+
+	if (!unsent_.empty() ||
+	    link_.post_control(message.message.data(), message.message.size(), &seq) == kAgain) {
+		if (!unsent_.push_back(message))
+			smc_stat_inc(key_.netns, SMC_STAT_LLC_OVERFLOW);
+		return;
+	}
+	last_seq_ = seq;
+	smc_stat_inc(key_.netns, SMC_STAT_LLC_TX);
+}
+
+void LinkGroup::flush_unsent()
+{
+	while (!unsent_.empty()) {
+		const group::SendLlc &message = unsent_.front();
+		u64 seq;
+
+		const int ret =
+			link_.post_control(message.message.data(), message.message.size(), &seq);
+		if (ret == kAgain)
+			return;
+		if (ret == 0) {
+			last_seq_ = seq;
+			smc_stat_inc(key_.netns, SMC_STAT_LLC_TX);
+		}
+		unsent_.erase(0);
+	}
+}
+
+void LinkGroup::tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason)
+{
+	if (endpoint != nullptr && endpoint->observer_ != nullptr)
+		endpoint->observer_->on_setup_result(result, reason);
+}
+
+void LinkGroup::flow_done(const group::FlowDone &done)
+{
+	if (done.flow >= kDeleteFlow)
+		return;
+	if (done.result == group::FlowResult::kTimedOut)
+		smc_stat_inc(key_.netns, SMC_STAT_LLC_TIMEOUT);
+	const bool ok = done.result == group::FlowResult::kDone;
+	tell(endpoints_.find(wire::Token{static_cast<u32>(done.flow)}),
+	     ok ? SetupResult::kRkeyAnnounced : SetupResult::kRkeyAnnounceFailed,
+	     ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf);
+}
+
+void LinkGroup::settle_waiting()
+{
+	while (SetupObserver *observer = waiting_.pop_front())
+		observer->on_setup_result(SetupResult::kGroupSettled, wire::DeclineReason::kNone);
+}
+
+void LinkGroup::count_violations()
+{
+	const group::Counters &now = machine_.counters();
+	const u32 malformed =
+		now.malformed + now.wrong_version - (counted_.malformed + counted_.wrong_version);
+	const u32 unexpected = now.unexpected_requests + now.unexpected_responses -
+			       (counted_.unexpected_requests + counted_.unexpected_responses);
+
+	if (malformed != 0)
+		smc_stat_add(key_.netns, SMC_STAT_LLC_MALFORMED, malformed);
+	if (unexpected != 0)
+		smc_stat_add(key_.netns, SMC_STAT_LLC_UNEXPECTED, unexpected);
+	if (malformed + unexpected != 0)
+		smc_stat_add(key_.netns, SMC_STAT_VIOLATION, malformed + unexpected);
+	counted_ = now;
+}
+
+void LinkGroup::activate()
+{
+	shell::Ref<RdmaEndpoint> founder;
+	{
+		shell::Guard guard(lock_);
+		founder = founder_;
+	}
+	group::LinkActivated result{kLink, wire::DeclineReason::kErrRdyLnk};
+	{
+		shell::Guard guard(setup_mutex_);
+		if (founder && !ending() &&
+		    smc_ib_link_to_rts(link_.handle(), own_psn_.value()) == 0) {
+			if (founder->rmb_buffer_ != nullptr && enable_buffers(*founder))
+				result.failure.reset();
+			else
+				result.failure = wire::DeclineReason::kErrRegBuf;
+		}
+	}
+	shell::Guard guard(lock_);
+	step(result);
+}
+
+// ---- Work ------------------------------------------------------------------------------------------------
+
+void LinkGroup::kick()
+{
+	get();
+	if (work_.queue())
+		put();
+}
+
+// Under lock_. Everything that run() has to do, at the time that it has to be done.
+void LinkGroup::arm()
+{
+	const u64 now_ms = smc_now_ms();
+	u64 next_ms = ~u64{0};
+
+	if (state_ == State::kEnded)
+		return;
+	if (activate_due_ || lose_due_)
+		next_ms = now_ms;
+	if (timer_ms_ != 0)
+		next_ms = std::min(next_ms, timer_ms_);
+	if (idle_since_ms_ != 0)
+		next_ms = std::min(
+			next_ms, idle_since_ms_ + (key_.server ? kIdleServer_ms : kIdleClient_ms));
+	if (state_ == State::kEnding)
+		next_ms = std::min(next_ms,
+				   link_.sent_up_to() >= last_seq_ ? now_ms : drain_deadline_ms_);
+	if (next_ms == ~u64{0})
+		return;
+	get();
+	if (work_.queue_delayed(next_ms > now_ms ? next_ms - now_ms : 0))
+		put();
+}
+
+void LinkGroup::run()
+{
+	group::RtokenSet deleted;
+	bool activate_now, lose_now, end_now;
+	{
+		shell::Guard guard(lock_);
+		const u64 now_ms = smc_now_ms();
+
+		flush_unsent();
+		if (heard_.exchange(false, std::memory_order_relaxed))
+			machine_.note_activity(kLink, now_ms);
+		if (timer_ms_ != 0 && now_ms >= timer_ms_) {
+			timer_ms_ = 0;
+			step(group::Timer{});
+		}
+		if (idle_since_ms_ != 0 && state_ == State::kActive &&
+		    now_ms - idle_since_ms_ >= (key_.server ? kIdleServer_ms : kIdleClient_ms)) {
+			idle_since_ms_ = 0;
+			step(group::Terminate{wire::DeleteLinkReason::kProgram});
+			begin_end();
+		}
+		activate_now = std::exchange(activate_due_, false);
+		lose_now = std::exchange(lose_due_, false);
+		deleted = std::exchange(deleted_rtokens_, group::RtokenSet());
+		end_now = state_ == State::kEnding;
+	}
+	if (activate_now)
+		activate();
+	if (lose_now)
+		lose_connections_on(deleted);
+	if (end_now)
+		end_phase();
+	{
+		shell::Guard guard(lock_);
+		arm();
+	}
+	put();
+}
+
+// ---- From the link ------------------------------------------------------------------------------------------
+
+void LinkGroup::on_received(Link &link, const std::byte *head, const std::byte *tail,
+			    u32 length_bytes)
+{
+	const ByteSpan bytes{head, std::min<std::size_t>(length_bytes, SMC_IB_MESSAGE_HEAD_BYTES)};
+
+	if (wire::is_cdc(bytes))
+		on_cdc(link, bytes);
+	else
+		on_llc(bytes, tail, length_bytes);
+}
+
+void LinkGroup::on_cdc(Link &link, ByteSpan message)
+{
+	const auto cdc = wire::decode_cdc(message);
+
+	smc_stat_inc(key_.netns, SMC_STAT_CDC_RX);
+	if (!cdc) {
+		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		smc_stat_inc(key_.netns, SMC_STAT_CDC_MALFORMED);
+		return;
+	}
+	if (!heard_.load(std::memory_order_relaxed))
+		heard_.store(true, std::memory_order_relaxed);
+	const u32 token = cdc->token.value();
+	shell::RcuGuard rcu;
+	RdmaEndpoint *endpoint = slots_[token & 0xff].load(std::memory_order_acquire);
+
+	if (endpoint == nullptr || endpoint->token_ != token) {
+		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
+		return;
+	}
+	if (endpoint->link_ != &link) {
+		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
+		return;
+	}
+	if (!endpoint->try_get())
+		return;
+	endpoint->on_cdc(connection::from_wire(*cdc));
+	endpoint->put();
+}
+
+void LinkGroup::on_llc(ByteSpan head, const std::byte *tail, u32 length_bytes)
+{
+	smc_stat_inc(key_.netns, SMC_STAT_LLC_RX);
+	shell::Guard guard(lock_);
+	if (length_bytes <= head.size()) {
+		step(group::LlcReceived{kLink, head});
+		return;
+	}
+	const std::size_t length = std::min<std::size_t>(length_bytes, long_message_.size());
+	std::memcpy(long_message_.data(), head.data(), head.size());
+	std::memcpy(long_message_.data() + head.size(), tail, length - head.size());
+	step(group::LlcReceived{kLink, ByteSpan{long_message_}.first(length)});
+}
+
+void LinkGroup::on_sent()
+{
+	shell::Guard guard(lock_);
+	if (!unsent_.empty())
+		flush_unsent();
+	if (state_ == State::kEnding)
+		arm();
+}
+
+void LinkGroup::on_link_failed([[maybe_unused]] Link &link, int status)
+{
+	smc_log_notice("link lost:", "status", static_cast<u32>(status));
+	lose_link();
+}
+
+// ---- For the control plane ------------------------------------------------------------------------------------
+
+bool LinkGroup::link_snapshot(smc_link_info &info)
+{
+	struct smc_ib_device_info device;
+	shell::Guard guard(setup_mutex_);
+
+	if (link_.handle() == nullptr)
+		return false;
+	smc_ib_device_info(port_.device.get(), &device);
+	std::memcpy(info.ib_name, device.name, sizeof(info.ib_name));
+	info.ib_port = port_.number;
+	info.ifindex = port_.gid.ifindex;
+	std::memcpy(info.gid, port_.gid.raw, sizeof(info.gid));
+	std::copy(key_.peer_gid.bytes.begin(), key_.peer_gid.bytes.end(), info.peer_gid);
+
+	shell::Guard state_guard(lock_);
+	info.id = machine_.link_id(kLink).value();
+	info.conns = static_cast<u32>(endpoints_.size());
+	const auto put_uid = [](wire::LinkUid uid, u8(&out)[4]) {
+		for (int i = 0; i < 4; i++)
+			out[i] = static_cast<u8>(uid.value() >> (24 - 8 * i));
+	};
+	put_uid(uid_, info.uid);
+	put_uid(peer_uid_, info.peer_uid);
+	switch (machine_.link_state(kLink)) {
+	case group::LinkState::kUnused:
+	case group::LinkState::kDown: info.state = SMC_LINK_STATE_INACTIVE; break;
+	case group::LinkState::kAwaitRequest:
+	case group::LinkState::kActivating:
+	case group::LinkState::kAwaitResponse: info.state = SMC_LINK_STATE_ACTIVATING; break;
+	case group::LinkState::kActive: info.state = SMC_LINK_STATE_ACTIVE; break;
+	}
+	return true;
+}
+
+void LinkGroup::snapshot(smc_lgr_info &info)
+{
+	const u32 uid = machine_.config().group_uid;
+
+	for (int i = 0; i < 4; i++)
+		info.id[i] = static_cast<u8>(uid >> (24 - 8 * i));
+	info.is_server = key_.server;
+	info.type = SMC_LGR_TYPE_SINGLE;
+	info.buf_type = SMC_BUF_TYPE_PHYS;
+	info.version = key_.version;
+	info.peer_release = agreement_.release;
+	info.peer_os = static_cast<u8>(agreement_.peer_os);
+	info.direct = direct_;
+	info.max_conns = machine_.config().max_conns;
+	info.max_links = machine_.config().max_links;
+	info.vlan_id = port_.gid.vlan_id;
+	info.sndbuf_bytes = pool_.bytes(SMC_IB_BUFFER_SEND);
+	info.rmb_bytes = pool_.bytes(SMC_IB_BUFFER_RMB);
+	std::copy(key_.eid.bytes.begin(), key_.eid.bytes.end(), info.eid);
+	std::copy(agreement_.peer_host_name.begin(), agreement_.peer_host_name.end(),
+		  info.peer_host);
+	if (link_snapshot(info.link[0]))
+		info.links = 1;
+	info.conns = info.link[0].conns;
+}
+
+} // namespace smc::transport::rdma

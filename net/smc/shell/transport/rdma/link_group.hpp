@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// LinkGroup: a peer host, a role, and the links that lead there; shared by all connections between
+// the two (RFC 7609, 2.2). It runs the core's GroupMachine, owns the buffers and the token table,
+// and ends all of its connections when it ends.
+//
+// Life: Forming (first contact) → Active → Ending → Ended. It ends on the peer's or our DELETE_LINK,
+// on loss of its last link, with its device, with its namespace, or after kIdle…_ms without a
+// connection. Ending goes in phases: 1. begin_end(): no connection joins any more, and the peer has
+// been told; then in end_phase(): 2. the connections learn that their transport is lost; 3. what was
+// posted leaves, or kDrain_ms pass; 4. the queue pair stops, and no callback runs any more; 5. memory
+// is unmapped and freed, but for what users still read; 6. it leaves the table.
+// References keep the object itself: one of the table, one of each endpoint.
+//
+// Locking: lock_ (class GROUP), shared with softirqs.
+#pragma once
+
+#include <array>
+#include <atomic>
+
+#include "core/group/machine.hpp"
+#include "core/group/token_table.hpp"
+#include "core/handshake/effect.hpp"
+#include "core/handshake/event.hpp"
+#include "kernel/abi/control.h"
+#include "kernel/abi/verbs.h"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/base/work.hpp"
+#include "shell/transport/rdma/buffer.hpp"
+#include "shell/transport/rdma/link.hpp"
+#include "shell/transport/rdma/port.hpp"
+#include "shell/transport/setup.hpp"
+
+namespace smc::transport::rdma {
+
+class RdmaEndpoint;
+
+struct TableTag;
+
+// Whom a group leads to, and how; what lookups compare.
+struct GroupKey {
+	net *netns = nullptr;
+	bool server = false;
+	u8 version = 2;
+	smc_ib_device *device = nullptr;
+	u8 port = 0;
+	wire::Gid gid;        // own
+	wire::PeerId peer_id; // zero if the peer's Proposal said none
+	wire::Gid peer_gid;
+	wire::Mac peer_mac; // version 1
+	wire::Eid eid;      // version 2
+
+	friend bool operator==(const GroupKey &, const GroupKey &) = default;
+};
+
+class LinkGroup : public shell::RefCounted<LinkGroup>, public shell::ListNode<TableTag> {
+public:
+	static constexpr u64 kIdleServer_ms = 600'000;
+	static constexpr u64 kIdleClient_ms = 610'000;
+	static constexpr u64 kDrain_ms = 2000;
+
+	enum class State : u8 { kForming, kActive, kEnding, kEnded };
+
+	// With one link created; in no table yet. Process.
+	static shell::Ref<LinkGroup> create(const GroupKey &key, const Port &port,
+					    const handshake::Agreement &agreement, bool direct,
+					    u32 uid);
+
+	[[nodiscard]] const GroupKey &key() const { return key_; }
+	[[nodiscard]] bool is_server() const { return key_.server; }
+	[[nodiscard]] const handshake::Agreement &agreement() const { return agreement_; }
+	[[nodiscard]] bool direct() const { return direct_; }
+	[[nodiscard]] State state();
+	[[nodiscard]] u32 link_qpn();
+	// Of the peer's end of the link; zero until it is known.
+	[[nodiscard]] wire::Qpn peer_qpn();
+	[[nodiscard]] u64 serial() const { return serial_; }
+	void set_serial(u64 serial) { serial_ = serial; }
+
+	// ---- Setting up a connection; process context, by its handshake -------------------------
+
+	enum class Join : u8 { kJoined, kWait, kNo };
+	// Adds a connection of @sk with buffers of its own; the observer hears of what follows.
+	// kWait: the group is forming (and @founder is not set), the observer will hear
+	// kGroupSettled. kNo: it is ending or full, or *reason says what is missing.
+	Join join(struct sock *sk, bool founder, SetupObserver &observer,
+		  shell::Ref<RdmaEndpoint> *endpoint, wire::DeclineReason *reason);
+	// What the peer has to know of our end.
+	[[nodiscard]] wire::SmcrEndpoint local_end(const RdmaEndpoint &endpoint);
+	// The peer's end is known. On first contact the queue pair comes up: client ready to
+	// receive, server ready to send with the RMB registered. kNone if all is well.
+	wire::DeclineReason connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards);
+	// Later contact: registers the RMB and tells the peer; the observer hears the result.
+	void announce_rkey(RdmaEndpoint &endpoint);
+	// First contact: CONFIRM_LINK; the observer hears the result.
+	void confirm_link(RdmaEndpoint &endpoint);
+	// The handshake has no more use for the observer's calls.
+	void unobserve(RdmaEndpoint *endpoint, SetupObserver &observer);
+	// The connection did not come about.
+	void abandon(RdmaEndpoint &endpoint, bool first_contact);
+
+	// ---- Ending -------------------------------------------------------------------------------
+
+	// A connection is over and its memory free. Process.
+	void remove(RdmaEndpoint &endpoint);
+	// Begins the end, if it has not begun. Any context.
+	void end(wire::DeleteLinkReason reason);
+	// Link lost: port down, device gone.
+	void lose_link();
+	// Waits until it has ended. Process.
+	void wait_ended();
+
+	// ---- From the link; softirq (failed: any) ---------------------------------------------------
+
+	void on_received(Link &link, const std::byte *head, const std::byte *tail,
+			 u32 length_bytes);
+	void on_sent();
+	void on_link_failed(Link &link, int status);
+
+	// ---- For the control plane; process ----------------------------------------------------------
+
+	void snapshot(smc_lgr_info &info);
+	bool link_snapshot(smc_link_info &info);
+
+	LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
+		  bool direct, const group::Config &config);
+	~LinkGroup();
+	void last_ref_gone();
+
+private:
+	// Messages that found no room in the send queue.
+	static constexpr std::size_t kUnsentMax = 16;
+	static constexpr group::LinkIndex kLink = 0;
+	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
+	static constexpr group::FlowId kDeleteFlow = u64{1} << 32;
+
+	void step(const group::Event &event); // under lock_
+	void perform(const group::Effects &effects);
+	void send_llc(const group::SendLlc &message);
+	void flush_unsent();
+	void flow_done(const group::FlowDone &done);
+	void settle_waiting();
+	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason);
+	void begin_end();
+	void count_violations();
+	void kick();
+	void on_cdc(Link &link, ByteSpan message);
+	void on_llc(ByteSpan head, const std::byte *tail, u32 length_bytes);
+	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
+	[[nodiscard]] bool enable_buffers(RdmaEndpoint &endpoint);
+	[[nodiscard]] bool ending();
+	[[nodiscard]] wire::DeclineReason bring_up(RdmaEndpoint &endpoint,
+						   const handshake::ConnectLink &towards);
+	[[nodiscard]] smc_ib_path path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
+					  wire::QpMtu mtu) const;
+	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
+	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
+	void activate();
+	void lose_connections();
+	void lose_connections_on(const group::RtokenSet &rtokens);
+	void run();
+	void end_phase();
+	void arm();
+	static void free_later(smc_rcu_head *head);
+
+	const GroupKey key_;
+	const Port port_;
+	handshake::Agreement agreement_;
+	bool direct_;
+	wire::Psn own_psn_;
+	u64 serial_ = 0;
+	Pool pool_;
+	Link link_{*this, kLink};
+
+	// Queue pair changes and mappings against the end of the link. Never held while waiting for
+	// the network. Taken before lock_.
+	shell::Mutex setup_mutex_{SMC_LOCK_GROUP_SETUP};
+	shell::SpinLock lock_{SMC_LOCK_GROUP};
+	State state_ = State::kForming;
+	group::GroupMachine machine_;
+	group::Counters counted_; // violations already in the statistics
+	group::TokenTable<RdmaEndpoint> endpoints_;
+	// The same by slot, for lookups in softirqs under RCU alone.
+	std::array<std::atomic<RdmaEndpoint *>, 256> slots_{};
+	// The peer has been heard of since the machine was last told.
+	std::atomic<bool> heard_{false};
+	shell::List<SetupObserver, ObserverTag> waiting_;
+	shell::Ref<RdmaEndpoint> founder_; // first contact; until the link is active
+	FixedVector<group::SendLlc, kUnsentMax> unsent_;
+	group::RtokenSet deleted_rtokens_;
+	bool activate_due_ = false;
+	bool lose_due_ = false;
+	u64 timer_ms_ = 0;      // machine's; 0: none
+	u64 idle_since_ms_ = 0; // 0: it has connections
+	u64 last_seq_ = 0;      // of a control message
+	u64 drain_deadline_ms_ = 0;
+	wire::Qpn peer_qpn_;
+	wire::LinkUid uid_;
+	wire::LinkUid peer_uid_;
+	std::array<std::byte, SMC_IB_MESSAGE_MAX_BYTES> long_message_;
+
+	smc_completion ended_;
+	shell::Work<LinkGroup, &LinkGroup::run> work_{*this};
+	smc_rcu_head rcu_{};
+};
+
+} // namespace smc::transport::rdma

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/rdma/port.hpp"
+
+#include <algorithm>
+
+#include "kernel/abi/control.h"
+
+namespace smc::transport::rdma {
+
+wire::Gid Port::wire_gid() const
+{
+	wire::Gid out;
+	std::copy_n(gid.raw, out.bytes.size(), out.bytes.begin());
+	return out;
+}
+
+wire::Mac Port::wire_mac() const
+{
+	wire::Mac out;
+	std::copy_n(gid.mac, out.bytes.size(), out.bytes.begin());
+	return out;
+}
+
+namespace {
+
+// The port with a GID that fits, if it can be used at all.
+std::optional<Port> usable(const DeviceRef &device, u8 number, net *net,
+			   const struct smc_tcp_path &path, smc_ib_gid_type type)
+{
+	struct smc_ib_device_info device_info;
+	struct smc_ib_port_info port_info;
+	smc_ib_gid_query query{};
+	Port port;
+
+	if (!smc_ib_device_present(device.get()) || !smc_ib_device_accessible(device.get(), net) ||
+	    !smc_ib_port_active(device.get(), number))
+		return std::nullopt;
+	smc_ib_device_info(device.get(), &device_info);
+	if (device_info.iwarp || smc_ib_port_info(device.get(), number, nullptr, &port_info) != 0)
+		return std::nullopt;
+	query.type = type;
+	query.vlan_id = path.vlan_id;
+	if (path.ipv4)
+		std::copy_n(path.local + 12, 4, query.ipv4);
+	if (smc_ib_gid_find(device.get(), number, &query, &port.gid) != 0)
+		return std::nullopt;
+	port.device = device;
+	port.number = number;
+	port.mtu = wire::QpMtu{port_info.mtu_code};
+	return port;
+}
+
+std::optional<Port> find_by_pnet(const u8 (&pnetid)[SMC_PNETID_LEN], net *net,
+				 const struct smc_tcp_path &path, smc_ib_gid_type type)
+{
+	std::optional<Port> found;
+	smc_ib_device *device = nullptr;
+
+	while ((device = smc_ib_device_next(device)) != nullptr) {
+		struct smc_ib_device_info info;
+
+		smc_ib_device_info(device, &info);
+		for (u8 number = 1; number <= info.ports && !found; number++) {
+			u8 other[SMC_PNETID_LEN];
+
+			if (!smc_pnet_of_ib(info.name, info.parent_name, number, other) ||
+			    !std::equal(pnetid, pnetid + SMC_PNETID_LEN, other))
+				continue;
+			smc_ib_device_get(device);
+			found = usable(DeviceRef::adopt(device), number, net, path, type);
+		}
+		if (found) {
+			smc_ib_device_put(device);
+			break;
+		}
+	}
+	return found;
+}
+
+} // namespace
+
+std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
+{
+	u8 pnetid[SMC_PNETID_LEN];
+	smc_ib_device *device;
+	u8 number;
+
+	if (smc_pnet_of_netdev(net, path.ifindex, pnetid))
+		return find_by_pnet(pnetid, net, path, type);
+	if (smc_ib_port_find(net, path.ifindex, &device, &number) != 0)
+		return std::nullopt;
+	return usable(DeviceRef::adopt(device), number, net, path, type);
+}
+
+} // namespace smc::transport::rdma

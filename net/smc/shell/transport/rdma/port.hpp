@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Port: a port of an RDMA device and the GID on it that suits one TCP connection; how a host finds
+// them: by PNET ID if the connection's network device has one, else by the fabric, that is the
+// port which that network device sits on.
+#pragma once
+
+#include <optional>
+
+#include "core/wire/ids.hpp"
+#include "kernel/abi/tcp.h"
+#include "kernel/abi/types.h"
+#include "kernel/abi/verbs.h"
+
+namespace smc::transport::rdma {
+
+// A reference on an RDMA device.
+class DeviceRef {
+public:
+	DeviceRef() = default;
+	static DeviceRef adopt(smc_ib_device *device)
+	{
+		DeviceRef ref;
+		ref.device_ = device;
+		return ref;
+	}
+	DeviceRef(const DeviceRef &other) : device_(other.device_)
+	{
+		if (device_ != nullptr)
+			smc_ib_device_get(device_);
+	}
+	DeviceRef &operator=(const DeviceRef &other)
+	{
+		if (other.device_ != nullptr)
+			smc_ib_device_get(other.device_);
+		smc_ib_device_put(device_);
+		device_ = other.device_;
+		return *this;
+	}
+	~DeviceRef() { smc_ib_device_put(device_); }
+
+	[[nodiscard]] smc_ib_device *get() const { return device_; }
+
+private:
+	smc_ib_device *device_ = nullptr;
+};
+
+struct Port {
+	DeviceRef device;
+	u8 number = 0;
+	smc_ib_gid gid{};
+	wire::QpMtu mtu;
+
+	[[nodiscard]] wire::Gid wire_gid() const;
+	[[nodiscard]] wire::Mac wire_mac() const;
+};
+
+// For a connection of @net along @path. @type: RoCE v1 for SMC-Rv1, v2 for SMC-Rv2. Process.
+[[nodiscard]] std::optional<Port> find_port(net *net, const struct smc_tcp_path &path,
+					    smc_ib_gid_type type);
+
+} // namespace smc::transport::rdma

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+#include "core/connection/cdc_mapping.hpp"
+#include "core/wire/cdc.hpp"
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
+#include "shell/transport/rdma/link_group.hpp"
+
+namespace smc::transport::rdma {
+
+RdmaEndpoint::RdmaEndpoint(LinkGroup &group, struct sock *sk)
+	: Endpoint(Kind::kRdma, sk), group_(shell::Ref<LinkGroup>::share(&group))
+{
+}
+
+bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
+{
+	const u64 element_offset = u64{peer.rmbe_size.bytes()} * (peer.rmbe_index - 1U);
+
+	// The first element has index 1 (RFC 7609, 4.4.2); a peer's 0 must not become -1.
+	if (peer.rmbe_index == 0 || peer.token.is_zero() ||
+	    peer.rmb_address + element_offset + peer.rmbe_size.bytes() < peer.rmb_address) {
+		smc_stat_inc(netns(), SMC_STAT_VIOLATION);
+		smc_stat_inc(netns(), SMC_STAT_RMBE_BAD_INDEX);
+		return false;
+	}
+	peer_address_ = peer.rmb_address + element_offset;
+	peer_rkey_ = peer.rmb_rkey.value();
+	set_rings(send_buffer_->data(), rmb_buffer_->data());
+	const connection::Config config{
+		.sndbuf_size_bytes = send_buffer_->size().bytes(),
+		.rmb_size_bytes = rmb_buffer_->size().bytes(),
+		.peer_rmb_size_bytes = peer.rmbe_size.bytes(),
+		.autocorking_size_bytes = smc_sysctl_autocorking_size(netns()),
+		.local_token = token_,
+		.peer_token = peer.token.value(),
+	};
+	std::optional<connection::CursorMessage> early;
+	{
+		shell::Guard guard(lock_);
+		if (!conn_.init(config))
+			return false;
+		started_ = true;
+		early = early_;
+	}
+	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
+	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
+	if (early)
+		on_message(*early);
+	return true;
+}
+
+void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
+{
+	{
+		shell::Guard guard(lock_);
+		if (!started_) {
+			early_ = message;
+			return;
+		}
+	}
+	on_message(message);
+}
+
+int RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
+{
+	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;
+	std::array<std::byte, wire::kCdcSize> message;
+	const struct smc_ib_region_info &local = send_buffer_->on(link_->index());
+	u32 n = 0;
+
+	for (const connection::WriteSegment &segment : plan.write_segments()) {
+		writes[n++] = {
+			.local_address = local.address + segment.sndbuf_offset_bytes,
+			.local_key = local.local_key,
+			.length_bytes = segment.length_bytes,
+			.data = sndbuf() + segment.sndbuf_offset_bytes,
+			.remote_address = peer_address_ + segment.peer_offset_bytes,
+			.remote_key = peer_rkey_,
+		};
+	}
+	wire::encode(connection::to_wire(plan.message), message);
+	const int ret = link_->post(*this, writes.data(), n, message.data(), message.size(),
+				    plan.signal, plan.marker);
+	if (ret == 0) {
+		smc_stat_inc(netns(), SMC_STAT_CDC_TX);
+		if (n != 0) {
+			smc_stat_add(netns(), SMC_STAT_RDMA_WRITES, n);
+			smc_stat_add(netns(), SMC_STAT_RDMA_WRITE_BYTES, plan.write_bytes);
+		} else {
+			smc_stat_inc(netns(), SMC_STAT_CURSOR_UPDATES);
+		}
+	} else {
+		smc_stat_inc(netns(), SMC_STAT_SQ_FULL);
+	}
+	return ret;
+}
+
+void RdmaEndpoint::retire()
+{
+	group_->remove(*this);
+}
+
+void RdmaEndpoint::destroy()
+{
+	shell::Deleter()(this);
+}
+
+void RdmaEndpoint::snapshot(smc_sock_info &info)
+{
+	const auto state =
+		with_lock([](connection::Connection &conn) { return conn.diagnostics(); });
+	const auto cursor = [](const ring::Cursor &from) -> smc_cursor_info {
+		return {from.wrap, from.count};
+	};
+
+	info.state = static_cast<u8>(state.state);
+	info.mode = SMC_MODE_SMCR;
+	info.has_conn = true;
+	info.token = token_;
+	info.sndbuf_bytes = state.sndbuf_size_bytes;
+	info.rmbe_bytes = state.rmb_size_bytes;
+	info.peer_rmbe_bytes = state.peer_rmb_size_bytes;
+	info.rx_prod = cursor(state.rx_producer);
+	info.rx_cons = cursor(state.rx_consumer);
+	info.tx_prod = cursor(state.tx_producer);
+	info.tx_cons = cursor(state.tx_consumer);
+	info.tx_prep = cursor(state.tx_prepared);
+	info.tx_sent = cursor(state.tx_sent);
+	info.tx_fin = cursor(state.tx_finished);
+	info.rx_prod_flags = state.rx_producer_flags;
+	info.rx_conn_flags = state.rx_state_flags;
+	info.tx_prod_flags = state.tx_producer_flags;
+	info.tx_conn_flags = state.tx_state_flags;
+	info.is_server = group_->is_server();
+	info.has_link = group_->link_snapshot(info.link);
+}
+
+} // namespace smc::transport::rdma

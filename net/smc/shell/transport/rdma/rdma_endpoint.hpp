@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// RdmaEndpoint: an endpoint whose bytes go by RDMA writes over a link of a link group (SMC-R).
+#pragma once
+
+#include <optional>
+
+#include "core/group/rtoken_table.hpp"
+#include "core/wire/clc.hpp"
+#include "kernel/abi/control.h"
+#include "shell/base/list.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/transport/endpoint.hpp"
+#include "shell/transport/rdma/buffer.hpp"
+#include "shell/transport/rdma/link.hpp"
+#include "shell/transport/setup.hpp"
+
+namespace smc::transport::rdma {
+
+class LinkGroup;
+
+class RdmaEndpoint final : public Endpoint, public shell::ListNode<WaitingTag> {
+public:
+	RdmaEndpoint(LinkGroup &group, struct sock *sk);
+
+	// The peer's end, and the start of the connection; the buffers must be there. False if
+	// something in it is out of bounds.
+	[[nodiscard]] bool start_towards(const wire::SmcrEndpoint &peer);
+
+	[[nodiscard]] LinkGroup &group() const { return *group_; }
+	[[nodiscard]] u32 token() const { return token_; }
+	[[nodiscard]] bool started() const { return started_; }
+	void snapshot(smc_sock_info &info);
+
+	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits, is
+	// kept: messages are cumulative, so the newest one is enough. Softirq.
+	void on_cdc(const connection::CursorMessage &message);
+
+	// Endpoint's hooks.
+	int post_plan(const connection::TransmitPlan &plan);
+	void retire();
+	void destroy();
+
+private:
+	friend class LinkGroup;
+
+	shell::Ref<LinkGroup> group_;
+	Link *link_ = nullptr;
+	Buffer *send_buffer_ = nullptr;
+	Buffer *rmb_buffer_ = nullptr;
+	u32 token_ = 0; // ours; the slot in the group's table
+	u64 peer_address_ = 0;
+	u32 peer_rkey_ = 0;
+	bool started_ = false; // this and early_: guarded by lock_
+	std::optional<connection::CursorMessage> early_;
+	bool rtoken_held_ = false; // guarded by the group's lock
+	group::RtokenIndex rtoken_ = 0;
+	// Whoever sets this connection up; guarded by the group's lock.
+	SetupObserver *observer_ = nullptr;
+};
+
+} // namespace smc::transport::rdma
