@@ -198,8 +198,12 @@ private:
 	App make_app(End &end, std::uint32_t salt, std::uint32_t peer_salt)
 	{
 		if (salt == 1) {
+			const std::uint32_t smallest_bytes =
+				std::min({config_a_.sndbuf_size_bytes, config_b_.sndbuf_size_bytes,
+					  config_a_.rmb_size_bytes, config_b_.rmb_size_bytes});
+			const std::uint32_t most_bytes = std::min(200000u, smallest_bytes * 400);
 			for (std::uint64_t &total : totals_)
-				total = random_.one_in(4) ? 0 : random_.below(200000);
+				total = random_.one_in(4) ? 0 : random_.below(most_bytes);
 		}
 		App app{end, salt, peer_salt, totals_[salt - 1], totals_[peer_salt - 1]};
 		app.hasty = random_.one_in(2);

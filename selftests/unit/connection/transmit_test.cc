@@ -170,16 +170,16 @@ TEST(TransmitTest, SmallWindowsGather)
 	Pair pair{config};
 	pair.a.send(std::string(20000, 'd'));
 	pair.wire.settle();
-	EXPECT_EQ(pair.b.read(1023).size(), 1023u);
+	EXPECT_EQ(pair.b.read(2047).size(), 2047u);
 	pair.b.send("reply");
 	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 1023u);
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 2047u);
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 3616u);
 	EXPECT_EQ(pair.a.transmit(), 0);
 	EXPECT_EQ(pair.b.read(1).size(), 1u);
 	pair.b.send("reply");
 	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.unsent_bytes(), 3616u - 1024u);
+	EXPECT_EQ(pair.a.connection.unsent_bytes(), 3616u - 2048u);
 	// What fits as a whole is no crumb.
 	pair.b.read(100);
 	pair.b.send("reply");

@@ -33,7 +33,7 @@ bool Connection::init(const Config &config)
 	quantum_bytes_ = config.sndbuf_size_bytes / 4;
 	writable_from_bytes_ = config.sndbuf_size_bytes / 3;
 	autocork_bytes_ = std::min(quantum_bytes_, config.autocorking_size_bytes);
-	crumb_bytes_ = config.peer_rmb_size_bytes / 16;
+	crumb_bytes_ = config.peer_rmb_size_bytes / 8;
 	update_floor_bytes_ = std::min(kUpdateFloorBytes, config.rmb_size_bytes / 2);
 	update_above_bytes_ = std::max(config.rmb_size_bytes / 10, update_floor_bytes_);
 	close_.start();

@@ -260,10 +260,12 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 		take_in_urgent_flags(message, verdict);
 	if (message.state_flags != 0) [[unlikely]]
 		take_in_state_flags(message.state_flags, verdict);
-	// A request is answered even if nothing has been consumed; but only once, or two sides that
-	// both ask would answer each other for ever.
-	const bool asked = (message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 &&
-			   (!asked_again || produced_bytes != 0);
+	// A request behind data is answered when the data has been read. One without is answered even
+	// if there is nothing to tell; but only once, or two sides that both ask would answer each
+	// other for ever.
+	const bool asked =
+		(message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 &&
+		(receive_.unconfirmed_bytes() != 0 || (produced_bytes == 0 && !asked_again));
 	if (asked || update_due())
 		update_due_ = true;
 
