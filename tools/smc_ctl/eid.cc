@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "commands.hpp"
+#include "netlink.hpp"
+
+#include <smc/genl.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+#include <cstdio>
+
+namespace smc_ctl {
+namespace {
+
+constexpr std::size_t kEidSize = 32;
+
+Family gen_family()
+{
+	return {SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION};
+}
+
+// As the kernel wants it: upper case, blank padded.
+std::string canonical(std::string eid)
+{
+	if (eid.size() > kEidSize)
+		throw NetlinkError("an EID has at most 32 characters", EINVAL);
+	std::transform(eid.begin(), eid.end(), eid.begin(),
+		       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+	eid.resize(kEidSize, ' ');
+	return eid;
+}
+
+void change(std::uint8_t command, const std::string &eid)
+{
+	gen_family().request(command, [&](nl_msg &message) {
+		put_text(message, SMC_NL_UEID_ENTRY, canonical(eid));
+	});
+}
+
+} // namespace
+
+void eid_add(const std::string &eid)
+{
+	change(SMC_NL_ADD_UEID, eid);
+}
+
+void eid_del(const std::string &eid)
+{
+	change(SMC_NL_REMOVE_UEID, eid);
+}
+
+void eid_flush()
+{
+	gen_family().request(SMC_NL_FLUSH_UEID);
+}
+
+void eid_show()
+{
+	gen_family().dump(SMC_NL_DUMP_UEID, [](std::uint8_t, const Attributes &message) {
+		std::printf("%s\n", message.text(SMC_NL_UEID_ENTRY).c_str());
+	});
+}
+
+} // namespace smc_ctl

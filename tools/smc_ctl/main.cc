@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// smc_ctl: configures smc.ko and shows what it does, over the netlink interface that IBM's smc-tools
+// use, too. Works with the kernel's own smc.ko as well.
+
+#include "commands.hpp"
+#include "netlink.hpp"
+
+#include <CLI/CLI.hpp>
+
+#include <cstdio>
+#include <exception>
+
+namespace smc_ctl {
+namespace {
+
+// What the command line says; filled in while it is parsed.
+struct Arguments {
+	std::string id;
+	PnetDevice device;
+};
+
+void add_eid_commands(CLI::App &app, Arguments &arguments)
+{
+	CLI::App *eid = app.add_subcommand("eid", "enterprise IDs of this network namespace");
+	eid->require_subcommand(1);
+
+	CLI::App *add = eid->add_subcommand("add", "add one, at most four");
+	add->add_option("eid", arguments.id, "A-Z, 0-9, '.' and '-', up to 32 characters")
+		->required();
+	add->callback([&] { eid_add(arguments.id); });
+	CLI::App *del = eid->add_subcommand("del", "remove one");
+	del->add_option("eid", arguments.id)->required();
+	del->callback([&] { eid_del(arguments.id); });
+	eid->add_subcommand("flush", "remove all")->callback(eid_flush);
+	eid->add_subcommand("show", "list them")->callback(eid_show);
+}
+
+void add_pnet_commands(CLI::App &app, Arguments &arguments)
+{
+	CLI::App *pnet = app.add_subcommand("pnet", "names of physical networks");
+	pnet->require_subcommand(1);
+	PnetDevice &device = arguments.device;
+
+	CLI::App *add = pnet->add_subcommand("add", "say on which network a device is");
+	add->add_option("id", arguments.id, "letters and digits, up to 16")->required();
+	add->add_option("--netdev", device.eth, "network device");
+	auto *rdma = add->add_option("--rdma", device.ib, "RDMA device or its PCI address");
+	add->add_option("--port", device.ib_port, "port of the RDMA device")
+		->needs(rdma)
+		->check(CLI::Range(1, 2));
+	add->require_option(2, 4);
+	add->callback([&] { pnet_add(arguments.id, arguments.device); });
+	CLI::App *del = pnet->add_subcommand("del", "remove all entries of one ID");
+	del->add_option("id", arguments.id)->required();
+	del->callback([&] { pnet_del(arguments.id); });
+	pnet->add_subcommand("flush", "remove all")->callback(pnet_flush);
+	CLI::App *show = pnet->add_subcommand("show", "list them");
+	show->add_option("id", arguments.id, "only this ID");
+	show->callback([&] { pnet_show(arguments.id); });
+}
+
+void add_show_commands(CLI::App &app)
+{
+	app.add_subcommand("groups", "link groups of SMC-R")->callback(groups_show);
+	app.add_subcommand("links", "links of these groups")->callback(links_show);
+	app.add_subcommand("devices", "RDMA devices")->callback(devices_show);
+	app.add_subcommand("sockets", "sockets, and what carries them")->callback(sockets_show);
+	app.add_subcommand("stats", "counters")->callback(stats_show);
+	app.add_subcommand("fallback", "why connections went on as TCP")->callback(fallback_show);
+	app.add_subcommand("info", "version of the module")->callback(info_show);
+}
+
+int run(int argc, char **argv)
+{
+	CLI::App app("Configures SMC and shows what it does.", "smc_ctl");
+	Arguments arguments;
+	app.require_subcommand(1);
+	add_eid_commands(app, arguments);
+	add_pnet_commands(app, arguments);
+	add_show_commands(app);
+	try {
+		app.parse(argc, argv);
+	} catch (const CLI::ParseError &error) {
+		return app.exit(error);
+	}
+	return 0;
+}
+
+} // namespace
+} // namespace smc_ctl
+
+int main(int argc, char **argv)
+{
+	try {
+		return smc_ctl::run(argc, argv);
+	} catch (const std::exception &error) {
+		std::fprintf(stderr, "smc_ctl: %s\n", error.what());
+		return 1;
+	}
+}
