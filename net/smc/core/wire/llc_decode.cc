@@ -203,15 +203,14 @@ private:
 			       .count = in.count,
 			       .errors = in.errors,
 			       .rkeys = {}};
-		if (v2_ && has(layout::kFlagResponse))
-			out_ = out;
-		return {};
-		if (!v2_ && in.count > DeleteRkey::kV1RkeysMax)
-			return fail(LlcError::kBadCount);
-		const auto rkeys = list<RkeyList>(sizeof(in), in.count);
-		if (!rkeys)
-			return fail(LlcError::kBadCount);
-		out.rkeys = *rkeys;
+		if (!v2_ || !has(layout::kFlagResponse)) {
+			if (!v2_ && in.count > DeleteRkey::kV1RkeysMax)
+				return fail(LlcError::kBadCount);
+			const auto rkeys = list<RkeyList>(sizeof(in), in.count);
+			if (!rkeys)
+				return fail(LlcError::kBadCount);
+			out.rkeys = *rkeys;
+		}
 		out_ = out;
 		return {};
 	}

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <string_view>
+
+// Messages that no capture has, put together by hand from the protocol's tables: version 1, SMC-D,
+// and lists of several entries. In hex.
+namespace smc::handmade {
+
+// --- CLC -----------------------------------------------------------------------------------
+
+// SMC-R only, without the SMC-D area, as a sender that is older than SMC-D has it.
+inline constexpr std::string_view kProposalV1 =
+	"e2d4c3d9 01 0045 10"
+	"0001525400000001 fe80000000000000505400fffe000001 525400000001 0000"
+	"0a090000 18 0000 01"
+	"20010db8000000000000000000000000 40"
+	"e2d4c3d9";
+
+inline constexpr std::string_view kProposalV1Both =
+	"e2d4c3d9 01 005c 13"
+	"0001525400000001 fe80000000000000505400fffe000001 525400000001 0028"
+	"1122334455667788 0000 0000 000000 0000000000 0000000000000000000000000000000000000000"
+	"0a090000 18 0000 00"
+	"e2d4c3d9";
+
+// Everything: both transports in both versions, IPv6, two EIDs, two ISM devices, a vendor.
+inline constexpr std::string_view kProposalV2All =
+	"e2d4c3d9 01 0119 2f"
+	"0001525400000001 fe80000000000000505400fffe000001 525400000001 0028"
+	"1122334455667788 0102 0035 aabbcc 0102030405 0000000000000000000000000000000000000000"
+	"0a090000 18 0000 01"
+	"20010db8000000000000000000000000 40"
+	"02 02 00 11 0000 0060 00000000000000000000ffff0a090002 10 02 0001 000000000000000000000000"
+	"4f4e452020202020202020202020202020202020202020202020202020202020"
+	"54574f2020202020202020202020202020202020202020202020202020202020"
+	"49424d2d535953532d49534d5345494430303030303030303132333435363738"
+	"00000000000000000000000000000000"
+	"8877665544332211 0203 0000000000000042 ffff"
+	"e2d4c3d9";
+
+inline constexpr std::string_view kAcceptV1R =
+	"e2d4c3d9 02 0044 18"
+	"0001525400000001 fe80000000000000505400fffe000001 525400000001"
+	"000011 00000385 01 00000001 23 00 ff2c06a7c4b30000 00 8b91d0"
+	"e2d4c3d9";
+
+inline constexpr std::string_view kConfirmV1D =
+	"e2d4c3c4 03 0030 11"
+	"1122334455667788 0000000000000bad 00 20 0000 00000100 000000000000000000000000"
+	"e2d4c3c4";
+
+// First contact over a loopback device, release 1.
+inline constexpr std::string_view kAcceptV2DFirst21 =
+	"e2d4c3c4 02 0082 29"
+	"1122334455667788 0000000000000bad 00 60 0000 00000100"
+	"ffff 4f4e452020202020202020202020202020202020202020202020202020202020 8877665544332211"
+	"00 21 0000 7661202020202020202020202020202020202020202020202020202020202020"
+	"00 00 0001 0000abcd 0000000000000000"
+	"e2d4c3c4";
+
+// First contact over an ISM device, release 0: the shorter extension.
+inline constexpr std::string_view kConfirmV2DFirst20 =
+	"e2d4c3c4 03 0072 29"
+	"1122334455667788 0000000000000bad 00 20 0000 00000100"
+	"0203 4f4e452020202020202020202020202020202020202020202020202020202020 0000000000000000"
+	"00 10 0000 7661202020202020202020202020202020202020202020202020202020202020"
+	"e2d4c3c4";
+
+inline constexpr std::string_view kAcceptV2DLater =
+	"e2d4c3c4 02 004e 21"
+	"1122334455667788 0000000000000bad 00 20 0000 00000100"
+	"0203 4f4e452020202020202020202020202020202020202020202020202020202020 0000000000000000"
+	"e2d4c3c4";
+
+inline constexpr std::string_view kDeclineV1 =
+	"e2d4c3d9 04 001c 10 0000000000000000 03030000 00 000000 e2d4c3d9";
+
+inline constexpr std::string_view kDeclineV2OutOfSync =
+	"e2d4c3d9 04 002c 28 0001525400000001 04000000 10 000000"
+	"00000001 00000002 00000003 00000004 e2d4c3d9";
+
+inline constexpr std::array kClcMessages = {
+	kProposalV1,       kProposalV1Both,    kProposalV2All,  kAcceptV1R, kConfirmV1D,
+	kAcceptV2DFirst21, kConfirmV2DFirst20, kAcceptV2DLater, kDeclineV1, kDeclineV2OutOfSync,
+};
+
+// --- LLC -----------------------------------------------------------------------------------
+
+inline constexpr std::string_view kConfirmLinkV1 =
+	"01 2c 00 03 525400000001 fe80000000000000505400fffe000001 000011 01 00000101 02 00"
+	"0000000000000000";
+
+inline constexpr std::string_view kAddLinkV1 =
+	"02 2c 00 00 525400000001 0000 fe80000000000000505400fffe000001 000012 02 03 8bfcf1"
+	"0000000000000000";
+
+inline constexpr std::string_view kAddLinkV1Reject =
+	"02 2c 01 c0 525400000001 0000 fe80000000000000505400fffe000001 000012 02 03 8bfcf1"
+	"0000000000000000";
+
+inline constexpr std::string_view kAddLinkContV1 =
+	"03 2c 00 80 02 03 0000 00000385 000005d3 ff2c06a7c4b30000"
+	"00000386 000005d4 ff2c06a7c4b40000 00000000";
+
+inline constexpr std::string_view kDeleteLinkV1 =
+	"04 2c 00 20 02 00010000 0000000000000000000000000000000000000000000000000000000000000000"
+	"000000";
+
+inline constexpr std::string_view kConfirmRkeyV1Three =
+	"06 2c 00 00 02 0000066c ff2c06a7c4b50000 02 0000066d ff2c06a7c4b60000"
+	"03 0000066e ff2c06a7c4b70000 00";
+
+inline constexpr std::string_view kConfirmRkeyV1Negative =
+	"06 2c 00 b0 00 0000066c ff2c06a7c4b50000 00 00000000 0000000000000000"
+	"00 00000000 0000000000000000 00";
+
+inline constexpr std::string_view kConfirmRkeyContV1 =
+	"08 2c 00 00 02 02 0000066c ff2c06a7c4b50000 03 0000066d ff2c06a7c4b60000"
+	"00 00000000 0000000000000000";
+
+inline constexpr std::string_view kTestLinkV1 = "07 2c 00 00 000102030405060708090a0b0c0d0e0f"
+						"000000000000000000000000000000000000000000000000";
+
+inline constexpr std::string_view kTestLinkV2Response =
+	"27 2c 00 80 000102030405060708090a0b0c0d0e0f"
+	"000000000000000000000000000000000000000000000000";
+
+inline constexpr std::string_view kDeleteRkeyV1Eight =
+	"09 2c 00 00 08 00 0000 00000001 00000002 00000003 00000004"
+	"00000005 00000006 00000007 00000008 00000000";
+
+inline constexpr std::string_view kDeleteRkeyV1Failed =
+	"09 2c 00 a0 02 40 0000 00000001 00000002 00000000 00000000"
+	"00000000 00000000 00000000 00000000 00000000";
+
+inline constexpr std::string_view kDeleteRkeyV2Nine =
+	"29 2c 00 00 09 00 0000 00000001 00000002 00000003 00000004"
+	"00000005 00000006 00000007 00000008 00000009";
+
+inline constexpr std::string_view kReqAddLinkOne =
+	"25 2c 00 00 0000000000000000000000000000000000000000 01 000000"
+	"00000000000000000000ffff0a090002";
+
+inline constexpr std::string_view kReqAddLinkTwo =
+	"25 3c 00 00 0000000000000000000000000000000000000000 02 000000"
+	"00000000000000000000ffff0a090002 00000000000000000000ffff0a090102";
+
+inline constexpr std::string_view kReqAddLinkResponse =
+	"25 2c 00 80 0000000000000000000000000000000000000000 00 000000"
+	"00000000000000000000000000000000";
+
+inline constexpr std::array kLlcMessages = {
+	kConfirmLinkV1,    kAddLinkV1,          kAddLinkV1Reject,       kAddLinkContV1,
+	kDeleteLinkV1,     kConfirmRkeyV1Three, kConfirmRkeyV1Negative, kConfirmRkeyContV1,
+	kTestLinkV1,       kTestLinkV2Response, kDeleteRkeyV1Eight,     kDeleteRkeyV1Failed,
+	kDeleteRkeyV2Nine, kReqAddLinkOne,      kReqAddLinkTwo,         kReqAddLinkResponse,
+};
+
+} // namespace smc::handmade
