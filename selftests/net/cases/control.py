@@ -1,0 +1,389 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Configuration and what is shown: EIDs, PNET table, sysctls, counters, groups, sockets; each network
+namespace by itself; smc_ctl as a user sees it."""
+
+import errno
+import re
+from contextlib import contextmanager
+
+from harness import case
+from harness.channel import AgentError
+
+CTL = "build/tools/smc_ctl"
+PNET_CAPACITY = 1024
+SMC_LISTENER = """
+import socket, sys
+s = socket.socket(43, socket.SOCK_STREAM, 0)
+s.bind(("0.0.0.0", {port}))
+s.listen()
+print("listening", flush=True)
+sys.stdin.read()
+"""
+SMC_PAIR_SERVER = """
+import socket, sys
+s = socket.socket(43, socket.SOCK_STREAM, 0)
+s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+s.bind(("0.0.0.0", {port}))
+s.listen()
+print("listening", flush=True)
+c, _ = s.accept()
+c.sendall(c.recv(5))
+print("answered", flush=True)
+sys.stdin.read()
+"""
+SMC_PAIR_CLIENT = """
+import socket, sys
+s = socket.socket(43, socket.SOCK_STREAM, 0)
+s.connect(("{address}", {port}))
+s.sendall(b"hello")
+assert s.recv(5) == b"hello"
+print("connected", flush=True)
+sys.stdin.read()
+"""
+
+
+def refused(guest, code: int, function: str, *args, **kwargs) -> None:
+    """The call fails with this errno and with no other."""
+    try:
+        guest.call(f"smcnl.{function}", *args, **kwargs)
+    except AgentError as error:
+        assert f"[Errno {code}]" in str(error), f"{function}{args}: {error}"
+        return
+    raise AssertionError(f"{function}{args} succeeded instead of failing with errno {code}")
+
+
+def python(code: str, **values) -> str:
+    return "exec python3 -u -c '" + code.format(**values) + "'"
+
+
+def stat(guest, name: str, inside: str = "") -> int:
+    """A counter of /proc/net/smc_stat."""
+    for line in guest.run(f"{inside} cat /proc/net/smc_stat").out.splitlines():
+        key, value = line.split()
+        if key == name:
+            return int(value)
+    raise AssertionError(f"no counter {name}")
+
+
+@contextmanager
+def own_eids(guest):
+    """An empty EID table; afterwards what was in it before."""
+    before = guest.call("smcnl.ueids")
+    guest.call("smcnl.flush_ueids")
+    try:
+        yield
+    finally:
+        guest.call("smcnl.flush_ueids")
+        for eid in before:
+            guest.call("smcnl.add_ueid", eid)
+
+
+@contextmanager
+def namespace(guest, name: str = "other"):
+    """The prefix that runs a command in another network namespace."""
+    guest.run(f"ip netns add {name}")
+    try:
+        yield f"ip netns exec {name}"
+    finally:
+        guest.run(f"ip netns del {name}")
+
+
+@contextmanager
+def empty_pnet_table(guest):
+    guest.call("smcnl.pnet_flush")
+    try:
+        yield
+    finally:
+        guest.call("smcnl.pnet_flush")
+
+
+def pnet_rows(guest, name: str | None = None) -> list[tuple]:
+    return [(row["name"], row["eth"], row["ib"], row["port"])
+            for row in guest.call("smcnl.pnet_entries", name)]
+
+
+@case(on="ours")
+def eids(vm):
+    with own_eids(vm.a):
+        assert vm.a.call("smcnl.ueids") == []
+        for eid in ("ONE", "2-TWO", "THREE.3"):
+            vm.a.call("smcnl.add_ueid", eid)
+        refused(vm.a, errno.EEXIST, "add_ueid", "ONE")
+        for bad in ("lower", "A B", ".DOT", "-HYPHEN", "UNDER_SCORE", "", " LEADING", "A\t"):
+            refused(vm.a, errno.EINVAL, "add_ueid", bad)
+        vm.a.call("smcnl.add_ueid", "Z" * 32)
+        refused(vm.a, errno.ERANGE, "add_ueid", "FIFTH")
+        assert vm.a.call("smcnl.ueids") == ["ONE", "2-TWO", "THREE.3", "Z" * 32]
+
+        vm.a.call("smcnl.remove_ueid", "2-TWO")
+        refused(vm.a, errno.ENOENT, "remove_ueid", "2-TWO")
+        refused(vm.a, errno.ENOENT, "remove_ueid", "ON")
+        vm.a.call("smcnl.add_ueid", "FIFTH")
+        assert vm.a.call("smcnl.ueids") == ["ONE", "THREE.3", "Z" * 32, "FIFTH"]
+        vm.a.call("smcnl.flush_ueids")
+        assert vm.a.call("smcnl.ueids") == []
+
+
+@case(on="ours")
+def eids_of_a_namespace(vm):
+    with own_eids(vm.a), namespace(vm.a) as inside:
+        vm.a.call("smcnl.add_ueid", "OUTSIDE")
+        assert vm.a.run(f"{inside} {CTL} eid show").out == ""
+        vm.a.run(f"{inside} {CTL} eid add inside")
+        assert vm.a.run(f"{inside} {CTL} eid show").out == "INSIDE\n"
+        assert vm.a.call("smcnl.ueids") == ["OUTSIDE"]
+        vm.a.call("smcnl.flush_ueids")
+        assert vm.a.run(f"{inside} {CTL} eid show").out == "INSIDE\n"
+
+
+@case(on="ours")
+def pnet_table(vm):
+    with empty_pnet_table(vm.a):
+        vm.a.call("smcnl.pnet_add", "net1", eth="eth0")
+        refused(vm.a, errno.EEXIST, "pnet_add", "net1", eth="eth0")
+        refused(vm.a, errno.EEXIST, "pnet_add", "net2", eth="eth0")
+        # One new part is enough; what exists stays as it was.
+        vm.a.call("smcnl.pnet_add", "NET2", eth="eth0", ib="mlx5_0", port=1)
+        vm.a.call("smcnl.pnet_add", "NET2", ib="mlx5_0", port=2)
+        refused(vm.a, errno.EEXIST, "pnet_add", "NET3", ib="mlx5_0", port=2)
+        vm.a.call("smcnl.pnet_add", "NET2", ib="0000:01:00.0")
+        assert pnet_rows(vm.a) == [
+            ("NET1", "eth0", "n/a", 255), ("NET2", "n/a", "mlx5_0", 1),
+            ("NET2", "n/a", "mlx5_0", 2), ("NET2", "n/a", "0000:01:00.0", 1)]
+        assert pnet_rows(vm.a, "net1") == [("NET1", "eth0", "n/a", 255)]
+        assert pnet_rows(vm.a, "nope") == []
+
+        refused(vm.a, errno.ENOENT, "pnet_delete", "nope")
+        vm.a.call("smcnl.pnet_delete", "net2")
+        refused(vm.a, errno.ENOENT, "pnet_delete", "net2")
+        assert pnet_rows(vm.a) == [("NET1", "eth0", "n/a", 255)]
+        vm.a.call("smcnl.pnet_flush")
+        assert pnet_rows(vm.a) == []
+
+
+@case(on="ours")
+def pnet_refuses_nonsense(vm):
+    with empty_pnet_table(vm.a):
+        for name in ("", "  ", "A B", "A-B", "A.B", "A\tB"):
+            refused(vm.a, errno.EINVAL, "pnet_add", name, eth="eth0")
+        refused(vm.a, errno.EINVAL, "pnet_add", "NET", eth="")
+        refused(vm.a, errno.EINVAL, "pnet_add", "NET", ib="mlx5_0", port=3)
+        refused(vm.a, errno.EINVAL, "pnet_add", "NET", ib=" ")
+        # A bad part takes the good one with it.
+        refused(vm.a, errno.EINVAL, "pnet_add", "NET", eth="eth0", ib="mlx5_0", port=9)
+        # Longer than netlink's policy lets through.
+        refused(vm.a, errno.ERANGE, "pnet_add", "N" * 17, eth="eth0")
+        refused(vm.a, errno.ERANGE, "pnet_add", "NET", eth="e" * 16)
+        refused(vm.a, errno.ERANGE, "pnet_add", "NET", ib="m" * 64)
+        assert pnet_rows(vm.a) == []
+
+
+@case(on="ours")
+def pnet_table_is_bounded(vm):
+    """More rows than one netlink buffer holds, none lost, none twice; and no more than the bound."""
+    with empty_pnet_table(vm.a):
+        vm.a.run(f"for i in $(seq {PNET_CAPACITY}); do {CTL} pnet add N$((i % 2)) --netdev e$i"
+                 " || exit 1; done", timeout_s=300)
+        refused(vm.a, errno.ENOSPC, "pnet_add", "N0", eth="straw")
+        wanted = [f"e{i}" for i in range(1, PNET_CAPACITY + 1)]
+        assert [row[1] for row in pnet_rows(vm.a)] == wanted
+        assert [row[1] for row in pnet_rows(vm.a, "n1")] == wanted[::2]
+        vm.a.call("smcnl.pnet_delete", "N1")
+        assert [row[1] for row in pnet_rows(vm.a)] == wanted[1::2]
+        vm.a.call("smcnl.pnet_add", "N0", eth="straw")
+
+
+@case(on="ours")
+def pnet_table_of_a_namespace(vm):
+    with empty_pnet_table(vm.a), namespace(vm.a) as inside:
+        vm.a.call("smcnl.pnet_add", "OUTSIDE", eth="eth0")
+        assert vm.a.run(f"{inside} {CTL} pnet show").out == ""
+        # RDMA devices are configured in the initial namespace: that part is passed over.
+        vm.a.run(f"{inside} {CTL} pnet add inside --netdev eth0 --rdma mlx5_0")
+        assert vm.a.run(f"{inside} {CTL} pnet show").out.split() == ["INSIDE", "netdev", "eth0"]
+        refusal = vm.a.run(f"{inside} {CTL} pnet add inside --rdma mlx5_1", check=False)
+        assert refusal.rc == 1 and "File exists" in refusal.err, refusal
+        assert pnet_rows(vm.a) == [("OUTSIDE", "eth0", "n/a", 255)]
+
+
+@case(on="ours")
+def devices_with_pnet_ids(vm):
+    with empty_pnet_table(vm.a):
+        device, = vm.a.call("smcnl.devices")
+        port = device["port1"]
+        assert device["name"] == "rxe0" and "port2" not in device, device
+        assert port["valid"] == 1 and port["state"] == 1, port
+        assert (port["pnetid"], port["pnetid_by_user"]) == ("", 0), port
+        ifindex = int(vm.a.run("cat /sys/class/net/eth0/ifindex").out)
+        assert port["ifindex"] == ifindex, port
+
+        vm.a.call("smcnl.pnet_add", "FABRIC", ib="rxe0")
+        port = vm.a.call("smcnl.devices")[0]["port1"]
+        assert (port["pnetid"], port["pnetid_by_user"]) == ("FABRIC", 1), port
+        assert re.search(r"^rxe0 port 1 active netdev eth0 links \d+ pnet FABRIC \(by user\)$",
+                         vm.a.run(f"{CTL} devices").out, re.M)
+
+
+@case(on="ours")
+def only_the_administrator_changes(vm):
+    with own_eids(vm.a), empty_pnet_table(vm.a):
+        vm.a.call("smcnl.add_ueid", "PUBLIC")
+        nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+        for command in ("eid add X", "eid del PUBLIC", "eid flush", "pnet add N --netdev e",
+                        "pnet del N", "pnet flush"):
+            result = vm.a.run(f"{nobody} {CTL} {command}", check=False)
+            assert result.rc == 1 and "Operation not permitted" in result.err, (command, result)
+        assert vm.a.run(f"{nobody} {CTL} eid show").out == "PUBLIC\n"
+        for command in ("pnet show", "groups", "links", "devices", "sockets", "stats", "fallback",
+                        "info"):
+            vm.a.run(f"{nobody} {CTL} {command}")
+
+
+@case(on="ours")
+def system_information(vm):
+    info = vm.a.call("smcnl.sys_info")
+    host = vm.a.run("uname -n").out.strip()
+    assert info == {"version": 2, "release": 1, "is_ism_v2": 0, "host": host, "is_smcr_v2": 1}
+    assert vm.a.run(f"{CTL} info").out == f"SMC version 2.1, host name {host}\n"
+
+
+SYSCTLS = {  # name: (default, legal values, illegal values)
+    "autocorking_size": (65536, (0, 1, 4294967295), (-1,)),
+    "smcr_buf_type": (0, (1, 2), (-1, 3)),
+    "smcr_testlink_time": (30, (0, 1, 3600), (-1,)),
+    "wmem": (65536, (16384, 1073741823), (16383, 1073741824, -1)),
+    "rmem": (65536, (16384, 1073741823), (16383, 1073741824, -1)),
+    "smcr_max_links_per_lgr": (2, (1,), (0, 3)),
+    "smcr_max_conns_per_lgr": (255, (16, 100), (15, 256)),
+    "limit_smc_hs": (0, (1,), (-1, 2)),
+}
+
+
+@case(on="ours")
+def sysctls(vm):
+    names = vm.a.run("ls /proc/sys/net/smc").out.split()
+    assert sorted(names) == sorted(SYSCTLS), names
+
+    with namespace(vm.a) as inside:
+        for name, (default, legal, illegal) in SYSCTLS.items():
+            def get(prefix: str = "") -> int:
+                return int(vm.a.run(f"{prefix} cat /proc/sys/net/smc/{name}").out)
+
+            def set_to(value: int) -> int:
+                return vm.a.run(f"echo {value} > /proc/sys/net/smc/{name}", check=False).rc
+
+            assert get() == get(inside) == default, name
+            for value in legal:
+                assert set_to(value) == 0 and get() == value, (name, value)
+            assert get(inside) == default, name
+            for value in illegal:
+                assert set_to(value) != 0 and get() == legal[-1], (name, value)
+            assert set_to(default) == 0
+
+
+@case(on="ours")
+def handshake_limitation(vm):
+    """Netlink and sysctl are two doors to the same switch."""
+    switch = "/proc/sys/net/smc/limit_smc_hs"
+    assert vm.a.call("smcnl.handshake_limitation") is False
+    vm.a.call("smcnl.set_handshake_limitation", True)
+    assert vm.a.run(f"cat {switch}").out == "1\n"
+    assert vm.a.call("smcnl.handshake_limitation") is True
+    vm.a.run(f"echo 0 > {switch}")
+    assert vm.a.call("smcnl.handshake_limitation") is False
+
+
+@case(on="ours")
+def counters_by_name(vm):
+    lines = vm.a.run("cat /proc/net/smc_stat").out.splitlines()
+    assert all(re.fullmatch(r"[a-z0-9_]+ \d+", line) for line in lines), lines
+    names = [line.split()[0] for line in lines]
+    assert len(names) == len(set(names)), "a name comes twice"
+    assert {"wire_violation", "cdc_bad_token", "client_fallback", "server_fallback_other",
+            "smcr_tx_bytes", "smcd_rx_buf_64k"} <= set(names)
+
+
+@case(on="ours")
+def listener_in_its_namespace(vm):
+    listener = vm.a.spawn(python(SMC_LISTENER, port=7301))
+    try:
+        listener.expect("listening")
+        found = [s for s in vm.a.call("smcnl.sockets") if s["local_port"] == 7301]
+        assert len(found) == 1 and found[0]["state"] == 10 and found[0]["family"] == 43, found
+        shown = vm.a.run(f"{CTL} sockets").out
+        assert re.search(r"^listen +0\.0\.0\.0:7301$", shown, re.M), shown
+        with namespace(vm.a) as inside:
+            assert vm.a.run(f"{inside} {CTL} sockets").out == ""
+    finally:
+        listener.kill()
+        listener.wait(check=False)
+
+
+@contextmanager
+def connected(vm, port: int):
+    server = vm.b.spawn(python(SMC_PAIR_SERVER, port=port))
+    client = None
+    try:
+        server.expect("listening")
+        client = vm.a.spawn(python(SMC_PAIR_CLIENT, address=vm.b.ip4, port=port))
+        client.expect("connected")
+        server.expect("answered")
+        yield
+    finally:
+        for process in filter(None, (client, server)):
+            process.kill()
+            process.wait(check=False)
+
+
+@case(on="ours+ours")
+def group_and_sockets_of_a_connection(vm):
+    before = [stat(guest, f"smcr_{role}_v2") for guest, role in ((vm.a, "client"), (vm.b, "server"))]
+    with connected(vm, 7302):
+        for guest, role, port in ((vm.a, 0, "peer_port"), (vm.b, 1, "local_port")):
+            group, = guest.call("smcnl.link_groups")
+            assert (group["role"], group["connections"]) == (role, 1), group
+            assert group["v2_common"]["version"] == 2 and group["v2_common"]["os"] == 2, group
+            assert group["v2_common"]["eid"] == guest.eid, group
+            link, = group["links"]
+            assert link["device"] == "rxe0" and link["port"] == 1 and link["state"] == 3, link
+            assert link["connections"] == 1, link
+            assert guest.call("smcnl.link_groups_only")[0]["id"] == group["id"]
+
+            device, = guest.call("smcnl.devices")
+            assert device["port1"]["links"] == 1 and device["critical"] == 1, device
+
+            found = [s for s in guest.call("smcnl.sockets") if s[port] == 7302 and s["state"] == 1]
+            assert len(found) == 1 and found[0]["mode"] == "SMC-R", found
+            assert found[0]["link"]["device"] == "rxe0" and found[0]["link"]["role"] == role
+            assert found[0]["token"] != 0
+
+            with namespace(guest) as inside:
+                for command in ("groups", "links", "sockets"):
+                    assert guest.run(f"{inside} {CTL} {command}").out == "", command
+            assert f"group {group['id']:08x}" in guest.run(f"{CTL} groups").out
+            assert " active device rxe0 port 1 netdev eth0 " in guest.run(f"{CTL} links").out
+            assert "SMC-R device rxe0 port 1 link 1" in guest.run(f"{CTL} sockets").out
+    after = [stat(guest, f"smcr_{role}_v2") for guest, role in ((vm.a, "client"), (vm.b, "server"))]
+    assert [b - a for a, b in zip(before, after)] == [1, 1]
+
+
+@case(on="ours+none")
+def fallback_reason_is_counted(vm):
+    no_smc = "client_fallback_0x03010000"
+    server = vm.b.spawn("exec python3 -u -c 'import socket\n"
+                        "s = socket.create_server((\"0.0.0.0\", 7303))\n"
+                        "print(\"listening\")\nc, _ = s.accept()\nc.sendall(c.recv(5))\nc.recv(1)'")
+    server.expect("listening")
+    before = vm.a.call("smcnl.fallbacks")["client"]
+    client = vm.a.spawn(python(SMC_PAIR_CLIENT, address=vm.b.ip4, port=7303))
+    client.expect("connected")
+    client.kill()
+    client.wait(check=False)
+    server.wait()
+    now = vm.a.call("smcnl.fallbacks")
+    assert now["client"] == before + 1, now
+    assert stat(vm.a, no_smc) >= 1 and stat(vm.a, "client_fallback") == now["client"]
+    assert "peer does not offer SMC" in vm.a.run(f"{CTL} fallback").out
+    with namespace(vm.a) as inside:
+        assert vm.a.run(f"{inside} {CTL} fallback").out == "no fallback so far\n"
+        assert stat(vm.a, "client_fallback", inside) == 0

@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The socket calls of smc_cases: each on TCP and on SMC sockets, with the same result wanted."""
+
+from contextlib import contextmanager
+
+from harness import Guest, case
+
+PROGRAM = "build/selftests/smc_cases"
+PORT = 7200
+# All cases twice, with readers that are slow on purpose, on emulated processors.
+TIMEOUT_S = 900
+
+
+@contextmanager
+def agent(guest: Guest):
+    process = guest.spawn(f"{PROGRAM} --agent --port {PORT}")
+    process.expect("ready")
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait(check=False)
+
+
+def compare(vm, options: str, address: str | None = None) -> None:
+    """Runs the cases in a, with b as the other host."""
+    with agent(vm.b):
+        vm.a.run_tap(f"{PROGRAM} --to {address or vm.b.ip4} --port {PORT} {options}", TIMEOUT_S)
+
+
+@case(on="ours+ours")
+def over_smcr(vm):
+    compare(vm, "--mode smc --expect smcr")
+
+
+@case(on="ours+ours")
+def over_smcr_other_way_round(vm):
+    compare(vm, "--mode smc --expect smcr --role server --only '*[ftn]'")
+
+
+@case(on="ours+ours")
+def ipv6(vm):
+    compare(vm, "--mode smc", vm.b.ip6)
+
+
+@case(on="ours+none")
+def fallen_back_client(vm):
+    compare(vm, "--mode smc --server-mode tcp --expect fallback --client-reason 03010000")
+
+
+@case(on="ours+none")
+def fallen_back_server(vm):
+    compare(vm, "--mode tcp --server-mode smc --role server --expect fallback"
+                " --server-reason 03010000")
+
+
+@case(on="ours+ours")
+def fallen_back_on_both_sides(vm):
+    """No EID in common: both could do SMC, but not with each other."""
+    vm.b.call("smcnl.flush_ueids")
+    try:
+        compare(vm, "--mode smc --expect fallback --only '[a-m]*'")
+    finally:
+        vm.b.call("smcnl.add_ueid", vm.b.eid)

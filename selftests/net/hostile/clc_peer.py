@@ -1,0 +1,509 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A peer that breaks every rule of the CLC handshake, in both roles. TAP on stdout.
+
+    clc_peer.py --interface eth0 --address 10.9.0.66 --target 10.9.0.1 --eid EID [--only REGEX]
+
+At the target runs smc_target.py. The address is one that no host has. Whatever is sent, the target
+must not hang or lose what is still data: bytes that are no CLC message come back from the echo
+server as they are, over plain TCP; a message that is wrong is declined, or ends that connection.
+While it happens, a well-behaved connection (the bystander) must be served.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import socket
+import sys
+import time
+from typing import Callable
+
+import clc
+from raw_tcp import Connection, RawHost
+from smc_target import smc_socket
+
+# The kernel's own module waits 6 s for a CLC message; nothing may take much longer.
+PATIENCE_S = 14
+CONNECT_MS_MAX = 20000
+BYSTANDER_S_MAX = 5
+HELLO = "hello from the application"
+CLIENTS_AT_ONCE = 40
+
+
+class Failed(Exception):
+    pass
+
+
+def expect(condition: bool, text: str) -> None:
+    if not condition:
+        raise Failed(text)
+
+
+class Scene:
+    """What each case gets: the raw host, the target's ports, and the usual checks."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        self.args = args
+        self.host = RawHost(args.interface, args.address)
+        self.gid_ip = socket.inet_aton(args.address)
+        self.good = clc.proposal(args.eid, self.gid_ip)
+        self.stranger = clc.proposal("NOBODY-HAS-THIS-EID", self.gid_ip)
+        self._port = 21000
+        self._control = socket.create_connection((args.target, args.control_port))
+        self._control_lines = self._control.makefile("rw")
+
+    # --- we are the client ----------------------------------------------------------------------
+
+    def client(self) -> Connection:
+        connection = self.host.connect(self.args.target, self.args.echo_port)
+        expect(connection.peer_has_option, "the SYN-ACK had no SMC option")
+        return connection
+
+    def echoed(self, connection: Connection, sent: bytes, patience_s: float = PATIENCE_S) -> None:
+        """All that was sent comes back: the connection is plain TCP and no byte is lost."""
+        connection.wait_bytes(len(sent), patience_s)
+        expect(bytes(connection.received) == sent,
+               f"{len(connection.received)} bytes came back of {len(sent)}, "
+               f"begin {bytes(connection.received[:16]).hex()}")
+
+    def declined(self, connection: Connection) -> bytes:
+        """A Decline comes; what follows it."""
+        connection.wait(lambda: clc.message_length(connection.received) or connection.ended,
+                        PATIENCE_S)
+        length = clc.message_length(connection.received)
+        expect(length in (28, 44), f"no Decline but {bytes(connection.received[:16]).hex()}")
+        expect(connection.received[clc.TYPE_AT] == clc.DECLINE, "another CLC message")
+        return bytes(connection.received[length:])
+
+    def settled(self, connection: Connection, sent: bytes) -> str:
+        """Any end that is bounded and loses no data: how it ended."""
+        data = connection.received
+        connection.wait(lambda: connection.ended or clc.message_length(data)
+                        or (sent and len(data) >= len(sent)), PATIENCE_S)
+        if clc.message_length(data) and data[clc.TYPE_AT] == clc.DECLINE:
+            return "declined"
+        if sent and bytes(data[:len(sent)]) == sent:
+            return "echoed"
+        if connection.ended:
+            return "closed"
+        raise Failed(f"nothing within {PATIENCE_S} s, received {bytes(data[:16]).hex() or 'nothing'}")
+
+    def bystander(self) -> None:
+        """A connection of the kernel's own sockets works, and promptly."""
+        start_s = time.monotonic()
+        payload = os.urandom(20000)
+        with smc_socket() as client:
+            client.settimeout(BYSTANDER_S_MAX * 2)
+            client.connect((self.args.target, self.args.echo_port))
+            client.sendall(payload)
+            received = b""
+            while len(received) < len(payload):
+                data = client.recv(65536)
+                expect(bool(data), "the bystander's connection was closed")
+                received += data
+        expect(received == payload, "the bystander's bytes changed")
+        took_s = time.monotonic() - start_s
+        expect(took_s < BYSTANDER_S_MAX, f"the bystander took {took_s:.1f} s")
+
+    # --- we are the server ----------------------------------------------------------------------
+
+    def called(self, with_option: bool = True) -> Connection:
+        """The target's client connects to us and sends its Proposal."""
+        self._port += 1
+        self.host.answer_option = with_option
+        self.host.listen(self._port)
+        self._control_lines.write(json.dumps({"address": self.args.address, "port": self._port,
+                                              "say": HELLO, "timeout_s": 3}) + "\n")
+        self._control_lines.flush()
+        connection = self.host.accept(self._port)
+        expect(connection.peer_has_option, "the SYN had no SMC option")
+        if with_option:
+            connection.wait(lambda: clc.message_length(connection.received), PATIENCE_S)
+            length = clc.message_length(connection.received)
+            expect(length > 0 and connection.received[clc.TYPE_AT] == clc.PROPOSAL,
+                   "no Proposal from the client")
+            del connection.received[:length]
+        return connection
+
+    def outcome(self) -> dict:
+        """What the target's client says about its connection; bounded in time."""
+        self._control.settimeout(60)
+        answer = json.loads(self._control_lines.readline())
+        expect(answer["connect_ms"] < CONNECT_MS_MAX, f"connect took {answer['connect_ms']} ms")
+        return answer
+
+    def connected(self, connection: Connection, data: bytes = b"") -> None:
+        """The client fell back: it said its words over TCP and read what we had sent as data."""
+        connection.wait(lambda: HELLO.encode() in connection.received or connection.ended,
+                        PATIENCE_S)
+        expect(HELLO.encode() in connection.received, "the client's words did not come")
+        connection.fin()
+        answer = self.outcome()
+        expect(answer["error"] == 0, f"errno {answer['error']} at the client")
+        expect(bytes.fromhex(answer["received"]) == data,
+               f"the client read {answer['received'][:60]!r}, not {data[:30].hex()!r}")
+
+    def bounded(self, connection: Connection, data: bytes = b"") -> None:
+        """The client may fail or fall back; if it connected, it read what we sent or nothing."""
+        connection.wait(lambda: HELLO.encode() in connection.received or connection.ended,
+                        CONNECT_MS_MAX / 1000)
+        if not connection.silent:
+            connection.fin()
+        answer = self.outcome()
+        if answer["error"] == 0:
+            received = bytes.fromhex(answer["received"])
+            expect(data.endswith(received), f"the client read {received[:30].hex()!r}")
+
+
+CASES: list[tuple[str, Callable[[Scene], None]]] = []
+
+
+def case(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
+    CASES.append((function.__name__, function))
+    return function
+
+
+def variants(**messages: Callable[[Scene], bytes]) -> Callable:
+    """One case for each message: function(scene, message)."""
+    def register(function: Callable[[Scene, bytes], None]) -> Callable:
+        for name, make in messages.items():
+            def run(scene: Scene, make=make) -> None:
+                function(scene, make(scene))
+
+            CASES.append((f"{function.__name__}_{name}", run))
+        return function
+
+    return register
+
+
+# --- a hostile client ---------------------------------------------------------------------------
+
+@variants(request=lambda _: b"GET / HTTP/1.0\r\n\r\n", one_byte=lambda _: b"\0",
+          nearly_eyecatcher=lambda _: clc.EYECATCHER[:3] + b"X" * 100,
+          eyecatcher_later=lambda _: b"A" + clc.EYECATCHER + bytes(60),
+          large=lambda _: random.Random(1).randbytes(30000))
+def garbage_is_data(scene: Scene, message: bytes) -> None:
+    client = scene.client()
+    client.send(message)
+    scene.echoed(client, message)
+    client.fin()
+
+
+@case
+def silence_becomes_tcp(scene: Scene) -> None:
+    client = scene.client()
+    scene.bystander()
+    time.sleep(8)
+    client.send(b"late words")
+    scene.echoed(client, b"late words")
+
+
+@variants(two=lambda _: clc.EYECATCHER[:2], eyecatcher=lambda _: clc.EYECATCHER,
+          header=lambda scene: scene.good[:8], half=lambda scene: scene.good[:70],
+          all_but_one=lambda scene: scene.good[:-1])
+def stops_in_the_middle(scene: Scene, message: bytes) -> None:
+    client = scene.client()
+    client.send(message)
+    scene.bystander()
+    scene.settled(client, message)
+
+
+@variants(eyecatcher=lambda _: clc.EYECATCHER, half=lambda scene: scene.good[:70])
+def ends_in_the_middle(scene: Scene, message: bytes) -> None:
+    client = scene.client()
+    client.send(message)
+    client.fin()
+    scene.settled(client, b"")
+
+
+@variants(
+    length_zero=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\0\0"),
+    length_seven=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\0\7"),
+    length_short=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\0\x30"),
+    length_one_less=lambda s: clc.patched(s.good, clc.LENGTH_AT, (155).to_bytes(2, "big")),
+    length_one_more=lambda s: clc.patched(s.good, clc.LENGTH_AT, (157).to_bytes(2, "big")) + b"x",
+    length_huge=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\xff\xff") + bytes(65535 - 156),
+    version_zero=lambda s: clc.patched(s.good, clc.VERSION_AT, b"\x02"),
+    version_fifteen=lambda s: clc.patched(s.good, clc.VERSION_AT, b"\xf2"),
+    type_zero=lambda s: clc.patched(s.good, clc.TYPE_AT, b"\0"),
+    type_accept=lambda s: clc.accept(s.args.eid, s.gid_ip, True),
+    type_confirm=lambda s: clc.patched(s.good, clc.TYPE_AT, b"\3"),
+    type_unknown=lambda s: clc.patched(s.good, clc.TYPE_AT, b"\x77"),
+    trailer_wrong=lambda s: s.good[:-4] + b"XXXX",
+    prefix_offset=lambda s: clc.patched(s.good, 38, b"\xff\xff"),
+    v2_offset=lambda s: clc.patched(s.good, 50, b"\xff\xff"),
+    v2_offset_zero=lambda s: clc.patched(s.good, 50, b"\0\0"),
+    eid_count=lambda s: clc.patched(s.good, 80, b"\xff"),
+    gid_count=lambda s: clc.patched(s.good, 81, b"\xff"),
+    smcd_offset=lambda s: clc.patched(s.good, 86, b"\xff\xff"),
+    nothing_offered=lambda s: clc.patched(s.good, clc.VERSION_AT, b"\x2a"),
+    smcd_without_area=lambda s: clc.patched(s.good, clc.VERSION_AT, b"\x26"))
+def wrong_proposal(scene: Scene, message: bytes) -> None:
+    client = scene.client()
+    client.send(message)
+    scene.settled(client, message)
+    scene.bystander()
+
+
+@case
+def unknown_eid_is_declined(scene: Scene) -> None:
+    client = scene.client()
+    client.send(scene.stranger)
+    scene.declined(client)
+    client.send(b"now as TCP")
+    client.wait(lambda: client.received.endswith(b"now as TCP"), PATIENCE_S)
+    expect(scene.declined(client) == b"now as TCP", "data after the Decline")
+
+
+@case
+def byte_by_byte(scene: Scene) -> None:
+    client = scene.client()
+    for byte in scene.stranger:
+        client.send(bytes((byte,)))
+        time.sleep(0.005)
+    scene.declined(client)
+
+
+@case
+def proposal_twice(scene: Scene) -> None:
+    """Only the first is one; the second comes after the end of the handshake."""
+    client = scene.client()
+    client.send(scene.stranger * 2)
+    scene.declined(client)
+    scene.settled(client, scene.stranger)
+    scene.bystander()
+
+
+@variants(v1=lambda _: clc.decline(1), v2=lambda _: clc.decline(2))
+def decline_comes_first(scene: Scene, message: bytes) -> None:
+    client = scene.client()
+    client.send(message)
+    client.send(b"words")
+    client.wait(lambda: client.received.endswith(b"words") or client.ended, PATIENCE_S)
+    expect(bytes(client.received) in (b"words", message + b"words") or client.ended,
+           f"received {bytes(client.received[:60]).hex()}")
+
+
+def proposed(scene: Scene) -> Connection:
+    """A connection up to the server's Accept."""
+    client = scene.client()
+    client.send(scene.good)
+    client.wait(lambda: clc.message_length(client.received) or client.ended, PATIENCE_S)
+    expect(clc.message_length(client.received) > 0, "no CLC message in answer")
+    return client
+
+
+@case
+def good_proposal_is_accepted(scene: Scene) -> None:
+    client = proposed(scene)
+    expect(client.received[clc.TYPE_AT] == clc.ACCEPT,
+           f"answered with {bytes(client.received).hex()}")
+    client.send(clc.decline(2))
+
+
+@case
+def silence_after_accept(scene: Scene) -> None:
+    client = proposed(scene)
+    del client.received[:]
+    scene.bystander()
+    client.wait(lambda: client.ended or client.received, PATIENCE_S)
+    expect(bool(client.ended or client.received), "the server waits for a Confirm for ever")
+
+
+@variants(garbage=lambda _: b"\0" * 200, proposal=lambda s: s.good, accept=lambda s:
+          clc.accept(s.args.eid, s.gid_ip, True), cut=lambda s:
+          clc.patched(clc.accept(s.args.eid, s.gid_ip, True), clc.TYPE_AT, b"\3")[:90],
+          bogus=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), clc.TYPE_AT, b"\3"))
+def wrong_confirm(scene: Scene, message: bytes) -> None:
+    client = proposed(scene)
+    del client.received[:]
+    client.send(message)
+    scene.bystander()
+    client.wait(lambda: client.ended or client.received, PATIENCE_S)
+    expect(bool(client.ended or client.received), "the server waits for ever")
+    client.reset()
+
+
+@case
+def reset_in_the_middle(scene: Scene) -> None:
+    scene.client().reset()
+    client = scene.client()
+    client.send(scene.good[:50])
+    client.reset()
+    client = scene.client()
+    client.send(scene.good)
+    client.reset()
+    proposed(scene).reset()
+    scene.bystander()
+
+
+@case
+def vanishing_clients(scene: Scene) -> None:
+    """Many at once, each at another stage; none answers any more."""
+    for i in range(CLIENTS_AT_ONCE):
+        client = scene.client()
+        client.send(scene.good[:i * 4])
+        client.vanish()
+    scene.bystander()
+    proposed(scene).vanish()
+    scene.bystander()
+
+
+@case
+def mutated_proposals(scene: Scene) -> None:
+    """Good ones with a few bytes changed, many at once; each is settled somehow."""
+    chance = random.Random(scene.args.seed)
+    clients = []
+    for _ in range(CLIENTS_AT_ONCE):
+        message = bytearray(scene.good)
+        for _ in range(chance.randint(1, 6)):
+            message[chance.randrange(len(message))] = chance.choice((0, 1, 127, 128, 255,
+                                                                     chance.randrange(256)))
+        clients.append(scene.client())
+        clients[-1].send(bytes(message))
+    scene.bystander()
+    for client in clients:
+        client.wait(lambda client=client: client.ended or client.received, PATIENCE_S)
+        expect(bool(client.ended or client.received), "a mutated proposal was never settled")
+        client.reset()
+
+
+# --- a hostile server ---------------------------------------------------------------------------
+
+@case
+def server_without_option(scene: Scene) -> None:
+    scene.connected(scene.called(with_option=False))
+
+
+@variants(v1=lambda _: clc.decline(1), v2=lambda _: clc.decline(2))
+def server_declines(scene: Scene, message: bytes) -> None:
+    server = scene.called()
+    server.send(message)
+    scene.connected(server)
+
+
+@case
+def server_declines_byte_by_byte(scene: Scene) -> None:
+    server = scene.called()
+    for byte in clc.decline(2):
+        server.send(bytes((byte,)))
+        time.sleep(0.005)
+    scene.connected(server)
+
+
+@case
+def server_declines_and_talks(scene: Scene) -> None:
+    """What follows the Decline in the same segment is data already."""
+    server = scene.called()
+    server.send(clc.decline(2) + b"220 welcome\r\n")
+    scene.connected(server, b"220 welcome\r\n")
+
+
+@case
+def server_is_silent(scene: Scene) -> None:
+    server = scene.called()
+    scene.bystander()
+    scene.bounded(server)
+
+
+@case
+def server_is_silent_and_gone(scene: Scene) -> None:
+    server = scene.called()
+    server.vanish()
+    scene.bounded(server)
+
+
+@variants(
+    garbage=lambda _: b"220 smtp.example.org\r\n", byte=lambda _: b"\0",
+    half=lambda s: clc.accept(s.args.eid, s.gid_ip, True)[:60],
+    proposal=lambda s: s.good,
+    trailer=lambda s: clc.accept(s.args.eid, s.gid_ip, True)[:-4] + b"XXXX",
+    length_zero=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 5, b"\0\0"),
+    length_huge=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 5, b"\xff\xff")
+    + bytes(65535 - 160),
+    wrong_version=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 7, b"\x18"),
+    transport_not_offered=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 7, b"\x29"),
+    index_zero=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 45, b"\0"),
+    bogus_link=lambda s: clc.accept(s.args.eid, s.gid_ip, True),
+    other_eid=lambda s: clc.accept("NOBODY-HAS-THIS-EID", s.gid_ip, True),
+    unknown_group=lambda s: clc.accept(s.args.eid, s.gid_ip, False))
+def server_answers(scene: Scene, message: bytes) -> None:
+    server = scene.called()
+    server.send(message)
+    scene.bounded(server, message)
+    scene.bystander()
+
+
+@case
+def server_resets(scene: Scene) -> None:
+    server = scene.called()
+    server.reset()
+    answer = scene.outcome()
+    expect(answer["error"] != 0, "no error at the client")
+
+
+@case
+def server_ends(scene: Scene) -> None:
+    server = scene.called()
+    server.fin()
+    scene.bounded(server)
+
+
+@case
+def server_resets_after_accept(scene: Scene) -> None:
+    server = scene.called()
+    server.send(clc.accept(scene.args.eid, scene.gid_ip, True))
+    server.reset()
+    answer = scene.outcome()
+    expect(answer["error"] != 0, "no error at the client")
+    scene.bystander()
+
+
+@case
+def mutated_accepts(scene: Scene) -> None:
+    chance = random.Random(scene.args.seed + 1)
+    for _ in range(scene.args.mutations):
+        message = bytearray(clc.accept(scene.args.eid, scene.gid_ip, True))
+        for _ in range(chance.randint(1, 6)):
+            message[chance.randrange(len(message))] = chance.randrange(256)
+        server = scene.called()
+        server.send(bytes(message))
+        server.fin()
+        answer = scene.outcome()
+        expect(answer["connect_ms"] < CONNECT_MS_MAX, "a mutated Accept held connect()")
+    scene.bystander()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--interface", default="eth0")
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--echo-port", type=int, default=7300)
+    parser.add_argument("--control-port", type=int, default=7301)
+    parser.add_argument("--eid", required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--mutations", type=int, default=8)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    chosen = [(name, run) for name, run in CASES if re.search(args.only, name)]
+    failed = 0
+
+    print(f"TAP version 13\n1..{len(chosen)}", flush=True)
+    scene = Scene(args)
+    for number, (name, run) in enumerate(chosen, 1):
+        try:
+            run(scene)
+            print(f"ok {number} - {name}", flush=True)
+        except (Failed, OSError) as error:
+            failed += 1
+            print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
+    print(f"# {len(chosen)} cases, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

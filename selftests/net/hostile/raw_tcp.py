@@ -1,0 +1,309 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A TCP of our own over raw frames, for peers that a kernel would not let one be.
+
+Only a kernel's SMC sockets put the SMC option on a SYN, and no kernel sends half a handshake
+message and falls silent. RawHost takes an address that the host itself does not have, answers ARP
+for it, and runs connections over AF_PACKET. The wire between two guests keeps order and hardly
+loses anything, so this TCP resends what is unacknowledged and drops what comes out of order; that
+is all.
+"""
+
+import os
+import select
+import socket
+import struct
+import threading
+import time
+
+SMC_OPTION = bytes((1, 1, 254, 6, 0xE2, 0xD4, 0xC3, 0xD9))
+MSS_OPTION = struct.pack("!BBH", 2, 4, 1400)
+FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
+SEGMENT_BYTES = 1400
+WINDOW_BYTES = 65535
+RESEND_S = 1.0
+ETH_IP, ETH_ARP = 0x0800, 0x0806
+
+
+def checksum(data: bytes) -> int:
+    if len(data) % 2:
+        data += b"\0"
+    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
+    while total >> 16:
+        total = (total & 0xFFFF) + (total >> 16)
+    return ~total & 0xFFFF
+
+
+class Connection:
+    """One connection. All of it is guarded by its host's condition, which also wakes waiters."""
+
+    def __init__(self, host: "RawHost", peer: tuple[str, int], port: int) -> None:
+        self._host = host
+        self.peer = peer
+        self.port = port
+        self.received = bytearray()
+        self.established = False
+        self.peer_has_option = False
+        self.fin_seen = False
+        self.rst_seen = False
+        self.silent = False  # neither sends nor acknowledges any more
+        self._start = int.from_bytes(os.urandom(3), "big")
+        self._send_next = self._start + 1  # the SYN takes one
+        self._acked = self._start
+        self._receive_next = 0
+        self._pending = bytearray()  # sent or to be sent, from _acked on
+        self._pending_from = self._send_next
+        self._fin_at: int | None = None
+        self._last_sent_s = time.monotonic()
+        self.passive = False
+        self.answer_option = True
+
+    # --- what a test does ---------------------------------------------------------------------
+
+    def send(self, data: bytes) -> None:
+        with self._host.changed:
+            self._pending += data
+            self._transmit()
+
+    def fin(self) -> None:
+        with self._host.changed:
+            self._fin_at = self._pending_from + len(self._pending)
+            self._transmit()
+
+    def reset(self) -> None:
+        with self._host.changed:
+            self._segment(RST | ACK, self._send_next)
+            self.silent = True
+
+    def vanish(self) -> None:
+        with self._host.changed:
+            self.silent = True
+
+    @property
+    def ended(self) -> bool:
+        return self.fin_seen or self.rst_seen
+
+    def wait(self, condition, timeout_s: float) -> bool:
+        """Until condition() holds; whether it did in time."""
+        with self._host.changed:
+            return self._host.changed.wait_for(condition, timeout_s)
+
+    def wait_bytes(self, count: int, timeout_s: float) -> bool:
+        """Until that many bytes came or no more can come; whether they did."""
+        self.wait(lambda: len(self.received) >= count or self.ended, timeout_s)
+        return len(self.received) >= count
+
+    # --- what the wire does -------------------------------------------------------------------
+
+    def open(self, with_option: bool) -> None:
+        self._with_option = with_option
+        self._segment(SYN, self._start, self._syn_options(with_option))
+
+    @staticmethod
+    def _syn_options(with_option: bool) -> bytes:
+        return MSS_OPTION + (SMC_OPTION if with_option else b"")
+
+    def _segment(self, flags: int, sequence: int, options: bytes = b"", data: bytes = b"") -> None:
+        if not self.silent:
+            self._last_sent_s = time.monotonic()
+            self._host.send_segment(self, flags, sequence & 0xFFFFFFFF,
+                                    self._receive_next & 0xFFFFFFFF, options, data)
+
+    def _transmit(self) -> None:
+        if not self.established:
+            return
+        while self._send_next < self._pending_from + len(self._pending):
+            begin = self._send_next - self._pending_from
+            data = bytes(self._pending[begin:begin + SEGMENT_BYTES])
+            self._segment(ACK | PSH, self._send_next, data=data)
+            self._send_next += len(data)
+        if self._fin_at == self._send_next:
+            self._segment(FIN | ACK, self._send_next)
+            self._send_next += 1
+
+    def tick(self, now_s: float) -> None:
+        """Resends from the first unacknowledged byte."""
+        if self.silent or self.rst_seen or now_s - self._last_sent_s < RESEND_S:
+            return
+        if not self.established:
+            if self.passive:
+                self._segment(SYN | ACK, self._start, self._syn_options(self.answer_option))
+            else:
+                self._segment(SYN, self._start, self._syn_options(self._with_option))
+        elif self._acked < self._send_next:
+            self._send_next = max(self._acked, self._pending_from)
+            self._transmit()
+
+    def _take_ack(self, ack: int) -> None:
+        advance = (ack - self._acked) & 0xFFFFFFFF
+        if advance == 0 or advance > self._send_next - self._acked:
+            return
+        self._acked += advance
+        done = min(self._acked - self._pending_from, len(self._pending))
+        if done > 0:
+            del self._pending[:done]
+            self._pending_from += done
+
+    def segment_arrived(self, flags: int, sequence: int, ack: int, options: bytes,
+                        data: bytes) -> None:
+        if self.silent:
+            return
+        if flags & RST:
+            self.rst_seen = True
+        elif flags & SYN:
+            self._syn_arrived(flags, sequence, ack, options)
+        elif not self.established and not self.passive:
+            pass
+        else:
+            if flags & ACK:
+                self.established = True
+                self._take_ack(ack)
+            self._data_arrived(flags, sequence, data)
+            self._transmit()
+        self._host.changed.notify_all()
+
+    def _syn_arrived(self, flags: int, sequence: int, ack: int, options: bytes) -> None:
+        self.peer_has_option = SMC_OPTION[2:] in options
+        if self.established:
+            self._segment(ACK, self._send_next)
+            return
+        self._receive_next = sequence + 1
+        if self.passive:
+            self._segment(SYN | ACK, self._start, self._syn_options(self.answer_option))
+        elif flags & ACK:
+            self.established = True
+            self._acked = self._start + 1
+            self._segment(ACK, self._send_next)
+            self._transmit()
+
+    def _data_arrived(self, flags: int, sequence: int, data: bytes) -> None:
+        in_order = (sequence - self._receive_next) & 0xFFFFFFFF == 0
+        if in_order:
+            self.received += data
+            self._receive_next += len(data)
+            if flags & FIN and not self.fin_seen:
+                self.fin_seen = True
+                self._receive_next += 1
+        if data or flags & FIN:
+            self._segment(ACK, self._send_next)
+
+
+class RawHost:
+    """An address on the interface's network, run by a thread. Close it to end all."""
+
+    def __init__(self, interface: str, address: str) -> None:
+        self.address = address
+        self.changed = threading.Condition(threading.RLock())
+        self.answer_option = True
+        self._ip = socket.inet_aton(address)
+        self._connections: dict[tuple[str, int, int], Connection] = {}
+        self._listening: dict[int, list[Connection]] = {}
+        self._mac_of: dict[bytes, bytes] = {}
+        self._next_port = 20000 + int.from_bytes(os.urandom(2), "big") % 30000
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
+        self._socket.bind((interface, 0))
+        self._mac = self._socket.getsockname()[4]
+        self._stopping = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._stopping = True
+        self._thread.join()
+        self._socket.close()
+
+    def connect(self, address: str, port: int, with_option: bool = True,
+                timeout_s: float = 10) -> Connection:
+        """A connection with the handshake of TCP done; raises TimeoutError without an answer."""
+        with self.changed:
+            self._resolve(socket.inet_aton(address), timeout_s)
+            self._next_port = self._next_port + 1 if self._next_port < 60000 else 20000
+            connection = Connection(self, (address, port), self._next_port)
+            self._connections[address, port, connection.port] = connection
+            connection.open(with_option)
+            if not self.changed.wait_for(lambda: connection.established or connection.rst_seen,
+                                         timeout_s) or connection.rst_seen:
+                raise TimeoutError(f"no connection to {address}:{port}")
+        return connection
+
+    def listen(self, port: int) -> None:
+        with self.changed:
+            self._listening[port] = []
+
+    def accept(self, port: int, timeout_s: float = 10) -> Connection:
+        with self.changed:
+            waiting = self._listening[port]
+            if not self.changed.wait_for(lambda: any(c.established for c in waiting), timeout_s):
+                raise TimeoutError(f"nobody connected to port {port}")
+            return waiting.pop(next(i for i, c in enumerate(waiting) if c.established))
+
+    def send_segment(self, connection: Connection, flags: int, sequence: int, ack: int,
+                     options: bytes, data: bytes) -> None:
+        destination = socket.inet_aton(connection.peer[0])
+        length = 20 + len(options) + len(data)
+
+        def header(check: int) -> bytes:
+            return struct.pack("!HHIIBBHHH", connection.port, connection.peer[1], sequence,
+                               ack if flags & ACK else 0, (5 + len(options) // 4) << 4, flags,
+                               WINDOW_BYTES, check, 0)
+
+        pseudo = self._ip + destination + struct.pack("!BBH", 0, 6, length)
+        check = checksum(pseudo + header(0) + options + data)
+        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + length, 0, 0x4000, 64, 6, 0)
+        ip += self._ip + destination
+        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
+        self._frame(self._mac_of[destination], ETH_IP, ip + header(check) + options + data)
+
+    def _frame(self, mac: bytes, kind: int, payload: bytes) -> None:
+        self._socket.send(mac + self._mac + struct.pack("!H", kind) + payload)
+
+    def _resolve(self, ip: bytes, timeout_s: float) -> None:
+        if ip in self._mac_of:
+            return
+        self._frame(b"\xff" * 6, ETH_ARP, struct.pack("!HHBBH", 1, ETH_IP, 6, 4, 1)
+                    + self._mac + self._ip + bytes(6) + ip)
+        if not self.changed.wait_for(lambda: ip in self._mac_of, timeout_s):
+            raise TimeoutError("no answer to ARP")
+
+    def _run(self) -> None:
+        while not self._stopping:
+            readable, _, _ = select.select([self._socket], [], [], 0.1)
+            with self.changed:
+                if readable:
+                    self._frame_arrived(self._socket.recv(65536))
+                for connection in self._connections.values():
+                    connection.tick(time.monotonic())
+
+    def _frame_arrived(self, frame: bytes) -> None:
+        kind = struct.unpack("!H", frame[12:14])[0]
+        if kind == ETH_ARP:
+            self._arp_arrived(frame[14:42])
+        elif kind == ETH_IP and frame[23] == 6 and frame[30:34] == self._ip:
+            self._mac_of[frame[26:30]] = frame[6:12]
+            self._tcp_arrived(frame[14:])
+
+    def _arp_arrived(self, arp: bytes) -> None:
+        operation, mac, ip, target = struct.unpack("!6xH6s4s6x4s", arp)
+        if target != self._ip:
+            return
+        self._mac_of[ip] = mac
+        self.changed.notify_all()
+        if operation == 1:
+            self._frame(mac, ETH_ARP, struct.pack("!HHBBH", 1, ETH_IP, 6, 4, 2)
+                        + self._mac + self._ip + mac + ip)
+
+    def _tcp_arrived(self, packet: bytes) -> None:
+        header_length = (packet[0] & 15) * 4
+        tcp = packet[header_length:struct.unpack("!H", packet[2:4])[0]]
+        source = socket.inet_ntoa(packet[12:16])
+        source_port, port, sequence, ack, offset, flags = struct.unpack("!HHIIBB", tcp[:14])
+        options, data = tcp[20:(offset >> 4) * 4], tcp[(offset >> 4) * 4:]
+        connection = self._connections.get((source, source_port, port))
+        if connection is None:
+            if not flags & SYN or port not in self._listening:
+                return
+            connection = Connection(self, (source, source_port), port)
+            connection.passive = True
+            connection.answer_option = self.answer_option
+            self._connections[source, source_port, port] = connection
+            self._listening[port].append(connection)
+        connection.segment_arrived(flags, sequence, ack, options, data)

@@ -1,0 +1,91 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""The programs that a hostile peer meets: an echo server and a client, on SMC sockets.
+
+    smc_target.py ECHO_PORT CONTROL_PORT
+
+The echo server sends back all that it receives. The client is told over the control port, a TCP
+connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
+say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
+"""
+
+import json
+import socket
+import sys
+import threading
+import time
+
+AF_SMC = 43
+
+
+def smc_socket() -> socket.socket:
+    """Python knows no addresses of AF_SMC; they are those of AF_INET."""
+    descriptor = socket.socket(AF_SMC, socket.SOCK_STREAM, 0).detach()
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
+
+
+def echo(connection: socket.socket) -> None:
+    try:
+        with connection:
+            while data := connection.recv(65536):
+                connection.sendall(data)
+    except OSError:
+        pass
+
+
+def serve_echo(listener: socket.socket) -> None:
+    while True:
+        try:
+            connection, _ = listener.accept()
+        except OSError as error:
+            print(f"accept: {error}", flush=True)
+            continue
+        threading.Thread(target=echo, args=(connection,), daemon=True).start()
+
+
+def run_client(order: dict) -> dict:
+    start_s = time.monotonic()
+    answer = {"error": 0, "received": "", "connect_ms": 0}
+    received = bytearray()
+    client = smc_socket()
+    try:
+        client.connect((order["address"], order["port"]))
+        answer["connect_ms"] = int((time.monotonic() - start_s) * 1000)
+        client.settimeout(order["timeout_s"])
+        client.sendall(order["say"].encode())
+        while data := client.recv(65536):
+            received += data
+    except TimeoutError:
+        pass
+    except OSError as error:
+        answer["error"] = error.errno
+        if not answer["connect_ms"]:
+            answer["connect_ms"] = int((time.monotonic() - start_s) * 1000)
+    client.close()
+    answer["received"] = received.hex()
+    return answer
+
+
+def obey(control: socket.socket) -> None:
+    with control, control.makefile("rw") as lines:
+        for line in lines:
+            lines.write(json.dumps(run_client(json.loads(line))) + "\n")
+            lines.flush()
+
+
+def main() -> int:
+    echo_port, control_port = map(int, sys.argv[1:])
+    listener = smc_socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("0.0.0.0", echo_port))
+    listener.listen(256)
+    threading.Thread(target=serve_echo, args=(listener,), daemon=True).start()
+    with socket.create_server(("", control_port)) as controls:
+        print("ready", flush=True)
+        while True:
+            control, _ = controls.accept()
+            threading.Thread(target=obey, args=(control,), daemon=True).start()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
