@@ -180,22 +180,23 @@ static void smc_ib_device_event_work(struct work_struct *work)
 {
 	struct smc_ib_device *dev = container_of(work, struct smc_ib_device, event_work);
 	bool fatal = test_and_clear_bit(SMC_IB_EVENT_FATAL, &dev->events);
-	struct ib_device *ibdev;
+	/*
+	 * Without the lock, which some drivers' wait for the RTNL should not
+	 * extend to others: removal waits for this work.
+	 */
+	struct ib_device *ibdev = READ_ONCE(dev->ibdev);
 	u8 port;
 
+	if (!ibdev)
+		return;
 	for (port = 1; port <= dev->ports_count; port++) {
 		if (!test_and_clear_bit(port - 1, &dev->events) && !fatal)
 			continue;
 		/* What a dying device says about its ports is of no use. */
-		if (fatal) {
+		if (fatal)
 			WRITE_ONCE(dev->ports[port - 1].active, false);
-		} else {
-			ibdev = smc_ib_device_use(dev);
-			if (!ibdev)
-				return;
+		else
 			smc_ib_port_refresh(dev, ibdev, port);
-			smc_ib_device_release(dev);
-		}
 		smc_ib_port_event(dev, port, READ_ONCE(dev->ports[port - 1].active));
 	}
 }

@@ -97,7 +97,8 @@ static int smc_ib_gid_search(struct ib_device *ibdev, u8 port,
 
 	if (!rdma_is_port_valid(ibdev, port) || !rdma_protocol_roce(ibdev, port))
 		return -ENOENT;
-	entries = ibdev->port_data[port].immutable.gid_tbl_len;
+	/* An address handle has 8 bits for the index. */
+	entries = min(ibdev->port_data[port].immutable.gid_tbl_len, U8_MAX + 1);
 	for (i = 0; i < entries; i++) {
 		attr = rdma_get_gid_attr(ibdev, port, i);
 		if (IS_ERR(attr))
