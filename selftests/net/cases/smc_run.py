@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""smc_run: unmodified programs on SMC sockets, and what it says where it can do nothing."""
+
+from harness import case
+
+RUN = "build/tools/smc_run"
+SIZE = 3_000_017
+
+
+def serve_and_fetch(vm, port: int) -> None:
+    """A file by HTTP, with Python's own server and client; its checksum must be the same."""
+    vm.b.run(f"mkdir -p /tmp/www && head -c {SIZE} /dev/urandom > /tmp/www/file")
+    wanted = vm.b.run("sha256sum < /tmp/www/file").out
+    server = vm.b.spawn(f"{RUN} python3 -u -m http.server --directory /tmp/www {port}")
+    try:
+        vm.b.wait_for(f"ss -Htln 'sport = :{port}' | grep -q .", timeout_s=60)
+        got = vm.a.run(f"{RUN} python3 -c 'import sys, urllib.request;"
+                       f" sys.stdout.buffer.write(urllib.request.urlopen("
+                       f"\"http://{vm.b.ip4}:{port}/file\").read())' | sha256sum").out
+    finally:
+        server.kill()
+        server.wait(check=False)
+    assert got == wanted, f"checksums differ: {got} {wanted}"
+
+
+@case(on="ours+ours")
+def programs_use_smc(vm):
+    before = vm.a.call("smcnl.counters")
+    serve_and_fetch(vm, 8001)
+    after = vm.a.call("smcnl.counters")
+    assert after["client"] == before["client"] + 1, "the download did not go over SMC-R"
+    assert after["rx_bytes"] - before["rx_bytes"] >= SIZE, "its bytes were not counted there"
+
+
+@case(on="none+none")
+def without_the_module_programs_use_tcp(vm):
+    serve_and_fetch(vm, 8002)
+    said = vm.a.run(f"{RUN} true").err
+    assert "no SMC sockets" in said, f"said {said!r}"
+
+
+@case(on="ours")
+def ipv6_sockets_too(vm):
+    said = vm.a.run(f"{RUN} --debug python3 -c 'import socket; socket.socket(socket.AF_INET6)'").err
+    assert "SMC over IPv6" in said, f"said {said!r}"
+
+
+@case(on="ours")
+def other_sockets_are_left_alone(vm):
+    said = vm.a.run(f"{RUN} --debug python3 -c 'import socket as s;"
+                    " s.socket(s.AF_INET, s.SOCK_DGRAM); s.socket(s.AF_UNIX);"
+                    " s.socketpair()'").err
+    assert "SMC over" not in said, f"said {said!r}"
+
+
+@case(on="ours")
+def buffer_sizes_are_set(vm):
+    show = "import socket as s; t = s.socket(); print(t.getsockopt(s.SOL_SOCKET, s.SO_SNDBUF)," \
+           " t.getsockopt(s.SOL_SOCKET, s.SO_RCVBUF))"
+    sizes = vm.a.run(f"{RUN} --sndbuf 40K --rcvbuf 80K python3 -c '{show}'").out.split()
+    # The kernel doubles what it is asked for, as it does for TCP.
+    assert sizes == [str(2 * 40 * 1024), str(2 * 80 * 1024)], f"sizes {sizes}"
+
+
+@case(on="ours")
+def static_programs_run_and_it_says_so(vm):
+    result = vm.a.run(f"{RUN} busybox echo hello")
+    assert result.out == "hello\n" and "statically linked" in result.err, f"{result}"
+
+
+@case(on="ours")
+def other_preloads_stay(vm):
+    other = vm.a.run("ldconfig -p | awk '/libpthread.so.0/ { print $NF; exit }'").out.strip()
+    value = vm.a.run(f"LD_PRELOAD={other} {RUN} printenv LD_PRELOAD").out.strip()
+    assert value.endswith(f"libsmc_preload.so:{other}"), f"LD_PRELOAD is {value}"
+
+
+@case(on="ours")
+def status_is_the_programs(vm):
+    assert vm.a.run(f"{RUN} sh -c 'exit 7'", check=False).rc == 7
+    assert vm.a.run(f"{RUN} /nonexistent", check=False).rc == 127
+    assert vm.a.run(f"{RUN} /etc/hostname", check=False).rc == 126
+    assert vm.a.run(f"{RUN}", check=False).rc == 1
