@@ -121,6 +121,21 @@ TEST(PairMtu, SmallerOneWins)
 	EXPECT_EQ(server.last<ConnectLink>()->mtu.code(), 2);
 }
 
+// A larger MTU than any that is known today is no reason to refuse: ours is smaller.
+TEST(PairMtu, UnknownOneIsTheLargest)
+{
+	wire::SmcrEndpoint future = endpoint_of(1);
+
+	future.mtu = wire::QpMtu{6};
+	Client client(offer_of(2, false, true), answers(endpoint_of(2), true));
+	Server server(offer_of(1, false, true), answers(future, true));
+	server.start();
+	client.start();
+	exchange(client, server);
+	ASSERT_NE(client.use_smc(), nullptr);
+	EXPECT_EQ(client.last<ConnectLink>()->mtu, endpoint_of(2).mtu);
+}
+
 TEST(PairVersions, BothOfferedPrefersTwo)
 {
 	Client client(offer_of(2, true, true), answers(endpoint_of(2), true));

@@ -273,6 +273,9 @@ private:
 	void step(const Event &event)
 	{
 		const bool was_finished = finished();
+
+		if (std::holds_alternative<LinkFailed>(event) && state() == State::kAcquiringLink)
+			link_held_ = false;
 		const Effects effects = machine_.step(event, now_ms_);
 
 		if (was_finished) {
@@ -347,8 +350,6 @@ private:
 			return;
 		const Event event = answers_.acquire.front();
 		answers_.acquire.pop_front();
-		if (std::holds_alternative<LinkFailed>(event))
-			link_held_ = false;
 		pending_.push_back(event);
 	}
 

@@ -8,8 +8,9 @@
 
 namespace smc::handshake {
 
-// Can a connection be made to what the peer says of itself in Accept or Confirm? Its RMBE has to
-// lie inside of the address space, and its numbers have to be ones that name something.
+// Can a connection be made to what the peer says of itself in Accept or Confirm? The decoder has
+// seen to it that each field is one that can be; here its RMBE has to lie inside of the address
+// space, and its token has to name a connection.
 [[nodiscard]] bool usable(const wire::SmcrEndpoint &endpoint);
 
 [[nodiscard]] inline wire::QpMtu smaller_mtu(const wire::SmcrEndpoint &a,

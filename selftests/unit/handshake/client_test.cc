@@ -1,0 +1,540 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/handshake/client.hpp"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+
+#include "handshake/side.hpp"
+#include "wire/golden.hpp"
+
+namespace smc::handshake::test {
+namespace {
+
+using wire::DeclineReason;
+
+constexpr int kBrokenPipe = 32;
+
+wire::Accept good_accept(bool first_contact = true, std::uint8_t version = 2)
+{
+	wire::Accept accept;
+
+	accept.version = version;
+	accept.first_contact = first_contact;
+	accept.endpoint = endpoint_of(1, version == 2);
+	if (version == 2)
+		accept.eid = eid("SMCV2-TEST-UEID");
+	if (version == 2 && first_contact) {
+		accept.first_contact_extension.release = 1;
+		accept.first_contact_extension.max_conns = 255;
+		accept.first_contact_extension.max_links = 2;
+	}
+	return accept;
+}
+
+// Nobody answers, so that the machine stays where it is.
+Client client_in(State state)
+{
+	const bool later = state == State::kAnnouncingRkey;
+	Answers silent = answers(endpoint_of(2), !later);
+
+	if (state == State::kAcquiringLink)
+		silent.acquire.clear();
+	silent.announce.reset();
+	silent.confirm.reset();
+	if (state == State::kConnectingLink)
+		silent.connect.reset();
+	Client client(offer_of(2, true, true), silent);
+	if (state == State::kIdle)
+		return client;
+	client.start();
+	if (state != State::kAwaitAccept)
+		client.arrive(encoded(good_accept(!later)));
+	if (state == State::kAwaitDecline)
+		client.deliver(LinkConfirmFailed{});
+	EXPECT_EQ(client.state(), state) << name(client.state());
+	(void)client.take_sent();
+	return client;
+}
+
+constexpr State kStarted[] = {
+	State::kAwaitAccept,    State::kAcquiringLink,  State::kConnectingLink,
+	State::kAnnouncingRkey, State::kConfirmingLink, State::kAwaitDecline,
+};
+
+TEST(ClientStart, ProposesOnce)
+{
+	Client client = client_in(State::kAwaitAccept);
+
+	EXPECT_EQ(client.deadline_ms(), client.now_ms() + 6000);
+	client.start();
+	EXPECT_EQ(client.count<SendClc>(), 1);
+}
+
+TEST(ClientStart, ProposesWhatIsOffered)
+{
+	for (const auto &[v1, v2] : {std::pair{true, false}, {false, true}, {true, true}}) {
+		Client client(offer_of(2, v1, v2), {});
+		client.start();
+		const Bytes sent = client.take_sent();
+		const auto proposal = wire::decode_proposal(sent);
+		ASSERT_TRUE(proposal);
+		EXPECT_EQ(wire::offers_r(proposal->mode_v1), v1);
+		EXPECT_EQ(wire::offers_r(proposal->mode_v2), v2);
+		EXPECT_FALSE(wire::offers_d(proposal->mode_v1));
+		EXPECT_FALSE(wire::offers_d(proposal->mode_v2));
+		EXPECT_EQ(proposal->peer_id, peer_id_of(2));
+		EXPECT_EQ(proposal->mac, mac_of(2));
+		EXPECT_EQ(proposal->gid, v1 ? v1_gid_of(2) : wire::Gid{});
+		EXPECT_EQ(proposal->prefixes.ipv4.length, v1 ? 24 : 0);
+		EXPECT_EQ(proposal->v2.roce_gid, v2 ? gid_of(2) : wire::Gid{});
+	}
+}
+
+TEST(ClientStart, ProposesPrefixesOfAnIpv6Socket)
+{
+	LocalOffer offer = offer_of(2, true, false);
+	Client none(offer, {});
+
+	offer.ipv4_prefixes.clear();
+	ASSERT_TRUE(offer.ipv6_prefixes.push_back({{0x20, 1, 0xd, 0xb8}, 64}));
+	Client client(offer, {});
+	client.start();
+	const Bytes sent = client.take_sent();
+	const auto proposal = wire::decode_proposal(sent);
+	ASSERT_TRUE(proposal);
+	EXPECT_EQ(proposal->prefixes.ipv6.size(), 1U);
+	EXPECT_EQ(proposal->prefixes.ipv4, wire::Ipv4Prefix{});
+}
+
+TEST(ClientStart, BytesBeforeTheStartAreLeftAlone)
+{
+	Client client(offer_of(2, true, true), {});
+	const Bytes garbage = from_hex("deadbeef");
+
+	client.arrive(garbage);
+	EXPECT_EQ(client.state(), State::kIdle);
+	EXPECT_EQ(client.left_in_stream(), garbage);
+}
+
+TEST(ClientTimeout, SilentServerIsATimeout)
+{
+	Client client = client_in(State::kAwaitAccept);
+
+	client.sleep(5999);
+	EXPECT_FALSE(client.finished());
+	client.sleep(1);
+	EXPECT_TRUE(client.failed_with(kTimedOut));
+	EXPECT_TRUE(client.sent().empty());
+}
+
+TEST(ClientTimeout, OwnStepsAreBounded)
+{
+	const std::pair<State, DeclineReason> cases[] = {
+		{State::kAcquiringLink, DeclineReason::kIntErr},
+		{State::kConnectingLink, DeclineReason::kIntErr},
+		{State::kAnnouncingRkey, DeclineReason::kErrRegBuf},
+	};
+
+	for (const auto &[state, reason] : cases) {
+		Client client = client_in(state);
+		client.sleep(4999);
+		EXPECT_FALSE(client.finished()) << name(state);
+		client.sleep(1);
+		EXPECT_TRUE(client.fell_back(reason)) << name(state);
+		EXPECT_EQ(client.declines_sent(), 1);
+	}
+}
+
+TEST(ClientTimeout, ConfirmLinkGuardThenDeclinePoll)
+{
+	Client client = client_in(State::kConfirmingLink);
+
+	client.sleep(6500);
+	EXPECT_EQ(client.state(), State::kAwaitDecline);
+	EXPECT_EQ(client.declines_sent(), 0);
+	client.sleep(1000);
+	EXPECT_TRUE(client.fell_back(DeclineReason::kTimeoutCl));
+	EXPECT_EQ(client.declines_sent(), 1);
+}
+
+TEST(ClientTimeout, EarlyTimerIsSetAgain)
+{
+	Client client = client_in(State::kAwaitAccept);
+	const auto deadline_ms = client.deadline_ms();
+
+	client.deliver(Timer{});
+	EXPECT_FALSE(client.finished());
+	EXPECT_EQ(client.deadline_ms(), deadline_ms);
+	EXPECT_EQ(client.count<SetTimer>(), 2);
+}
+
+TEST(ClientTimeout, TimerBeforeTheStartIsNothing)
+{
+	Client client = client_in(State::kIdle);
+
+	client.deliver(Timer{});
+	EXPECT_EQ(client.state(), State::kIdle);
+}
+
+TEST(ClientDecline, IsHeardInEveryState)
+{
+	wire::Decline decline;
+
+	decline.reason = DeclineReason::kMem;
+	for (const State state : kStarted) {
+		Client client = client_in(state);
+		const Bytes data = from_hex("4142434445464748");
+		Bytes bytes = encoded(decline);
+		bytes.insert(bytes.end(), data.begin(), data.end());
+		client.arrive(bytes);
+		EXPECT_TRUE(client.fell_back(DeclineReason::kPeerDecl, DeclineReason::kMem))
+			<< name(state);
+		EXPECT_EQ(client.left_in_stream(), data) << name(state);
+		EXPECT_EQ(client.declines_sent(), 0) << name(state);
+	}
+}
+
+TEST(ClientDecline, ArrivingRightBehindTheAcceptIsHeard)
+{
+	Answers silent;
+	Client client(offer_of(2, false, true), silent);
+	Bytes bytes = encoded(good_accept());
+	const Bytes decline = encoded(wire::Decline{});
+
+	client.start();
+	bytes.insert(bytes.end(), decline.begin(), decline.end());
+	client.arrive(bytes);
+	EXPECT_TRUE(client.fell_back(DeclineReason::kPeerDecl, DeclineReason::kNone));
+	EXPECT_TRUE(client.left_in_stream().empty());
+	EXPECT_EQ(client.count<ReleaseLink>(), 1);
+}
+
+TEST(ClientDecline, OutOfSyncEndsTheGroup)
+{
+	wire::Decline decline;
+
+	decline.reason = DeclineReason::kSyncErr;
+	decline.out_of_sync = true;
+	Client waiting = client_in(State::kAwaitAccept);
+	waiting.arrive(encoded(decline));
+	EXPECT_EQ(waiting.count<TerminateGroup>(), 0); // there is none yet
+	Client linked = client_in(State::kConfirmingLink);
+	linked.arrive(encoded(decline));
+	EXPECT_EQ(linked.count<TerminateGroup>(), 1);
+	EXPECT_EQ(linked.count<ReleaseLink>(), 0);
+}
+
+// Whatever a server that speaks no SMC may say, or send back.
+TEST(ClientForeign, BytesAreAReset)
+{
+	Client proposing(offer_of(2, true, true), {});
+	proposing.start();
+	const Bytes echo = proposing.take_sent();
+	const Bytes cases[] = {
+		from_hex("00"),
+		from_hex("485454502f312e3120343030"),
+		from_hex("e2d4c3d9ff001c20"),
+		echo,
+		encoded(wire::Confirm{[] {
+			wire::Confirm confirm;
+			static_cast<wire::AcceptConfirmBody &>(confirm) = good_accept();
+			return confirm;
+		}()}),
+	};
+
+	for (const Bytes &bytes : cases) {
+		Client client = client_in(State::kAwaitAccept);
+		client.arrive(bytes);
+		EXPECT_TRUE(client.failed_with(kConnectionReset));
+		EXPECT_EQ(client.left_in_stream(), bytes);
+		EXPECT_TRUE(client.sent().empty());
+	}
+}
+
+TEST(ClientForeign, BytesAreAResetInEveryState)
+{
+	for (const State state : kStarted) {
+		Client client = client_in(state);
+		client.arrive(from_hex("de"));
+		EXPECT_TRUE(client.failed_with(kConnectionReset)) << name(state);
+		EXPECT_EQ(client.declines_sent(), 0);
+	}
+}
+
+TEST(ClientEof, MattersWhereAMessageIsAwaited)
+{
+	for (const State state : kStarted) {
+		Client client = client_in(state);
+		client.arrive_eof();
+		if (state == State::kAwaitAccept)
+			EXPECT_TRUE(client.failed_with(kConnectionReset));
+		else if (state == State::kAwaitDecline)
+			EXPECT_TRUE(client.fell_back(DeclineReason::kTimeoutCl));
+		else
+			EXPECT_EQ(client.state(), state);
+	}
+}
+
+TEST(ClientEof, BehindADeclineIsTheUsers)
+{
+	Client client = client_in(State::kAwaitAccept);
+
+	client.arrive(encoded(wire::Decline{}));
+	client.arrive_eof();
+	EXPECT_TRUE(client.fell_back(DeclineReason::kPeerDecl, DeclineReason::kNone));
+}
+
+TEST(ClientEof, InTheMiddleOfTheAccept)
+{
+	const Bytes accept = encoded(good_accept());
+
+	for (std::size_t length = 0; length < accept.size(); length++) {
+		Client client = client_in(State::kAwaitAccept);
+		client.arrive(ByteSpan{accept}.first(length));
+		EXPECT_FALSE(client.finished()) << length;
+		client.arrive_eof();
+		EXPECT_TRUE(client.failed_with(kConnectionReset)) << length;
+	}
+}
+
+TEST(ClientTcpError, EndsEveryState)
+{
+	for (const State state : kStarted) {
+		Client client = client_in(state);
+		client.deliver(TcpError{kBrokenPipe});
+		EXPECT_TRUE(client.failed_with(kBrokenPipe)) << name(state);
+		EXPECT_TRUE(client.sent().empty());
+	}
+	Client idle = client_in(State::kIdle);
+	idle.deliver(TcpError{kBrokenPipe});
+	EXPECT_TRUE(idle.failed_with(kBrokenPipe));
+}
+
+TEST(ClientAbort, EndsEveryState)
+{
+	for (const State state : kStarted) {
+		Client client = client_in(state);
+		client.deliver(Abort{});
+		EXPECT_TRUE(client.failed_with(kConnectionAborted)) << name(state);
+		EXPECT_TRUE(client.sent().empty());
+	}
+	Client idle = client_in(State::kIdle);
+	idle.deliver(Abort{});
+	EXPECT_TRUE(idle.failed_with(kConnectionAborted));
+}
+
+// An answer to something that is not asked, in each state.
+TEST(ClientStray, AnswersChangeNothing)
+{
+	const std::pair<State, Event> answers[] = {
+		{State::kAcquiringLink, LinkAcquired{true, true, endpoint_of(2)}},
+		{State::kAcquiringLink, LinkFailed{}},
+		{State::kConnectingLink, LinkConnected{}},
+		{State::kConnectingLink, LinkConnectFailed{}},
+		{State::kAnnouncingRkey, RkeyAnnounced{}},
+		{State::kAnnouncingRkey, RkeyAnnounceFailed{}},
+		{State::kConfirmingLink, LinkConfirmed{}},
+		{State::kConfirmingLink, LinkConfirmFailed{}},
+		{State::kIdle, Start{}},
+	};
+
+	for (const State state : kStarted) {
+		for (const auto &[at_home, event] : answers) {
+			if (state == at_home)
+				continue;
+			Client client = client_in(state);
+			client.deliver(event);
+			EXPECT_EQ(client.state(), state) << name(state);
+			EXPECT_TRUE(client.sent().empty());
+		}
+	}
+}
+
+TEST(ClientFinished, StaysFinished)
+{
+	Client client = client_in(State::kAwaitAccept);
+
+	client.arrive(encoded(wire::Decline{}));
+	ASSERT_TRUE(client.finished());
+	client.start();
+	client.arrive(encoded(good_accept()));
+	client.arrive_eof();
+	client.deliver(Timer{});
+	client.deliver(TcpError{kBrokenPipe});
+	client.deliver(LinkAcquired{});
+	client.deliver(Abort{});
+	EXPECT_TRUE(client.fell_back(DeclineReason::kPeerDecl, DeclineReason::kNone));
+}
+
+struct BadAccept {
+	const char *what;
+	DeclineReason reason;
+	std::function<void(wire::Accept &)> spoil;
+};
+
+wire::SmcrEndpoint &smcr(wire::AcceptConfirmBody &body)
+{
+	return *std::get_if<wire::SmcrEndpoint>(&body.endpoint);
+}
+
+const BadAccept kBadAccepts[] = {
+	{"EID not ours", DeclineReason::kNoUeid, [](auto &a) { a.eid = eid("OTHER"); }},
+	{"release too high", DeclineReason::kReleaseErr,
+	 [](auto &a) { a.first_contact_extension.release = 2; }},
+	{"few connections", DeclineReason::kMaxConnErr,
+	 [](auto &a) { a.first_contact_extension.max_conns = 15; }},
+	{"no links", DeclineReason::kMaxLinkErr,
+	 [](auto &a) { a.first_contact_extension.max_links = 0; }},
+	{"more links than offered", DeclineReason::kMaxLinkErr,
+	 [](auto &a) { a.first_contact_extension.max_links = 3; }},
+	{"version from the future", DeclineReason::kModeUnsupp, [](auto &a) { a.version = 3; }},
+	{"SMC-D", DeclineReason::kModeUnsupp, [](auto &a) { a.endpoint = wire::SmcdEndpoint{}; }},
+	{"token 0", DeclineReason::kCnfErr, [](auto &a) { smcr(a).token = wire::Token{0}; }},
+	{"past the end", DeclineReason::kCnfErr,
+	 [](auto &a) { smcr(a).rmb_address = UINT64_MAX - 65535; }},
+	{"index past the end", DeclineReason::kCnfErr,
+	 [](auto &a) {
+		 smcr(a).rmb_address = UINT64_MAX - 65536 * 2;
+		 smcr(a).rmbe_index = 3;
+	 }},
+};
+
+TEST(ClientAccept, BadOnesAreDeclined)
+{
+	for (const BadAccept &bad : kBadAccepts) {
+		SCOPED_TRACE(bad.what);
+		Client client(offer_of(2, true, true), answers(endpoint_of(2), true));
+		wire::Accept accept = good_accept();
+		bad.spoil(accept);
+		client.start();
+		client.arrive(encoded(accept));
+		EXPECT_TRUE(client.fell_back(bad.reason));
+		ASSERT_TRUE(client.decline_sent());
+		EXPECT_EQ(client.decline_sent()->reason, bad.reason);
+		EXPECT_EQ(client.decline_sent()->version, 2);
+		EXPECT_EQ(client.count<AcquireClientLink>(), 0);
+		EXPECT_TRUE(client.left_in_stream().empty());
+	}
+}
+
+TEST(ClientAccept, MoreConnectionsThanOfferedAreDeclined)
+{
+	LocalOffer offer = offer_of(2, false, true);
+
+	offer.max_conns = 100;
+	Client client(offer, answers(endpoint_of(2), true));
+	client.start();
+	client.arrive(encoded(good_accept()));
+	EXPECT_TRUE(client.fell_back(DeclineReason::kMaxConnErr));
+}
+
+// Bytes that the encoder would not make.
+TEST(ClientAccept, MalformedOnesAreDeclined)
+{
+	const std::pair<const char *, std::pair<std::size_t, std::byte>> cases[] = {
+		{"QP 0", {40, std::byte{0}}},
+		{"RMBE index 0", {45, std::byte{0}}},
+		{"MTU 0", {50, std::byte{0x20}}},
+		{"trailer", {159, std::byte{0}}},
+	};
+
+	for (const auto &[what, change] : cases) {
+		SCOPED_TRACE(what);
+		Client client(offer_of(2, false, true), answers(endpoint_of(2), true));
+		Bytes accept = from_hex(golden::kAcceptFirst21);
+		accept[change.first] = change.second;
+		client.start();
+		client.arrive(accept);
+		EXPECT_TRUE(client.fell_back(DeclineReason::kCnfErr));
+		EXPECT_EQ(client.declines_sent(), 1);
+		EXPECT_TRUE(client.left_in_stream().empty());
+	}
+}
+
+TEST(ClientAccept, OfAVersionNotProposed)
+{
+	Client only_v2(offer_of(2, false, true), answers(endpoint_of(2), true));
+	only_v2.start();
+	only_v2.arrive(encoded(good_accept(true, 1)));
+	EXPECT_TRUE(only_v2.fell_back(DeclineReason::kModeUnsupp));
+	EXPECT_EQ(only_v2.decline_sent()->version, 1);
+
+	Client only_v1(offer_of(2, true, false), answers(endpoint_of(2), true));
+	only_v1.start();
+	only_v1.arrive(encoded(good_accept()));
+	EXPECT_TRUE(only_v1.fell_back(DeclineReason::kModeUnsupp));
+	EXPECT_EQ(only_v1.decline_sent()->version, 2);
+}
+
+TEST(ClientAccept, RepeatedIsAReset)
+{
+	Client client = client_in(State::kConfirmingLink);
+
+	client.arrive(encoded(good_accept()));
+	EXPECT_TRUE(client.failed_with(kConnectionReset));
+}
+
+TEST(ClientConfirmFailed, TimeoutWaitsForADecline)
+{
+	Client client = client_in(State::kAwaitDecline);
+
+	client.sleep(999);
+	EXPECT_FALSE(client.finished());
+	client.arrive(encoded(wire::Decline{}));
+	EXPECT_TRUE(client.fell_back(DeclineReason::kPeerDecl, DeclineReason::kNone));
+	EXPECT_EQ(client.declines_sent(), 0);
+}
+
+TEST(ClientConfirmFailed, OtherReasonsDeclineAtOnce)
+{
+	Client client = client_in(State::kConfirmingLink);
+
+	client.deliver(LinkConfirmFailed{DeclineReason::kErrRegBuf});
+	EXPECT_TRUE(client.fell_back(DeclineReason::kErrRegBuf));
+	EXPECT_EQ(client.declines_sent(), 1);
+}
+
+TEST(ClientState, TransitionsAreTheseAndNoOthers)
+{
+	const std::pair<State, State> legal[] = {
+		{State::kIdle, State::kAwaitAccept},
+		{State::kIdle, State::kFinished},
+		{State::kAwaitAccept, State::kAcquiringLink},
+		{State::kAwaitAccept, State::kFinished},
+		{State::kAcquiringLink, State::kConnectingLink},
+		{State::kAcquiringLink, State::kFinished},
+		{State::kConnectingLink, State::kAnnouncingRkey},
+		{State::kConnectingLink, State::kConfirmingLink},
+		{State::kConnectingLink, State::kFinished},
+		{State::kAnnouncingRkey, State::kFinished},
+		{State::kConfirmingLink, State::kAwaitDecline},
+		{State::kConfirmingLink, State::kFinished},
+		{State::kAwaitDecline, State::kFinished},
+	};
+
+	for (std::uint8_t from = 0; from < kStates; from++) {
+		for (std::uint8_t to = 0; to < kStates; to++) {
+			const std::pair pair{static_cast<State>(from), static_cast<State>(to)};
+			const bool listed = std::find(std::begin(legal), std::end(legal), pair) !=
+					    std::end(legal);
+			EXPECT_EQ(ClientHandshake::transition_is_legal(pair.first, pair.second),
+				  listed)
+				<< name(pair.first) << " -> " << name(pair.second);
+		}
+	}
+}
+
+TEST(ClientState, NamesDiffer)
+{
+	for (std::uint8_t a = 0; a < kStates; a++) {
+		EXPECT_NE(name(static_cast<State>(a)), "UNKNOWN");
+		for (std::uint8_t b = 0; b < a; b++)
+			EXPECT_NE(name(static_cast<State>(a)), name(static_cast<State>(b)));
+	}
+	EXPECT_EQ(name(static_cast<State>(kStates)), "UNKNOWN");
+}
+
+} // namespace
+} // namespace smc::handshake::test

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "handshake/side.hpp"
+#include "wire/golden.hpp"
+
+// Anything may arrive, in any order. What Side checks at each step has to hold, the machine ends
+// in bounded time, and what it consumes is whole messages.
+namespace smc::handshake::test {
+namespace {
+
+constexpr int kRounds = 20000;
+
+class Fate {
+public:
+	explicit Fate(std::uint32_t seed) : engine_(seed) {}
+
+	std::size_t below(std::size_t limit) { return engine_() % limit; }
+	bool one_in(std::size_t n) { return below(n) == 0; }
+
+	void spoil(Bytes &bytes)
+	{
+		if (bytes.empty())
+			return;
+		switch (below(4)) {
+		case 0: bytes[below(bytes.size())] ^= static_cast<std::byte>(1U << below(8)); break;
+		case 1: bytes[below(bytes.size())] = static_cast<std::byte>(below(256)); break;
+		case 2: bytes.resize(below(bytes.size())); break;
+		case 3:
+			bytes.insert(bytes.begin() +
+					     static_cast<std::ptrdiff_t>(below(bytes.size())),
+				     static_cast<std::byte>(below(256)));
+			break;
+		}
+	}
+
+	Event stray()
+	{
+		const Event events[] = {
+			Start{},
+			Timer{},
+			Abort{},
+			TcpError{32},
+			LinkAcquired{one_in(2), one_in(2), endpoint_of(1)},
+			LinkFailed{},
+			LinkConnected{},
+			LinkConnectFailed{},
+			RkeyAnnounced{},
+			RkeyAnnounceFailed{},
+			LinkConfirmed{},
+			LinkConfirmFailed{},
+		};
+
+		return events[below(std::size(events))];
+	}
+
+private:
+	std::mt19937 engine_;
+};
+
+template <class Machine>
+void torment(std::uint32_t seed)
+{
+	SCOPED_TRACE(seed);
+	Fate fate(seed);
+	const bool first_contact = fate.one_in(2);
+	Answers local = answers(endpoint_of(1), first_contact);
+
+	if (fate.one_in(8))
+		local.acquire.clear();
+	if (fate.one_in(8))
+		local.connect.reset();
+	if (fate.one_in(8))
+		local.announce.reset();
+	if (fate.one_in(2))
+		local.confirm.reset();
+	Side<Machine> side(offer_of(1, !fate.one_in(8), !fate.one_in(8)), local);
+	if (!fate.one_in(16))
+		side.start();
+
+	std::size_t arrived = 0;
+	for (int i = 0; i < 6 && !side.finished(); i++) {
+		// What the other end would say, mostly in the right order.
+		const std::string_view right[] = {
+			std::is_same_v<Machine, ServerHandshake> ? golden::kProposal21
+			: first_contact                          ? golden::kAcceptFirst21
+								 : golden::kAcceptLater,
+			first_contact ? golden::kConfirmFirst21 : golden::kConfirmLater,
+			golden::kDecline,
+		};
+		Bytes bytes = from_hex(
+			fate.one_in(6)
+				? golden::kClcMessages[fate.below(golden::kClcMessages.size())]
+				: right[std::min(i, 2)]);
+		if (!fate.one_in(2))
+			fate.spoil(bytes);
+		if (fate.one_in(8))
+			side.deliver(fate.stray());
+		arrived += bytes.size();
+		side.arrive(bytes);
+		if (fate.one_in(8))
+			side.arrive_eof();
+		if (fate.one_in(4))
+			side.sleep(fate.below(3000));
+	}
+	const std::size_t left = side.left_in_stream().size();
+	ASSERT_LE(left, arrived);
+	side.start();
+	side.sleep(60000);
+	ASSERT_TRUE(side.finished()) << name(side.state());
+	EXPECT_LE(side.declines_sent(), 1);
+	if (side.fall_back() != nullptr && side.declines_sent() == 0 &&
+	    side.template count<ConsumeTcp>() == 0) {
+		EXPECT_EQ(side.left_in_stream().size(), arrived);
+	}
+}
+
+TEST(Hostile, Client)
+{
+	for (std::uint32_t seed = 0; seed < kRounds; seed++) {
+		torment<ClientHandshake>(seed);
+		if (HasFatalFailure() || HasNonfatalFailure())
+			return;
+	}
+}
+
+TEST(Hostile, Server)
+{
+	for (std::uint32_t seed = 0; seed < kRounds; seed++) {
+		torment<ServerHandshake>(seed);
+		if (HasFatalFailure() || HasNonfatalFailure())
+			return;
+	}
+}
+
+// Every single byte of each message, changed to each of a few values.
+TEST(Hostile, EachByteOfEachMessage)
+{
+	for (const auto hex : golden::kClcMessages) {
+		const Bytes good = from_hex(hex);
+		for (std::size_t at = 0; at < good.size(); at++) {
+			for (const unsigned value : {0x00U, 0x01U, 0x7fU, 0x80U, 0xffU}) {
+				Bytes bad = good;
+				bad[at] = static_cast<std::byte>(value);
+				Server server(offer_of(1, true, true),
+					      answers(endpoint_of(1), true));
+				Client client(offer_of(2, true, true),
+					      answers(endpoint_of(2), true));
+				server.start();
+				client.start();
+				server.arrive(bad);
+				client.arrive(bad);
+				server.sleep(60000);
+				client.sleep(60000);
+				EXPECT_TRUE(server.finished());
+				EXPECT_TRUE(client.finished());
+			}
+		}
+	}
+}
+
+} // namespace
+} // namespace smc::handshake::test
