@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The receiving direction: what is taken from a message, what is refused, and when the peer is told.
+// The receiving direction: what is taken from a message, what is refused, and when the peer is
+// told.
 #include <gtest/gtest.h>
 
 #include <string>

@@ -3,7 +3,8 @@
 // Two connections joined by a simulated reliable wire, for the tests. An End owns what a real owner
 // would: a send buffer, the ring that the peer writes, a send queue of limited length. The wire
 // carries out what was posted in order and when the test says so, so that data, messages and
-// completions can be late, each by itself; as on a reliable queue pair nothing is lost or reordered.
+// completions can be late, each by itself; as on a reliable queue pair nothing is lost or
+// reordered.
 //
 // The payload is copied out of the send buffer when the wire carries it out, so that a send buffer
 // that is given free too early shows as corruption.
@@ -169,8 +170,8 @@ public:
 		return verdict;
 	}
 
-	// Everything that is on its way arrives, in both directions, and is answered as the owner of a
-	// connection would. Returns what happened at each end.
+	// Everything that is on its way arrives, in both directions, and is answered as the owner
+	// of a connection would. Returns what happened at each end.
 	struct Events {
 		std::uint16_t a = 0;
 		std::uint16_t b = 0;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// CloseMachine: the ending of one connection: its State, the state flags that we owe the peer, those
-// that have been sent, and those that the peer has sent. Flags are sticky both ways. The closing
-// flags (done, closed) are owed from the moment the application asks, but become ready only when all
-// data has been written to the peer; the abnormal-close flag is always ready.
+// CloseMachine: the ending of one connection: its State, the state flags that we owe the peer,
+// those that have been sent, and those that the peer has sent. Flags are sticky both ways. The
+// closing flags (done, closed) are owed from the moment the application asks, but become ready only
+// when all data has been written to the peer; the abnormal-close flag is always ready.
 //
 // No locking: the connection's lock covers it.
 #pragma once

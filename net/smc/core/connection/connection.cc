@@ -7,8 +7,7 @@ namespace smc::connection {
 
 namespace {
 
-// Consumption up to this is not worth a message of its own while there is more to read (protocol
-// notes 5.4).
+// Consumption up to this is not worth a message of its own while there is more to read.
 constexpr std::uint32_t kUpdateFloorBytes = 2304;
 
 constexpr bool is_usable(std::uint32_t size_bytes)
@@ -156,7 +155,8 @@ void Connection::take_in_urgent_flags(const CursorMessage &message, Verdict &ver
 {
 	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) {
 		const std::uint64_t end_bytes = receive_.received_bytes();
-		// Only a byte that is in the ring, and not the one that we know of: messages repeat.
+		// Only a byte that is in the ring, and not the one that we know of: messages
+		// repeat.
 		if (end_bytes == receive_.consumed_bytes() ||
 		    message.producer != receive_.producer() ||
 		    (urgent_rx_.has_mark() && urgent_rx_.position_bytes() == end_bytes - 1))

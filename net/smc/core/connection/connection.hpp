@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Connection: one SMC connection as bytes and cursors: two rings, the messages that keep both sides
-// in step, and the ending. Sans-I/O: it touches no buffer memory, posts nothing and has no clock; it
-// says which ranges to copy, what to write to the peer, and what a message from the peer means.
+// in step, and the ending. Sans-I/O: it touches no buffer memory, posts nothing and has no clock;
+// it says which ranges to copy, what to write to the peer, and what a message from the peer means.
 //
 // Locking: none inside. The caller holds the connection's lock around every call, and holds it from
 // plan_transmit() over the posting to commit_transmit(). User copies need no lock: the segments
@@ -14,11 +14,12 @@
 // Transmit:    while (plan_transmit(plan) && post(plan)) commit_transmit(plan);
 //              A post that fails for want of room is simply not committed and planned again later.
 //
-// Errors: a message that breaks the protocol gives a Violation and changes nothing; the caller counts
-// it and calls abort(). A call against this contract is a bug of ours: it is refused, and broken()
-// is set, upon which the caller warns once and aborts.
+// Errors: a message that breaks the protocol gives a Violation and changes nothing; the caller
+// counts it and calls abort(). A call against this contract is a bug of ours: it is refused, and
+// broken() is set, upon which the caller warns once and aborts.
 //
-// Facts: protocol notes section 5 (CDC, cursors, urgent data, close, failover).
+// Source: RFC 7609 (CDC messages, cursors, urgent data, termination of a connection); where it
+// leaves room, what Linux's own module does, so that the two understand each other.
 #pragma once
 
 #include <cstdint>
@@ -81,8 +82,8 @@ public:
 
 	// --- Life --------------------------------------------------------------------------------
 
-	// Starts the connection in ACTIVE with empty rings. False, and still INIT, if a size is out of
-	// kMinRingBytes .. ring::kMaxSizeBytes. The object may be used again after finished().
+	// Starts the connection in ACTIVE with empty rings. False, and still INIT, if a size is out
+	// of kMinRingBytes .. ring::kMaxSizeBytes. The object may be used again after finished().
 	[[nodiscard]] bool init(const Config &config);
 
 	// --- Sending -----------------------------------------------------------------------------
@@ -96,19 +97,21 @@ public:
 	{
 		return send_.free_bytes() >= writable_from_bytes_;
 	}
-	// A good size for one copy of a large send: after each piece of it, transmit, so that the wire
-	// works while the next one is copied.
+	// A good size for one copy of a large send: after each piece of it, transmit, so that the
+	// wire works while the next one is copied.
 	[[nodiscard]] std::uint32_t send_quantum_bytes() const { return quantum_bytes_; }
-	// Where the next min(max_bytes, sndbuf_free_bytes()) bytes of the application are to be put.
+	// Where the next min(max_bytes, sndbuf_free_bytes()) bytes of the application are to be
+	// put.
 	[[nodiscard]] ring::Segments write_segments(std::uint32_t max_bytes) const
 	{
 		return send_.free_segments(max_bytes);
 	}
-	// `bytes` bytes have been put there. Dropped without a word if the connection ended meanwhile
-	// (look at send_status() afterwards). More bytes than free is a bug of the caller.
+	// `bytes` bytes have been put there. Dropped without a word if the connection ended
+	// meanwhile (look at send_status() afterwards). More bytes than free is a bug of the
+	// caller.
 	void produce(std::uint32_t bytes, SendHint hint = SendHint::kNormal);
-	// A MSG_OOB send begins: messages may tell the peer already (0x40). False takes it back, for a
-	// send that fails before its last byte.
+	// A MSG_OOB send begins: messages may tell the peer already (0x40). False takes it back,
+	// for a send that fails before its last byte.
 	void announce_urgent(bool pending);
 
 	// TCP_CORK. Setting holds small amounts until they fill a quantum or the send buffer runs
@@ -124,8 +127,8 @@ public:
 	// The plan's work requests have been posted. `plan` must come from the last plan_transmit()
 	// and nothing may have been called in between.
 	void commit_transmit(const TransmitPlan &plan);
-	// The message of a committed plan has completed, and with it all posted before it. Plans that
-	// were not signalled may be reported, older ones after newer ones too.
+	// The message of a committed plan has completed, and with it all posted before it. Plans
+	// that were not signalled may be reported, older ones after newer ones too.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
 	// The next transmit will be signalled, with an empty message if need be: to learn when the
 	// outstanding bytes have left (SIOCOUTQ asked, waiting for the buffers to be idle).
@@ -144,11 +147,12 @@ public:
 	// `max_bytes` and not across the urgent mark.
 	[[nodiscard]] ring::Segments read_segments(std::uint32_t max_bytes,
 						   std::uint32_t skip_bytes = 0) const;
-	// The application has taken `bytes` bytes. True if the peer must be told now (then transmit).
+	// The application has taken `bytes` bytes. True if the peer must be told now (then
+	// transmit).
 	[[nodiscard]] bool consume(std::uint32_t bytes);
 
-	// Nothing to read, and nothing will come. False while the peer's write-blocked flag says that
-	// it has data left although it is done (the kernel's own module does that after 2 s).
+	// Nothing to read, and nothing will come. False while the peer's write-blocked flag says
+	// that it has data left although it is done (the kernel's own module does that after 2 s).
 	[[nodiscard]] bool at_eof() const
 	{
 		return close_.peer_finished_sending() && readable_bytes() == 0 && !eof_withheld();
@@ -161,8 +165,8 @@ public:
 
 	// SO_OOBINLINE.
 	void set_urgent_inline(bool urgent_inline);
-	// event::kUrgent: ring offset of the urgent byte. The caller reads it and calls store_urgent()
-	// under the same hold of the lock.
+	// event::kUrgent: ring offset of the urgent byte. The caller reads it and calls
+	// store_urgent() under the same hold of the lock.
 	[[nodiscard]] std::uint32_t urgent_offset_bytes() const;
 	void store_urgent(std::uint8_t value);
 	// MSG_OOB; with `peek` the byte stays.
@@ -188,7 +192,8 @@ public:
 	void transport_lost();
 
 	[[nodiscard]] State state() const { return close_.state(); }
-	// The peer or the transport ended it: ECONNRESET for the application (after what is readable).
+	// The peer or the transport ended it: ECONNRESET for the application (after what is
+	// readable).
 	[[nodiscard]] bool reset() const
 	{
 		return (close_.peer_flags() & state_flag::kAborted) != 0 || close_.lost();
@@ -200,8 +205,9 @@ public:
 	// All that was committed has completed, so no work request still reads the send buffer.
 	// request_completion() brings it about.
 	[[nodiscard]] bool transmit_idle() const { return completed_messages_ == sent_messages_; }
-	// Both rings can be given back, as far as this connection goes: finished, and nothing posted
-	// is left. After transport_lost() the caller waits for the queue pair to be drained instead.
+	// Both rings can be given back, as far as this connection goes: finished, and nothing
+	// posted is left. After transport_lost() the caller waits for the queue pair to be drained
+	// instead.
 	[[nodiscard]] bool releasable() const
 	{
 		return finished() && (close_.lost() || transmit_idle());

@@ -69,8 +69,8 @@ inline bool Connection::can_transmit() const
 }
 
 // A completion costs both the device and us, so most messages go without. One is wanted to learn
-// when the send buffer is free: as the clock that paces coalescing while data is outstanding, at the
-// latest after a quarter of the buffer, and for everything that has to do with the end.
+// when the send buffer is free: as the clock that paces coalescing while data is outstanding, at
+// the latest after a quarter of the buffer, and for everything that has to do with the end.
 inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const
 {
 	if (completion_requested_ || state_flags != close_.sent_flags() ||
@@ -260,9 +260,9 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 		take_in_urgent_flags(message, verdict);
 	if (message.state_flags != 0) [[unlikely]]
 		take_in_state_flags(message.state_flags, verdict);
-	// A request behind data is answered when the data has been read. One without is answered even
-	// if there is nothing to tell; but only once, or two sides that both ask would answer each
-	// other for ever.
+	// A request behind data is answered when the data has been read. One without is answered
+	// even if there is nothing to tell; but only once, or two sides that both ask would answer
+	// each other for ever.
 	const bool asked =
 		(message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 &&
 		(receive_.unconfirmed_bytes() != 0 || (produced_bytes == 0 && !asked_again));
@@ -295,7 +295,8 @@ inline std::uint32_t Connection::readable_bytes() const
 	return stored_bytes - (urgent_byte_apart ? 1 : 0);
 }
 
-// What one read may take: it stops before the urgent byte, and an inline urgent byte starts the next.
+// What one read may take: it stops before the urgent byte, and an inline urgent byte starts the
+// next.
 inline std::uint32_t Connection::readable_to_mark_bytes() const
 {
 	if (urgent_rx_.has_mark()) [[unlikely]] {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// ReceiveRing: the accounts of the receiving direction, that is of our RMB element: how far the peer
-// says that it has written, how far the application has read, and how far we have told the peer so.
-// Stream positions in bytes that never wrap:
+// ReceiveRing: the accounts of the receiving direction, that is of our RMB element: how far the
+// peer says that it has written, how far the application has read, and how far we have told the
+// peer so. Stream positions in bytes that never wrap:
 //   confirmed <= consumed <= received <= confirmed + ring size
 //
 // No locking: the connection's lock covers it.

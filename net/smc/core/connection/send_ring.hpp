@@ -103,8 +103,8 @@ public:
 	{
 		completed_bytes_ = std::max(completed_bytes_, std::min(sent_bytes, sent_bytes_));
 	}
-	// How far the peer's consumer cursor has moved on, or nothing if that is not possible: behind
-	// the last one, or beyond what was sent. The cursor must be inside the peer's ring.
+	// How far the peer's consumer cursor has moved on, or nothing if that is not possible:
+	// behind the last one, or beyond what was sent. The cursor must be inside the peer's ring.
 	[[nodiscard]] std::optional<std::uint32_t> consumed_by(ring::Cursor consumer) const
 	{
 		const auto bytes =

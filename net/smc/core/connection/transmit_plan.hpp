@@ -40,8 +40,8 @@ struct TransmitPlan {
 	CursorMessage message{};       // always sent, after the writes
 	TransmitMarker marker{};
 	// The message's work request must raise a completion that is brought to
-	// on_transmit_complete(). The caller may raise (never clear) it before commit_transmit(), for
-	// instance because its send queue needs a signalled request.
+	// on_transmit_complete(). The caller may raise (never clear) it before commit_transmit(),
+	// for instance because its send queue needs a signalled request.
 	bool signal = false;
 
 	[[nodiscard]] std::span<const WriteSegment> write_segments() const

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// UrgentSender, UrgentReceiver: the one urgent byte (MSG_OOB) that each direction can have under way.
-// In the stream it is an ordinary byte with a mark on it; the newest mark counts, as with TCP.
+// UrgentSender, UrgentReceiver: the one urgent byte (MSG_OOB) that each direction can have under
+// way. In the stream it is an ordinary byte with a mark on it; the newest mark counts, as with TCP.
 //
 // No locking: the connection's lock covers it.
 #pragma once
@@ -12,8 +12,8 @@
 
 namespace smc::connection {
 
-// Sending: announced (0x40) from the start of the send; the message whose producer cursor points just
-// past the byte says "present" as well (0x60); then both flags are gone.
+// Sending: announced (0x40) from the start of the send; the message whose producer cursor points
+// just past the byte says "present" as well (0x60); then both flags are gone.
 class UrgentSender {
 public:
 	void announce() { announced_ = true; }
@@ -46,8 +46,8 @@ private:
 	bool marked_ = false;
 };
 
-// Receiving. The byte is copied out of the ring when it arrives (kArrived → kValid), so that reading
-// the stream past it cannot lose it.
+// Receiving. The byte is copied out of the ring when it arrives (kArrived → kValid), so that
+// reading the stream past it cannot lose it.
 class UrgentReceiver {
 public:
 	enum class State : std::uint8_t {
