@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Builders of requests; the order of the values is that of op.h. */
+/* Builders of requests: the values stand in the order that the header of the steps gives. */
 #include "host.h"
 #include "test.h"
 
