@@ -157,10 +157,11 @@ public:
 	{
 		return close_.peer_finished_sending() && readable_bytes() == 0 && !eof_withheld();
 	}
-	// at_eof() waits only for the peer's rest. The caller gives up after a while without data from
-	// the peer, a second or so: Linux's own module leaves the flag set as well when its last write
-	// happened to fill our ring exactly, and then nothing comes. A peer that does have data sends
-	// it as soon as it hears that the ring has been read empty, which it is told at once.
+	// at_eof() waits only for the peer's rest. The caller gives up after a while without data
+	// from the peer, a second or so: Linux's own module leaves the flag set as well when its
+	// last write happened to fill our ring exactly, and then nothing comes. A peer that does
+	// have data sends it as soon as it hears that the ring has been read empty, which it is
+	// told at once.
 	[[nodiscard]] bool eof_withheld() const;
 	void give_up_withheld_data() { gave_up_withheld_ = true; }
 
