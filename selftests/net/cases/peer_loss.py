@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Connections whose peer, device or TCP connection goes: they end with an error, soon, and what
+comes after works again."""
+
+import re
+import time
+
+from harness import case
+
+HOLD = "selftests/net/hold.py"
+XFER = "build/selftests/smc_xfer"
+XFER_PORT = 7100
+ERRORS = {"ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "ENETDOWN", "EHOSTUNREACH"}
+
+
+class Held:
+    """One SMC connection between a (client) and b (server), held by a program at each end."""
+
+    def __init__(self, vm, port: int, client: str = "", server: str = "") -> None:
+        before = vm.a.call("smcnl.counters")
+        self.server = vm.b.spawn(f"{HOLD} serve {port} {server}")
+        self.server.expect("listening")
+        self.client = vm.a.spawn(f"{HOLD} connect {vm.b.ip4} {port} {client}")
+        self.client.expect("connected")
+        self.server.expect("connected")
+        after = vm.a.call("smcnl.counters")
+        assert after["client"] == before["client"] + 1, "the connection is not SMC-R"
+
+
+def ended(process, within_s: float) -> str:
+    """How the program's connection ended; fails if it was not in time."""
+    output = process.wait(within_s + 70).out
+    found = re.search(r"ended: (\S+) after ([\d.]+) s", output)
+    assert found, f"did not end: {output!r}"
+    assert float(found[2]) <= within_s, f"ended only after {found[2]} s ({found[1]})"
+    return found[1]
+
+
+def transfers(vm, expect: str) -> None:
+    """A fresh connection carries data the way that is expected."""
+    server = vm.b.spawn(f"{XFER} --serve --port {XFER_PORT}")
+    server.expect("ready")
+    try:
+        vm.a.run(f"{XFER} --to {vm.b.ip4} --port {XFER_PORT} --up 200003 --down 300007"
+                 f" --expect {expect}")
+    finally:
+        server.kill()
+        server.wait(check=False)
+
+
+@case(on="ours+ours")
+def tcp_connection_is_killed(vm):
+    """The TCP connection underneath is the peer's only sign of life when nothing is sent."""
+    held = Held(vm, 7501)
+    vm.b.run("ss -K 'sport = :7501' state established")
+    assert ended(held.server, 10) in ERRORS
+    assert ended(held.client, 10) in ERRORS
+    transfers(vm, "smcr")
+
+
+@case(on="ours+ours", fresh=True)
+def peer_vanishes_while_we_send(vm):
+    held = Held(vm, 7502, client="--send --timeout 90")
+    time.sleep(1)
+    vm.b.machine.freeze()
+    try:
+        how = ended(held.client, 60)
+    finally:
+        vm.b.machine.thaw()
+    assert how in ERRORS, f"ended with {how}"
+    assert ended(held.server, 120) in ERRORS | {"EOF"}
+    transfers(vm, "smcr")
+
+
+@case(on="ours+ours", fresh=True)
+def peer_vanishes_while_idle(vm):
+    """Only the link's own heartbeat notices."""
+    for guest in vm.guests:
+        guest.run("sysctl -q net.smc.smcr_testlink_time=2")
+    held = Held(vm, 7503, client="--timeout 90")
+    vm.b.machine.freeze()
+    try:
+        how = ended(held.client, 45)
+    finally:
+        vm.b.machine.thaw()
+    assert how in ERRORS, f"ended with {how}"
+    assert ended(held.server, 120) in ERRORS | {"EOF"}
+    transfers(vm, "smcr")
+
+
+@case(on="ours+ours", fresh=True)
+def device_is_removed_and_comes_back(vm):
+    held = Held(vm, 7504)
+    vm.b.run("rdma link delete rxe0")
+    assert ended(held.server, 15) in ERRORS
+    assert ended(held.client, 60) in ERRORS
+    transfers(vm, "fallback")
+    vm.b.run("rdma link add rxe0 type rxe netdev eth0")
+    transfers(vm, "smcr")
+
+
+@case(on="ours+ours", fresh=True)
+def device_is_removed_under_load(vm):
+    held = Held(vm, 7505, client="--send")
+    time.sleep(1)
+    vm.a.run("rdma link delete rxe0")
+    assert ended(held.client, 15) in ERRORS
+    assert ended(held.server, 60) in ERRORS
+    vm.a.run("rdma link add rxe0 type rxe netdev eth0")
+    transfers(vm, "smcr")
+
+
+@case(on="ours+ours", fresh=True)
+def port_goes_down_and_up(vm):
+    held = Held(vm, 7506)
+    vm.b.run("ip link set eth0 down")
+    try:
+        assert ended(held.server, 15) in ERRORS
+    finally:
+        vm.b.run("ip link set eth0 up")
+    assert ended(held.client, 60) in ERRORS
+    # IPv6 addresses go with the link; only IPv4 is used here.
+    transfers(vm, "smcr")
+
+
+@case(on="ours+ours")
+def process_is_killed(vm):
+    """The kernel closes what the process had open, however the process ended."""
+    held = Held(vm, 7507)
+    held.client.kill(9)
+    held.client.wait(check=False)
+    assert ended(held.server, 10) in ERRORS | {"EOF"}
+    transfers(vm, "smcr")
