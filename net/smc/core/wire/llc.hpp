@@ -287,10 +287,10 @@ struct LlcMessage {
 	friend bool operator==(const LlcMessage &, const LlcMessage &) = default;
 };
 
-// Writes one message at the start of out, which no list of the value may point into, and returns its
-// length: 44, or more for a version 2
-// ADD_LINK with extension or a REQ_ADD_LINK that needs it. Returns 0 if it does not fit, or if its
-// version has no such message or no room for its content: a bug of the caller's.
+// Writes one message at the start of out and returns its length: 44, or more for a version 2
+// ADD_LINK with extension or a REQ_ADD_LINK that needs it. No list of the value may point into out.
+// Returns 0 if it does not fit, or if its version has no such message or no room for its content:
+// a bug of the caller's.
 [[nodiscard]] std::size_t encode(const LlcMessage &message, MutableByteSpan out);
 
 // Takes all that was received. Lists in the value point into received. Bytes behind the message's

@@ -81,8 +81,8 @@ struct AddLinkExtension {
 	std::uint8_t reserved1 = 0;
 	Gid target_gid{};
 	std::array<std::uint8_t, 8> reserved2{};
-	std::array<std::uint8_t, 2> rkey_count{}; // byte order of the sender's machine
-						  // RkeyPairs follow
+	// Byte order of the sender's machine. RkeyPairs follow.
+	std::array<std::uint8_t, 2> rkey_count{};
 };
 static_assert(sizeof(AddLinkExtension) == 28 && offsetof(AddLinkExtension, rkey_count) == 26);
 

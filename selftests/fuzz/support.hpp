@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "core/base/bytes.hpp"
+
+namespace smc::fuzz {
+
+inline ByteSpan input(const std::uint8_t *data, std::size_t size)
+{
+	return std::as_bytes(std::span(data, size));
+}
+
+// Ends the run as a finding.
+inline void demand(bool holds)
+{
+	if (!holds)
+		std::abort();
+}
+
+// What is accepted must be a value that can be sent again and then means the same. The second
+// decoding sees the encoder's own bytes only, so AddressSanitizer guards their end, too.
+template <class Value, class Decode>
+void demand_round_trip(const Value &value, Decode decode)
+{
+	std::array<std::byte, 8192> space;
+	const std::size_t length = encode(value, space);
+	demand(length > 0);
+	const auto again = decode(ByteSpan(space).first(length));
+	demand(again.has_value());
+	demand(*again == value);
+}
+
+} // namespace smc::fuzz
