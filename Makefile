@@ -98,7 +98,8 @@ format:
 .PHONY: check deps lint unit check-tools check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
-CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit $(KERNELS:%=selftest:KERNEL=%) interop
+CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit \
+	harness-test $(KERNELS:%=selftest:KERNEL=%) interop
 
 check: deps
 	@scripts/check $(CHECK_PARTS)
