@@ -6,12 +6,11 @@
 #   make interop [TOPOLOGY=regex] [ONLY=regex]     every pair of modules, both roles
 #   make harness-test                              that the harness itself can fail
 #   make demo                                      what the module does, shown on real programs
-#   make bench                                     TCP, the kernel's own module and ours, side by side
 
 VM := selftests/vm
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
-.PHONY: vm-modules test-programs harness-test selftest interop demo bench
+.PHONY: vm-modules test-programs harness-test selftest interop demo
 
 # One smc.ko for each kernel that guests boot.
 vm-modules:
@@ -26,7 +25,7 @@ harness-test:
 selftest: vm-modules test-programs tools
 	@set -e; for kernel in $(or $(KERNEL),$(KERNELS)); do \
 		$(VM)/run-cases --kernel $$kernel --result selftest-$$kernel $(CASE_OPTIONS) \
-			$(sort $(wildcard selftests/net/cases/*.py)); \
+			$(sort $(wildcard selftests/net/cases/*.py $(VM)/cases/*.py)); \
 	done
 
 interop: vm-modules test-programs
@@ -35,5 +34,3 @@ interop: vm-modules test-programs
 demo:
 	@selftests/demo/demo
 
-bench: vm-modules test-programs
-	@selftests/bench/bench

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The module comes and goes, and takes all that it made with it."""
+
+from contextlib import contextmanager
+
+from harness import CommandFailed, Guest, case
+
+XFER = "build/selftests/smc_xfer"
+PORT = 7390
+HOLDER = "selftests/vm/guest/xfer.py"
+
+
+@contextmanager
+def server(guest: Guest):
+    process = guest.spawn(f"{XFER} --serve --port {PORT}")
+    guest.wait_for(f"ss -Htln 'sport = :{PORT}' | grep -q .")
+    yield
+    process.kill()
+    process.wait(10, check=False)
+
+
+def transfer(vm, options: str, expect: str = "smcr", timeout_s: float = 120) -> None:
+    vm.a.run(f"{XFER} --to {vm.b.ip4} --port {PORT} --timeout {timeout_s:g} --expect {expect}"
+             f" {options}", timeout_s + 30)
+
+
+def reload(vm) -> None:
+    for guest in vm.guests:
+        guest.unload_module()
+        guest.load_module()
+
+
+@case(on="ours+ours")
+def unloads_after_a_thousand_connections(vm):
+    """Queue pairs do not pile up meanwhile, and nothing is left once the module is gone."""
+    before = [guest.call("leaks.snapshot") for guest in vm.guests]
+    reload(vm)
+    with server(vm.b):
+        transfer(vm, "--connections 20 --parallel 4 --up 999 --down 101")
+        used = [guest.call("leaks.snapshot")["rdma"] for guest in vm.guests]
+        transfer(vm, "--connections 1000 --parallel 8 --up 999 --down 101", timeout_s=400)
+        for guest, early in zip(vm.guests, used):
+            late = guest.call("leaks.snapshot")["rdma"]
+            assert late["rxe0 qp"] <= early["rxe0 qp"], f"{guest.name}: {early} became {late}"
+            assert late["rxe0 mr"] <= early["rxe0 mr"] + 16, f"{guest.name}: {early} became {late}"
+    for guest in vm.guests:
+        guest.unload_module()
+        guest.load_module()
+    for guest, snapshot in zip(vm.guests, before):
+        grown = guest.call("leaks.growth", snapshot, timeout_s=60)
+        assert not grown, f"{guest.name}: {grown}"
+
+
+@case(on="ours+ours")
+def stays_while_a_connection_lives(vm):
+    """rmmod is refused; the connection does not notice."""
+    with server(vm.b):
+        transfer(vm, "--up 1009 --down 1013")
+    listening = vm.b.spawn(f"{HOLDER} server")
+    port = listening.expect("listening").split()[1]
+    calling = vm.a.spawn(f"{HOLDER} client {vm.b.ip4} {port} 4000000")
+    vm.b.wait_for_call("smcnl.link_groups")
+    for guest in vm.guests:
+        try:
+            guest.run("rmmod smc")
+        except CommandFailed:
+            continue
+        assert calling.poll() is not None, f"{guest.name}: unloaded under a live connection"
+        guest.load_module()
+    calling.wait()
+    listening.wait()
+
+
+@case(on="ours+ours")
+def comes_back_after_unloading(vm):
+    """Ten times; one side forgets all about the other each time."""
+    with server(vm.b):
+        for _ in range(5):
+            transfer(vm, "--up 50021 --down 10007")
+            vm.a.unload_module()
+            vm.a.load_module()
+    for _ in range(5):
+        with server(vm.b):
+            transfer(vm, "--up 50021 --down 10007")
+        vm.b.unload_module()
+        vm.b.load_module()
+
+
+@case(on="ours")
+def the_first_socket_loads_it(vm):
+    """By the alias of the protocol family, and it is ours, not the kernel's own."""
+    vm.a.unload_module()
+    vm.a.run("python3 -c 'import socket; socket.socket(43, socket.SOCK_STREAM, 0)'")
+    vm.a.run("grep -q '^smc ' /proc/modules")
+    assert "updates/smc.ko" in vm.a.run("modinfo -n smc").out
+    vm.a.unload_module()
+    vm.a.load_module()
