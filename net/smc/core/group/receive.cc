@@ -258,24 +258,19 @@ void GroupMachine::confirm_rkey_request(LinkIndex from, const wire::ConfirmRkey 
 void GroupMachine::delete_rkey_request(LinkIndex from, const wire::DeleteRkey &body,
 				       Effects &effects)
 {
+	const bool v2 = config_.version == wire::LlcVersion::kV2;
 	wire::DeleteRkey reply = body;
 	RtokenSet removed;
-	unsigned unknown = 0;
-	unsigned unknown_bits = 0;
+	unsigned errors = 0; // their number, or in version 1 a bit for each, 8 at most
 
 	for (std::size_t i = 0; i < body.rkeys.size(); i++) {
-		if (rtokens_.remove(from, body.rkeys[i], removed))
-			continue;
-		unknown++;
-		unknown_bits |= 0x80U >> i;
+		if (!rtokens_.remove(from, body.rkeys[i], removed))
+			errors += v2 ? 1U : 0x80U >> i;
 	}
-	reply.negative = unknown != 0;
-	if (config_.version == wire::LlcVersion::kV2) {
-		reply.errors = static_cast<std::uint8_t>(unknown);
+	reply.negative = errors != 0;
+	reply.errors = static_cast<std::uint8_t>(errors);
+	if (v2)
 		reply.rkeys = {};
-	} else {
-		reply.errors = static_cast<std::uint8_t>(unknown_bits);
-	}
 	if (!removed.empty())
 		emit(effects, RtokensDeleted{removed});
 	send(from, reply, /*response=*/true, effects);

@@ -1,0 +1,326 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <gtest/gtest.h>
+
+#include "group/member.hpp"
+#include "wire/golden.hpp"
+
+// Requests of ours about our RMBs.
+namespace smc::group::test {
+namespace {
+
+Bytes confirm_response(std::uint32_t rkey, bool negative = false)
+{
+	wire::ConfirmRkey body;
+
+	body.token = {wire::Rkey{rkey}, 0xff2c06a7c4b50000};
+	body.negative = negative;
+	return encoded(body, /*response=*/true);
+}
+
+Bytes delete_response(bool negative = false)
+{
+	wire::DeleteRkey body;
+
+	body.count = 1;
+	body.negative = negative;
+	return encoded(body, /*response=*/true);
+}
+
+TEST(Flow, AnnouncesAndDeletesAsLinuxDoes)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{7, rkeys_of(0x66c)});
+	EXPECT_EQ(member.take_sent(), from_hex(golden::kConfirmRkeyRequest));
+	EXPECT_EQ(member.flow(7), std::nullopt);
+	member.receive(golden::kConfirmRkeyResponse);
+	EXPECT_EQ(member.flow(7), FlowResult::kDone);
+
+	member.deliver(DeleteRkey{8, rkeys_of(0x385)});
+	EXPECT_EQ(member.take_sent(), from_hex(golden::kDeleteRkeyRequest));
+	member.receive(golden::kDeleteRkeyResponse);
+	EXPECT_EQ(member.flow(8), FlowResult::kDone);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+}
+
+TEST(Flow, CanBeRefused)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{7, rkeys_of(1)});
+	member.receive(confirm_response(1, /*negative=*/true));
+	EXPECT_EQ(member.flow(7), FlowResult::kRefused);
+	member.deliver(DeleteRkey{8, rkeys_of(1)});
+	member.receive(delete_response(/*negative=*/true));
+	EXPECT_EQ(member.flow(8), FlowResult::kRefused);
+}
+
+TEST(Flow, TakesTurns)
+{
+	Member member = active_member(Role::kClient);
+
+	for (FlowId id = 0; id < 4; id++) {
+		if (id % 2 == 0)
+			member.deliver(
+				AnnounceRkey{id, rkeys_of(100 + static_cast<std::uint32_t>(id))});
+		else
+			member.deliver(
+				DeleteRkey{id, rkeys_of(100 + static_cast<std::uint32_t>(id))});
+	}
+	EXPECT_EQ(member.machine().flows_waiting(), 3U);
+	for (FlowId id = 0; id < 4; id++) {
+		ASSERT_EQ(member.sent(), 1U) << id;
+		member.drop_sent();
+		if (id % 2 == 0)
+			member.receive(confirm_response(100 + static_cast<std::uint32_t>(id)));
+		else
+			member.receive(delete_response());
+		EXPECT_EQ(member.flow(id), FlowResult::kDone) << id;
+	}
+}
+
+TEST(Flow, WaitsForALink)
+{
+	Member member(config_of(Role::kServer));
+	wire::ConfirmLink confirm;
+
+	member.deliver(AnnounceRkey{7, rkeys_of(1)});
+	member.deliver(StartConfirmLink{0, identity_of(1)});
+	EXPECT_EQ(member.sent(), 1U);
+	member.drop_sent();
+	confirm.link = wire::LinkId{1};
+	member.receive(encoded(confirm, /*response=*/true));
+	EXPECT_TRUE(member.take<wire::ConfirmRkey>(/*response=*/false));
+}
+
+TEST(Flow, ListsAllLinks)
+{
+	Member member = active_member(Role::kServer);
+	wire::ConfirmLink second;
+	LinkRkeys rkeys = rkeys_of(5);
+
+	member.deliver(StartConfirmLink{1, identity_of(1)});
+	second.link = wire::LinkId{2};
+	member.receive(encoded(second, /*response=*/true), 1);
+	member.drop_sent();
+	ASSERT_TRUE(rkeys.push_back({1, {wire::Rkey{50}, 0x5000}}));
+	ASSERT_TRUE(rkeys.push_back({2, {wire::Rkey{51}, 0x5100}})); // not active
+	member.deliver(AnnounceRkey{7, rkeys});
+	const auto request = member.take<wire::ConfirmRkey>(/*response=*/false);
+	ASSERT_TRUE(request);
+	EXPECT_EQ(request->token.rkey, wire::Rkey{5});
+	ASSERT_EQ(request->others.size(), 1U);
+	EXPECT_EQ(request->others[0].link, wire::LinkId{2});
+	EXPECT_EQ(request->others[0].token.rkey, wire::Rkey{50});
+}
+
+TEST(Flow, WithoutRkeyForTheLinkIsLost)
+{
+	Member member = active_member(Role::kServer);
+
+	member.deliver(AnnounceRkey{7, rkeys_of(5, 1)});
+	EXPECT_EQ(member.flow(7), FlowResult::kLinkLost);
+	EXPECT_EQ(member.sent(), 0U);
+}
+
+TEST(Flow, TimesOutAndTestsTheLink)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{7, rkeys_of(1)});
+	member.deliver(AnnounceRkey{8, rkeys_of(2)});
+	member.drop_sent();
+	member.sleep(1999);
+	EXPECT_EQ(member.flow(7), std::nullopt);
+	member.sleep(1);
+	EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
+	EXPECT_TRUE(member.take<wire::TestLink>(/*response=*/false));
+	EXPECT_TRUE(member.take<wire::ConfirmRkey>(/*response=*/false));
+	// No answer to that, either: whoever waits hears of it through TerminateGroup.
+	member.sleep(2000);
+	EXPECT_EQ(member.count<LinkDown>(), 1);
+	EXPECT_TRUE(member.over());
+}
+
+TEST(Flow, LateResponseIsNotTakenForTheNextOne)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{7, rkeys_of(1)});
+	member.sleep(2000);
+	EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
+	member.deliver(AnnounceRkey{8, rkeys_of(2)});
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.flow(8), std::nullopt);
+	EXPECT_EQ(member.machine().counters().late_responses, 1U);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+	member.receive(confirm_response(2));
+	EXPECT_EQ(member.flow(8), FlowResult::kDone);
+}
+
+TEST(Flow, LateDeleteResponseIsNotTakenForTheNextOne)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(DeleteRkey{7, rkeys_of(1)});
+	member.sleep(2000);
+	EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
+	member.deliver(DeleteRkey{8, rkeys_of(2)});
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(8), std::nullopt);
+	EXPECT_EQ(member.machine().counters().late_responses, 1U);
+	member.receive(delete_response(/*negative=*/true));
+	EXPECT_EQ(member.flow(8), FlowResult::kRefused);
+}
+
+// A peer that swallowed one request does not leave us one behind for ever.
+TEST(Flow, ResponseThatNeverComesIsOwedOnce)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.sleep(2000);
+	member.deliver(DeleteRkey{2, rkeys_of(2)});
+	member.receive(delete_response()); // is it for 1 or for 2?
+	member.sleep(2000);
+	EXPECT_EQ(member.flow(2), FlowResult::kTimedOut);
+	member.deliver(DeleteRkey{3, rkeys_of(3)});
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(3), FlowResult::kDone);
+}
+
+TEST(Flow, ResponsesToNothingAreCounted)
+{
+	Member member = active_member(Role::kClient);
+
+	member.receive(confirm_response(1));
+	member.receive(delete_response());
+	EXPECT_EQ(member.machine().counters().unexpected_responses, 2U);
+	// Nor does one kind answer the other.
+	member.deliver(AnnounceRkey{7, rkeys_of(1)});
+	member.receive(delete_response());
+	member.receive(confirm_response(2));
+	EXPECT_EQ(member.flow(7), std::nullopt);
+	EXPECT_EQ(member.machine().counters().unexpected_responses, 4U);
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.flow(7), FlowResult::kDone);
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.machine().counters().unexpected_responses, 5U);
+}
+
+TEST(Flow, QueueIsBounded)
+{
+	Member member = active_member(Role::kClient);
+
+	for (FlowId id = 0; id < 1 + kFlowsWaitingMax; id++)
+		member.deliver(AnnounceRkey{id, rkeys_of(static_cast<std::uint32_t>(id))});
+	EXPECT_EQ(member.count<FlowDone>(), 0);
+	member.deliver(AnnounceRkey{9999, rkeys_of(1)});
+	EXPECT_EQ(member.flow(9999), FlowResult::kOverload);
+	EXPECT_EQ(member.machine().flows_waiting(), kFlowsWaitingMax);
+	EXPECT_EQ(member.sent(), 1U);
+}
+
+TEST(Flow, TurnsThatDoNotComeTimeOut)
+{
+	Config config = config_of(Role::kServer);
+
+	config.testlink_idle_ms = 0;
+	config.turn_ms = 100;
+	config.response_ms = 2000;
+	Member member = active_member(Role::kServer, config);
+	for (FlowId id = 0; id < 50; id++)
+		member.deliver(AnnounceRkey{id, rkeys_of(static_cast<std::uint32_t>(id))});
+	member.sleep(1000);
+	member.receive(confirm_response(0));
+	EXPECT_EQ(member.flow(0), FlowResult::kDone);
+	member.sleep(0); // the rest, a few at a step
+	for (FlowId id = 1; id < 50; id++)
+		EXPECT_EQ(member.flow(id), FlowResult::kTimedOut) << id;
+	EXPECT_EQ(member.machine().flows_waiting(), 0U);
+}
+
+TEST(Flow, TurnsTimeOutWithoutALink)
+{
+	Member member(config_of(Role::kServer));
+
+	member.deliver(AnnounceRkey{1, rkeys_of(1)});
+	EXPECT_EQ(member.deadline_ms(), member.now_ms() + 20000);
+	member.sleep(20000);
+	EXPECT_EQ(member.flow(1), FlowResult::kTimedOut);
+	EXPECT_EQ(member.deadline_ms(), std::nullopt);
+}
+
+TEST(Flow, CancelledOnesAreSilent)
+{
+	Member member = active_member(Role::kClient);
+
+	for (FlowId id = 1; id <= 3; id++)
+		member.deliver(AnnounceRkey{id, rkeys_of(static_cast<std::uint32_t>(id))});
+	member.drop_sent();
+	member.deliver(CancelFlow{1});
+	member.deliver(CancelFlow{2});
+	member.deliver(CancelFlow{77});
+	EXPECT_EQ(member.sent(), 0U);
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.flow(1), std::nullopt);
+	const auto request = member.take<wire::ConfirmRkey>(/*response=*/false);
+	ASSERT_TRUE(request);
+	EXPECT_EQ(request->token.rkey, wire::Rkey{3});
+	member.receive(confirm_response(3));
+	EXPECT_EQ(member.flow(2), std::nullopt);
+	EXPECT_EQ(member.flow(3), FlowResult::kDone);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+}
+
+TEST(Flow, LinkLossEndsTheRunningOne)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{1, rkeys_of(1)});
+	member.deliver(AnnounceRkey{2, rkeys_of(2)});
+	member.deliver(LinkFailed{0});
+	EXPECT_EQ(member.flow(1), FlowResult::kLinkLost);
+	EXPECT_TRUE(member.over());
+	EXPECT_EQ(member.flow(2), std::nullopt); // TerminateGroup speaks for it
+}
+
+TEST(Flow, CrossesTheOtherEnds)
+{
+	Member client(config_of(Role::kClient));
+	Member server(config_of(Role::kServer));
+
+	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	server.deliver(StartConfirmLink{0, identity_of(1)});
+	exchange(client, server);
+	for (FlowId id = 0; id < 100; id++) {
+		client.deliver(AnnounceRkey{id, rkeys_of(1000 + static_cast<std::uint32_t>(id))});
+		server.deliver(AnnounceRkey{id, rkeys_of(2000 + static_cast<std::uint32_t>(id))});
+	}
+	exchange(client, server);
+	for (FlowId id = 0; id < 100; id++) {
+		EXPECT_EQ(client.flow(id), FlowResult::kDone);
+		EXPECT_EQ(server.flow(id), FlowResult::kDone);
+		client.deliver(
+			DeleteRkey{100 + id, rkeys_of(1000 + static_cast<std::uint32_t>(id))});
+		server.deliver(DeleteRkey{100 + id, rkeys_of(5000)});
+	}
+	exchange(client, server);
+	for (FlowId id = 100; id < 200; id++) {
+		EXPECT_EQ(client.flow(id), FlowResult::kDone);
+		EXPECT_EQ(server.flow(id), FlowResult::kRefused); // never announced
+	}
+	EXPECT_EQ(client.machine().counters().violations(), 0U);
+	EXPECT_EQ(server.machine().counters().violations(), 0U);
+	// Silence on both sides: each tests, each answers, for as long as they live.
+	for (int i = 0; i < 10; i++) {
+		client.sleep(30000);
+		server.sleep(30000);
+		exchange(client, server);
+	}
+	EXPECT_FALSE(client.over());
+	EXPECT_FALSE(server.over());
+}
+
+} // namespace
+} // namespace smc::group::test

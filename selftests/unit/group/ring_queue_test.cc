@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "core/group/ring_queue.hpp"
+
+#include <gtest/gtest.h>
+
+#include <deque>
+
+namespace smc::group {
+namespace {
+
+TEST(RingQueue, KeepsOrderAcrossTheWrap)
+{
+	RingQueue<int, 3> queue;
+	std::deque<int> model;
+	int next = 1;
+
+	for (int round = 0; round < 50; round++) {
+		const int pushes = round % 5;
+		for (int i = 0; i < pushes; i++, next++) {
+			EXPECT_EQ(queue.push(next), model.size() < 3);
+			if (model.size() < 3)
+				model.push_back(next);
+		}
+		ASSERT_EQ(queue.size(), model.size());
+		for (std::size_t i = 0; i < model.size(); i++)
+			EXPECT_EQ(queue[i], model[i]);
+		for (int i = 0; i < 2 && !model.empty(); i++) {
+			EXPECT_EQ(queue.front(), model.front());
+			queue.pop();
+			model.pop_front();
+		}
+		EXPECT_EQ(queue.empty(), model.empty());
+	}
+}
+
+} // namespace
+} // namespace smc::group
