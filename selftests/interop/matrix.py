@@ -42,7 +42,7 @@ class Server:
 
     def __enter__(self) -> "Server":
         self._process = self._guest.spawn(f"{XFER} --serve --port {PORT}")
-        self._guest.wait_for(f"ss -Htln 'sport = :{PORT}' | grep -q .", timeout_s=20)
+        self._process.expect("ready")
         return self
 
     def __exit__(self, *_) -> None:

@@ -245,6 +245,15 @@ def sockets() -> list[dict]:
     return [_diag(answer) for answer in answers]
 
 
+def open_by_mode() -> dict:
+    """How many connected AF_SMC sockets go over what: {"SMC-R": 10, "TCP": 1}."""
+    modes: dict = {}
+    for entry in sockets():
+        if entry["peer_port"]:
+            modes[entry["mode"]] = modes.get(entry["mode"], 0) + 1
+    return modes
+
+
 def _diag(answer: bytes) -> dict:
     family, state, mode, shutdown = answer[:4]
     local_port, peer_port = struct.unpack_from(">HH", answer, 4)

@@ -146,6 +146,17 @@ class Guest:
             if self.eid:
                 self.call("smcnl.add_ueid", self.eid)
 
+    def restore(self, rdma: bool) -> None:
+        """Brings back what a case that failed half-way may have taken away: the RDMA device, the
+        module, its EID."""
+        self.run("ip link set eth0 up", check=False)
+        if rdma:
+            self.run("rdma link show rxe0/1 || rdma link add rxe0 type rxe netdev eth0", check=False)
+        if self.module != "none":
+            self.run("modprobe smc", check=False)
+            if self.eid and self.eid not in self.call("smcnl.ueids"):
+                self.call("smcnl.add_ueid", self.eid)
+
     def unload_module(self, timeout_s: float = 30) -> None:
         """Until rmmod succeeds: connections that are closing may hold the module for a moment."""
         if self.module != "none":

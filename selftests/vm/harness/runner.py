@@ -4,12 +4,16 @@
 import time
 import traceback
 from itertools import count
+from pathlib import Path
 
 from .case import Case, Skip
 from .channel import AgentError, GuestGone
 from .modtree import NoModule
 from .tap import Printer
 from .topology import Spec, Vm
+
+# Where so many cases failed one after the other the rest would only wait for their timeouts.
+_FAILURES_IN_A_ROW = 4
 
 Group = tuple[tuple[Spec, ...], list[Case]]
 
@@ -29,51 +33,71 @@ def groups(cases: list[Case], version: str) -> list[Group]:
     return [(specs, members) for (specs, _), members in shared.items()]
 
 
-def run(planned: list[Group]) -> Printer:
-    """One line for each case, and one for the verdict on each boot."""
+def run(planned: list[Group], keep_going: bool = False) -> Printer:
+    """One line for each case, and one for the verdict on each boot. keep_going: run the rest of a
+    topology, too, when several of its cases failed in a row."""
     printer = Printer(sum(len(members) + 1 for _, members in planned))
     for specs, members in planned:
-        _run_group(printer, specs, members)
+        _run_group(printer, specs, members, keep_going)
     return printer
 
 
-def _run_group(printer: Printer, specs: tuple[Spec, ...], members: list[Case]) -> None:
+def _run_group(printer: Printer, specs: tuple[Spec, ...], members: list[Case],
+               keep_going: bool) -> None:
     topology = "+".join(map(str, specs))
     verdict_name = f"{topology}: clean log, no leak, all cases seen"
     waiting = list(members)
     try:
         with Vm(list(specs)) as vm:
             printer.comment(f"{topology}: {vm.directory}")
-            while waiting:
-                _run_case(printer, vm, waiting.pop(0))
+            failures = 0
+            while waiting and (keep_going or failures < _FAILURES_IN_A_ROW):
+                failures = 0 if _run_case(printer, vm, waiting.pop(0)) else failures + 1
+            for left in waiting:
+                printer.not_ok(_title(topology, left), f"not run: {failures} failed in a row")
+            waiting.clear()
             problems = vm.judge(len(members))
-    except (GuestGone, AgentError, NoModule, OSError, AssertionError):
-        problems = [traceback.format_exc()]
+    except (GuestGone, AgentError, NoModule, OSError, AssertionError) as error:
+        problems = [_explain(error)]
         for left in waiting:
-            printer.not_ok(_title(topology, left), "the guests are gone")
+            printer.not_ok(_title(topology, left), "not run: the guests are gone")
     if problems:
         printer.not_ok(verdict_name, "\n".join(problems))
     else:
         printer.ok(verdict_name)
 
 
-def _run_case(printer: Printer, vm: Vm, found: Case) -> None:
+def _run_case(printer: Printer, vm: Vm, found: Case) -> bool:
+    """Whether it passed, or was skipped. Raises GuestGone when no case after it can run."""
     title = _title(vm.name, found)
     started = time.monotonic()
+    passed = True
     try:
         vm.begin(found.name)
         found.run(vm)
     except Skip as why:
         printer.skip(title, str(why))
-    except GuestGone:
-        printer.not_ok(title, traceback.format_exc())
-        raise
-    except Exception:
-        printer.not_ok(title, traceback.format_exc())
+    except Exception as error:
+        passed = False
+        printer.not_ok(title, _explain(error))
+        if isinstance(error, GuestGone):
+            raise
     else:
         printer.ok(f"{title} ({time.monotonic() - started:.1f} s)")
     vm.end_jobs()
+    if not passed:
+        vm.restore()
     vm.end()
+    return passed
+
+
+def _explain(error: BaseException) -> str:
+    """The error and the way to it, without the harness's own frames."""
+    ours = str(Path(__file__).parent)
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__)
+              if not frame.filename.startswith(ours)]
+    way = "".join(f"{Path(frame.filename).name}:{frame.lineno} {frame.line}\n" for frame in frames)
+    return f"{way}{type(error).__name__}: {error}"
 
 
 def _title(topology: str, found: Case) -> str:

@@ -123,6 +123,11 @@ class Vm:
         for guest in self.guests:
             guest.channel.request("kill_all")
 
+    def restore(self) -> None:
+        """After a case that failed, so that the next one does not fail for the same reason."""
+        for guest, spec in zip(self.guests, self.specs):
+            guest.restore(self._rdma and spec.has_rdma)
+
     def conclude(self) -> None:
         """For a test written by hand: raises VerdictFailed. Without begin(), it was one case."""
         if self._planned == 0:
