@@ -58,6 +58,7 @@ TEST(EndingTest, ShutdownThenCloseBothWays)
 	const auto last = pair.wire.settle();
 	EXPECT_TRUE(last.a & event::kReleasable);
 	EXPECT_TRUE(last.b & event::kReleasable);
+	EXPECT_EQ(a.on_transmit_complete(pair.a.last_plan.marker).events, 0); // told once
 	EXPECT_TRUE(a.releasable());
 	EXPECT_TRUE(b.releasable());
 	EXPECT_EQ(b.state(), State::kClosed);
@@ -204,10 +205,14 @@ TEST(EndingTest, PendingDataForAClosedPeerIsDropped)
 	Config config = plain_config();
 	config.sndbuf_size_bytes = 65536;
 	Pair pair{config};
+	pair.a.append(std::string(30000, 'x'));
 	pair.b.connection.close();
 	pair.b.transmit();
-	pair.a.append(std::string(30000, 'x'));
-	EXPECT_TRUE(pair.wire.settle().a & event::kPeerClosed);
+	pair.wire.carry(pair.b);
+	const Verdict verdict = pair.wire.deliver(pair.a);
+	EXPECT_TRUE(verdict.has(event::kPeerClosed));
+	EXPECT_FALSE(verdict.has(event::kCanTransmit));
+	EXPECT_EQ(pair.a.transmit(), 0);
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 0u);
 	EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 65536u);
 	EXPECT_EQ(pair.a.connection.send_status(), SendStatus::kPeerClosed);
