@@ -515,6 +515,7 @@ def main() -> int:
         except (Failed, OSError) as error:
             failed += 1
             print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
+    scene.host.close()
     print(f"# {len(chosen)} cases, {failed} failed")
     return 1 if failed or not chosen else 0
 

@@ -21,6 +21,7 @@ FIN, SYN, RST, PSH, ACK = 1, 2, 4, 8, 16
 SEGMENT_BYTES = 1400
 WINDOW_BYTES = 65535
 RESEND_S = 1.0
+REFUSE_S = 1.0
 ETH_IP, ETH_ARP = 0x0800, 0x0806
 
 
@@ -77,6 +78,12 @@ class Connection:
     def vanish(self) -> None:
         with self._host.changed:
             self.silent = True
+
+    def refuse(self, sequence: int | None = None) -> None:
+        """A reset, also of a connection that had fallen silent, with what the peer expects."""
+        self.silent = False
+        self._segment(RST | ACK, self._acked if sequence is None else sequence)
+        self.silent = True
 
     @property
     def ended(self) -> bool:
@@ -202,11 +209,17 @@ class RawHost:
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self._socket.bind((interface, 0))
         self._mac = self._socket.getsockname()[4]
-        self._stopping = False
+        self._stopping = self._refusing = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
+        """Resets what is open: a peer would resend to an address that is gone for minutes."""
+        with self.changed:
+            self._refusing = True
+            for connection in self._connections.values():
+                connection.refuse()
+        time.sleep(REFUSE_S)
         self._stopping = True
         self._thread.join()
         self._socket.close()
@@ -299,11 +312,15 @@ class RawHost:
         options, data = tcp[20:(offset >> 4) * 4], tcp[(offset >> 4) * 4:]
         connection = self._connections.get((source, source_port, port))
         if connection is None:
-            if not flags & SYN or port not in self._listening:
+            if self._refusing or not flags & SYN or port not in self._listening:
                 return
             connection = Connection(self, (source, source_port), port)
             connection.passive = True
             connection.answer_option = self.answer_option
             self._connections[source, source_port, port] = connection
             self._listening[port].append(connection)
+        if self._refusing:
+            if not flags & RST:
+                connection.refuse(ack)
+            return
         connection.segment_arrived(flags, sequence, ack, options, data)
