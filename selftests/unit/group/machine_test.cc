@@ -903,11 +903,20 @@ TEST(GroupStates, GroupTransitionsAreTheseAndNoOthers)
 	}
 }
 
-TEST(GroupStates, NamesAreKnown)
+TEST(GroupStates, NamesDiffer)
 {
-	EXPECT_EQ(name(LinkState::kActive), "ACTIVE");
+	for (std::uint8_t a = 0; a < kLinkStates; a++) {
+		EXPECT_NE(name(static_cast<LinkState>(a)), "UNKNOWN");
+		for (std::uint8_t b = 0; b < a; b++)
+			EXPECT_NE(name(static_cast<LinkState>(a)), name(static_cast<LinkState>(b)));
+	}
+	for (std::uint8_t a = 0; a < kGroupStates; a++) {
+		EXPECT_NE(name(static_cast<GroupState>(a)), "UNKNOWN");
+		for (std::uint8_t b = 0; b < a; b++)
+			EXPECT_NE(name(static_cast<GroupState>(a)),
+				  name(static_cast<GroupState>(b)));
+	}
 	EXPECT_EQ(name(static_cast<LinkState>(kLinkStates)), "UNKNOWN");
-	EXPECT_EQ(name(GroupState::kForming), "FORMING");
 	EXPECT_EQ(name(static_cast<GroupState>(kGroupStates)), "UNKNOWN");
 }
 

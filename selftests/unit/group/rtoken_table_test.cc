@@ -13,6 +13,24 @@ wire::RemoteToken token_of(std::uint32_t rkey, std::uint64_t address = 0x1000)
 	return {wire::Rkey{rkey}, address};
 }
 
+TEST(RtokenSet, HoldsWhatWasInserted)
+{
+	RtokenSet a;
+	RtokenSet b;
+
+	EXPECT_TRUE(a.empty());
+	for (const RtokenIndex index : {0, 63, 64})
+		a.insert(index);
+	b.insert(RtokenIndex{254});
+	EXPECT_NE(a, b);
+	b.insert(a);
+	for (unsigned index = 0; index < kRtokensMax; index++) {
+		const bool in_a = index == 0 || index == 63 || index == 64;
+		EXPECT_EQ(a.contains(static_cast<RtokenIndex>(index)), in_a);
+		EXPECT_EQ(b.contains(static_cast<RtokenIndex>(index)), in_a || index == 254);
+	}
+}
+
 class RtokenTableTest : public testing::Test {
 protected:
 	RtokenTable &table() { return *table_; }

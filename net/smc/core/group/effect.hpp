@@ -17,17 +17,25 @@
 // What a link group wants done, in this order. After a TerminateGroup nothing follows, ever.
 namespace smc::group {
 
-// Post these bytes as one SEND on this link. If that cannot be done the link is as good as lost
-// (LinkFailed), or the message is; timers of the group take care of the second case.
-struct SendLlc {
+// One message, by value.
+struct LlcBytes {
 	// An ADD_LINK of version 2 with no rkeys in it; everything else takes wire::kLlcSize.
 	static constexpr std::size_t kSizeMax = 72;
 
-	LinkIndex link = 0;
-	std::uint8_t size_bytes = 0;
-	std::array<std::byte, kSizeMax> message{};
+	[[nodiscard]] const std::byte *data() const { return space.data(); }
+	[[nodiscard]] std::size_t size() const { return size_bytes; }
 
-	[[nodiscard]] ByteSpan bytes() const { return ByteSpan{message}.first(size_bytes); }
+	std::array<std::byte, kSizeMax> space{};
+	std::uint8_t size_bytes = 0;
+};
+
+// Post these bytes as one SEND on this link. If that cannot be done the link is as good as lost
+// (LinkFailed), or the message is; timers of the group take care of the second case.
+struct SendLlc {
+	LinkIndex link = 0;
+	LlcBytes message;
+
+	[[nodiscard]] ByteSpan bytes() const { return {message.data(), message.size()}; }
 };
 
 // Client: CONFIRM_LINK came. Make the queue pair ready to send, register the RMB, then give
@@ -69,7 +77,9 @@ struct FlowDone {
 	FlowResult result = FlowResult::kDone;
 };
 
-// The peer has deleted these RMBs while connections use them: no more RDMA writes there.
+// The peer has deleted these RMBs while connections use them: no more RDMA writes there. A peer
+// does that, too, when it has closed and we have not: such a connection has nothing to write any
+// more, and what it has received is still to be read. Only one that would write on is lost.
 struct RtokensDeleted {
 	RtokenSet rtokens;
 };

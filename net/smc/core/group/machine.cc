@@ -309,9 +309,9 @@ void GroupMachine::send(LinkIndex link, const wire::LlcBody &body, bool response
 	SendLlc effect;
 
 	effect.link = link;
-	effect.size_bytes = static_cast<std::uint8_t>(
-		wire::encode({config_.version, response, body}, effect.message));
-	expects(effect.size_bytes != 0);
+	effect.message.size_bytes = static_cast<std::uint8_t>(
+		wire::encode({config_.version, response, body}, effect.message.space));
+	expects(effect.message.size_bytes != 0);
 	emit(effects, effect);
 }
 

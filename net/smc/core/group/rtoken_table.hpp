@@ -16,6 +16,11 @@ namespace smc::group {
 class RtokenSet {
 public:
 	void insert(RtokenIndex index) { words_[index / 64] |= bit(index); }
+	void insert(const RtokenSet &others)
+	{
+		for (std::size_t i = 0; i < words_.size(); i++)
+			words_[i] |= others.words_[i];
+	}
 	[[nodiscard]] bool contains(RtokenIndex index) const
 	{
 		return (words_[index / 64] & bit(index)) != 0;
