@@ -389,10 +389,15 @@ void Handshake::give_back()
 
 void Handshake::on(const handshake::Finished &finished)
 {
-	if (std::get_if<handshake::UseSmc>(&finished.outcome) != nullptr)
-		endpoint_->group().unobserve(endpoint_.get(), *this);
-	else
+	if (const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome)) {
+		transport::rdma::LinkGroup &group = endpoint_->group();
+
+		if (first_contact_)
+			group.know_peer(smc->agreement);
+		group.unobserve(endpoint_.get(), *this);
+	} else {
 		give_back();
+	}
 	smc_tcp_clc_end(sk_, saved_rcvlowat_);
 	deadline_ms_ = 0;
 	finished_ = finished;

@@ -75,6 +75,8 @@ void Endpoint::consume(u32 bytes)
 	shell::Guard guard(lock_);
 	if (conn_.consume(bytes))
 		transmit_locked();
+	if (conn_.eof_withheld())
+		arm_locked();
 }
 
 void Endpoint::transmit()
@@ -261,35 +263,41 @@ void Endpoint::release_from_user()
 // Has the work look after this connection in a while: an orphan, or an end of file put off.
 void Endpoint::arm_locked()
 {
-	if (progress_ms_ == 0)
-		progress_ms_ = smc_now_ms();
 	if (retiring_)
 		return;
+	note_progress_locked();
 	get();
-	if (work_.queue_delayed(1000))
+	if (work_.queue_delayed(kWithheldLimit_ms))
 		put();
+}
+
+// Bytes that moved, in either direction, since the last look.
+void Endpoint::note_progress_locked()
+{
+	const auto state = conn_.diagnostics();
+	const u64 position = state.sent_bytes + state.received_bytes + conn_.peer_window_bytes() +
+			     state.rx_consumer.count + state.tx_consumer.count;
+
+	if (position != progress_position_ || progress_ms_ == 0) {
+		progress_position_ = position;
+		progress_ms_ = smc_now_ms();
+	}
 }
 
 void Endpoint::run()
 {
-	const u64 now_ms = smc_now_ms();
 	u16 events = 0;
 	bool retire = false;
 	{
 		shell::Guard guard(lock_);
-		const auto state = conn_.diagnostics();
-		const u64 position =
-			state.sent_bytes + state.received_bytes + conn_.peer_window_bytes();
+		note_progress_locked();
+		const u64 quiet_ms = smc_now_ms() - progress_ms_;
 
-		if (position != progress_position_ || progress_ms_ == 0) {
-			progress_position_ = position;
-			progress_ms_ = now_ms;
-		}
-		if (conn_.eof_withheld() && now_ms - progress_ms_ >= kWithheldLimit_ms) {
+		if (conn_.eof_withheld() && quiet_ms >= kWithheldLimit_ms) {
 			conn_.give_up_withheld_data();
 			events |= event::kReadable;
 		}
-		if (released_ && !conn_.finished() && now_ms - progress_ms_ >= kOrphanLimit_ms) {
+		if (released_ && !conn_.finished() && quiet_ms >= kOrphanLimit_ms) {
 			conn_.abort();
 			conn_.transport_lost();
 		}

@@ -35,8 +35,10 @@ public:
 	// How long a closed connection may take to hand over its data to a peer that does not
 	// read, counted from the last progress.
 	static constexpr u64 kOrphanLimit_ms = 600'000;
-	// How long end of file is put off for data that a closed peer says it still has.
-	static constexpr u64 kWithheldLimit_ms = 60'000;
+	// How long end of file is put off for data that a closed peer says it still has. One that
+	// has some sends it as soon as it hears that the ring is empty, which it does at once; and
+	// Linux also leaves that word standing when its last write just filled the ring.
+	static constexpr u64 kWithheldLimit_ms = 1000;
 
 	// ---- For the socket; process context, socket lock held ---------------------------------
 
@@ -110,6 +112,7 @@ private:
 	void settle(u16 events);
 	void run();
 	void arm_locked();
+	void note_progress_locked();
 	static void free_later(smc_rcu_head *head);
 
 	std::byte *sndbuf_ = nullptr;

@@ -301,6 +301,13 @@ void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
 		step(group::ExpectConfirmLink{kLink, local});
 }
 
+void LinkGroup::know_peer(const handshake::Agreement &agreement)
+{
+	shell::Guard guard(lock_);
+	agreement_.peer_os = agreement.peer_os;
+	agreement_.peer_host_name = agreement.peer_host_name;
+}
+
 void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
 {
 	shell::Guard guard(lock_);
@@ -524,7 +531,7 @@ void LinkGroup::send_llc(const group::SendLlc &message)
 	u64 seq;
 
 	if (!unsent_.empty() ||
-	    link_.post_control(message.message.data(), message.message.size(), &seq) == kAgain) {
+	    link_.post_control(message.bytes().data(), message.bytes().size(), &seq) == kAgain) {
 		if (!unsent_.push_back(message))
 			smc_stat_inc(key_.netns, SMC_STAT_LLC_OVERFLOW);
 		return;
@@ -540,7 +547,7 @@ void LinkGroup::flush_unsent()
 		u64 seq;
 
 		const int ret =
-			link_.post_control(message.message.data(), message.message.size(), &seq);
+			link_.post_control(message.bytes().data(), message.bytes().size(), &seq);
 		if (ret == kAgain)
 			return;
 		if (ret == 0) {
@@ -807,8 +814,6 @@ void LinkGroup::snapshot(smc_lgr_info &info)
 	info.type = SMC_LGR_TYPE_SINGLE;
 	info.buf_type = SMC_BUF_TYPE_PHYS;
 	info.version = key_.version;
-	info.peer_release = agreement_.release;
-	info.peer_os = static_cast<u8>(agreement_.peer_os);
 	info.direct = direct_;
 	info.max_conns = machine_.config().max_conns;
 	info.max_links = machine_.config().max_links;
@@ -816,11 +821,15 @@ void LinkGroup::snapshot(smc_lgr_info &info)
 	info.sndbuf_bytes = pool_.bytes(SMC_IB_BUFFER_SEND);
 	info.rmb_bytes = pool_.bytes(SMC_IB_BUFFER_RMB);
 	std::copy(key_.eid.bytes.begin(), key_.eid.bytes.end(), info.eid);
-	std::copy(agreement_.peer_host_name.begin(), agreement_.peer_host_name.end(),
-		  info.peer_host);
 	if (link_snapshot(info.link[0]))
 		info.links = 1;
 	info.conns = info.link[0].conns;
+
+	shell::Guard guard(lock_);
+	info.peer_release = agreement_.release;
+	info.peer_os = static_cast<u8>(agreement_.peer_os);
+	std::copy(agreement_.peer_host_name.begin(), agreement_.peer_host_name.end(),
+		  info.peer_host);
 }
 
 } // namespace smc::transport::rdma

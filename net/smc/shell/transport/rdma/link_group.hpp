@@ -70,7 +70,6 @@ public:
 
 	[[nodiscard]] const GroupKey &key() const { return key_; }
 	[[nodiscard]] bool is_server() const { return key_.server; }
-	[[nodiscard]] const handshake::Agreement &agreement() const { return agreement_; }
 	[[nodiscard]] bool direct() const { return direct_; }
 	[[nodiscard]] State state();
 	[[nodiscard]] u32 link_qpn();
@@ -96,6 +95,8 @@ public:
 	void announce_rkey(RdmaEndpoint &endpoint);
 	// First contact: CONFIRM_LINK; the observer hears the result.
 	void confirm_link(RdmaEndpoint &endpoint);
+	// First contact is done: what the peer said of itself.
+	void know_peer(const handshake::Agreement &agreement);
 	// The handshake has no more use for the observer's calls.
 	void unobserve(RdmaEndpoint *endpoint, SetupObserver &observer);
 	// The connection did not come about.
