@@ -86,13 +86,13 @@ class Vm:
         return "+".join(map(str, self.specs))
 
     def __enter__(self) -> "Vm":
-        # Fetching and indexing need no guest: do it before the lock is taken.
+        # Fetching needs no guest. The module is taken as it is when the wait for the lock is over.
         kernels = [kernel(spec.version) for spec in self.specs]
-        trees = [module_tree(found, spec.module,
-                             own_module(found) if spec.module == "ours" else None)
-                 for found, spec in zip(kernels, self.specs)]
         self._lock = VmLock()
         try:
+            trees = [module_tree(found, spec.module,
+                                 own_module(found) if spec.module == "ours" else None)
+                     for found, spec in zip(kernels, self.specs)]
             self._boot(kernels, trees)
         except BaseException:
             self._end()
