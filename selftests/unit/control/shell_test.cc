@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// shell/control on the host: what netlink and the handshake get from it, with errnos, namespaces and
+// memory that runs out. The few kernel functions under it are played here.
+#include "shell/control/eid.cc"
+#include "shell/control/fallback.cc"
+#include "shell/control/namespace.cc"
+#include "shell/control/pnet.cc"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <string>
+#include <vector>
+
+struct net {
+	void *control = nullptr;
+	std::map<u32, s64> stats;
+};
+
+namespace {
+
+struct net initial_namespace;
+int allocations_left = -1; // below zero: no limit
+int allocated = 0;
+int locks_held = 0;
+net *ended = nullptr;
+
+} // namespace
+
+void *smc_mem_alloc(size_t size_bytes)
+{
+	EXPECT_EQ(locks_held, 0) << "an allocation may sleep";
+	if (allocations_left == 0)
+		return nullptr;
+	allocations_left -= allocations_left > 0;
+	allocated++;
+	return std::calloc(1, size_bytes);
+}
+
+void smc_mem_free(void *memory)
+{
+	allocated -= memory != nullptr;
+	std::free(memory);
+}
+
+void smc_spin_init(smc_spinlock *, smc_lock_class lock_class)
+{
+	EXPECT_EQ(lock_class, SMC_LOCK_CONTROL);
+}
+
+void smc_spin_lock(smc_spinlock *)
+{
+	EXPECT_EQ(locks_held++, 0) << "locked twice";
+}
+
+void smc_spin_unlock(smc_spinlock *)
+{
+	EXPECT_EQ(--locks_held, 0);
+}
+
+void *smc_pernet_control(net *net)
+{
+	return net->control;
+}
+
+net *smc_init_net()
+{
+	return &initial_namespace;
+}
+
+void smc_stat_add(net *net, u32 index, s64 n)
+{
+	net->stats[index] += n;
+}
+
+namespace smc::control {
+
+void end_namespace(net *net)
+{
+	EXPECT_NE(net->control, nullptr) << "the state has to be there until the end";
+	ended = net;
+}
+
+namespace {
+
+class ControlTest : public testing::Test {
+protected:
+	void SetUp() override
+	{
+		allocations_left = -1;
+		initial_namespace.control = smc_control_net_create(&initial_namespace);
+		other_.control = smc_control_net_create(&other_);
+	}
+	void TearDown() override
+	{
+		for (net *net : {&initial_namespace, &other_}) {
+			smc_control_net_destroy(net, net->control);
+			EXPECT_EQ(ended, net);
+			net->stats.clear();
+		}
+		EXPECT_EQ(allocated, 0) << "leaked";
+		EXPECT_EQ(locks_held, 0);
+	}
+
+	static int add(net *net, const char *id, const char *eth, const char *ib = nullptr,
+		       u8 port = 1)
+	{
+		const smc_pnet_request request = {id, eth, ib, port};
+		return smc_ctl_pnet_add(net, &request);
+	}
+	static std::vector<std::string> rows(net *net, const char *id = nullptr)
+	{
+		std::vector<std::string> rows;
+		smc_pnet_entry entry;
+		u64 cursor = 0;
+		while (smc_ctl_pnet_next(net, id, &cursor, &entry) == 1)
+			rows.push_back(std::string(entry.pnetid) + ":" + entry.dev_name +
+				       (entry.is_ib ? "/" + std::to_string(entry.ib_port) : ""));
+		return rows;
+	}
+	static std::string ib(const char *name, const char *parent, u8 port)
+	{
+		u8 out[SMC_PNETID_LEN];
+		if (!smc_pnet_of_ib(name, parent, port, out))
+			return "";
+		return {out, out + SMC_PNETID_LEN};
+	}
+	static Eid eid(const std::string &text)
+	{
+		Eid result;
+		result.fill(' ');
+		std::copy(text.begin(), text.end(), result.begin());
+		return result;
+	}
+
+	net *const init_ = &initial_namespace;
+	net other_;
+};
+
+using Rows = std::vector<std::string>;
+
+TEST_F(ControlTest, PnetAddIsAllOrNothing)
+{
+	EXPECT_EQ(add(init_, "net", "eth0", " mlx5_0 "), 0);
+	EXPECT_EQ(rows(init_), (Rows{"NET:eth0", "NET:mlx5_0/1"}));
+
+	EXPECT_EQ(add(init_, "NET", "eth0", "mlx5_0"), -EEXIST);
+	EXPECT_EQ(add(init_, "NET", nullptr), -EEXIST);
+	EXPECT_EQ(add(init_, "N E T", "eth1"), -EINVAL);
+	EXPECT_EQ(add(init_, "NET", ""), -EINVAL);
+	EXPECT_EQ(add(init_, "NET", "eth1", "mlx5_1", 3), -EINVAL);
+	EXPECT_EQ(add(init_, "NET", "eth1", "mlx5_1", 0), -EINVAL);
+	EXPECT_EQ(rows(init_).size(), 2u);
+
+	// The new half of a request counts.
+	EXPECT_EQ(add(init_, "NEW", "eth0", "mlx5_1"), 0);
+	EXPECT_EQ(rows(init_, "new"), Rows{"NEW:mlx5_1/1"});
+}
+
+TEST_F(ControlTest, PnetAddWithoutMemory)
+{
+	for (int left : {0, 1}) {
+		allocations_left = left;
+		EXPECT_EQ(add(init_, "NET", "eth0", "mlx5_0"), -ENOMEM);
+		EXPECT_EQ(rows(init_), Rows{});
+	}
+	allocations_left = 0;
+	EXPECT_EQ(smc_control_net_create(&other_), nullptr);
+	allocations_left = -1;
+}
+
+TEST_F(ControlTest, PnetTableThatIsFullTakesNoHalves)
+{
+	for (std::size_t i = 0; i + 1 < PnetTable::kCapacity; i++)
+		ASSERT_EQ(add(init_, "NET", ("e" + std::to_string(i)).c_str()), 0);
+	EXPECT_EQ(add(init_, "NET", "eth0", "mlx5_0"), -ENOSPC);
+	EXPECT_EQ(smc_ctl_pnet_count(init_), PnetTable::kCapacity - 1);
+	// One of these exists, so that there is room for the other.
+	EXPECT_EQ(add(init_, "NET", "e7", "mlx5_0"), 0);
+	EXPECT_EQ(add(init_, "NET", "eth0"), -ENOSPC);
+	EXPECT_EQ(smc_ctl_pnet_del(init_, "net"), 0);
+	EXPECT_EQ(smc_ctl_pnet_del(init_, "net"), -ENOENT);
+	EXPECT_EQ(smc_ctl_pnet_del(init_, "n/a"), -ENOENT);
+	EXPECT_EQ(smc_ctl_pnet_count(init_), 0u);
+}
+
+TEST_F(ControlTest, RdmaDevicesBelongToTheInitialNamespace)
+{
+	EXPECT_EQ(add(&other_, "IN", "eth0", "mlx5_0"), 0);
+	EXPECT_EQ(add(&other_, "IN", nullptr, "mlx5_0"), -EEXIST);
+	// What is ignored is not looked at either.
+	EXPECT_EQ(add(&other_, "IN", "eth1", "mlx5_0", 200), 0);
+	EXPECT_EQ(rows(&other_), (Rows{"IN:eth0", "IN:eth1"}));
+	EXPECT_EQ(ib("mlx5_0", nullptr, 1), "");
+
+	EXPECT_EQ(add(init_, "OUT", nullptr, "mlx5_0"), 0);
+	EXPECT_EQ(add(init_, "PCI", nullptr, "0000:01:00.0", 2), 0);
+	EXPECT_EQ(ib("mlx5_0", nullptr, 1), "OUT             ");
+	EXPECT_EQ(ib("mlx5_0", nullptr, 2), "");
+	EXPECT_EQ(ib("mlx5_0", "0000:01:00.0", 2), "PCI             ");
+	EXPECT_EQ(rows(&other_), (Rows{"IN:eth0", "IN:eth1"}));
+
+	u8 out[SMC_PNETID_LEN];
+	EXPECT_TRUE(smc_ctl_pnet_of_eth(&other_, "eth1", out));
+	EXPECT_EQ(std::string(out, out + sizeof(out)), "IN              ");
+	EXPECT_FALSE(smc_ctl_pnet_of_eth(init_, "eth1", out));
+}
+
+TEST_F(ControlTest, EidsOfEachNamespace)
+{
+	EXPECT_EQ(smc_ctl_ueid_add(init_, eid("ONE").data()), 0);
+	EXPECT_EQ(smc_ctl_ueid_add(init_, eid("ONE").data()), -EEXIST);
+	EXPECT_EQ(smc_ctl_ueid_add(init_, eid("one").data()), -EINVAL);
+	for (const char *more : {"TWO", "THREE", "FOUR"})
+		EXPECT_EQ(smc_ctl_ueid_add(init_, eid(more).data()), 0);
+	EXPECT_EQ(smc_ctl_ueid_add(init_, eid("FIVE").data()), -ERANGE);
+	EXPECT_EQ(smc_ctl_ueid_del(init_, eid("TWO").data()), 0);
+	EXPECT_EQ(smc_ctl_ueid_del(init_, eid("TWO").data()), -ENOENT);
+
+	u8 list[SMC_UEIDS][SMC_EID_LEN];
+	ASSERT_EQ(smc_eid_list(init_, list), 3u);
+	EXPECT_EQ(std::memcmp(list[1], eid("THREE").data(), SMC_EID_LEN), 0);
+	EXPECT_EQ(smc_eid_list(&other_, list), 0u);
+	EXPECT_TRUE(smc_eid_known(init_, eid("FOUR").data()));
+	EXPECT_FALSE(smc_eid_known(&other_, eid("FOUR").data()));
+
+	std::vector<u8> offered;
+	for (const char *name : {"TWO", "FOUR", "ONE"}) {
+		const Eid bytes = eid(name);
+		offered.insert(offered.end(), bytes.begin(), bytes.end());
+	}
+	u8 chosen[SMC_EID_LEN];
+	ASSERT_TRUE(smc_eid_match(init_, offered.data(), 3, chosen));
+	EXPECT_EQ(std::memcmp(chosen, eid("FOUR").data(), SMC_EID_LEN), 0);
+	EXPECT_FALSE(smc_eid_match(init_, offered.data(), 1, chosen));
+	EXPECT_FALSE(smc_eid_match(&other_, offered.data(), 3, chosen));
+
+	u64 cursor = 0;
+	int count = 0;
+	while (smc_ctl_ueid_next(init_, &cursor, chosen) == 1)
+		count++;
+	EXPECT_EQ(count, 3);
+	smc_ctl_ueid_flush(init_);
+	EXPECT_EQ(smc_eid_list(init_, list), 0u);
+}
+
+TEST_F(ControlTest, FallbacksAreCountedByRoleAndReason)
+{
+	for (int i = 0; i < 3; i++)
+		smc_stat_fallback(init_, 0x03010000, true);
+	smc_stat_fallback(init_, 0x05000000, true);
+	smc_stat_fallback(init_, 0x05000000, false);
+	smc_stat_fallback(&other_, 0x05000000, false);
+
+	EXPECT_EQ(init_->stats[SMC_STAT_FALLBACK_SRV], 4);
+	EXPECT_EQ(init_->stats[SMC_STAT_FALLBACK_CLNT], 1);
+	EXPECT_EQ(init_->stats[SMC_STAT_REASON_SRV], 3);
+	EXPECT_EQ(init_->stats[SMC_STAT_REASON_SRV + 1], 1);
+	EXPECT_EQ(init_->stats[SMC_STAT_REASON_CLNT], 1);
+	EXPECT_EQ(other_.stats[SMC_STAT_FALLBACK_CLNT], 1);
+
+	u32 reason = 0;
+	EXPECT_TRUE(smc_ctl_fallback_reason(init_, true, 1, &reason));
+	EXPECT_EQ(reason, 0x05000000u);
+	EXPECT_FALSE(smc_ctl_fallback_reason(init_, true, 2, &reason));
+
+	// However many reasons a peer makes up, each is counted once and the list stays bounded.
+	for (u32 code = 1; code <= 200; code++)
+		smc_stat_fallback(&other_, code, true);
+	s64 sum = 0;
+	for (u32 slot = 0; slot <= SMC_FALLBACK_REASONS; slot++)
+		sum += other_.stats[SMC_STAT_REASON_SRV + slot];
+	EXPECT_EQ(sum, 200);
+	EXPECT_EQ(other_.stats[SMC_STAT_REASON_SRV + SMC_FALLBACK_REASONS], 200 - 64);
+	EXPECT_EQ(other_.stats.rbegin()->first, SMC_STATS - 1u);
+}
+
+TEST(StatSizeClassTest, EdgesOfTheClasses)
+{
+	EXPECT_EQ(smc_stat_size_class(0), 0u);
+	EXPECT_EQ(smc_stat_size_class(8192), 0u);
+	EXPECT_EQ(smc_stat_size_class(8193), 1u);
+	EXPECT_EQ(smc_stat_size_class(16384), 1u);
+	EXPECT_EQ(smc_stat_size_class(1 << 20), 7u);
+	EXPECT_EQ(smc_stat_size_class((1 << 20) + 1), 8u);
+	EXPECT_EQ(smc_stat_size_class(~0ULL), 8u);
+}
+
+TEST(StatTest, CallsAndBuffers)
+{
+	net counted;
+	smc_stat_tx(&counted, SMC_TECH_R, 10000, 4000);
+	smc_stat_tx(&counted, SMC_TECH_R, 10000, -EAGAIN);
+	smc_stat_rx(&counted, SMC_TECH_D, 100, 0);
+	smc_stat_rx_buf(&counted, SMC_TECH_R, 65536, 1);
+	smc_stat_rx_buf(&counted, SMC_TECH_R, 65536, -1);
+
+	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_CALLS)], 2);
+	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BYTES)], 4000);
+	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_PAYLOAD) + 1], 1);
+	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_CALLS)], 1);
+	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_BYTES)], 0);
+	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_SIZE) + 3], 0);
+	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_USAGE)], 0);
+}
+
+} // namespace
+} // namespace smc::control
