@@ -6,6 +6,7 @@
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
+#include <linux/time64.h>
 #include <net/net_namespace.h>
 
 #include "kernel/abi/pernet.h"
@@ -17,8 +18,8 @@ static int smc_links_min = 1;
 static int smc_links_max = 2;
 static int smc_conns_min = 16;
 static int smc_conns_max = 255;
-/* In jiffies it still has to be an int. */
-static int smc_testlink_max = INT_MAX / HZ;
+/* In milliseconds it still has to be an int. */
+static int smc_testlink_max = INT_MAX / MSEC_PER_SEC;
 
 static const struct smc_sysctl smc_sysctl_defaults = {
 	.autocorking_size	= SZ_64K,

@@ -166,7 +166,7 @@ struct smc_lgr_info {
 	u32 conns;
 	u64 sndbuf_bytes;	/* allocated */
 	u64 rmb_bytes;
-	u8 pnetid[SMC_PNETID_LEN];
+	u8 pnetid[SMC_PNETID_LEN];	/* of the first link's port; filled by smc_ctl_lgr_next() */
 	u8 eid[SMC_EID_LEN];
 	u8 peer_host[SMC_EID_LEN];	/* blank padded */
 	u32 links;		/* used members of link[] */

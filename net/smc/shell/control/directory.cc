@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/control/directory.hpp"
 
+#include "shell/control/devices.hpp"
+
 #include <algorithm>
 #include <atomic>
 #include <iterator>
@@ -42,6 +44,8 @@ int smc_ctl_lgr_next(net *net, u64 *cursor, smc_lgr_info *out)
 		return 0;
 	const int found = dir->next_group(net, cursor, out);
 	out->links = std::min<u32>(out->links, std::size(out->link));
+	if (found > 0 && out->links > 0)
+		pnet_of_port(out->link[0].ib_name, out->link[0].ib_port, out->pnetid);
 	return found;
 }
 
