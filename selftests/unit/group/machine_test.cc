@@ -479,6 +479,18 @@ TEST(PeerRkeys, OnOtherLinks)
 	EXPECT_EQ(server.machine().rtoken(*index, 2), std::nullopt);
 }
 
+TEST(PeerRkeys, OfALinkThatWasNeverConfirmed)
+{
+	Member server = active_member(Role::kServer);
+
+	server.deliver(StartConfirmLink{1, identity_of(1)});
+	const auto index = server.machine().acquire_rtoken(1, {wire::Rkey{5}, 0x1000});
+	ASSERT_TRUE(index);
+	server.deliver(LinkFailed{1});
+	EXPECT_EQ(server.machine().rtoken(*index, 1), std::nullopt);
+	EXPECT_FALSE(server.over());
+}
+
 TEST(PeerRkeys, ContinuationIsIgnored)
 {
 	Config config = config_of(Role::kServer);

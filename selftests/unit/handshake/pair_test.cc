@@ -44,6 +44,7 @@ TEST_P(Pair, AgreeOnSmc)
 		EXPECT_EQ(ours.peer_os, wire::ClcOs::kLinux);
 		EXPECT_EQ(ours.peer_host_name[1], 'a');
 		EXPECT_EQ(theirs.peer_host_name[1], 'b');
+		EXPECT_EQ(theirs.peer_os, wire::ClcOs::kLinux);
 	}
 
 	// Each side is sent to where the other one said.
@@ -274,6 +275,30 @@ INSTANTIATE_TEST_SUITE_P(All, PairDecline,
 					  testing::Values(Trouble::kAcquire, Trouble::kConnect,
 							  Trouble::kAnnounce, Trouble::kConfirm),
 					  testing::Bool()));
+
+// What the shell came up with cannot be told to anybody: our own bug, and no reason to hang.
+TEST(PairBroken, OwnEndpointThatDoesNotExist)
+{
+	wire::SmcrEndpoint nowhere;
+
+	for (const bool first_contact : {true, false}) {
+		Client client(offer_of(2, false, true), answers(nowhere, first_contact));
+		Server server(offer_of(1, false, true), answers(endpoint_of(1), first_contact));
+		server.start();
+		client.start();
+		exchange(client, server);
+		EXPECT_TRUE(client.fell_back(DeclineReason::kIntErr));
+		EXPECT_TRUE(server.fell_back(DeclineReason::kPeerDecl, DeclineReason::kIntErr));
+
+		Client other(offer_of(2, false, true), answers(endpoint_of(2), first_contact));
+		Server broken(offer_of(1, false, true), answers(nowhere, first_contact));
+		broken.start();
+		other.start();
+		exchange(other, broken);
+		EXPECT_TRUE(broken.fell_back(DeclineReason::kIntErr));
+		EXPECT_TRUE(other.fell_back(DeclineReason::kPeerDecl, DeclineReason::kIntErr));
+	}
+}
 
 TEST(PairOutOfSync, ServerEndsItsGroup)
 {

@@ -97,10 +97,8 @@ Effects ClientHandshake::step(const Event &event, std::uint64_t now_ms)
 		if (state_ == State::kConnectingLink)
 			decline(unconnected->reason, effects);
 	} else if (std::get_if<RkeyAnnounced>(&event) != nullptr) {
-		if (state_ == State::kAnnouncingRkey) {
-			send_confirm(effects);
-			use_smc(effects);
-		}
+		if (state_ == State::kAnnouncingRkey)
+			rkey_announced(effects);
 	} else if (const auto *unannounced = std::get_if<RkeyAnnounceFailed>(&event)) {
 		if (state_ == State::kAnnouncingRkey)
 			decline(unannounced->reason, effects);
@@ -126,7 +124,8 @@ void ClientHandshake::start(std::uint64_t now_ms, Effects &effects)
 		decline(exchange_.offer().unavailable, effects);
 		return;
 	}
-	exchange_.send(make_proposal(exchange_.offer()), effects);
+	const bool sent = exchange_.send(make_proposal(exchange_.offer()), effects);
+	expects(sent);
 	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kAwaitAccept);
@@ -237,12 +236,23 @@ void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 		return;
 	}
 	Exchange::emit(effects, ConfirmLink{});
-	send_confirm(effects);
+	if (!send_confirm(effects)) {
+		decline(DeclineReason::kIntErr, effects);
+		return;
+	}
 	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
 	set_state(State::kConfirmingLink);
 }
 
-void ClientHandshake::send_confirm(Effects &effects)
+void ClientHandshake::rkey_announced(Effects &effects)
+{
+	if (send_confirm(effects))
+		use_smc(effects);
+	else
+		decline(DeclineReason::kIntErr, effects);
+}
+
+bool ClientHandshake::send_confirm(Effects &effects)
 {
 	wire::Confirm confirm;
 
@@ -265,7 +275,7 @@ void ClientHandshake::send_confirm(Effects &effects)
 		const bool fits = confirm.gids.push_back(local_.gid);
 		expects(fits);
 	}
-	exchange_.send(confirm, effects);
+	return exchange_.send(confirm, effects);
 }
 
 // A timeout is what the server sees, too, and it may be declining right now.

@@ -46,7 +46,8 @@ private:
 	[[nodiscard]] wire::DeclineReason examine(const wire::Accept &accept) const;
 	void link_acquired(const LinkAcquired &link, Effects &effects);
 	void link_connected(std::uint64_t now_ms, Effects &effects);
-	void send_confirm(Effects &effects);
+	[[nodiscard]] bool send_confirm(Effects &effects);
+	void rkey_announced(Effects &effects);
 	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void decline(wire::DeclineReason reason, Effects &effects);

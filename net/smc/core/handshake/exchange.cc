@@ -53,7 +53,8 @@ void Exchange::decline(wire::DeclineReason reason, Effects &effects)
 	message.peer_id = offer_.peer_id;
 	message.reason = reason;
 	release(effects);
-	send(message, effects);
+	const bool sent = send(message, effects);
+	expects(sent);
 	finish({FallBack{reason, wire::DeclineReason::kNone}}, effects);
 }
 
@@ -83,10 +84,8 @@ void Exchange::release(Effects &effects)
 
 void Exchange::finish(const Finished &finished, Effects &effects)
 {
-	if (deadline_ms_) {
-		deadline_ms_.reset();
+	if (deadline_ms_)
 		emit(effects, StopTimer{});
-	}
 	emit(effects, finished);
 }
 

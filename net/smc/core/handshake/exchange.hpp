@@ -28,10 +28,16 @@ public:
 	// Version of a Decline of ours: that of the message that it answers.
 	void set_decline_version(std::uint8_t version) { decline_version_ = version; }
 
+	// False, and nothing is sent, if no message can carry what is in there: an own endpoint
+	// that does not exist, say.
 	template <class Message>
-	void send(const Message &message, Effects &effects)
+	[[nodiscard]] bool send(const Message &message, Effects &effects)
 	{
-		emit(effects, SendClc{ByteSpan{out_}.first(wire::encode(message, out_))});
+		const std::size_t size = wire::encode(message, out_);
+
+		if (size != 0)
+			emit(effects, SendClc{ByteSpan{out_}.first(size)});
+		return size != 0;
 	}
 
 	void set_timer(std::uint64_t now_ms, std::uint32_t timeout_ms, Effects &effects);

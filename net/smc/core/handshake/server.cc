@@ -200,7 +200,10 @@ void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
 			extension.feature_mask = agreement.feature_mask;
 		}
 	}
-	exchange_.send(accept, effects);
+	if (!exchange_.send(accept, effects)) {
+		decline(DeclineReason::kIntErr, effects);
+		return;
+	}
 	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kAwaitConfirm);
