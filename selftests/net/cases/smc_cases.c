@@ -81,7 +81,7 @@ static const struct test_case *next_case(size_t *table, size_t *index)
 
 static bool is_wanted(const struct settings *settings, const struct test_case *test_case)
 {
-	return !settings->only || !fnmatch(settings->only, test_case->name, 0);
+	return !settings->only || !fnmatch(settings->only, test_case->name, FNM_EXTMATCH);
 }
 
 /* Why the case may fail, or NULL. */
