@@ -16,12 +16,15 @@ ROOT = Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "selftests" / "vm"))
 
 from harness import CommandFailed, Guest
+from harness.channel import AgentError, GuestGone
+from harness.modtree import NoModule
 from harness.topology import Spec, Vm
 
 SMC_RUN = "build/tools/smc_run"
 FILE_MIB = 48
 WEB_PORT = 8000
 REDIS_PORT = 6379
+REDIS_CLIENTS = 10
 ROLES = ("client", "server")
 LINK_ACTIVE = 3
 
@@ -101,7 +104,7 @@ def tell_open(guests: list[Guest]) -> None:
         if guest.module == "none":
             continue
         try:
-            modes = guest.wait_for_call("smcnl.open_by_mode", timeout_s=10)
+            modes = guest.wait_for_call("smcnl.open_by_mode", REDIS_CLIENTS, timeout_s=10)
         except CommandFailed:
             say(f"host {guest.name}, while it runs: no open connection is an SMC socket")
             continue
@@ -120,7 +123,7 @@ def redis(client: Guest, server: Guest) -> None:
     wait_for_port(server, REDIS_PORT)
     accounts = [(guest, Account(guest)) for guest in (client, server)]
     calling = client.spawn(f"{launcher(client)}redis-benchmark -h {server.ip4} -p {REDIS_PORT}"
-                           " -c 10 -n 3000 -d 512 -t set,get -q --csv")
+                           f" -c {REDIS_CLIENTS} -n 3000 -d 512 -t set,get -q --csv")
     tell_open([client, server])
     result = calling.wait(120)
     for line in result.out.splitlines()[1:]:
@@ -195,4 +198,7 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    try:
+        sys.exit(main())
+    except (AssertionError, AgentError, GuestGone, NoModule) as error:
+        sys.exit(f"the demo failed: {error}\nconsole logs: build/vm/last/")

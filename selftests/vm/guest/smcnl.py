@@ -245,13 +245,14 @@ def sockets() -> list[dict]:
     return [_diag(answer) for answer in answers]
 
 
-def open_by_mode() -> dict:
-    """How many connected AF_SMC sockets go over what: {"SMC-R": 10, "TCP": 1}."""
+def open_by_mode(least: int = 1) -> dict:
+    """How many connected AF_SMC sockets go over what: {"SMC-R": 10, "TCP": 1}; nothing while there
+    are fewer than least."""
     modes: dict = {}
     for entry in sockets():
         if entry["peer_port"]:
             modes[entry["mode"]] = modes.get(entry["mode"], 0) + 1
-    return modes
+    return modes if sum(modes.values()) >= least else {}
 
 
 def _diag(answer: bytes) -> dict:
