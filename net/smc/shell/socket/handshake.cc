@@ -38,6 +38,8 @@ void Handshake::start()
 
 void Handshake::wake()
 {
+	// Before the queueing, see run().
+	woken_.store(true, std::memory_order_seq_cst);
 	get();
 	if (work_.queue())
 		put();
@@ -98,6 +100,7 @@ Ref<transport::Endpoint> Handshake::take_endpoint()
 
 void Handshake::run()
 {
+	woken_.store(false, std::memory_order_seq_cst);
 	if (!cancelled_.load(std::memory_order_acquire) && !finished_) {
 		if (!started())
 			begin();
@@ -115,6 +118,9 @@ void Handshake::run()
 			get();
 			if (work_.queue_delayed(deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1))
 				put();
+			// That has put off a run that a wakeup asked for meanwhile.
+			if (woken_.load(std::memory_order_seq_cst))
+				wake();
 		}
 		if (finished_) {
 			if (std::exchange(watching_, false))

@@ -139,6 +139,7 @@ private:
 	SpinLock lock_{SMC_LOCK_LEAF};
 	FixedVector<Result, kResultsMax> results_;
 	std::atomic<bool> cancelled_{false};
+	std::atomic<bool> woken_{false};  // since the last run began
 	Work<Handshake, &Handshake::run> work_{*this};
 };
 
