@@ -208,6 +208,28 @@ TEST(Flow, ResponsesToNothingAreCounted)
 	EXPECT_EQ(member.machine().counters().unexpected_responses, 5U);
 }
 
+TEST(Flow, ResponseOfAnotherKindOrLinkIsNotTheAnswer)
+{
+	Member member = active_member(Role::kServer);
+	wire::ConfirmLink second;
+
+	member.deliver(StartConfirmLink{1, identity_of(1)});
+	second.link = wire::LinkId{2};
+	member.receive(encoded(second, /*response=*/true), 1);
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.receive(confirm_response(1));
+	member.receive(delete_response(), 1);
+	EXPECT_EQ(member.flow(1), std::nullopt);
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(1), FlowResult::kDone);
+	member.deliver(AnnounceRkey{2, rkeys_of(1)});
+	member.receive(confirm_response(1), 1);
+	EXPECT_EQ(member.flow(2), std::nullopt);
+	EXPECT_EQ(member.machine().counters().unexpected_responses, 3U);
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.flow(2), FlowResult::kDone);
+}
+
 TEST(Flow, QueueIsBounded)
 {
 	Member member = active_member(Role::kClient);

@@ -715,6 +715,7 @@ TEST(TestLinkFlow, SilentLinkIsTested)
 	response[3] = std::byte{0x80};
 	server.sleep(1999);
 	server.receive(response);
+	EXPECT_EQ(server.machine().counters().late_responses, 0U);
 	server.sleep(29999);
 	EXPECT_EQ(server.sent(), 0U);
 	EXPECT_EQ(server.count<LinkDown>(), 0);
@@ -724,6 +725,22 @@ TEST(TestLinkFlow, SilentLinkIsTested)
 	server.receive(response);
 	EXPECT_EQ(server.machine().counters().late_responses, 1U);
 	EXPECT_EQ(server.machine().counters().violations(), 0U);
+}
+
+TEST(TestLinkFlow, AnsweredOneIsOver)
+{
+	Config config = config_of(Role::kServer);
+
+	config.testlink_idle_ms = 1000; // shorter than the wait for an answer
+	Member server = active_member(Role::kServer, config);
+	for (int i = 0; i < 5; i++) {
+		server.sleep(1000);
+		Bytes response = server.take_sent();
+		ASSERT_FALSE(response.empty()) << i;
+		response[3] = std::byte{0x80};
+		server.receive(response);
+	}
+	EXPECT_EQ(server.machine().counters().late_responses, 0U);
 }
 
 TEST(TestLinkFlow, DeadLinkGoesDown)
