@@ -9,7 +9,7 @@
 /* Longer than the 2 s that the kernel's own module waits before it gives data up. */
 #define SLOW_READER_MS 3500
 /* Fits into the buffers of both sides together, not into the receiver's alone. */
-#define IN_FLIGHT_BYTES 120000
+#define IN_FLIGHT_BYTES 100000
 
 enum ending { ENDING_CLOSE, ENDING_SHUTDOWN, ENDING_EXIT };
 
