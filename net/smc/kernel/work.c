@@ -15,6 +15,13 @@ struct work_item {
 
 static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
 
+/*
+ * Runs at the same time. They wait for devices now and then, never for each
+ * other, so a handful is enough; without a limit a burst of connections would
+ * make a thread for each.
+ */
+#define RUNS_MAX 16
+
 static struct workqueue_struct *smc_queue;
 
 static struct work_item *item_of(struct smc_work *work)
@@ -64,7 +71,7 @@ void smc_work_flush_all(void)
 
 int smc_work_setup(void)
 {
-	smc_queue = alloc_workqueue("smc", WQ_UNBOUND, 0);
+	smc_queue = alloc_workqueue("smc", WQ_UNBOUND, RUNS_MAX);
 	return smc_queue ? 0 : -ENOMEM;
 }
 
