@@ -448,7 +448,12 @@ void LinkGroup::lose_connections_on(const group::RtokenSet &rtokens)
 			    rtokens.contains(candidate->rtoken_))
 				endpoint = shell::Ref<RdmaEndpoint>::share(candidate);
 		}
-		if (endpoint)
+		// A peer that has closed takes its RMB away at once; what it sent before is still
+		// to be read here.
+		if (endpoint && endpoint->with_lock([](connection::Connection &conn) {
+			    return conn.send_status() == connection::SendStatus::kOpen ||
+				   conn.unsent_bytes() != 0;
+		    }))
 			endpoint->on_transport_lost(kConnectionReset);
 	}
 }
@@ -512,7 +517,7 @@ void LinkGroup::perform(const group::Effects &effects)
 		} else if (const auto *done = std::get_if<group::FlowDone>(&effect)) {
 			flow_done(*done);
 		} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
-			deleted_rtokens_ = gone->rtokens;
+			deleted_rtokens_.insert(gone->rtokens);
 			lose_due_ = true;
 			kick();
 		} else if (const auto *timer = std::get_if<group::SetTimer>(&effect)) {
@@ -528,14 +533,16 @@ void LinkGroup::perform(const group::Effects &effects)
 
 void LinkGroup::send_llc(const group::SendLlc &message)
 {
-	u64 seq;
+	u64 seq = 0;
+	const int ret = unsent_.empty() ? link_.post_control(message.bytes().data(),
+							     message.bytes().size(), &seq)
+					: kAgain;
 
-	if (!unsent_.empty() ||
-	    link_.post_control(message.bytes().data(), message.bytes().size(), &seq) == kAgain) {
-		if (!unsent_.push_back(message))
-			smc_stat_inc(key_.netns, SMC_STAT_LLC_OVERFLOW);
+	if (ret == kAgain && !unsent_.push_back(message))
+		smc_stat_inc(key_.netns, SMC_STAT_LLC_OVERFLOW);
+	// Any other error: the link is dead, and the group will hear of it.
+	if (ret != 0)
 		return;
-	}
 	last_seq_ = seq;
 	smc_stat_inc(key_.netns, SMC_STAT_LLC_TX);
 }
