@@ -85,6 +85,14 @@ class Vm:
     def name(self) -> str:
         return "+".join(map(str, self.specs))
 
+    @property
+    def a(self) -> Guest:
+        return self.guests[0]
+
+    @property
+    def b(self) -> Guest:
+        return self.guests[1]
+
     def __enter__(self) -> "Vm":
         # Fetching needs no guest. The module is taken as it is when the wait for the lock is over.
         kernels = [kernel(spec.version) for spec in self.specs]
@@ -242,10 +250,6 @@ class Solo(Vm):
     def __init__(self, kernel: str = "6.12", module: str = "ours", **options) -> None:
         super().__init__([Spec(module, kernel)], **options)
 
-    @property
-    def a(self) -> Guest:
-        return self.guests[0]
-
 
 class Pair(Vm):
     """Two guests, self.a and self.b, joined by a wire."""
@@ -253,14 +257,6 @@ class Pair(Vm):
     def __init__(self, kernel_a: str = "6.12", kernel_b: str = "6.12", module_a: str = "ours",
                  module_b: str = "ours", **options) -> None:
         super().__init__([Spec(module_a, kernel_a), Spec(module_b, kernel_b)], **options)
-
-    @property
-    def a(self) -> Guest:
-        return self.guests[0]
-
-    @property
-    def b(self) -> Guest:
-        return self.guests[1]
 
     def both_ways(self) -> tuple[tuple[Guest, Guest], tuple[Guest, Guest]]:
         """(client, server) in both roles."""
