@@ -28,6 +28,7 @@ static const struct stage stages[] = {
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
 	{ "diag", smc_diag_init, smc_diag_exit },
 	{ "sockets", smc_sock_setup, smc_sock_teardown },
+	{ "ulp", smc_ulp_setup, smc_ulp_teardown },
 };
 
 static void teardown(size_t done)

@@ -67,6 +67,20 @@ int smc_tcp_ops_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	return tcp_ops(sock)->ioctl(sock, cmd, arg);
 }
 
+int smc_tcp_ops_accept(struct socket *sock, struct socket *new_sock, int flags, bool kern)
+{
+#ifdef HAVE_PROTO_ACCEPT_ARG
+	struct proto_accept_arg arg = {
+		.flags = flags,
+		.kern = kern,
+	};
+
+	return tcp_ops(sock)->accept(sock, new_sock, &arg);
+#else
+	return tcp_ops(sock)->accept(sock, new_sock, flags, kern);
+#endif
+}
+
 int smc_tcp_ops_listen(struct socket *sock, int backlog)
 {
 	return tcp_ops(sock)->listen(sock, backlog);

@@ -82,6 +82,7 @@ int smc_tcp_ops_release(struct socket *sock);
 int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags);
 u32 smc_tcp_ops_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait);
 int smc_tcp_ops_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
+int smc_tcp_ops_accept(struct socket *sock, struct socket *new_sock, int flags, bool kern);
 int smc_tcp_ops_listen(struct socket *sock, int backlog);
 int smc_tcp_ops_shutdown(struct socket *sock, int how);
 int smc_tcp_ops_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);

@@ -266,8 +266,13 @@ int smc_op_accept(struct socket *sock, struct socket *new_sock, int flags, bool 
 {
 	SmcSocket *state = SmcSocket::of(sock);
 
-	if (state == nullptr || state->mode() != Mode::kListening)
-		return kInvalid;
+	if (state == nullptr || state->mode() != Mode::kListening) {
+		// TCP's listener, if TCP_ULP made it ours while another thread was in listen().
+		const int ret = smc_tcp_ops_accept(sock, new_sock, flags, kern);
+		if (ret == 0)
+			smc_sock_make_plain(new_sock);
+		return ret;
+	}
 	return accept_smc(sock, *state, new_sock, flags, kern);
 }
 
@@ -318,8 +323,10 @@ int smc_op_listen(struct socket *sock, int backlog)
 		return smc_tcp_ops_listen(sock, backlog);
 	smc_sk_lock(sk);
 	const bool ours = smc_sock_ss(sock) == SMC_SS_UNCONNECTED && state->become_listener();
-	if (ours)
+	if (ours) {
 		smc_tcp_offer(sk);
+		smc_tcp_drop_ulp(sk);
+	}
 	smc_sk_unlock(sk);
 	if (!ours && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
 		return kNoMemory;

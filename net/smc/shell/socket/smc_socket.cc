@@ -47,6 +47,7 @@ void SmcSocket::arm()
 		return;
 	connect_reported_ = false;
 	smc_tcp_offer(sk_);
+	smc_tcp_drop_ulp(sk_);
 	if (!hooked_.exchange(true))
 		smc_wake_hook_add(&hook_.hook, sock_, on_wake);
 }

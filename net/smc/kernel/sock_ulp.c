@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * setsockopt(TCP_ULP, "smc"): makes an SMC socket of a fresh TCP socket. Its
+ * ops change and nothing else, under the sock's lock; a call of another thread
+ * that is inside TCP's ops at that moment stays what it is, TCP.
+ */
+#include <linux/module.h>
+#include <linux/net.h>
+#include <net/inet_connection_sock.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "kernel/abi/tcp.h"
+#include "kernel/sock_ops.h"
+
+static int ulp_init(struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+
+	if (sk->sk_state != TCP_CLOSE || !sock || sock->state != SS_UNCONNECTED)
+		return -EISCONN;
+	if (sk->sk_family == AF_INET6 && !smc_have_ipv6())
+		return -EAFNOSUPPORT;
+	if (READ_ONCE(sock->ops) == smc_ops_of(sk))
+		return -EEXIST;
+	/* Someone else has put ops of his own there. */
+	if (READ_ONCE(sock->ops) != smc_base_ops(sk))
+		return -EINVAL;
+	/* Given back with the socket, as for any ops of a module. */
+	__module_get(THIS_MODULE);
+	smp_store_release(&sock->ops, smc_ops_of(sk));
+	return 0;
+}
+
+static struct tcp_ulp_ops smc_ulp __read_mostly = {
+	.name = "smc",
+	.owner = THIS_MODULE,
+	.init = ulp_init,
+};
+
+int __init smc_ulp_setup(void)
+{
+	return tcp_register_ulp(&smc_ulp);
+}
+
+void smc_ulp_teardown(void)
+{
+	tcp_unregister_ulp(&smc_ulp);
+}
+
+void smc_tcp_drop_ulp(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+
+	if (icsk->icsk_ulp_ops != &smc_ulp)
+		return;
+	icsk->icsk_ulp_ops = NULL;
+	module_put(smc_ulp.owner);
+}
