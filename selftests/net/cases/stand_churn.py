@@ -1,0 +1,163 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Many short connections, ended in every way: what they took they give back, and the module can go
+at any moment at which nobody has a socket open."""
+
+import re
+import time
+from contextlib import contextmanager
+
+from harness import Guest, case
+
+CHURN = "build/selftests/smc_churn"
+PORT = 7600
+# Long enough for connections that were closed a moment ago to say goodbye to their peers.
+FAREWELL_S = 20
+
+
+def stats(guest: Guest) -> dict[str, int]:
+    """All of /proc/net/smc_stat."""
+    lines = guest.run("cat /proc/net/smc_stat").out.splitlines()
+    return {name: int(value) for name, value in map(str.split, lines)}
+
+
+def no_time_wait(*guests: Guest) -> None:
+    """TCP keeps what is left of a connection for a minute; where leaks are counted that is noise."""
+    for guest in guests:
+        guest.run("sysctl -q net.ipv4.tcp_max_tw_buckets=0")
+
+
+@contextmanager
+def served(guest: Guest, port: int = PORT):
+    """A server of short connections, killed at the end."""
+    server = guest.spawn(f"{CHURN} serve {port}")
+    server.expect("ready")
+    try:
+        yield server
+    finally:
+        server.kill(9)
+        server.wait(10, check=False)
+
+
+def tally(output: str) -> dict[str, int]:
+    """What smc_churn's last line says; errors are left out."""
+    found = re.search(r"opened \d+ served \d+ failed \d+ worst_ms \d+", output)
+    assert found, f"no result: {output!r}"
+    words = found[0].split()
+    return dict(zip(words[::2], map(int, words[1::2])))
+
+
+def connections_are_gone(guest: Guest) -> None:
+    guest.wait_for("awk '$1 == \"conn_new\" {n = $2} $1 == \"conn_free\" {f = $2} "
+                   "END {print n, f; exit n != f}' /proc/net/smc_stat", FAREWELL_S)
+
+
+def smc_works(vm, count: int = 6) -> None:
+    """Connections from a to b use SMC-R, all of them."""
+    before = stats(vm.a)["smcr_client_v2"]
+    with served(vm.b, PORT + 1):
+        vm.a.run(f"{CHURN} call {vm.b.ip4} {PORT + 1} -n {count}")
+    now = stats(vm.a)["smcr_client_v2"]
+    assert now == before + count, f"{now - before} of {count} by SMC-R"
+
+
+def reload(vm) -> None:
+    for guest in vm.guests:
+        guest.unload_module()
+        guest.load_module()
+
+
+@case(on="ours+ours")
+def a_thousand_opened_and_closed(vm):
+    """By the client, by the server, aborted: nothing stays in the module, nothing after it."""
+    no_time_wait(*vm.guests)
+    smc_works(vm)
+    for guest in vm.guests:
+        connections_are_gone(guest)
+    before = [stats(guest) for guest in vm.guests]
+    resources = [guest.call("leaks.snapshot")["rdma"] for guest in vm.guests]
+    with served(vm.b):
+        vm.a.run(f"{CHURN} call {vm.b.ip4} {PORT} -n 1000 -j 4", timeout_s=240)
+    for guest, then, held in zip(vm.guests, before, resources):
+        connections_are_gone(guest)
+        now = stats(guest)
+        made = now["conn_new"] - then["conn_new"]
+        assert made == 1000, f"{guest.name}: {made} of 1000 by SMC-R"
+        for kind in ("qp", "group"):
+            pile = (now[f"{kind}_new"] - now[f"{kind}_free"]
+                    - then[f"{kind}_new"] + then[f"{kind}_free"])
+            assert pile == 0, f"{guest.name}: {pile} more {kind}s than before"
+        # The pool keeps what the most connections at once had.
+        buffers = now["buf_new"] - now["buf_free"]
+        assert buffers <= 64, f"{guest.name}: {buffers} buffers for four connections at once"
+        held_now = guest.call("leaks.snapshot")["rdma"]
+        assert held_now["rxe0 qp"] == held["rxe0 qp"], f"{guest.name}: {held} became {held_now}"
+        assert now["wire_violation"] == then["wire_violation"], f"{guest.name}: violations"
+    reload(vm)
+    smc_works(vm)
+
+
+@case(on="ours+ours")
+def unloading_under_load(vm):
+    """Refused while somebody has a socket; once all are killed it works, though hundreds of
+    connections are still closing in the background."""
+    no_time_wait(*vm.guests)
+    with served(vm.b):
+        load = vm.a.spawn(f"{CHURN} call {vm.b.ip4} {PORT} -j 8 -s 60 -t")
+        load.expect("calling")
+        time.sleep(1)
+        for _ in range(5):
+            for guest in vm.guests:
+                assert guest.run("rmmod smc", check=False).rc != 0, f"{guest.name}: unloaded"
+        assert load.poll() is None
+        load.kill(9)
+        load.wait(10, check=False)
+        vm.a.unload_module(FAREWELL_S)
+    vm.b.unload_module(FAREWELL_S)
+    for guest in vm.guests:
+        guest.load_module()
+    smc_works(vm)
+
+
+def load_with(vm, disturb, seconds: int = 12) -> dict[str, int]:
+    """Connections are opened and closed all the time while disturb() runs; the client's tally."""
+    no_time_wait(*vm.guests)
+    with served(vm.b):
+        load = vm.a.spawn(f"{CHURN} call {vm.b.ip4} {PORT} -j 4 -s {seconds} -t")
+        load.expect("calling")
+        disturb()
+        return tally(load.wait(seconds + 60).out)
+
+
+@case(on="ours+ours", fresh=True)
+def device_comes_and_goes_under_load(vm):
+    """Each time on the other host; connections end, new ones fall back, later ones are SMC-R."""
+    before = stats(vm.a)["client_fallback"]
+
+    def disturb() -> None:
+        for guest in (vm.a, vm.b):
+            time.sleep(1)
+            guest.run("rdma link delete rxe0")
+            time.sleep(1)
+            guest.run("rdma link add rxe0 type rxe netdev eth0")
+
+    result = load_with(vm, disturb)
+    assert result["worst_ms"] < 20000, result
+    assert result["served"] > result["failed"], result
+    assert stats(vm.a)["client_fallback"] > before, "nothing fell back meanwhile"
+    smc_works(vm)
+    for guest in vm.guests:
+        connections_are_gone(guest)
+
+
+@case(on="ours+ours", fresh=True)
+def port_goes_down_under_load(vm):
+    def disturb() -> None:
+        for guest in (vm.a, vm.b):
+            time.sleep(1)
+            guest.run("ip link set eth0 down && sleep 0.5 && ip link set eth0 up")
+
+    result = load_with(vm, disturb)
+    assert result["worst_ms"] < 20000, result
+    smc_works(vm)
+    for guest in vm.guests:
+        connections_are_gone(guest)
