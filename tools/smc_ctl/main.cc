@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// smc_ctl: configures smc.ko and shows what it does, over the netlink interface that IBM's smc-tools
-// use, too. Works with the kernel's own smc.ko as well.
+// smc_ctl: configures smc.ko and shows what it does, over the netlink interface that IBM's
+// smc-tools use, too. Works with the kernel's own smc.ko as well.
 
 #include "commands.hpp"
 #include "netlink.hpp"

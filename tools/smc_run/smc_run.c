@@ -230,12 +230,14 @@ static void warn_if_not_preloadable(const char *name)
 	}
 	if (geteuid() != 0 && stat(path, &st) == 0 &&
 	    ((st.st_mode & S_ISUID) || (st.st_mode & S_ISGID))) {
-		note("%s changes its user or group id, so the loader ignores LD_PRELOAD: its sockets stay TCP",
+		note("%s changes its user or group id, so the loader ignores LD_PRELOAD: its "
+		     "sockets stay TCP",
 		     path);
 		return;
 	}
 	if (geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
-		note("%s has file capabilities, so the loader ignores LD_PRELOAD: its sockets stay TCP",
+		note("%s has file capabilities, so the loader ignores LD_PRELOAD: its sockets stay "
+		     "TCP",
 		     path);
 }
 

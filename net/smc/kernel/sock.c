@@ -44,6 +44,7 @@ static_assert(SMC_SIOCOUTQNSD == SIOCOUTQNSD && SMC_SIOCATMARK == SIOCATMARK);
 
 void *smc_sock_state(struct socket *sock)
 {
+	/* Pairs with the cmpxchg() that published it: what it points to is there, too. */
 	return smp_load_acquire(&SOCK_INODE(sock)->i_private);
 }
 
@@ -108,6 +109,7 @@ void smc_sk_unlock(struct sock *sk)
 
 int smc_sk_state(const struct sock *sk)
 {
+	/* As inet_sk_state_load(): what TCP set before the state is there, too. */
 	return smp_load_acquire(&((struct sock *)sk)->sk_state);
 }
 

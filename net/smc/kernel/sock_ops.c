@@ -40,6 +40,12 @@ bool smc_have_ipv6(void)
 	return base_v6;
 }
 
+static void set_ops(struct socket *sock, const struct proto_ops *ops)
+{
+	/* Callers read the ops without a lock; what was set up before goes with them. */
+	smp_store_release(&sock->ops, ops);
+}
+
 /* ---- Calls that go to TCP -------------------------------------------------- */
 
 static const struct proto_ops *tcp_ops(const struct socket *sock)
@@ -341,12 +347,12 @@ static int set_ulp(struct socket *sock, sockptr_t optval, unsigned int optlen)
 	/* The layer shall see, and perhaps copy, TCP's own table. */
 	lock_sock(sk);
 	if (READ_ONCE(sock->ops) == fallen)
-		smp_store_release(&sock->ops, base);
+		set_ops(sock, base);
 	release_sock(sk);
 	ret = sock_common_setsockopt(sock, SOL_TCP, TCP_ULP, optval, optlen);
 	lock_sock(sk);
 	if (READ_ONCE(sock->ops) == base) {
-		smp_store_release(&sock->ops, fallen);
+		set_ops(sock, fallen);
 	} else if (sk->sk_destruct != guest_destruct) {
 		make_guest(guest, sock);
 		guest = NULL;
@@ -369,7 +375,7 @@ static int fallen_setsockopt(struct socket *sock, int level, int optname, sockpt
 	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM && !ret) {
 		lock_sock(sk);
 		if (READ_ONCE(sock->ops) == &inet_stream_ops)
-			smp_store_release(&sock->ops, &fallen_v4);
+			set_ops(sock, &fallen_v4);
 		release_sock(sk);
 	}
 	return ret;
@@ -388,7 +394,7 @@ static int fallen_release(struct socket *sock)
 void smc_sock_fall(struct socket *sock)
 {
 	if (READ_ONCE(sock->ops) == smc_ops_of(sock->sk))
-		smp_store_release(&sock->ops, fallen_ops_of(sock->sk));
+		set_ops(sock, fallen_ops_of(sock->sk));
 }
 
 void smc_sock_make_plain(struct socket *new_sock)

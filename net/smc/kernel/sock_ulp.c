@@ -28,6 +28,7 @@ static int ulp_init(struct sock *sk)
 		return -EINVAL;
 	/* Given back with the socket, as for any ops of a module. */
 	__module_get(THIS_MODULE);
+	/* Callers read the ops without a lock. */
 	smp_store_release(&sock->ops, smc_ops_of(sk));
 	return 0;
 }

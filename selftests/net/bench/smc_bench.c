@@ -55,7 +55,7 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-/* --- the server -------------------------------------------------------------------------------- */
+/* --- the server ------------------------------------------------------------------------------- */
 
 /* Answers each size bytes with as many, until the client ends. */
 static void serve_echo(int fd, size_t size)
@@ -142,7 +142,7 @@ static void serve(uint16_t port)
 	}
 }
 
-/* --- the client -------------------------------------------------------------------------------- */
+/* --- the client ------------------------------------------------------------------------------- */
 
 static int connected_socket(const struct order *order, const struct address *server)
 {

@@ -88,8 +88,9 @@ static void accept_flags(struct test *test)
 	for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++) {
 		struct reply reply;
 
-		expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)),
-			   0);
+		expect_ret(
+			on(test->client, rq_connect(new_socket(test, test->client, 0), &address)),
+			0);
 		reply = on(test->server, rq_accept(listener, flags[i]));
 		expect(reply.ret >= 0, "accept: errno %d", reply.error);
 		expect(reply.values[0] == !!(flags[i] & SOCK_NONBLOCK), "O_NONBLOCK is %lld",

@@ -24,8 +24,8 @@ static void connect_prompt(struct test *test)
 	struct reply reply;
 
 	new_listener(test, 8, &address);
-	reply = expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)),
-			   0);
+	reply = expect_ret(
+		on(test->client, rq_connect(new_socket(test, test->client, 0), &address)), 0);
 	expect(reply.elapsed_ms < PROMPT_MS, "connect took %u ms", reply.elapsed_ms);
 }
 
@@ -120,7 +120,8 @@ static void retry(struct test *test, int type_flags)
 	expect(reply.ret == -1, "connected to a closed port");
 	if (reply.error == EINPROGRESS) {
 		poll_events(test->client, fd, POLLOUT, 10000);
-		reply = expect_ret(on(test->client, rq_get(fd, SOL_SOCKET, SO_ERROR, OPTION_INT)), 0);
+		reply = expect_ret(on(test->client, rq_get(fd, SOL_SOCKET, SO_ERROR, OPTION_INT)),
+				   0);
 		reply.error = (int)reply.values[0];
 	}
 	expect(reply.error == ECONNREFUSED, "closed port: errno %d", reply.error);

@@ -54,8 +54,8 @@ static void recv_bad_address_wraps(struct test *test)
 		sleep_ms(200);
 		next = recv_into_bad(test, pair.server, 5000 + 2000 * i, offset);
 		next = recv_into_bad(test, pair.server, 1, next);
-		expect_ret(on(test->server, rq_recv_loop(pair.server, offset + length - next, length,
-							 UP, next)),
+		expect_ret(on(test->server,
+			      rq_recv_loop(pair.server, offset + length - next, length, UP, next)),
 			   offset + length - next);
 		offset += length;
 	}
@@ -80,8 +80,8 @@ static void send_bad_address(struct test *test)
 	int64_t offset = 0;
 
 	for (size_t i = 0; i < sizeof(good_lengths) / sizeof(good_lengths[0]); i++) {
-		struct reply reply = on(test->client, rq_send_bad(pair.client, good_lengths[i], 0, UP,
-								  offset));
+		struct reply reply =
+			on(test->client, rq_send_bad(pair.client, good_lengths[i], 0, UP, offset));
 
 		if (reply.ret < 0) {
 			expect_error(reply, EFAULT);

@@ -19,39 +19,41 @@
 #define SEED_ANY ((int64_t)-1)
 
 enum op {
-	OP_SOCKET, /* mode, family, type flags → fd */
-	OP_BIND, /* address */
-	OP_LISTEN, /* backlog */
-	OP_CONNECT, /* address; length override or 0 */
-	OP_ACCEPT, /* accept4 flags → fd; O_NONBLOCK set?, FD_CLOEXEC set?; address */
-	OP_SEND, /* enum send_call, length, flags, pieces, seed, offset */
-	OP_SEND_TO, /* length, flags, seed, offset; address */
-	OP_SEND_BAD, /* length of the readable part, flags, seed, offset; then an unmapped page */
+	OP_SOCKET,    /* mode, family, type flags → fd */
+	OP_BIND,      /* address */
+	OP_LISTEN,    /* backlog */
+	OP_CONNECT,   /* address; length override or 0 */
+	OP_ACCEPT,    /* accept4 flags → fd; O_NONBLOCK set?, FD_CLOEXEC set?; address */
+	OP_SEND,      /* enum send_call, length, flags, pieces, seed, offset */
+	OP_SEND_TO,   /* length, flags, seed, offset; address */
+	OP_SEND_BAD,  /* length of the readable part, flags, seed, offset; then an unmapped page */
 	OP_SEND_LOOP, /* blocking sends: total, bytes per call, seed, offset → total sent */
 	OP_SEND_FILL, /* non-blocking sends until no more is taken: bytes per call, seed, offset */
-	OP_RECV, /* enum recv_call, length, flags, pieces, seed, offset; → bytes that match */
+	OP_RECV,     /* enum recv_call, length, flags, pieces, seed, offset; → bytes that match */
 	OP_RECV_BAD, /* length of the writable part, flags, seed, offset; then an unmapped page */
-	OP_RECV_LOOP, /* until total or the end (-1): total, bytes per call, pause_ms, seed, offset */
-	OP_RECV_DRAIN, /* non-blocking, until nothing comes any more: bytes per call, seed, offset */
-	OP_POLL, /* events, timeout_ms → revents */
-	OP_SELECT, /* timeout_ms → enum select_bit */
+	OP_RECV_LOOP,  /* until total or the end (-1): total, bytes per call, pause_ms, seed, offset
+			*/
+	OP_RECV_DRAIN, /* non-blocking, until nothing comes any more: bytes per call, seed, offset
+			*/
+	OP_POLL,       /* events, timeout_ms → revents */
+	OP_SELECT,     /* timeout_ms → enum select_bit */
 	OP_EPOLL_CREATE,
-	OP_EPOLL_ADD, /* fd, events */
+	OP_EPOLL_ADD,  /* fd, events */
 	OP_EPOLL_WAIT, /* timeout_ms → events of the only fd */
-	OP_SHUTDOWN, /* how */
+	OP_SHUTDOWN,   /* how */
 	OP_CLOSE,
 	OP_DUP,
-	OP_SET_OPTION, /* level, option, enum option_kind, two values */
-	OP_GET_OPTION, /* level, option, enum option_kind → two values */
+	OP_SET_OPTION,   /* level, option, enum option_kind, two values */
+	OP_GET_OPTION,   /* level, option, enum option_kind → two values */
 	OP_GET_SOCKNAME, /* → address */
 	OP_GET_PEERNAME,
 	OP_IOCTL_INT, /* command → value */
-	OP_FCNTL, /* command, argument */
-	OP_SIGPIPES, /* → how many came since asked last */
+	OP_FCNTL,     /* command, argument */
+	OP_SIGPIPES,  /* → how many came since asked last */
 	OP_INTERRUPT, /* actor: sends it a signal whose handler does not restart calls */
-	OP_FORK, /* → control port of the child */
-	OP_EXIT, /* no reply: the process ends with _exit() */
-	OP_STAT, /* the reply is followed by struct smc_stat if ret is 0 */
+	OP_FORK,      /* → control port of the child */
+	OP_EXIT,      /* no reply: the process ends with _exit() */
+	OP_STAT,      /* the reply is followed by struct smc_stat if ret is 0 */
 	OP_COUNT,
 };
 

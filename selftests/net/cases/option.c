@@ -166,7 +166,8 @@ static void bytes_unsent(struct test *test)
 	filled = on(test->client, rq_send_fill(pair.client, 5000, UP, 0));
 	expect(ioctl_int(test->client, pair.client, SIOCOUTQ) > 0, "full, but SIOCOUTQ is 0");
 	expect(ioctl_int(test->client, pair.client, SIOCOUTQNSD) > 0, "full, but SIOCOUTQNSD is 0");
-	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 65536, UP, 0)), filled.ret);
+	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 65536, UP, 0)),
+		   filled.ret);
 	for (int i = 0; i < 50 && left; i++) {
 		left = ioctl_int(test->client, pair.client, SIOCOUTQ);
 		sleep_ms(100);

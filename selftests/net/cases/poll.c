@@ -153,7 +153,8 @@ static void epoll_edge_out(struct test *test)
 	expect(filled.error == EAGAIN, "full socket: errno %d", filled.error);
 	while (epoll_events(test->client, epoll, 0))
 		; /* edges from the time of filling */
-	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 30000, UP, 0)), filled.ret);
+	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 30000, UP, 0)),
+		   filled.ret);
 	expect(epoll_events(test->client, epoll, 5000) == EPOLLOUT, "no edge after draining");
 	expect(on(test->client, rq_send(pair.client, 1, MSG_DONTWAIT, UP, filled.ret)).ret == 1,
 	       "the edge promised room");
@@ -186,8 +187,9 @@ static void pollout_threshold(struct test *test)
 		       (long long)reply.ret, reply.error);
 		sent += reply.ret;
 	}
-	expect_ret(on(test->server, rq_recv_loop(pair.server, sent - received, 30000, UP, received)),
-		   sent - received);
+	expect_ret(
+		on(test->server, rq_recv_loop(pair.server, sent - received, 30000, UP, received)),
+		sent - received);
 	expect(writable || poll_events(test->client, pair.client, POLLOUT, 5000) == POLLOUT,
 	       "never writable again");
 }
@@ -205,7 +207,8 @@ static void full_socket_is_not_writable(struct test *test)
 	note_reply("full", on(test->client, rq_select(pair.client, 0)));
 	start(test->client, 1, rq_poll(pair.client, POLLOUT, 10000));
 	expect(still_running(test->client, 1, 200), "poll did not wait");
-	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 30000, UP, 0)), filled.ret);
+	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 30000, UP, 0)),
+		   filled.ret);
 	note_reply("drained", finish(test->client, 1));
 }
 

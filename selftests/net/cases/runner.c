@@ -351,8 +351,9 @@ static bool same_notes(const struct notes *tcp, const struct notes *smc)
 		int right_length = (int)strcspn(right, "\n");
 
 		if (left_length != right_length || memcmp(left, right, (size_t)left_length)) {
-			snprintf(current.reason, sizeof(current.reason), "TCP \"%.*s\", SMC \"%.*s\"",
-				 left_length, left, right_length, right);
+			snprintf(current.reason, sizeof(current.reason),
+				 "TCP \"%.*s\", SMC \"%.*s\"", left_length, left, right_length,
+				 right);
 			return false;
 		}
 		left += left_length + (left[left_length] != '\0');

@@ -16,9 +16,11 @@ int new_socket(struct test *test, struct host *host, int type_flags)
 static void set_buffers(struct host *host, int fd, struct pair_options options)
 {
 	if (options.sndbuf_bytes)
-		expect_ret(on(host, rq_set_int(fd, SOL_SOCKET, SO_SNDBUF, options.sndbuf_bytes)), 0);
+		expect_ret(on(host, rq_set_int(fd, SOL_SOCKET, SO_SNDBUF, options.sndbuf_bytes)),
+			   0);
 	if (options.rcvbuf_bytes)
-		expect_ret(on(host, rq_set_int(fd, SOL_SOCKET, SO_RCVBUF, options.rcvbuf_bytes)), 0);
+		expect_ret(on(host, rq_set_int(fd, SOL_SOCKET, SO_RCVBUF, options.rcvbuf_bytes)),
+			   0);
 }
 
 static int listener_with(struct test *test, int backlog, struct address *address,

@@ -115,8 +115,9 @@ static void threads_accept(struct test *test)
 	for (int i = 1; i <= ACTORS; i++)
 		start(test->server, i, rq_accept(listener, 0));
 	for (int i = 0; i < ACTORS; i++)
-		expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)),
-			   0);
+		expect_ret(
+			on(test->client, rq_connect(new_socket(test, test->client, 0), &address)),
+			0);
 	for (int i = 1; i <= ACTORS; i++)
 		expect(finish(test->server, i).ret >= 0, "accept %d", i);
 }

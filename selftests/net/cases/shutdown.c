@@ -112,7 +112,8 @@ static void shutdown_wakes_writer(struct test *test)
 	expect(reply.ret > 0 || reply.error == EPIPE, "send returned %lld, errno %d",
 	       (long long)reply.ret, reply.error);
 	if (reply.ret > 0)
-		expect_ret(on(test->server, rq_recv_loop(pair.server, -1, 65536, UP, 0)), reply.ret);
+		expect_ret(on(test->server, rq_recv_loop(pair.server, -1, 65536, UP, 0)),
+			   reply.ret);
 }
 
 static void peer_end_wakes_reader(struct test *test)

@@ -213,7 +213,7 @@ static struct address neighbour(const struct address *address)
 /* Finds both hosts, and the address under which the client reaches the server. */
 static void meet(struct settings *settings, const struct address *peer, bool is_client)
 {
-	static struct host here = { .name = "this host", .actors = { -1, -1, -1, -1, -1, -1, -1, -1 } };
+	static struct host here = {.name = "this host", .actors = {-1, -1, -1, -1, -1, -1, -1, -1}};
 	static struct host there = { .name = "the other host",
 				     .actors = { -1, -1, -1, -1, -1, -1, -1, -1 } };
 	struct runner *runner = &settings->runner;

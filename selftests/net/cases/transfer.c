@@ -17,13 +17,13 @@ static void every_call(struct test *test)
 
 	for (size_t i = 0; i < sizeof(sends) / sizeof(sends[0]); i++)
 		for (size_t j = 0; j < sizeof(recvs) / sizeof(recvs[0]); j++) {
-			expect_ret(on(test->client, rq_send_by(pair.client, sends[i], 1001, 0, 7, UP,
-							       offset)),
+			expect_ret(on(test->client,
+				      rq_send_by(pair.client, sends[i], 1001, 0, 7, UP, offset)),
 				   1001);
 			expect(poll_events(test->server, pair.server, POLLIN, 5000) == POLLIN,
 			       "nothing came");
-			expect_ret(on(test->server, rq_recv_by(pair.server, recvs[j], 1001, 0, 5, UP,
-							       offset)),
+			expect_ret(on(test->server,
+				      rq_recv_by(pair.server, recvs[j], 1001, 0, 5, UP, offset)),
 				   1001);
 			offset += 1001;
 		}
@@ -61,9 +61,11 @@ static void send_completes(struct test *test)
 	int64_t offset = 0;
 
 	for (size_t i = 0; i < sizeof(calls) / sizeof(calls[0]); i++) {
-		start(test->client, 1, rq_send_by(pair.client, calls[i], length, 0, 11, UP, offset));
-		expect_ret(on(test->server, rq_recv_slowly(pair.server, length, 50000, 5, UP, offset)),
-			   length);
+		start(test->client, 1,
+		      rq_send_by(pair.client, calls[i], length, 0, 11, UP, offset));
+		expect_ret(
+			on(test->server, rq_recv_slowly(pair.server, length, 50000, 5, UP, offset)),
+			length);
 		expect_ret(finish(test->client, 1), length);
 		offset += length;
 	}
@@ -89,7 +91,8 @@ static void send_nonblocking(struct test *test)
 	expect(filled.error == EAGAIN, "full socket: errno %d", filled.error);
 	expect(filled.ret >= 65536, "only %lld bytes were taken", (long long)filled.ret);
 	expect_ret(on(test->client, rq_fcntl(pair.client, F_SETFL, O_NONBLOCK)), 0);
-	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 30000, UP, 0)), filled.ret);
+	expect_ret(on(test->server, rq_recv_loop(pair.server, filled.ret, 30000, UP, 0)),
+		   filled.ret);
 	expect(poll_events(test->client, pair.client, POLLOUT, 5000) == POLLOUT, "not writable");
 	/* A non-blocking send may take a part, and then just that part arrives. */
 	more = on(test->client, rq_send(pair.client, 5000000, 0, UP, filled.ret));
@@ -232,15 +235,17 @@ static void recv_truncates(struct test *test)
 
 static void many_sizes(struct test *test)
 {
-	static const int64_t sizes[] = { 1,	2,     3,     7,     43,    44,	   45,	  4095, 4096,
-					 4097,	16383, 16384, 16385, 65535, 65536, 65537, 100003,
-					 131071, 131072, 131073, 262147 };
+	static const int64_t sizes[] = {1,     2,     3,      7,      43,     44,     45,
+					4095,  4096,  4097,   16383,  16384,  16385,  65535,
+					65536, 65537, 100003, 131071, 131072, 131073, 262147};
 	struct pair pair = connect_pair(test);
 	int64_t offset = 0;
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		exchange(test->client, pair.client, test->server, pair.server, sizes[i], UP, offset);
-		exchange(test->server, pair.server, test->client, pair.client, sizes[i], DOWN, offset);
+		exchange(test->client, pair.client, test->server, pair.server, sizes[i], UP,
+			 offset);
+		exchange(test->server, pair.server, test->client, pair.client, sizes[i], DOWN,
+			 offset);
 		offset += sizes[i];
 	}
 }

@@ -212,8 +212,10 @@ static const char *check_smcr(const struct plan *plan, const struct outcome *out
 		return "not every connection became SMC-R";
 	if (outcome->client.delta.client_fallbacks || outcome->server.delta.server_fallbacks)
 		return "fallbacks were counted";
-	if (client->tx_bytes < plan->up_bytes * count || client->rx_bytes < plan->down_bytes * count ||
-	    server->tx_bytes < plan->down_bytes * count || server->rx_bytes < plan->up_bytes * count)
+	if (client->tx_bytes < plan->up_bytes * count ||
+	    client->rx_bytes < plan->down_bytes * count ||
+	    server->tx_bytes < plan->down_bytes * count ||
+	    server->rx_bytes < plan->up_bytes * count)
 		return "bytes are missing in the SMC-R counters";
 	return NULL;
 }
@@ -292,9 +294,10 @@ static int run_and_print(const struct plan *plan, const struct address *server,
 	wrong = verdict(plan, wanted, &outcome);
 	printf("{\"ok\":%s,\"wrong\":\"%s\",\"mode\":\"%s\",\"server_mode\":\"%s\",\"family\":%d,"
 	       "\"connections\":%d,\"up\":%" PRIu64 ",\"down\":%" PRIu64 ",\"ms\":%" PRIu64 ",",
-	       wrong ? "false" : "true", wrong ? wrong : "", mode_name((enum mode)plan->client_mode),
-	       mode_name((enum mode)plan->server_mode), plan->family == AF_INET6 ? 6 : 4,
-	       plan->connections, plan->up_bytes, plan->down_bytes, outcome.elapsed_ms);
+	       wrong ? "false" : "true", wrong ? wrong : "",
+	       mode_name((enum mode)plan->client_mode), mode_name((enum mode)plan->server_mode),
+	       plan->family == AF_INET6 ? 6 : 4, plan->connections, plan->up_bytes,
+	       plan->down_bytes, outcome.elapsed_ms);
 	print_side("client", &outcome.client, true);
 	print_side("server", &outcome.server, false);
 	puts("}");

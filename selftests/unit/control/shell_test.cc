@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// shell/control on the host: what netlink and the handshake get from it, with errnos, namespaces and
-// memory that runs out. The few kernel functions under it are played here.
+// shell/control on the host: what netlink and the handshake get from it, with errnos, namespaces
+// and memory that runs out. The few kernel functions under it are played here.
 #include "shell/control/eid.cc"
 #include "shell/control/fallback.cc"
 #include "shell/control/namespace.cc"

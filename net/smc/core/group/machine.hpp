@@ -209,7 +209,7 @@ private:
 	void terminate(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
 	void delete_all(wire::DeleteLinkReason reason, bool orderly, Effects &effects);
 
-	void send_confirm_link(LinkIndex link, bool response, Effects &effects);
+	void send_confirm_link(LinkIndex index, bool response, Effects &effects);
 	void send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects);
 	static void emit(Effects &effects, const Effect &effect);
 	void rearm(std::uint64_t now_ms, Effects &effects);

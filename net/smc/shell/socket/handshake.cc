@@ -96,7 +96,7 @@ Ref<transport::Endpoint> Handshake::take_endpoint()
 	return Ref<transport::Endpoint>::adopt(endpoint_.release());
 }
 
-// ---- The work item --------------------------------------------------------------------------------
+// ---- The work item ------------------------------------------------------------------------------
 
 void Handshake::run()
 {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Handshake: runs the core's handshake machine for one connection, client or server, and carries
-// out what it wants: CLC messages over TCP, a link and buffers from the transport. It runs in a work
-// item, one step after the other, and never waits for the network: it is woken by the TCP socket's
-// wait queue, by the transport, and by its timer.
+// out what it wants: CLC messages over TCP, a link and buffers from the transport. It runs in a
+// work item, one step after the other, and never waits for the network: it is woken by the TCP
+// socket's wait queue, by the transport, and by its timer.
 //
 // Locking: lock_ (class LEAF) guards what wakers leave for the next run; all else belongs to the
 // work item. Wakers hold a reference or are taken away before the last one goes.
@@ -66,7 +66,8 @@ public:
 	// The connection of a UseSmc; once.
 	[[nodiscard]] Ref<transport::Endpoint> take_endpoint();
 
-	// Watches the socket's wait queue. For a server's child; a client's socket has its own hook.
+	// Watches the socket's wait queue. For a server's child; a client's socket has its own
+	// hook.
 	void watch();
 
 	void on_setup_result(transport::SetupResult result, wire::DeclineReason reason) override;
@@ -139,7 +140,7 @@ private:
 	SpinLock lock_{SMC_LOCK_LEAF};
 	FixedVector<Result, kResultsMax> results_;
 	std::atomic<bool> cancelled_{false};
-	std::atomic<bool> woken_{false};  // since the last run began
+	std::atomic<bool> woken_{false}; // since the last run began
 	Work<Handshake, &Handshake::run> work_{*this};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What user space calls, sorted by what the socket is at that moment. A socket without state, or one
-// that has fallen back, is a TCP socket, and TCP's own code answers.
+// What user space calls, sorted by what the socket is at that moment. A socket without state, or
+// one that has fallen back, is a TCP socket, and TCP's own code answers.
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"

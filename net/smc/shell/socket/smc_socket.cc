@@ -39,7 +39,7 @@ SmcSocket *SmcSocket::get_or_make(struct socket *sock)
 	return winner;
 }
 
-// ---- Connecting -------------------------------------------------------------------------------------
+// ---- Connecting ---------------------------------------------------------------------------------
 
 void SmcSocket::arm()
 {
@@ -188,7 +188,7 @@ void SmcSocket::cancel_handshake()
 	handshake_.reset();
 }
 
-// ---- Other modes ---------------------------------------------------------------------------------------
+// ---- Other modes --------------------------------------------------------------------------------
 
 void SmcSocket::become_smc(Ref<transport::Endpoint> endpoint)
 {
@@ -259,7 +259,7 @@ void SmcSocket::end_connection()
 	endpoint->release_from_user();
 }
 
-// ---- For sock_diag ---------------------------------------------------------------------------------------
+// ---- For sock_diag ------------------------------------------------------------------------------
 
 int SmcSocket::next(net *net, u64 *cursor, smc_sock_info *out)
 {

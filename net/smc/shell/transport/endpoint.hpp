@@ -80,7 +80,8 @@ public:
 	void on_transmit_complete(const connection::TransmitMarker &marker);
 	// There is room to post again. Softirq or process.
 	void on_room();
-	// The link is gone; the user gets @err unless the connection had ended properly. Any context.
+	// The link is gone; the user gets @err unless the connection had ended properly. Any
+	// context.
 	void on_transport_lost(int err);
 
 	void last_ref_gone();
@@ -101,7 +102,8 @@ protected:
 	connection::Connection conn_;
 
 private:
-	// 0: posted. Otherwise it was not, and the transport calls on_room() or on_transport_lost().
+	// 0: posted. Otherwise it was not, and the transport calls on_room() or
+	// on_transport_lost().
 	int post(const connection::TransmitPlan &plan);
 	void transmit_locked();
 	void handle_urgent_locked(u16 events);

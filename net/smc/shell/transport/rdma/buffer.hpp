@@ -39,7 +39,8 @@ public:
 		return infos_[link];
 	}
 
-	// Makes it known to the link's device; its keys can be told to the peer. 0 or -errno. Process.
+	// Makes it known to the link's device; its keys can be told to the peer. 0 or -errno.
+	// Process.
 	int map(Link &link);
 	// Makes the keys work. The link must be ready to send. Waits for the device, not for the
 	// peer. 0 or -errno. Process.

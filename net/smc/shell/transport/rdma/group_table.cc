@@ -301,7 +301,7 @@ shell::Ref<LinkGroup> GroupTable::next(net *net, u64 *cursor)
 
 } // namespace smc::transport::rdma
 
-// ---- Callbacks of kernel/verbs --------------------------------------------------------------------
+// ---- Callbacks of kernel/verbs ------------------------------------------------------------------
 
 using namespace smc::transport::rdma;
 using smc::wire::DeleteLinkReason;

@@ -51,7 +51,7 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 
 } // namespace
 
-// ---- Life ----------------------------------------------------------------------------------------
+// ---- Life ---------------------------------------------------------------------------------------
 
 LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
 		     bool direct, const group::Config &config)
@@ -115,7 +115,7 @@ u32 LinkGroup::link_qpn()
 	return link_.handle() != nullptr ? smc_ib_link_qpn(link_.handle()) : 0;
 }
 
-// ---- Setting up a connection -----------------------------------------------------------------------
+// ---- Setting up a connection --------------------------------------------------------------------
 
 LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &observer,
 				shell::Ref<RdmaEndpoint> *endpoint, wire::DeclineReason *reason)
@@ -323,7 +323,7 @@ void LinkGroup::abandon(RdmaEndpoint &endpoint, bool first_contact)
 		end(wire::DeleteLinkReason::kLostPath);
 }
 
-// ---- Ending -----------------------------------------------------------------------------------------
+// ---- Ending -------------------------------------------------------------------------------------
 
 void LinkGroup::remove(RdmaEndpoint &endpoint)
 {
@@ -484,7 +484,7 @@ void LinkGroup::end_phase()
 	group_table().put(*this);
 }
 
-// ---- The machine ---------------------------------------------------------------------------------------
+// ---- The machine --------------------------------------------------------------------------------
 
 void LinkGroup::step(const group::Event &event)
 {
@@ -628,7 +628,7 @@ void LinkGroup::activate()
 	step(result);
 }
 
-// ---- Work ------------------------------------------------------------------------------------------------
+// ---- Work ---------------------------------------------------------------------------------------
 
 void LinkGroup::kick()
 {
@@ -701,7 +701,7 @@ void LinkGroup::run()
 	put();
 }
 
-// ---- From the link ------------------------------------------------------------------------------------------
+// ---- From the link ------------------------------------------------------------------------------
 
 void LinkGroup::on_received(Link &link, const std::byte *head, const std::byte *tail,
 			    u32 length_bytes)
@@ -775,7 +775,7 @@ void LinkGroup::on_link_failed([[maybe_unused]] Link &link, int status)
 	lose_link();
 }
 
-// ---- For the control plane ------------------------------------------------------------------------------------
+// ---- For the control plane ----------------------------------------------------------------------
 
 bool LinkGroup::link_snapshot(smc_link_info &info)
 {

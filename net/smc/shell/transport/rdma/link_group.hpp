@@ -4,12 +4,12 @@
 // the two (RFC 7609, 2.2). It runs the core's GroupMachine, owns the buffers and the token table,
 // and ends all of its connections when it ends.
 //
-// Life: Forming (first contact) → Active → Ending → Ended. It ends on the peer's or our DELETE_LINK,
-// on loss of its last link, with its device, with its namespace, or after kIdle…_ms without a
-// connection. Ending goes in phases: 1. begin_end(): no connection joins any more, and the peer has
-// been told; then in end_phase(): 2. the connections learn that their transport is lost; 3. what was
-// posted leaves, or kDrain_ms pass; 4. the queue pair stops, and no callback runs any more; 5. memory
-// is unmapped and freed, but for what users still read; 6. it leaves the table.
+// Life: Forming (first contact) → Active → Ending → Ended. It ends on the peer's or our
+// DELETE_LINK, on loss of its last link, with its device, with its namespace, or after kIdle…_ms
+// without a connection. Ending goes in phases: 1. begin_end(): no connection joins any more, and
+// the peer has been told; then in end_phase(): 2. the connections learn that their transport is
+// lost; 3. what was posted leaves, or kDrain_ms pass; 4. the queue pair stops, and no callback runs
+// any more; 5. memory is unmapped and freed, but for what users still read; 6. it leaves the table.
 // References keep the object itself: one of the table, one of each endpoint.
 //
 // Locking: lock_ (class GROUP), shared with softirqs.
@@ -102,7 +102,7 @@ public:
 	// The connection did not come about.
 	void abandon(RdmaEndpoint &endpoint, bool first_contact);
 
-	// ---- Ending -------------------------------------------------------------------------------
+	// ---- Ending -----------------------------------------------------------------------------
 
 	// A connection is over and its memory free. Process.
 	void remove(RdmaEndpoint &endpoint);
@@ -113,14 +113,14 @@ public:
 	// Waits until it has ended. Process.
 	void wait_ended();
 
-	// ---- From the link; softirq (failed: any) ---------------------------------------------------
+	// ---- From the link; softirq (failed: any) -----------------------------------------------
 
 	void on_received(Link &link, const std::byte *head, const std::byte *tail,
 			 u32 length_bytes);
 	void on_sent();
 	void on_link_failed(Link &link, int status);
 
-	// ---- For the control plane; process ----------------------------------------------------------
+	// ---- For the control plane; process -----------------------------------------------------
 
 	void snapshot(smc_lgr_info &info);
 	bool link_snapshot(smc_link_info &info);

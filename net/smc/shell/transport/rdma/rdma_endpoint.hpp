@@ -32,8 +32,8 @@ public:
 	[[nodiscard]] bool started() const { return started_; }
 	void snapshot(smc_sock_info &info);
 
-	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits, is
-	// kept: messages are cumulative, so the newest one is enough. Softirq.
+	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits,
+	// is kept: messages are cumulative, so the newest one is enough. Softirq.
 	void on_cdc(const connection::CursorMessage &message);
 
 	// Endpoint's hooks.
