@@ -81,6 +81,21 @@ def comes_back_after_unloading(vm):
         vm.b.load_module()
 
 
+@case(on="ours+ours")
+def sockets_are_listed_while_they_come_and_go(vm):
+    """sock_diag and the link group dump look at connections in every stage of their lives."""
+    listed = 0
+    with server(vm.b):
+        calling = vm.a.spawn(f"{XFER} --to {vm.b.ip4} --port {PORT} --connections 300"
+                             " --parallel 8 --up 999 --down 101 --expect smcr")
+        while calling.poll() is None:
+            for guest in vm.guests:
+                listed += len(guest.call("smcnl.sockets"))
+                guest.call("smcnl.link_groups")
+        calling.wait()
+    assert listed > 0, "no socket was ever seen"
+
+
 @case(on="ours")
 def the_first_socket_loads_it(vm):
     """By the alias of the protocol family, and it is ours, not the kernel's own."""
