@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Configuration and what is shown: EIDs, PNET table, sysctls, counters, groups, sockets; each network
-namespace by itself; smc_ctl as a user sees it."""
+"""Configuration and what is shown: EIDs, PNET table, sysctls, counters, groups, sockets; each
+network namespace by itself; smc_ctl as a user sees it."""
 
 import errno
 import re
@@ -10,6 +10,7 @@ from harness import case
 from harness.channel import AgentError
 
 CTL = "build/tools/smc_ctl"
+RUN = "build/tools/smc_run"
 PNET_CAPACITY = 1024
 PNET_FILLER = """
 import sys
@@ -18,17 +19,17 @@ import smcnl
 for i in range(1, {rows} + 1):
     smcnl.pnet_add("N%d" % (i % 2), eth="e%d" % i)
 """
-SMC_LISTENER = """
+LISTENER = """
 import socket, sys
-s = socket.socket(43, socket.SOCK_STREAM, 0)
+s = socket.socket()
 s.bind(("0.0.0.0", {port}))
 s.listen()
 print("listening", flush=True)
 sys.stdin.read()
 """
-SMC_PAIR_SERVER = """
+PAIR_SERVER = """
 import socket, sys
-s = socket.socket(43, socket.SOCK_STREAM, 0)
+s = socket.socket()
 s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 s.bind(("0.0.0.0", {port}))
 s.listen()
@@ -38,9 +39,9 @@ c.sendall(c.recv(5))
 print("answered", flush=True)
 sys.stdin.read()
 """
-SMC_PAIR_CLIENT = """
+PAIR_CLIENT = """
 import socket, sys
-s = socket.socket(43, socket.SOCK_STREAM, 0)
+s = socket.socket()
 s.connect(("{address}", {port}))
 s.sendall(b"hello")
 assert s.recv(5) == b"hello"
@@ -61,6 +62,11 @@ def refused(guest, code: int, function: str, *args, **kwargs) -> None:
 
 def python(code: str, **values) -> str:
     return "exec python3 -u -c '" + code.format(**values) + "'"
+
+
+def python_on_smc(code: str, **values) -> str:
+    """Its TCP sockets become SMC sockets."""
+    return python(code, **values).replace("exec ", f"exec {RUN} ", 1)
 
 
 def stat(guest, name: str, inside: str = "") -> int:
@@ -186,7 +192,7 @@ def pnet_refuses_nonsense(vm):
 
 @case(on="ours")
 def pnet_table_is_bounded(vm):
-    """More rows than one netlink buffer holds, none lost, none twice; and no more than the bound."""
+    """More rows than one netlink buffer holds, none lost, none twice; no more than the bound."""
     with empty_pnet_table(vm.a):
         vm.a.run(python(PNET_FILLER, rows=PNET_CAPACITY), timeout_s=300)
         refused(vm.a, errno.ENOSPC, "pnet_add", "N0", eth="straw")
@@ -270,20 +276,25 @@ def sysctls(vm):
     assert sorted(names) == sorted(SYSCTLS), names
 
     with namespace(vm.a) as inside:
+        def all_of(prefix: str = "") -> dict[str, int]:
+            lines = vm.a.run(f"{prefix} grep . /proc/sys/net/smc/*").out.splitlines()
+            return {path.rsplit("/", 1)[1]: int(value)
+                    for path, value in (line.split(":") for line in lines)}
+
+        def written(name: str, values: tuple) -> list[str]:
+            """For each value whether it was taken, and what the file has afterwards."""
+            return vm.a.run(f"f=/proc/sys/net/smc/{name}; for v in {' '.join(map(str, values))};"
+                            " do echo $v > $f && echo yes || echo no; cat $f; done").out.split()
+
+        defaults = {name: default for name, (default, _, _) in SYSCTLS.items()}
+        assert all_of() == all_of(inside) == defaults
         for name, (default, legal, illegal) in SYSCTLS.items():
-            def get(prefix: str = "") -> int:
-                return int(vm.a.run(f"{prefix} cat /proc/sys/net/smc/{name}").out)
-
-            def set_to(value: int) -> int:
-                return vm.a.run(f"echo {value} > /proc/sys/net/smc/{name}", check=False).rc
-
-            assert get() == get(inside) == default, name
-            for value in legal:
-                assert set_to(value) == 0 and get() == value, (name, value)
-            assert get(inside) == default, name
-            for value in illegal:
-                assert set_to(value) != 0 and get() == legal[-1], (name, value)
-            assert set_to(default) == 0
+            taken = [text for value in legal for text in ("yes", str(value))]
+            assert written(name, legal) == taken, name
+            assert written(name, illegal) == ["no", str(legal[-1])] * len(illegal), name
+        assert all_of(inside) == defaults
+        for name, default in defaults.items():
+            assert written(name, (default,)) == ["yes", str(default)]
 
 
 @case(on="ours")
@@ -310,7 +321,7 @@ def counters_by_name(vm):
 
 @case(on="ours")
 def listener_in_its_namespace(vm):
-    listener = vm.a.spawn(python(SMC_LISTENER, port=7301))
+    listener = vm.a.spawn(python_on_smc(LISTENER, port=7301))
     try:
         listener.expect("listening")
         found = [s for s in vm.a.call("smcnl.sockets") if s["local_port"] == 7301]
@@ -326,11 +337,11 @@ def listener_in_its_namespace(vm):
 
 @contextmanager
 def connected(vm, port: int):
-    server = vm.b.spawn(python(SMC_PAIR_SERVER, port=port))
+    server = vm.b.spawn(python_on_smc(PAIR_SERVER, port=port))
     client = None
     try:
         server.expect("listening")
-        client = vm.a.spawn(python(SMC_PAIR_CLIENT, address=vm.b.ip4, port=port))
+        client = vm.a.spawn(python_on_smc(PAIR_CLIENT, address=vm.b.ip4, port=port))
         client.expect("connected")
         server.expect("answered")
         yield
@@ -342,7 +353,10 @@ def connected(vm, port: int):
 
 @case(on="ours+ours")
 def group_and_sockets_of_a_connection(vm):
-    before = [stat(guest, f"smcr_{role}_v2") for guest, role in ((vm.a, "client"), (vm.b, "server"))]
+    def set_up() -> list[int]:
+        return [stat(vm.a, "smcr_client_v2"), stat(vm.b, "smcr_server_v2")]
+
+    before = set_up()
     with connected(vm, 7302):
         for guest, role, port in ((vm.a, 0, "peer_port"), (vm.b, 1, "local_port")):
             group, = guest.call("smcnl.link_groups")
@@ -368,8 +382,7 @@ def group_and_sockets_of_a_connection(vm):
             assert f"group {group['id']:08x}" in guest.run(f"{CTL} groups").out
             assert " active device rxe0 port 1 netdev eth0 " in guest.run(f"{CTL} links").out
             assert "SMC-R device rxe0 port 1 link 1" in guest.run(f"{CTL} sockets").out
-    after = [stat(guest, f"smcr_{role}_v2") for guest, role in ((vm.a, "client"), (vm.b, "server"))]
-    assert [b - a for a, b in zip(before, after)] == [1, 1]
+    assert set_up() == [count + 1 for count in before]
 
 
 @case(on="ours+none")
@@ -380,7 +393,7 @@ def fallback_reason_is_counted(vm):
                         "print(\"listening\")\nc, _ = s.accept()\nc.sendall(c.recv(5))\nc.recv(1)'")
     server.expect("listening")
     before = vm.a.call("smcnl.fallbacks")["client"]
-    client = vm.a.spawn(python(SMC_PAIR_CLIENT, address=vm.b.ip4, port=7303))
+    client = vm.a.spawn(python_on_smc(PAIR_CLIENT, address=vm.b.ip4, port=7303))
     client.expect("connected")
     client.kill()
     client.wait(check=False)

@@ -201,6 +201,8 @@ class RawHost:
         self.address = address
         self.changed = threading.Condition(threading.RLock())
         self.answer_option = True
+        self.on_udp = None  # called with the whole IP packet, under the condition
+        self.on_tick = None  # called with the time, several times a second, likewise
         self._ip = socket.inet_aton(address)
         self._connections: dict[tuple[str, int, int], Connection] = {}
         self._listening: dict[int, list[Connection]] = {}
@@ -285,6 +287,8 @@ class RawHost:
                     self._frame_arrived(self._socket.recv(65536))
                 for connection in self._connections.values():
                     connection.tick(time.monotonic())
+                if self.on_tick:
+                    self.on_tick(time.monotonic())
 
     def _frame_arrived(self, frame: bytes) -> None:
         kind = struct.unpack("!H", frame[12:14])[0]
@@ -293,6 +297,12 @@ class RawHost:
         elif kind == ETH_IP and frame[23] == 6 and frame[30:34] == self._ip:
             self._mac_of[frame[26:30]] = frame[6:12]
             self._tcp_arrived(frame[14:])
+        elif kind == ETH_IP and frame[23] == 17 and frame[30:34] == self._ip and self.on_udp:
+            self.on_udp(frame[14:])
+
+    def send_packet(self, packet: bytes) -> None:
+        """A whole IP packet, to a host that we have heard of."""
+        self._frame(self._mac_of[packet[16:20]], ETH_IP, packet)
 
     def _arp_arrived(self, arp: bytes) -> None:
         operation, mac, ip, target = struct.unpack("!6xH6s4s6x4s", arp)

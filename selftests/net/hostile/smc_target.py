@@ -7,6 +7,7 @@
 The echo server sends back all that it receives. The client is told over the control port, a TCP
 connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
 say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
+{"counters"} is answered with all of /proc/net/smc_stat.
 """
 
 import json
@@ -66,10 +67,17 @@ def run_client(order: dict) -> dict:
     return answer
 
 
+def counters() -> dict[str, int]:
+    with open("/proc/net/smc_stat") as lines:
+        return {name: int(value) for name, value in map(str.split, lines)}
+
+
 def obey(control: socket.socket) -> None:
     with control, control.makefile("rw") as lines:
         for line in lines:
-            lines.write(json.dumps(run_client(json.loads(line))) + "\n")
+            order = json.loads(line)
+            answer = counters() if "counters" in order else run_client(order)
+            lines.write(json.dumps(answer) + "\n")
             lines.flush()
 
 
