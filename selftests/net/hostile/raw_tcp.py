@@ -80,9 +80,10 @@ class Connection:
             self.silent = True
 
     def refuse(self, sequence: int | None = None) -> None:
-        """A reset, also of a connection that had fallen silent, with what the peer expects."""
+        """A reset, also of a connection that had fallen silent. Its peer ignores one that does
+        not begin where our bytes ended, acknowledged or not."""
         self.silent = False
-        self._segment(RST | ACK, self._acked if sequence is None else sequence)
+        self._segment(RST | ACK, self._send_next if sequence is None else sequence)
         self.silent = True
 
     @property
