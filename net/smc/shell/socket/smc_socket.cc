@@ -220,6 +220,8 @@ void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagno
 
 void SmcSocket::release()
 {
+	// Whoever walks the list must not find what is taken apart from here on.
+	socket_list().remove(*this);
 	unhook();
 	cancel_handshake();
 	if (listener_)

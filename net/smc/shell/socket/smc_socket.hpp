@@ -82,7 +82,8 @@ public:
 	void become_smc(Ref<transport::Endpoint> endpoint);
 	[[nodiscard]] bool become_listener();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
-	// The user has closed the socket. Process, no lock.
+	// The user has closed the socket, or has no more use for this object; more than once does
+	// no harm. Process, no lock.
 	void release();
 
 	// connect() has not told the user yet that it succeeded.
