@@ -22,6 +22,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "kernel/abi/lock.h"
 #include "kernel/abi/sock.h"
 #include "kernel/sock_ops.h"
 
@@ -279,18 +280,31 @@ const struct proto_ops smc_ops_v6 = {
  * come back to us at release. Its sock does, at the very end: that is when its
  * state and its reference on the module go. Such a sock is connected and can
  * not listen again, so nothing is cloned from it.
+ *
+ * The sock may go in a softirq; the state goes in a work item, since that sleeps.
  */
 struct guest {
 	struct hlist_node node;
 	struct sock *sk;
 	void *state;
 	void (*destruct)(struct sock *sk);
+	struct smc_work work;
 };
 
 /* One at a time: another thread must not see, or restore, half of a change. */
 static DEFINE_MUTEX(ulp_mutex);
 static HLIST_HEAD(guests);
 static DEFINE_SPINLOCK(guests_lock);
+
+static void guest_forget(struct smc_work *work)
+{
+	struct guest *guest = container_of(work, struct guest, work);
+
+	smc_op_forget(guest->state);
+	kfree(guest);
+	/* smc_ops_teardown() waits for those between here and their return. */
+	module_put(THIS_MODULE);
+}
 
 static void guest_destruct(struct sock *sk)
 {
@@ -308,10 +322,7 @@ static void guest_destruct(struct sock *sk)
 	if (WARN_ON_ONCE(!found))
 		return;
 	found->destruct(sk);
-	smc_op_forget(found->state);
-	kfree(found);
-	/* smc_ops_teardown() waits for those between here and their return. */
-	module_put(THIS_MODULE);
+	smc_work_queue(&found->work);
 }
 
 static const struct proto_ops *fallen_ops_of(const struct sock *sk)
@@ -326,6 +337,7 @@ static void make_guest(struct guest *guest, struct socket *sock)
 	guest->sk = sk;
 	guest->state = smc_sock_state(sock);
 	guest->destruct = sk->sk_destruct;
+	smc_work_init(&guest->work, guest_forget);
 	spin_lock_bh(&guests_lock);
 	hlist_add_head(&guest->node, &guests);
 	spin_unlock_bh(&guests_lock);
@@ -344,6 +356,8 @@ static int set_ulp(struct socket *sock, sockptr_t optval, unsigned int optlen)
 	if (!guest)
 		return -ENOMEM;
 	mutex_lock(&ulp_mutex);
+	/* A guest's release does not come by here, so it lets go of the socket now. */
+	smc_op_leave(smc_sock_state(sock));
 	/* The layer shall see, and perhaps copy, TCP's own table. */
 	lock_sock(sk);
 	if (READ_ONCE(sock->ops) == fallen)
@@ -381,16 +395,6 @@ static int fallen_setsockopt(struct socket *sock, int level, int optname, sockpt
 	return ret;
 }
 
-static int fallen_release(struct socket *sock)
-{
-	void *state = smc_sock_state(sock);
-	int ret = smc_tcp_ops_release(sock);
-
-	smc_sock_clear_state(sock);
-	smc_op_forget(state);
-	return ret;
-}
-
 void smc_sock_fall(struct socket *sock)
 {
 	if (READ_ONCE(sock->ops) == smc_ops_of(sock->sk))
@@ -412,7 +416,7 @@ static void make_fallen(struct proto_ops *fallen, const struct proto_ops *base)
 {
 	*fallen = *base;
 	fallen->owner = THIS_MODULE;
-	fallen->release = fallen_release;
+	fallen->release = smc_op_release;
 	fallen->setsockopt = fallen_setsockopt;
 }
 
@@ -431,6 +435,7 @@ int __init smc_ops_setup(void)
 
 void smc_ops_teardown(void)
 {
-	/* Someone may be between module_put() and the end of guest_destruct(). */
+	/* Softirqs at the end of guest_destruct(), work at the end of guest_forget(). */
 	synchronize_rcu();
+	smc_work_flush_all();
 }

@@ -48,7 +48,12 @@ enum smc_option {
  * TCP have it, an errno refuses it.
  */
 int smc_op_option(struct socket *sock, enum smc_option option);
-/* The state of a fallen socket is not needed any more. */
+/*
+ * The state of a fallen socket lets go of the socket and of the sock, which may
+ * be gone before smc_op_forget(). Process context; NULL is fine.
+ */
+void smc_op_leave(void *state);
+/* After that: it is not needed any more. Process context; NULL is fine. */
 void smc_op_forget(void *state);
 
 /* ---- State beside the socket -------------------------------------------- */

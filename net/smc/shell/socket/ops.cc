@@ -231,12 +231,16 @@ int smc_op_release(struct socket *sock)
 	return ret;
 }
 
+void smc_op_leave(void *state)
+{
+	if (state != nullptr)
+		static_cast<SmcSocket *>(state)->release();
+}
+
 void smc_op_forget(void *state)
 {
-	if (state == nullptr)
-		return;
-	static_cast<SmcSocket *>(state)->cancel_handshake();
-	Deleter()(static_cast<SmcSocket *>(state));
+	if (state != nullptr)
+		Deleter()(static_cast<SmcSocket *>(state));
 }
 
 int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len, int flags)
