@@ -10,6 +10,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
 
@@ -21,7 +22,8 @@ static int ulp_init(struct sock *sk)
 		return -EISCONN;
 	if (sk->sk_family == AF_INET6 && !smc_have_ipv6())
 		return -EAFNOSUPPORT;
-	if (READ_ONCE(sock->ops) == smc_ops_of(sk))
+	/* Ours already, or it was and has fallen back for good. */
+	if (READ_ONCE(sock->ops) == smc_ops_of(sk) || smc_sock_state(sock))
 		return -EEXIST;
 	/* Someone else has put ops of his own there. */
 	if (READ_ONCE(sock->ops) != smc_base_ops(sk))

@@ -54,6 +54,11 @@ bool smc_work_queue_delayed(struct smc_work *work, u64 delay_ms)
 	return mod_delayed_work(smc_queue, &item_of(work)->delayed, msecs_to_jiffies(delay_ms));
 }
 
+bool smc_work_queue_if_idle(struct smc_work *work, u64 delay_ms)
+{
+	return !queue_delayed_work(smc_queue, &item_of(work)->delayed, msecs_to_jiffies(delay_ms));
+}
+
 bool smc_work_cancel(struct smc_work *work)
 {
 	return cancel_delayed_work(&item_of(work)->delayed);
@@ -62,6 +67,11 @@ bool smc_work_cancel(struct smc_work *work)
 bool smc_work_cancel_sync(struct smc_work *work)
 {
 	return cancel_delayed_work_sync(&item_of(work)->delayed);
+}
+
+void smc_work_wait(struct smc_work *work)
+{
+	flush_work(&item_of(work)->delayed.work);
 }
 
 void smc_work_flush_all(void)

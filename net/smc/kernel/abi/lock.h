@@ -84,10 +84,21 @@ bool smc_work_queue(struct smc_work *work);
  * that has not run yet. Any context. True if it was pending.
  */
 bool smc_work_queue_delayed(struct smc_work *work, u64 delay_ms);
+/*
+ * Arms it to run after @delay_ms, unless it is pending already, sooner or
+ * later. Any context. True if it was pending.
+ */
+bool smc_work_queue_if_idle(struct smc_work *work, u64 delay_ms);
 /* Takes it out of the queue; true if it was pending there. Any context. */
 bool smc_work_cancel(struct smc_work *work);
-/* Same, and waits for a run under way. Process context. */
+/*
+ * Same, and waits for a run under way. Meanwhile nothing can be queued, and
+ * whether smc_work_queue() says so differs between kernels: not for work that
+ * counts its runs. Process context.
+ */
 bool smc_work_cancel_sync(struct smc_work *work);
+/* Waits for a run under way, not for one that is delayed. Process context. */
+void smc_work_wait(struct smc_work *work);
 /* Waits until everything queued so far has run. */
 void smc_work_flush_all(void);
 

@@ -19,9 +19,13 @@ public:
 	// False if it was not waiting before: a new run was added.
 	bool queue() { return smc_work_queue(&work_); }
 	bool queue_delayed(u64 delay_ms) { return smc_work_queue_delayed(&work_, delay_ms); }
+	// The same, unless a run waits already.
+	bool queue_if_idle(u64 delay_ms) { return smc_work_queue_if_idle(&work_, delay_ms); }
 	// True if a waiting run was taken away.
 	bool cancel() { return smc_work_cancel(&work_); }
 	bool cancel_sync() { return smc_work_cancel_sync(&work_); }
+	// Until it does not run; a run that waits may still come.
+	void wait() { smc_work_wait(&work_); }
 
 private:
 	static void run(smc_work *work) { (reinterpret_cast<Work *>(work)->owner_.*method)(); }

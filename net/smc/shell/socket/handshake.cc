@@ -107,7 +107,9 @@ void Handshake::run()
 		take_results();
 		if (!finished_ && deadline_ms_ != 0 && smc_now_ms() >= deadline_ms_) {
 			deadline_ms_ = 0;
+			timed_out_ = true;
 			step(handshake::Timer{});
+			timed_out_ = timed_out_ && finished_.has_value();
 		}
 		look_due_ = true;
 		while (!finished_ && std::exchange(look_due_, false))
@@ -116,7 +118,8 @@ void Handshake::run()
 			const u64 now_ms = smc_now_ms();
 
 			get();
-			if (work_.queue_delayed(deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1))
+			// A wakeup since the look into the stream must not wait for the timer.
+			if (work_.queue_if_idle(deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1))
 				put();
 			// That has put off a run that a wakeup asked for meanwhile.
 			if (woken_.load(std::memory_order_seq_cst))
@@ -422,9 +425,25 @@ void Handshake::count_outcome()
 		smc_stat_inc(net_, SMC_STAT_OF(SMC_TECH_R, smc->agreement.version == 1 ? v1 : v2));
 	} else if (const auto *tcp = std::get_if<handshake::FallBack>(&finished_->outcome)) {
 		smc_stat_fallback(net_, static_cast<u32>(tcp->reason), server);
+		if (server && tcp->reason == wire::DeclineReason::kCnfErr)
+			count_violation(SMC_STAT_CLC_MALFORMED);
+		else if (server && tcp->reason == wire::DeclineReason::kPeerNoSmc && !timed_out_)
+			count_violation(SMC_STAT_CLC_UNEXPECTED);
 	} else {
+		const auto *failure = std::get_if<handshake::Fail>(&finished_->outcome);
+
 		smc_stat_inc(net_, server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
+		if (failure->error == handshake::kConnectionReset && !timed_out_)
+			count_violation(SMC_STAT_CLC_UNEXPECTED);
 	}
+	if (timed_out_)
+		smc_stat_inc(net_, SMC_STAT_CLC_TIMEOUT);
+}
+
+void Handshake::count_violation(u32 kind)
+{
+	smc_stat_inc(net_, SMC_STAT_VIOLATION);
+	smc_stat_inc(net_, kind);
 }
 
 } // namespace smc::shell

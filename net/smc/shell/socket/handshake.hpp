@@ -108,6 +108,7 @@ private:
 	void later(const handshake::Event &event);
 	void give_back();
 	void count_outcome();
+	void count_violation(u32 kind);
 	[[nodiscard]] handshake::LocalOffer make_offer();
 	static bool on_wake(smc_wake_hook *hook);
 
@@ -127,6 +128,7 @@ private:
 		wanted_;
 	Ref<transport::rdma::LinkGroup> awaited_; // set while it may tell us kGroupSettled
 	bool look_due_ = false;
+	bool timed_out_ = false; // this run's timer step
 	// Answers to effects, delivered after the step that asked for them.
 	FixedVector<handshake::Event, 4> events_;
 	Ref<transport::rdma::RdmaEndpoint> endpoint_;

@@ -36,6 +36,7 @@ private:
 struct Waiter {
 	struct sock *sk;
 	Endpoint *endpoint;
+	u32 seen_bytes; // a peek waits for more than these
 };
 
 bool may_write(void *arg)
@@ -47,7 +48,7 @@ bool may_write(void *arg)
 bool may_read(void *arg)
 {
 	const auto *waiter = static_cast<Waiter *>(arg);
-	return waiter->endpoint->ready_to_read() || smc_sk_error(waiter->sk) != 0;
+	return waiter->endpoint->ready_to_read(waiter->seen_bytes) || smc_sk_error(waiter->sk) != 0;
 }
 
 // What is free now, and whether the stream still takes anything.
@@ -113,7 +114,7 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 		if (len == sent)
 			break;
 		if (room.segments.empty()) {
-			Waiter waiter{sk, &endpoint};
+			Waiter waiter{sk, &endpoint, 0};
 
 			smc_stat_inc(net, SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF) + SMC_BUF_FULL);
 			// Nothing may be held back by a cork while somebody waits for room.
@@ -161,7 +162,9 @@ int receive_urgent(Endpoint &endpoint, msghdr *msg, size_t len, int flags)
 
 struct View {
 	ring::Segments segments;
+	u32 readable_bytes;
 	bool ended;
+	bool full; // nothing more can come before something is taken
 };
 
 int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
@@ -175,12 +178,18 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 	const size_t target = smc_sk_rcvlowat(sk, waitall, len);
 	size_t got = 0;
 
-	while (got < len) {
+	// With nothing asked for, too, TCP waits until there is something.
+	do {
+		const u32 seen = peek ? static_cast<u32>(got) : 0;
 		const View view = endpoint.with_lock([&](Connection &conn) -> View {
 			const u32 most = static_cast<u32>(std::min<size_t>(len - got, 1U << 30));
-			return {conn.read_segments(most, peek ? static_cast<u32>(got) : 0),
-				conn.at_eof() || conn.reset()};
+			return {conn.read_segments(most, seen), conn.readable_bytes(),
+				conn.at_eof() || conn.reset(),
+				conn.readable_bytes() == conn.rmb_size_bytes()};
 		});
+
+		if (len == 0 && view.readable_bytes != 0)
+			return 0;
 
 		if (!view.segments.empty()) {
 			const u32 want = view.segments.length_bytes();
@@ -196,19 +205,18 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 				break;
 			continue;
 		}
-		if (got >= target && got != 0)
+		if (got != 0 && (got >= target || (peek && view.full)))
 			break;
 		if (view.ended || shut_rcv || smc_sk_error(sk) != 0) {
 			if (got != 0)
 				break;
 			return smc_sk_take_error(sk);
 		}
-		// A peek cannot wait for more than the ring holds.
-		Waiter waiter{sk, &endpoint};
+		Waiter waiter{sk, &endpoint, seen};
 		const int ret = smc_sk_wait(sk, &timeo, may_read, &waiter, false);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
-	}
+	} while (got < len || len == 0);
 	return static_cast<int>(got);
 }
 

@@ -120,10 +120,10 @@ void Endpoint::abort()
 	transmit();
 }
 
-bool Endpoint::ready_to_read()
+bool Endpoint::ready_to_read(u32 seen_bytes)
 {
 	shell::Guard guard(lock_);
-	return conn_.readable_bytes() > 0 || conn_.at_eof() || conn_.reset();
+	return conn_.readable_bytes() > seen_bytes || conn_.at_eof() || conn_.reset();
 }
 
 bool Endpoint::ready_to_write()
@@ -299,6 +299,7 @@ void Endpoint::run()
 		}
 		if (released_ && !conn_.finished() && quiet_ms >= kOrphanLimit_ms) {
 			conn_.abort();
+			transmit_locked();
 			conn_.transport_lost();
 		}
 		transmit_locked();

@@ -69,7 +69,8 @@ public:
 	[[nodiscard]] net *netns() const { return net_; }
 	[[nodiscard]] Kind kind() const { return kind_; }
 	// Hot paths ask this instead of taking the lock.
-	[[nodiscard]] bool ready_to_read();
+	// More than @seen_bytes to read, or an end.
+	[[nodiscard]] bool ready_to_read(u32 seen_bytes);
 	[[nodiscard]] bool ready_to_write();
 
 	// ---- For the transport ------------------------------------------------------------------

@@ -113,25 +113,19 @@ Buffer *Pool::take(smc_ib_buffer_kind kind, wire::BufferSize asked)
 	return nullptr;
 }
 
-void Pool::give_back(Buffer *buffer, u32 used_bytes)
+bool Pool::give_back(Buffer *buffer, u32 used_bytes)
 {
-	bool keep = false;
-
 	if (used_bytes > buffer->size().bytes())
 		used_bytes = buffer->size().bytes();
 	if (used_bytes != 0)
 		std::memset(buffer->data(), 0, used_bytes);
-	{
-		shell::Guard guard(lock_);
-		auto &list = free_[buffer->kind()][buffer->size().code()];
-		if (!closed_ && list.size() < kKeepMax) {
-			list.push_back(*buffer);
-			buffer->in_use_ = false;
-			keep = true;
-		}
-	}
-	if (!keep)
-		destroy(buffer);
+	shell::Guard guard(lock_);
+	auto &list = free_[buffer->kind()][buffer->size().code()];
+	if (closed_ || list.size() >= kKeepMax)
+		return false;
+	list.push_back(*buffer);
+	buffer->in_use_ = false;
+	return true;
 }
 
 bool Pool::quarantine(Buffer *buffer)

@@ -370,12 +370,13 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	if (peer_is_done) {
 		// Nobody but this host's users ever reads a send buffer's old bytes: the next one
 		// overwrites what it sends.
-		if (send != nullptr)
-			pool_.give_back(send, 0);
-		if (rmb != nullptr)
-			pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
-				return conn.high_water_bytes();
-			}));
+		if (send != nullptr && !pool_.give_back(send, 0))
+			pool_.drop(send);
+		if (rmb != nullptr &&
+		    !pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
+			    return conn.high_water_bytes();
+		    })))
+			drop_rmb(rmb);
 		return;
 	}
 	// Work requests may still read the one, the peer may still write to the other.
@@ -385,6 +386,45 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 		room = pool_.quarantine(rmb) && room;
 	if (!room)
 		end(wire::DeleteLinkReason::kProgram);
+}
+
+// Tells the peer first, so that its table of our rkeys does not fill up with dead ones.
+void LinkGroup::drop_rmb(Buffer *rmb)
+{
+	{
+		shell::Guard guard(lock_);
+		if (state_ == State::kActive && !deleting_.full()) {
+			const struct smc_ib_region_info &info = rmb->on(kLink);
+			group::DeleteRkey event{.flow = next_delete_flow_++, .rkeys = {}};
+
+			if (deleting_.push_back({event.flow, rmb, false}) &&
+			    event.rkeys.push_back(
+				    {kLink, {wire::Rkey{info.remote_key}, info.address}}))
+				step(event);
+			return;
+		}
+	}
+	if (!pool_.quarantine(rmb))
+		end(wire::DeleteLinkReason::kProgram);
+}
+
+void LinkGroup::free_deleted()
+{
+	for (;;) {
+		Buffer *rmb = nullptr;
+		{
+			shell::Guard guard(lock_);
+			for (std::size_t i = 0; i < deleting_.size() && rmb == nullptr; i++) {
+				if (deleting_[i].done || state_ == State::kEnded) {
+					rmb = deleting_[i].rmb;
+					deleting_.erase(i);
+				}
+			}
+		}
+		if (rmb == nullptr)
+			return;
+		pool_.drop(rmb);
+	}
 }
 
 void LinkGroup::end(wire::DeleteLinkReason reason)
@@ -479,6 +519,7 @@ void LinkGroup::end_phase()
 		state_ = State::kEnded;
 		founder_.reset();
 	}
+	free_deleted();
 	group_table().take_out(*this);
 	smc_complete_all(&ended_);
 	group_table().put(*this);
@@ -573,8 +614,16 @@ void LinkGroup::tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineRe
 
 void LinkGroup::flow_done(const group::FlowDone &done)
 {
-	if (done.flow >= kDeleteFlow)
+	if (done.flow >= kDeleteFlow) {
+		// Whatever the answer: a peer that does not answer loses the link soon.
+		for (Deleting &deleting : deleting_.span()) {
+			if (deleting.flow == done.flow)
+				deleting.done = true;
+		}
+		free_due_ = true;
+		kick();
 		return;
+	}
 	if (done.result == group::FlowResult::kTimedOut)
 		smc_stat_inc(key_.netns, SMC_STAT_LLC_TIMEOUT);
 	const bool ok = done.result == group::FlowResult::kDone;
@@ -645,7 +694,7 @@ void LinkGroup::arm()
 
 	if (state_ == State::kEnded)
 		return;
-	if (activate_due_ || lose_due_)
+	if (activate_due_ || lose_due_ || free_due_)
 		next_ms = now_ms;
 	if (timer_ms_ != 0)
 		next_ms = std::min(next_ms, timer_ms_);
@@ -665,7 +714,7 @@ void LinkGroup::arm()
 void LinkGroup::run()
 {
 	group::RtokenSet deleted;
-	bool activate_now, lose_now, end_now;
+	bool activate_now, lose_now, free_now, end_now;
 	{
 		shell::Guard guard(lock_);
 		const u64 now_ms = smc_now_ms();
@@ -685,6 +734,7 @@ void LinkGroup::run()
 		}
 		activate_now = std::exchange(activate_due_, false);
 		lose_now = std::exchange(lose_due_, false);
+		free_now = std::exchange(free_due_, false);
 		deleted = std::exchange(deleted_rtokens_, group::RtokenSet());
 		end_now = state_ == State::kEnding;
 	}
@@ -692,6 +742,8 @@ void LinkGroup::run()
 		activate();
 	if (lose_now)
 		lose_connections_on(deleted);
+	if (free_now)
+		free_deleted();
 	if (end_now)
 		end_phase();
 	{

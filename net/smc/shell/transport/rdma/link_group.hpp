@@ -133,6 +133,7 @@ public:
 private:
 	// Messages that found no room in the send queue.
 	static constexpr std::size_t kUnsentMax = 16;
+	static constexpr std::size_t kDeletingMax = 64;
 	static constexpr group::LinkIndex kLink = 0;
 	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
 	static constexpr group::FlowId kDeleteFlow = u64{1} << 32;
@@ -158,6 +159,8 @@ private:
 					  wire::QpMtu mtu) const;
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
+	void drop_rmb(Buffer *rmb);
+	void free_deleted();
 	void activate();
 	void lose_connections();
 	void lose_connections_on(const group::RtokenSet &rtokens);
@@ -190,9 +193,18 @@ private:
 	shell::List<SetupObserver, ObserverTag> waiting_;
 	shell::Ref<RdmaEndpoint> founder_; // first contact; until the link is active
 	FixedVector<group::SendLlc, kUnsentMax> unsent_;
+	// RMBs too many, and the DELETE_RKEY that tells the peer; freed by run() when it agreed.
+	struct Deleting {
+		group::FlowId flow = 0;
+		Buffer *rmb = nullptr;
+		bool done = false;
+	};
+	FixedVector<Deleting, kDeletingMax> deleting_;
+	group::FlowId next_delete_flow_ = kDeleteFlow;
 	group::RtokenSet deleted_rtokens_;
 	bool activate_due_ = false;
 	bool lose_due_ = false;
+	bool free_due_ = false;
 	u64 timer_ms_ = 0;      // machine's; 0: none
 	u64 idle_since_ms_ = 0; // 0: it has connections
 	u64 last_seq_ = 0;      // of a control message

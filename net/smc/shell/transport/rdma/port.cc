@@ -40,6 +40,7 @@ std::optional<Port> usable(const DeviceRef &device, u8 number, net *net,
 		return std::nullopt;
 	query.type = type;
 	query.vlan_id = path.vlan_id;
+	query.net = net;
 	if (path.ipv4)
 		std::copy_n(path.local + 12, 4, query.ipv4);
 	if (smc_ib_gid_find(device.get(), number, &query, &port.gid) != 0)
