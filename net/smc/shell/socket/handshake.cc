@@ -70,10 +70,12 @@ void Handshake::on_setup_result(SetupResult result, wire::DeclineReason reason)
 void Handshake::cancel()
 {
 	cancelled_.store(true, std::memory_order_release);
+	// Runs from here on do nothing. Not cancel_sync(): each queued run has a reference.
+	if (work_.cancel())
+		put();
+	work_.wait();
 	if (std::exchange(watching_, false))
 		smc_wake_hook_remove(&hook_.hook);
-	if (work_.cancel_sync())
-		put();
 	if (!finished_) {
 		if (started())
 			step(handshake::Abort{});
@@ -86,9 +88,10 @@ void Handshake::cancel()
 		endpoint_->abort();
 		endpoint_.release()->release_from_user();
 	}
-	// A wakeup that came between: it finds nothing to do.
-	if (work_.cancel_sync())
+	// What the last run armed, or a wakeup that came between.
+	if (work_.cancel())
 		put();
+	work_.wait();
 }
 
 Ref<transport::Endpoint> Handshake::take_endpoint()
