@@ -228,6 +228,7 @@ public:
 	[[nodiscard]] std::uint32_t local_token() const { return local_token_; }
 	// SIOCOUTQ: appended and still held in the send buffer. SIOCOUTQNSD: not yet written.
 	[[nodiscard]] std::uint32_t sndbuf_used_bytes() const { return send_.used_bytes(); }
+	[[nodiscard]] std::uint32_t rmb_size_bytes() const { return receive_.size_bytes(); }
 	[[nodiscard]] std::uint32_t unsent_bytes() const { return send_.pending_bytes(); }
 	[[nodiscard]] std::uint32_t peer_window_bytes() const { return send_.window_bytes(); }
 	// How much of our ring, from its start, has to be zeroed before others may see it.
