@@ -84,7 +84,7 @@ enum smc_accept_head smc_tcp_accept_head(struct sock *listener)
 	return head;
 }
 
-bool smc_tcp_newest_is_smc(struct sock *listener)
+bool smc_tcp_oldest_is_smc(struct sock *listener)
 {
 	const struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
 	const struct request_sock *req;
@@ -93,7 +93,7 @@ bool smc_tcp_newest_is_smc(struct sock *listener)
 
 	/* Both are of slabs whose memory keeps its type until RCU readers left. */
 	rcu_read_lock();
-	req = READ_ONCE(queue->rskq_accept_tail);
+	req = READ_ONCE(queue->rskq_accept_head);
 	if (req)
 		child = READ_ONCE(req->sk);
 	if (child)

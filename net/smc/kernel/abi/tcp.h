@@ -40,10 +40,10 @@ enum smc_accept_head {
 };
 enum smc_accept_head smc_tcp_accept_head(struct sock *listener);
 /*
- * Did the youngest entry offer SMC? A hint, without a lock, for a wakeup that
- * this entry has caused; false if it has been accepted already. Any context.
+ * Did the oldest entry offer SMC? A hint, without a lock, for wakeups; false if
+ * it is being accepted by somebody else. Any context, also with interrupts off.
  */
-bool smc_tcp_newest_is_smc(struct sock *listener);
+bool smc_tcp_oldest_is_smc(struct sock *listener);
 /* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
 /* Gives @sk to @sock, which has none. */

@@ -17,8 +17,9 @@ bool Listener::on_wake(smc_wake_hook *hook)
 {
 	Listener *listener = reinterpret_cast<Hook *>(hook)->owner;
 
-	// Peers without SMC are none of our business.
-	if (smc_tcp_newest_is_smc(listener->sk_))
+	// Peers without SMC are none of our business, nor is who stands behind one: run() wakes
+	// the user for it, and a wakeup that led to the next run would go on for ever.
+	if (smc_tcp_oldest_is_smc(listener->sk_))
 		listener->work_.queue();
 	return false;
 }
