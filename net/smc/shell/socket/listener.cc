@@ -72,11 +72,11 @@ void Listener::start(struct sock *child)
 
 void Listener::on_handshake_done(Handshake &handshake)
 {
-	{
-		Guard guard(lock_);
-		under_way_.remove(handshake);
-		done_.push_back(handshake);
-	}
+	// All of it under the lock: once the handshake is out of our lists, accepted by somebody,
+	// close() does not know of it, and nothing of this function may be left to run then.
+	Guard guard(lock_);
+	under_way_.remove(handshake);
+	done_.push_back(handshake);
 	smc_sk_wake(sk_, SMC_POLL_IN);
 	// There is room for one more, perhaps.
 	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC)
