@@ -52,7 +52,7 @@ def transfers(vm, expect: str) -> None:
 def tcp_connection_is_killed(vm):
     """The TCP connection underneath is the peer's only sign of life when nothing is sent."""
     held = Held(vm, 7501)
-    vm.b.run("ss -K 'sport = :7501' state established")
+    vm.b.run("ss -K state established 'sport = :7501'")
     assert ended(held.server, 10) in ERRORS
     assert ended(held.client, 10) in ERRORS
     transfers(vm, "smcr")
