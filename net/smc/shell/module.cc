@@ -48,6 +48,8 @@ extern "C" void smc_shell_teardown(void)
 {
 	// All sockets are closed and all devices gone: what is left is work that finishes closing.
 	smc_work_flush_all();
+	// Twice: an endpoint that is freed may give back the last reference on its group.
+	smc_rcu_barrier();
 	smc_rcu_barrier();
 	smc::control::set_directory(nullptr);
 	smc::transport::rdma::tear_down_group_table();

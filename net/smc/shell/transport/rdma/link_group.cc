@@ -59,13 +59,9 @@ LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agr
 	  pool_(key.netns), machine_(config)
 {
 	smc_completion_init(&ended_);
-	smc_stat_inc(key_.netns, SMC_STAT_GROUP_NEW);
 }
 
-LinkGroup::~LinkGroup()
-{
-	smc_stat_inc(key_.netns, SMC_STAT_GROUP_FREE);
-}
+LinkGroup::~LinkGroup() = default;
 
 shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
 					const handshake::Agreement &agreement, bool direct, u32 uid)
@@ -77,6 +73,7 @@ shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
 	auto group = shell::Ref<LinkGroup>::adopt(owned.release());
 	if (group->link_.create(port.device.get(), port.number) != 0)
 		return {};
+	smc_stat_inc(key.netns, SMC_STAT_GROUP_NEW);
 	smc_stat_inc(key.netns, SMC_STAT_QP_NEW);
 	return group;
 }
@@ -517,9 +514,13 @@ void LinkGroup::end_phase()
 	{
 		shell::Guard guard(lock_);
 		state_ = State::kEnded;
+		timer_ms_ = 0;
 		founder_.reset();
 	}
 	free_deleted();
+	// Whoever waits for the end may free the namespace next: what this object still does after
+	// that counts nothing. (Connections have a reference on the namespace.)
+	smc_stat_inc(key_.netns, SMC_STAT_GROUP_FREE);
 	group_table().take_out(*this);
 	smc_complete_all(&ended_);
 	group_table().put(*this);
@@ -529,6 +530,8 @@ void LinkGroup::end_phase()
 
 void LinkGroup::step(const group::Event &event)
 {
+	if (state_ == State::kEnded)
+		return;
 	perform(machine_.step(event, smc_now_ms()));
 	count_violations();
 }
@@ -590,6 +593,8 @@ void LinkGroup::send_llc(const group::SendLlc &message)
 
 void LinkGroup::flush_unsent()
 {
+	if (state_ == State::kEnded)
+		return;
 	while (!unsent_.empty()) {
 		const group::SendLlc &message = unsent_.front();
 		u64 seq;
