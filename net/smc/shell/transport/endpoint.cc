@@ -49,6 +49,8 @@ void Endpoint::transmit_locked()
 {
 	connection::TransmitPlan plan;
 
+	if (detached_)
+		return;
 	while (conn_.plan_transmit(plan)) {
 		if (post(plan) != 0)
 			return;
@@ -138,6 +140,8 @@ void Endpoint::on_message(const connection::CursorMessage &message)
 	bool violated = false;
 	{
 		shell::Guard guard(lock_);
+		if (detached_)
+			return;
 		verdict = conn_.on_cdc(message);
 		if (verdict.ok()) {
 			handle_urgent_locked(verdict.events);
@@ -194,6 +198,12 @@ void Endpoint::on_transport_lost(int err)
 	if (!ended_well)
 		smc_sk_report_error(sk_, err);
 	settle(event::kReadable | event::kWritable | event::kReleasable);
+}
+
+void Endpoint::detach()
+{
+	shell::Guard guard(lock_);
+	detached_ = true;
 }
 
 void Endpoint::notify(u16 events)
@@ -263,7 +273,7 @@ void Endpoint::release_from_user()
 // Has the work look after this connection in a while: an orphan, or an end of file put off.
 void Endpoint::arm_locked()
 {
-	if (retiring_)
+	if (retiring_ || detached_)
 		return;
 	note_progress_locked();
 	get();

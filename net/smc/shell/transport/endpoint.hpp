@@ -85,6 +85,9 @@ public:
 	// context.
 	void on_transport_lost(int err);
 
+	// Its memory goes: from here on nothing is posted, and no ring is looked into. Any context.
+	void detach();
+
 	void last_ref_gone();
 
 protected:
@@ -125,6 +128,7 @@ private:
 	const Kind kind_;
 	bool released_ = false; // by the user
 	bool retiring_ = false;
+	bool detached_ = false;
 	u64 progress_position_ = 0; // stream bytes acknowledged at progress_ms_
 	u64 progress_ms_ = 0;
 	shell::Work<Endpoint, &Endpoint::run> work_{*this};

@@ -334,10 +334,14 @@ void LinkGroup::remove(RdmaEndpoint &endpoint)
 void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 {
 	bool was_there;
+
+	// A message or a completion may be on its way to it at this moment.
+	endpoint.detach();
 	{
 		shell::Guard guard(lock_);
 		was_there = endpoints_.erase(wire::Token{endpoint.token_}) != nullptr;
-		slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
+		if (was_there)
+			slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
 		endpoint.observer_ = nullptr;
 		if (endpoint.rtoken_held_)
 			machine_.release_rtoken(endpoint.rtoken_);
