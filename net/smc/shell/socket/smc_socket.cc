@@ -48,7 +48,8 @@ void SmcSocket::arm()
 	connect_reported_ = false;
 	smc_tcp_offer(sk_);
 	smc_tcp_drop_ulp(sk_);
-	if (!hooked_.exchange(true))
+	Guard guard(hook_lock_);
+	if (!std::exchange(hooked_, true))
 		smc_wake_hook_add(&hook_.hook, sock_, on_wake);
 }
 
@@ -60,18 +61,14 @@ void SmcSocket::disarm()
 
 void SmcSocket::unhook()
 {
-	if (hooked_.exchange(false))
+	Guard guard(hook_lock_);
+	if (std::exchange(hooked_, false))
 		smc_wake_hook_remove(&hook_.hook);
 }
 
 bool SmcSocket::on_wake(smc_wake_hook *hook)
 {
-	SmcSocket *self = reinterpret_cast<Hook *>(hook)->owner;
-
-	if (!self->look_at_tcp())
-		return false;
-	self->hooked_.store(false, std::memory_order_release);
-	return true;
+	return reinterpret_cast<Hook *>(hook)->owner->look_at_tcp();
 }
 
 bool SmcSocket::look_at_tcp()

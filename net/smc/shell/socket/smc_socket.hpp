@@ -12,7 +12,8 @@
 //	kIdle         a connect failed; the socket may be used again
 //
 // Locking: mode_ only moves by compare-and-swap, since it does so in wakeups, too, where no lock
-// can be taken. endpoint_ is set before the mode becomes kSmc and stays until release.
+// can be taken. hook_lock_ (class LEAF) guards the coming and going of the wake hook, which does
+// not take it. endpoint_ is set before the mode becomes kSmc and stays until release.
 #pragma once
 
 #include <atomic>
@@ -22,6 +23,7 @@
 #include "kernel/abi/sock.h"
 #include "shell/base/alloc.hpp"
 #include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
 #include "shell/socket/handshake.hpp"
@@ -120,7 +122,8 @@ private:
 	struct sock *const sk_;
 	const u64 serial_;
 	std::atomic<Mode> mode_{Mode::kIdle};
-	std::atomic<bool> hooked_{false};
+	SpinLock hook_lock_{SMC_LOCK_LEAF};
+	bool hooked_ = false; // also while the hook has taken itself off the queue
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
 	u32 fallback_reason_ = 0;
