@@ -248,11 +248,11 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 void smc_tcp_reset(struct sock *sk, int err)
 {
 	lock_sock(sk);
-	if (sk->sk_state != TCP_CLOSE) {
+	if (sk->sk_state != TCP_CLOSE)
 		READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
-		WRITE_ONCE(sk->sk_err, err);
-		sk_error_report(sk);
-	}
+	/* Also if the peer was faster: its error has been read by the CLC exchange. */
+	WRITE_ONCE(sk->sk_err, err);
+	sk_error_report(sk);
 	release_sock(sk);
 }
 

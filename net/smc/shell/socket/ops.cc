@@ -102,7 +102,9 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 	if (ret == 0) {
 		if (state.mode() == Mode::kFallen)
 			(void)state.take_connect_result();
-		if (state.mode() != Mode::kHandshaking && state.mode() != Mode::kSmc)
+		// A handshake that has failed already has taken TCP's connection with it.
+		const bool failed = state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
+		if (state.mode() != Mode::kHandshaking && state.mode() != Mode::kSmc && !failed)
 			return 0;
 		// TCP takes itself for connected; the user is not there yet.
 		if (state.mode() == Mode::kHandshaking)
