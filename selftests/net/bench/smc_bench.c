@@ -21,7 +21,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../lib/net.h"
+#include "../lib/argument.h"
 #include "../lib/smc_stat.h"
 
 #define PORT_DEFAULT 7400
@@ -305,13 +305,13 @@ int main(int argc, char **argv)
 		{ "seconds", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	static const char *const tests[] = { "rtt", "bulk", "connect" };
+	static const char *const tests[] = { "rtt", "bulk", "connect", NULL };
 	struct order order = { .mode = MODE_TCP, .test = -1, .size_bytes = 1 };
 	struct address server;
 	const char *host = NULL;
 	double seconds = 1;
 	bool serving = false;
-	int port = PORT_DEFAULT;
+	uint16_t port = PORT_DEFAULT;
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
@@ -323,18 +323,16 @@ int main(int argc, char **argv)
 			host = optarg;
 			break;
 		case 'p':
-			port = atoi(optarg);
+			port = (uint16_t)argument_number(optarg, 10, UINT16_MAX);
 			break;
 		case 'b':
-			for (int i = 0; i < 3; i++)
-				if (!strcmp(optarg, tests[i]))
-					order.test = i;
+			order.test = argument_choice(optarg, tests);
 			break;
 		case 'm':
-			order.mode = (int32_t)mode_parse(optarg);
+			order.mode = (int32_t)argument_mode(optarg);
 			break;
 		case 'l':
-			order.size_bytes = atoi(optarg);
+			order.size_bytes = (int32_t)argument_number(optarg, 10, SIZE_MAX_BYTES);
 			break;
 		case 'd':
 			seconds = atof(optarg);
@@ -344,17 +342,16 @@ int main(int argc, char **argv)
 			return EXIT_SUCCESS;
 		default:
 			usage(stderr);
-			return EXIT_FAILURE;
+			return EXIT_USAGE;
 		}
 	}
 	signal(SIGPIPE, SIG_IGN);
-	if (serving && port > 0 && port <= UINT16_MAX)
-		serve((uint16_t)port);
-	if (!host || order.test < 0 || order.mode == MODE_COUNT || order.size_bytes < 1 ||
-	    order.size_bytes > SIZE_MAX_BYTES || seconds <= 0 || port < 1 || port > UINT16_MAX ||
-	    address_make(&server, AF_UNSPEC, host, (uint16_t)port)) {
+	if (serving)
+		serve(port);
+	if (!host || order.test < 0 || order.size_bytes < 1 || seconds <= 0 ||
+	    address_make(&server, AF_UNSPEC, host, port)) {
 		usage(stderr);
-		return EXIT_FAILURE;
+		return EXIT_USAGE;
 	}
 	order.family = server.storage.ss_family;
 	run_client(&order, &server, seconds);

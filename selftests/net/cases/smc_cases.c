@@ -19,13 +19,14 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "../lib/argument.h"
 #include "agent.h"
 #include "host.h"
 #include "runner.h"
 
-#define EXIT_USAGE 2
 #define AGENT_PORT_DEFAULT 7200
 #define STEP_TIMEOUT_DEFAULT_S 30
+#define STEP_TIMEOUT_MAX_S 3600
 #define KNOWN_MAX 64
 #define KNOWN_LINE_BYTES 256
 
@@ -275,29 +276,6 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static uint32_t number(const char *text, int base)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, base);
-	if (errno || end == text || *end || value > UINT32_MAX) {
-		fprintf(stderr, "smc_cases: %s is not a number\n", text);
-		exit(EXIT_USAGE);
-	}
-	return (uint32_t)value;
-}
-
-static int choice(const char *text, const char *const *names)
-{
-	for (int i = 0; names[i]; i++)
-		if (!strcmp(text, names[i]))
-			return i;
-	fprintf(stderr, "smc_cases: %s is not a known word\n", text);
-	exit(EXIT_USAGE);
-}
-
 static int serve_as_agent(uint16_t port)
 {
 	int listener = control_listen(port);
@@ -323,7 +301,6 @@ static int list_cases(void)
 
 int main(int argc, char **argv)
 {
-	static const char *const mode_names[] = { "tcp", "smc", "inet", NULL };
 	static const char *const role_names[] = { "client", "server", NULL };
 	static const char *const expect_names[] = { "any", "smcr", "fallback", NULL };
 	static struct settings settings;
@@ -349,25 +326,25 @@ int main(int argc, char **argv)
 			host = optarg;
 			break;
 		case OPT_PORT:
-			port = (uint16_t)number(optarg, 10);
+			port = (uint16_t)argument_number(optarg, 10, UINT16_MAX);
 			break;
 		case OPT_MODE:
-			runner->client_mode = (enum mode)choice(optarg, mode_names);
+			runner->client_mode = argument_mode(optarg);
 			break;
 		case OPT_SERVER_MODE:
-			runner->server_mode = (enum mode)choice(optarg, mode_names);
+			runner->server_mode = argument_mode(optarg);
 			break;
 		case OPT_ROLE:
-			is_client = choice(optarg, role_names) == 0;
+			is_client = argument_choice(optarg, role_names) == 0;
 			break;
 		case OPT_EXPECT:
-			runner->expectation = (enum expectation)choice(optarg, expect_names);
+			runner->expectation = (enum expectation)argument_choice(optarg, expect_names);
 			break;
 		case OPT_CLIENT_REASON:
-			runner->client_reason = number(optarg, 16);
+			runner->client_reason = (uint32_t)argument_number(optarg, 16, UINT32_MAX);
 			break;
 		case OPT_SERVER_REASON:
-			runner->server_reason = number(optarg, 16);
+			runner->server_reason = (uint32_t)argument_number(optarg, 16, UINT32_MAX);
 			break;
 		case OPT_ONLY:
 			settings.only = optarg;
@@ -376,7 +353,7 @@ int main(int argc, char **argv)
 			read_known(&settings, optarg);
 			break;
 		case OPT_STEP_TIMEOUT:
-			runner->step_timeout_ms = (int)number(optarg, 10) * 1000;
+			runner->step_timeout_ms = (int)argument_number(optarg, 10, STEP_TIMEOUT_MAX_S) * 1000;
 			break;
 		case OPT_HELP:
 			usage(stdout);

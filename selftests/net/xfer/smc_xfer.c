@@ -8,7 +8,6 @@
  * Exit status 0: all bytes arrived unharmed, in the way that --expect names. 1: not so.
  * 2: wrong options, or the server cannot be reached.
  */
-#include <errno.h>
 #include <getopt.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -16,10 +15,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../lib/argument.h"
 #include "client.h"
 #include "server.h"
 
-#define EXIT_USAGE 2
 #define CALL_BYTES_DEFAULT 65536
 #define CALL_BYTES_MAX (256 << 20)
 #define TIMEOUT_DEFAULT_S 120
@@ -126,33 +125,9 @@ static void usage(FILE *out)
 	      out);
 }
 
-static uint64_t number(const char *text, int base, uint64_t max)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, base);
-	if (errno || end == text || *end || *text == '-' || value > max) {
-		fprintf(stderr, "smc_xfer: %s is not a number up to %" PRIu64 "\n", text, max);
-		exit(EXIT_USAGE);
-	}
-	return value;
-}
-
 static int32_t small(const char *text)
 {
-	return (int32_t)number(text, 10, COUNT_MAX);
-}
-
-/* The place of text among names, which end with NULL. */
-static int32_t choice(const char *text, const char *const *names)
-{
-	for (int32_t i = 0; names[i]; i++)
-		if (!strcmp(text, names[i]))
-			return i;
-	fprintf(stderr, "smc_xfer: %s is not a known word\n", text);
-	exit(EXIT_USAGE);
+	return (int32_t)argument_number(text, 10, COUNT_MAX);
 }
 
 static void print_side(const char *name, const struct report *report, bool comma)
@@ -304,17 +279,6 @@ static int run_and_print(const struct plan *plan, const struct address *server,
 	return wrong ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-static enum mode mode_option(const char *text)
-{
-	enum mode mode = mode_parse(text);
-
-	if (mode == MODE_COUNT) {
-		fprintf(stderr, "smc_xfer: %s is not tcp, smc or inet\n", text);
-		exit(EXIT_USAGE);
-	}
-	return mode;
-}
-
 int main(int argc, char **argv)
 {
 	static const char *const io_names[] = { "poll", "block", NULL };
@@ -350,13 +314,13 @@ int main(int argc, char **argv)
 			host = optarg;
 			break;
 		case OPT_PORT:
-			port = (uint16_t)number(optarg, 10, UINT16_MAX);
+			port = (uint16_t)argument_number(optarg, 10, UINT16_MAX);
 			break;
 		case OPT_MODE:
-			plan.client_mode = (int32_t)mode_option(optarg);
+			plan.client_mode = (int32_t)argument_mode(optarg);
 			break;
 		case OPT_SERVER_MODE:
-			plan.server_mode = (int32_t)mode_option(optarg);
+			plan.server_mode = (int32_t)argument_mode(optarg);
 			break;
 		case OPT_CONNECTIONS:
 			plan.connections = small(optarg);
@@ -368,58 +332,58 @@ int main(int argc, char **argv)
 			plan.hold = 1;
 			break;
 		case OPT_UP:
-			plan.up_bytes = number(optarg, 10, INT64_MAX);
+			plan.up_bytes = argument_number(optarg, 10, INT64_MAX);
 			break;
 		case OPT_DOWN:
-			plan.down_bytes = number(optarg, 10, INT64_MAX);
+			plan.down_bytes = argument_number(optarg, 10, INT64_MAX);
 			break;
 		case OPT_WRITE:
-			plan.write_bytes = number(optarg, 10, CALL_BYTES_MAX);
+			plan.write_bytes = argument_number(optarg, 10, CALL_BYTES_MAX);
 			break;
 		case OPT_READ:
-			plan.read_bytes = number(optarg, 10, CALL_BYTES_MAX);
+			plan.read_bytes = argument_number(optarg, 10, CALL_BYTES_MAX);
 			break;
 		case OPT_SEED:
-			plan.seed = number(optarg, 10, UINT64_MAX);
+			plan.seed = argument_number(optarg, 10, UINT64_MAX);
 			break;
 		case OPT_IO:
-			plan.io = choice(optarg, io_names);
+			plan.io = argument_choice(optarg, io_names);
 			break;
 		case OPT_NONBLOCK:
 			plan.connect_nonblock = 1;
 			break;
 		case OPT_CLOSER:
-			plan.closer = choice(optarg, closer_names);
+			plan.closer = argument_choice(optarg, closer_names);
 			break;
 		case OPT_CLOSE:
-			plan.close_how = choice(optarg, close_names);
+			plan.close_how = argument_choice(optarg, close_names);
 			break;
 		case OPT_LINGER:
 			plan.linger_s = small(optarg);
 			break;
 		case OPT_SNDBUF:
-			plan.sndbuf_bytes = (int32_t)number(optarg, 10, INT32_MAX);
+			plan.sndbuf_bytes = (int32_t)argument_number(optarg, 10, INT32_MAX);
 			break;
 		case OPT_RCVBUF:
-			plan.rcvbuf_bytes = (int32_t)number(optarg, 10, INT32_MAX);
+			plan.rcvbuf_bytes = (int32_t)argument_number(optarg, 10, INT32_MAX);
 			break;
 		case OPT_READ_DELAY:
-			plan.read_delay_ms = number(optarg, 10, COUNT_MAX);
+			plan.read_delay_ms = argument_number(optarg, 10, COUNT_MAX);
 			break;
 		case OPT_READ_PAUSE:
-			plan.read_pause_ms = number(optarg, 10, COUNT_MAX);
+			plan.read_pause_ms = argument_number(optarg, 10, COUNT_MAX);
 			break;
 		case OPT_TIMEOUT:
 			plan.timeout_s = small(optarg);
 			break;
 		case OPT_EXPECT:
-			wanted.how = (enum expectation)choice(optarg, expect_names);
+			wanted.how = (enum expectation)argument_choice(optarg, expect_names);
 			break;
 		case OPT_CLIENT_REASON:
-			wanted.client_reason = (uint32_t)number(optarg, 16, UINT32_MAX);
+			wanted.client_reason = (uint32_t)argument_number(optarg, 16, UINT32_MAX);
 			break;
 		case OPT_SERVER_REASON:
-			wanted.server_reason = (uint32_t)number(optarg, 16, UINT32_MAX);
+			wanted.server_reason = (uint32_t)argument_number(optarg, 16, UINT32_MAX);
 			break;
 		case OPT_HELP:
 			usage(stdout);

@@ -1,0 +1,595 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""A peer that keeps to the rules of SMC-R until the link stands, then breaks them. TAP on stdout.
+
+    rdma_peer.py --interface eth0 --address 10.9.0.66 --target 10.9.0.1 --eid EID [--only REGEX]
+
+At the target runs smc_target.py. Whatever is sent, the target ends that connection, or that link
+group, and counts it in /proc/net/smc_stat; or it passes over it, where that is harmless. A
+well-behaved connection (the bystander) is served meanwhile, and in the end nothing is left.
+"""
+
+import argparse
+import json
+import os
+import random
+import re
+import struct
+import sys
+import time
+from contextlib import contextmanager
+from typing import Callable
+
+import clc_peer
+from clc_peer import HELLO, Failed, expect
+from raw_roce import Fabric
+from raw_smc import (ABORTED, ADD_LINK, ADD_LINK_CONT, ALL, CDC, CLOSED, CONFIRM_LINK, CONFIRM_RKEY,
+                     CONFIRM_RKEY_CONT, DELETE_LINK, DELETE_RKEY, MESSAGE_BYTES, NEGATIVE,
+                     NO_EYECATCHERS, PATIENCE_S, REQ_ADD_LINK, RESPONSE, RMB_BYTES, SENDING_DONE,
+                     TEST_LINK, UPDATE_REQUEST, URGENT_PENDING, URGENT_PRESENT, VALIDATION,
+                     WRITE_BLOCKED, Broken, Peer, llc)
+
+# Retries of a reliable connection, the goodbye of a group, one CDC that nobody answers.
+GONE_S = 30
+# So many violations in LLC end a group.
+VIOLATIONS_MAX = 16
+
+
+class Scene(clc_peer.Scene):
+    """The raw host with queue pairs, and the counters of the target."""
+
+    def __init__(self, args: argparse.Namespace) -> None:
+        super().__init__(args)
+        self.fabric = Fabric(self.host)
+
+    def counters(self) -> dict[str, int]:
+        self._control.settimeout(60)
+        self._control_lines.write('{"counters": true}\n')
+        self._control_lines.flush()
+        return json.loads(self._control_lines.readline())
+
+    def peer(self, tcp) -> Peer:
+        return Peer(self.fabric, tcp, self.args.eid, self.gid_ip)
+
+    @contextmanager
+    def as_client(self, confirmed: bool = True):
+        """A connection to the target's echo server that works."""
+        peer = self.peer(self.client())
+        try:
+            peer.propose()
+            if confirmed:
+                peer.confirmed()
+                expect(peer.echoes(), "the connection does not work, before anything was done")
+            yield peer
+        finally:
+            peer.finish()
+
+    @contextmanager
+    def as_server(self):
+        """The target's client has connected to us and said its words."""
+        peer = self.peer(self.called())
+        try:
+            peer.respond()
+            peer.qp.send(peer.confirm_link())
+            peer.confirmed()
+            expect(peer.hear(len(HELLO)) == HELLO.encode(), "the client's words did not come")
+            yield peer
+        finally:
+            peer.finish()
+
+    @contextmanager
+    def counted(self, *names: str):
+        """Each of these counters of the target grows meanwhile."""
+        before = self.counters()
+        yield
+        now = self.counters()
+        for name in names:
+            expect(now[name] > before[name], f"{name} did not grow")
+
+    def settled(self) -> None:
+        """No connection is left at the target, and it serves others."""
+        self.bystander()
+        deadline_s = time.monotonic() + GONE_S
+        while (now := self.counters())["conn_new"] != now["conn_free"]:
+            expect(time.monotonic() < deadline_s,
+                   f"{now['conn_new'] - now['conn_free']} connections stay")
+            time.sleep(0.1)
+
+
+CASES: list[tuple[str, Callable[[Scene], None]]] = []
+
+
+def case(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
+    CASES.append((function.__name__, function))
+    return function
+
+
+def variants(**values) -> Callable:
+    """One case for each value: function(scene, value)."""
+    def register(function: Callable) -> Callable:
+        for name, value in values.items():
+            CASES.append((f"{function.__name__}_{name}",
+                          lambda scene, value=value: function(scene, value)))
+        return function
+
+    return register
+
+
+def ends(peer: Peer, what: str = "the connection") -> None:
+    expect(peer.wait(lambda: peer.over, PATIENCE_S), f"{what} goes on")
+
+
+# --- positive controls ----------------------------------------------------------------------------
+
+@case
+def honest_client(scene: Scene) -> None:
+    with scene.as_client() as peer:
+        for count in (1, 1000, 60000, 60000, 65536, 3):
+            expect(peer.echoes(count), f"{count} bytes were not echoed")
+        peer.qp.send(peer.cdc(state=CLOSED))
+        expect(peer.wait(lambda: peer.state & (CLOSED | ABORTED), PATIENCE_S), "no goodbye")
+
+
+@case
+def honest_server(scene: Scene) -> None:
+    with scene.as_server() as peer:
+        peer.say(b"words of a server")
+        peer.qp.send(peer.cdc(state=SENDING_DONE | CLOSED))
+        answer = scene.outcome()
+        expect(bytes.fromhex(answer["received"]) == b"words of a server", f"the client: {answer}")
+
+
+# --- CDC ------------------------------------------------------------------------------------------
+
+def cursor(wrap: int, count: int) -> bytes:
+    return struct.pack("!HHI", 0, wrap, count)
+
+
+@variants(at_the_end=(0, 65536), far_outside=(0, 0x7FFFFFFF), all_ones=(0xFFFF, 0xFFFFFFFF),
+          beyond_free_space=(1, 200), many_wraps=(7, 0), backward=(0, 50),
+          before_zero=(0xFFFF, 65535))
+def absurd_producer(scene: Scene, value: tuple[int, int]) -> None:
+    with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
+        peer.qp.send(peer.cdc(producer=cursor(*value)))
+        ends(peer)
+    scene.settled()
+
+
+@variants(outside=(0, 65536), far_outside=(3, 0xFFFFFFFF), beyond_sent=(0, 101), next_wrap=(1, 100),
+          before_zero=(0xFFFF, 65535))
+def absurd_consumer(scene: Scene, value: tuple[int, int]) -> None:
+    with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
+        peer.qp.send(peer.cdc(consumer=cursor(*value)))
+        ends(peer)
+    scene.settled()
+
+
+@case
+def consumer_goes_back(scene: Scene) -> None:
+    with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
+        expect(peer.echoes(), "no echo")
+        peer.qp.send(peer.cdc())
+        peer.qp.send(peer.cdc(consumer=cursor(0, 3)))
+        ends(peer)
+    scene.settled()
+
+
+@variants(zero=0, ones=0xFFFFFFFF, own=None)
+def wrong_token(scene: Scene, token: int | None) -> None:
+    """It is nobody's: counted, and passed over."""
+    with scene.as_client() as peer:
+        with scene.counted("wire_violation", "cdc_bad_token"):
+            wrong = peer.token if token is None else token
+            peer.qp.send(peer.cdc(producer=cursor(5, 5), token=wrong, sequence=9))
+            expect(peer.echoes(), "the connection was harmed")
+    scene.settled()
+
+
+@case
+def tokens_of_others(scene: Scene) -> None:
+    """The neighbour's token is of no use on another link; nor are guesses near it."""
+    with scene.as_client() as peer:
+        guesses = [peer.peer_token ^ 1 << bit for bit in range(32)]
+        with scene.counted("cdc_bad_token"):
+            for guess in guesses:
+                peer.qp.send(peer.cdc(state=ABORTED, token=guess, sequence=9))
+            expect(peer.echoes(), "the connection was harmed")
+        scene.bystander()
+    scene.settled()
+
+
+@variants(one=CDC.to_bytes(1, "big"), short=bytes((CDC, MESSAGE_BYTES)) + bytes(23),
+          long=bytes((CDC, MESSAGE_BYTES)) + bytes(3000 - 2),
+          length_zero=bytes((CDC, 0)) + bytes(42), length_wrong=bytes((CDC, 45)) + bytes(42))
+def malformed_cdc(scene: Scene, message: bytes) -> None:
+    with scene.as_client() as peer:
+        with scene.counted("wire_violation"):
+            peer.qp.send(message)
+            peer.flush()
+            peer.echoes()
+    scene.settled()
+
+
+@case
+def stale_sequence(scene: Scene) -> None:
+    """An old message changes nothing, whatever it says."""
+    with scene.as_client() as peer:
+        for _ in range(4):
+            expect(peer.echoes(), "no echo")
+        for old in (0, 1, 2, (peer.sequence - 32000) & 0xFFFF):
+            peer.qp.send(peer.cdc(producer=cursor(0, 9), state=ABORTED, sequence=old))
+        expect(peer.echoes(), "an old message was believed")
+    scene.settled()
+
+
+@case
+def all_flags(scene: Scene) -> None:
+    """Every pair of flag bytes ends well, one way or the other."""
+    chance = random.Random(scene.args.seed)
+    some = [(flags, state) for flags in (0, WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT,
+                                         UPDATE_REQUEST, VALIDATION, 0x07, 0xFF)
+            for state in (0, SENDING_DONE, CLOSED, ABORTED, 0x1F, 0xFF)]
+    for flags, state in chance.sample(some, scene.args.sessions):
+        with scene.as_client() as peer:
+            peer.say(b"flagged", flags=flags, state=state)
+            peer.qp.send(peer.cdc(flags=flags ^ 0xFF, state=state))
+            peer.flush()
+            peer.qp.send(peer.cdc(flags=state, state=flags))
+            peer.flush()
+    scene.settled()
+
+
+@case
+def urgent_without_data(scene: Scene) -> None:
+    with scene.as_client() as peer:
+        for _ in range(5):
+            peer.qp.send(peer.cdc(flags=URGENT_PENDING | URGENT_PRESENT))
+        peer.flush()
+        peer.wait(lambda: peer.over, 1)
+    scene.settled()
+
+
+@case
+def cdc_flood(scene: Scene) -> None:
+    """Updates are asked for again and again; the other side stays in control of itself."""
+    with scene.as_client() as peer:
+        for _ in range(600):
+            peer.qp.send(peer.cdc(flags=UPDATE_REQUEST))
+        expect(peer.flush(60), "not acknowledged")
+        scene.bystander()
+        expect(peer.echoes(), "the connection was harmed")
+    scene.settled()
+
+
+@case
+def cdc_before_confirm(scene: Scene) -> None:
+    """Data before the link is confirmed: no crash, and the connection is bounded."""
+    peer = scene.peer(scene.client())
+    peer.confirms = False
+    try:
+        peer.propose()
+        expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        peer.say(b"too early")
+        peer.qp.send(peer.confirm_link(RESPONSE | NO_EYECATCHERS))
+        peer.wait(lambda: peer.over or peer.announced == 9, PATIENCE_S)
+        expect(peer.over or peer.hear(9) == b"too early", "neither echoed nor ended")
+    finally:
+        peer.finish()
+    scene.settled()
+
+
+# --- RDMA -----------------------------------------------------------------------------------------
+
+@variants(behind=lambda peer: (peer.peer_rkey, peer.peer_address + peer.peer_size),
+          before=lambda peer: (peer.peer_rkey, peer.peer_address - 4096),
+          nobodys_key=lambda peer: (peer.peer_rkey ^ 0xFF00, peer.peer_address))
+def writes_outside(scene: Scene, where: Callable[[Peer], tuple[int, int]]) -> None:
+    """The adapter refuses, the link is lost, the connection ends."""
+    with scene.as_client() as peer:
+        rkey, address = where(peer)
+        peer.qp.write(rkey, address, b"x" * 64)
+        expect(peer.wait(lambda: peer.qp.refused is not None, PATIENCE_S), "it was written")
+    scene.settled()
+
+
+@case
+def oversized_send(scene: Scene) -> None:
+    with scene.as_client() as peer:
+        peer.qp.send(bytes(9000))
+        peer.wait(lambda: peer.over, 2)
+    scene.settled()
+
+
+@case
+def falls_silent(scene: Scene) -> None:
+    """No acknowledgement any more while the other side sends: the link is lost, in time."""
+    with scene.as_client() as peer:
+        peer.say(b"last words")
+        peer.qp.silent = True
+        expect(peer.wait(lambda: peer.tcp.ended, GONE_S), "nobody noticed")
+    scene.settled()
+
+
+# --- LLC ------------------------------------------------------------------------------------------
+
+MALFORMED_LLC = {
+    "one_byte": bytes((TEST_LINK,)),
+    "short": llc(TEST_LINK)[:43],
+    "length_zero": bytes((TEST_LINK, 0, 0, 0)) + bytes(40),
+    "length_huge": bytes((TEST_LINK, 0xFF, 0xFF, 0)) + bytes(40),
+    "version_one": bytes((0x07, MESSAGE_BYTES, 0, 0)) + bytes(40),
+    "add_link_without_extension": llc(ADD_LINK, 0, bytes(27) + b"\x02\x03"),
+    "rkeys_beyond_the_end": llc(DELETE_RKEY, 0, b"\xff"),
+    "add_link_without_keys": llc(ADD_LINK, 0, bytes(40) + bytes(26) + b"\xff\xff", 72),
+    "gids_beyond_the_end": llc(REQ_ADD_LINK, 0, bytes(20) + b"\xff"),
+}
+UNEXPECTED_LLC = {
+    "test_link_response": llc(TEST_LINK, RESPONSE, b"\x77" * 16),
+    "confirm_rkey_response": llc(CONFIRM_RKEY, RESPONSE, bytes(13)),
+    "confirm_rkey_refusal": llc(CONFIRM_RKEY, RESPONSE | NEGATIVE, b"\xff" * 40),
+    "delete_rkey_response": llc(DELETE_RKEY, RESPONSE, b"\x01"),
+    "add_link_response": llc(ADD_LINK, RESPONSE, bytes(40)),
+    "add_link_cont": llc(ADD_LINK_CONT, 0, b"\x01\x02"),
+    "req_add_link_response": llc(REQ_ADD_LINK, RESPONSE),
+    "confirm_link_again": llc(CONFIRM_LINK, NO_EYECATCHERS, bytes(25) + b"\x01"),
+    "confirm_link_response_again": llc(CONFIRM_LINK, RESPONSE | NO_EYECATCHERS,
+                                       bytes(25) + b"\x01"),
+}
+HARMLESS_LLC = {
+    "unknown_types": b"",
+    "confirm_rkey_cont": llc(CONFIRM_RKEY_CONT, 0, b"\x09"),
+    "delete_unknown_rkeys": llc(DELETE_RKEY, 0, b"\x03\0\0\0" + b"\xAA" * 12),
+    "add_link": llc(ADD_LINK, 0, bytes(27) + b"\x02\x03", 72),
+    "req_add_link": llc(REQ_ADD_LINK, 0, bytes(20) + b"\x01\0\0\0" + bytes(16)),
+    "delete_unknown_link": llc(DELETE_LINK, 0, struct.pack("!BI", 77, 0x00010000)),
+}
+
+
+@variants(**MALFORMED_LLC, **UNEXPECTED_LLC)
+def wrong_llc(scene: Scene, message: bytes) -> None:
+    """Counted; and a peer that does so again and again loses its group."""
+    with scene.as_client() as peer, scene.counted("llc_rx"):
+        peer.qp.send(message)
+        if peer.echoes():
+            for _ in range(3 * VIOLATIONS_MAX):
+                peer.qp.send(message)
+            peer.flush()
+            peer.wait(lambda: peer.over, 1)
+        expect(peer.over or peer.echoes(), "neither ended nor served")
+    scene.settled()
+
+
+@case
+def violations_are_counted(scene: Scene) -> None:
+    with scene.as_client() as peer:
+        with scene.counted("wire_violation", "llc_malformed", "llc_unexpected"):
+            for message in (*MALFORMED_LLC.values(), *UNEXPECTED_LLC.values()):
+                peer.qp.send(message)
+            peer.flush()
+            for message in (*MALFORMED_LLC.values(), *UNEXPECTED_LLC.values()):
+                peer.qp.send(message)
+            ends(peer, "the link group")
+    scene.settled()
+
+
+@variants(**HARMLESS_LLC)
+def odd_llc(scene: Scene, message: bytes) -> None:
+    """Answered, or passed over; the connection goes on."""
+    messages = [message] * 20
+    if not message:
+        messages = [llc(kind) for kind in (0x20, 0x2A, 0x2F, 0x41, 0xF1, 0x28)]
+    with scene.as_client() as peer:
+        for one in messages:
+            peer.qp.send(one)
+        expect(peer.flush(), "not acknowledged")
+        expect(peer.echoes(), "the connection was harmed")
+    scene.settled()
+
+
+@case
+def answers_come(scene: Scene) -> None:
+    """TEST_LINK is echoed; REQ_ADD_LINK is refused; an unknown key is no key."""
+    with scene.as_client() as peer:
+        peer.qp.send(llc(TEST_LINK, 0, b"sixteen bytes of"))
+        peer.qp.send(llc(REQ_ADD_LINK, 0, bytes(20) + b"\x01\0\0\0" + bytes(16)))
+        peer.qp.send(llc(DELETE_RKEY, 0, b"\x01\0\0\0" + b"\xAA" * 4))
+        for kind in (TEST_LINK, REQ_ADD_LINK, DELETE_RKEY):
+            expect(peer.wait(lambda: peer.has(kind, response=True), PATIENCE_S),
+                   f"no answer to {kind:#x}")
+        by_kind = {message[0]: message for message in peer.llc_received}
+        expect(by_kind[TEST_LINK][4:20] == b"sixteen bytes of", "another echo")
+        expect(by_kind[DELETE_RKEY][3] == RESPONSE | NEGATIVE, "an unknown key was deleted")
+    scene.settled()
+
+
+@variants(test_link=lambda _: llc(TEST_LINK, 0, os.urandom(16)),
+          confirm_rkey=lambda i: llc(CONFIRM_RKEY, 0, struct.pack("!BIQ", 0, 0x1000 + i, i << 16)),
+          delete_rkey=lambda i: llc(DELETE_RKEY, 0, struct.pack("!BxxxI", 1, 0x999 + i)))
+def flood(scene: Scene, make: Callable[[int], bytes]) -> None:
+    """More than any table holds: no memory is taken for it, others are served."""
+    with scene.as_client() as peer:
+        for i in range(600):
+            peer.qp.send(make(i))
+        scene.bystander()
+        expect(peer.flush(60), "not acknowledged")
+        expect(peer.over or peer.echoes(), "neither ended nor served")
+    scene.settled()
+
+
+@case
+def own_rkey_is_deleted(scene: Scene) -> None:
+    """The key under which the other side writes to us is withdrawn while the connection lives."""
+    with scene.as_client() as peer:
+        peer.qp.send(llc(DELETE_RKEY, 0, struct.pack("!BxxxI", 1, peer.rkey)))
+        peer.flush()
+        peer.say(b"answer me")
+        ends(peer)
+    scene.settled()
+
+
+@variants(all=ALL, one=0)
+def link_is_deleted(scene: Scene, flags: int) -> None:
+    with scene.as_client() as peer:
+        peer.qp.send(llc(DELETE_LINK, flags, struct.pack("!BI", 0 if flags else 1, 0x00040000)))
+        ends(peer, "the link group")
+    scene.settled()
+
+
+@case
+def link_is_never_confirmed(scene: Scene) -> None:
+    peer = scene.peer(scene.client())
+    peer.confirms = False
+    try:
+        peer.propose()
+        expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        scene.bystander()
+        expect(peer.wait(lambda: peer.group_ended or len(peer.tcp.received) > 0 or peer.tcp.ended,
+                         PATIENCE_S), "it waits without an end")
+    finally:
+        peer.finish()
+    scene.settled()
+
+
+@case
+def link_is_confirmed_wrongly(scene: Scene) -> None:
+    """Another link, another number, RMBE eyecatchers wanted: TCP, or no connection."""
+    for number in range(3):
+        peer = scene.peer(scene.client())
+        peer.confirms = False
+        try:
+            peer.propose()
+            expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+            good = bytearray(peer.confirm_link(RESPONSE | NO_EYECATCHERS))
+            if number == 0:
+                good[29] = 0
+            elif number == 1:
+                good[29] = 99
+            else:
+                good[3] = RESPONSE
+            peer.qp.send(bytes(good))
+            expect(peer.wait(lambda: peer.over or len(peer.tcp.received) > 0, PATIENCE_S),
+                   "it waits without an end")
+        finally:
+            peer.finish()
+    scene.settled()
+
+
+# --- TCP under SMC-R ------------------------------------------------------------------------------
+
+@case
+def tcp_is_reset(scene: Scene) -> None:
+    """Noticed at once, not when something is next sent."""
+    with scene.as_client() as peer:
+        peer.tcp.reset()
+        expect(peer.wait(lambda: peer.state & (CLOSED | ABORTED), 3), "not noticed within 3 s")
+    scene.settled()
+
+
+@case
+def tcp_ends_before_the_data(scene: Scene) -> None:
+    """A FIN alone says nothing of the data that is still to come by RDMA."""
+    with scene.as_client() as peer:
+        peer.tcp.fin()
+        peer.say(b"after the FIN")
+        expect(peer.hear(13) == b"after the FIN", "data was cut short")
+    scene.settled()
+
+
+# --- a hostile server -----------------------------------------------------------------------------
+
+@variants(producer=lambda peer: peer.cdc(producer=cursor(9, 9)),
+          consumer=lambda peer: peer.cdc(consumer=cursor(9, 9)),
+          abort=lambda peer: peer.cdc(state=ABORTED),
+          delete_all=lambda _: llc(DELETE_LINK, ALL, struct.pack("!BI", 0, 0x00040000)))
+def server_ends_it(scene: Scene, make: Callable[[Peer], bytes]) -> None:
+    """The client's read ends with an error, soon."""
+    with scene.as_server() as peer:
+        peer.qp.send(make(peer))
+        answer = scene.outcome()
+        expect(answer["error"] != 0, f"no error at the client: {answer}")
+    scene.settled()
+
+
+@variants(add_link=llc(ADD_LINK, 0, bytes(27) + b"\x02\x03", 72),
+          add_link_with_key=llc(ADD_LINK, 0, bytes(27) + b"\x02\x03" + bytes(37) + b"\x01\0", 88),
+          req_add_link=llc(REQ_ADD_LINK, 0, bytes(20) + b"\x01"),
+          delete_unknown_link=llc(DELETE_LINK, 0, struct.pack("!BI", 77, 0x00010000)))
+def server_asks(scene: Scene, message: bytes) -> None:
+    with scene.as_server() as peer:
+        peer.qp.send(message)
+        peer.say(b"words of a server")
+        peer.qp.send(peer.cdc(state=SENDING_DONE | CLOSED))
+        answer = scene.outcome()
+        expect(bytes.fromhex(answer["received"]) == b"words of a server", f"the client: {answer}")
+        if message[0] == ADD_LINK:
+            replies = [m for m in peer.llc_received if m[0] == ADD_LINK]
+            expect(len(replies) == 1 and replies[0][3] & 0xC0 == 0xC0, "ADD_LINK was not rejected")
+    scene.settled()
+
+
+# --- generated ------------------------------------------------------------------------------------
+
+def random_message(chance: random.Random, peer: Peer) -> bytes:
+    kind = chance.randrange(6)
+    if kind == 0:
+        return chance.randbytes(chance.choice((1, 4, 26, 43, 44, 45, 72, 200, 1024)))
+    if kind == 1:
+        known = (*MALFORMED_LLC.values(), *UNEXPECTED_LLC.values(), *HARMLESS_LLC.values())
+        return chance.choice([message for message in known if message])
+    if kind == 2:
+        return llc(chance.randrange(0x20, 0x30), chance.choice((0, RESPONSE, 0xFF, 0x40, 0x20)),
+                   chance.randbytes(40))
+    if kind == 3:
+        return peer.cdc()
+    message = bytearray(peer.cdc())
+    for _ in range(chance.randint(1, 3)):
+        at = chance.choice((1, 2, 3, 4, 7, 11, 12, 15, 19, 23, 24, 25, chance.randrange(44)))
+        message[at] = chance.choice((0, 1, 0xFF, chance.randrange(256)))
+    return bytes(message)
+
+
+@case
+def generated_sessions(scene: Scene) -> None:
+    chance = random.Random(scene.args.seed)
+    print(f"# seed {scene.args.seed}", flush=True)
+    for number in range(scene.args.sessions):
+        with scene.as_client() as peer:
+            for _ in range(chance.randint(1, 30)):
+                peer.qp.send(random_message(chance, peer))
+            expect(peer.flush(GONE_S) or peer.over, f"session {number} hangs")
+    scene.settled()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--interface", default="eth0")
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--echo-port", type=int, default=7300)
+    parser.add_argument("--control-port", type=int, default=7301)
+    parser.add_argument("--eid", required=True)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--sessions", type=int, default=16)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    chosen = [(name, run) for name, run in CASES if re.search(args.only, name)]
+    failed = 0
+
+    print(f"TAP version 13\n1..{len(chosen)}", flush=True)
+    scene = Scene(args)
+    for number, (name, run) in enumerate(chosen, 1):
+        start_s = time.monotonic()
+        try:
+            run(scene)
+            print(f"ok {number} - {name} # {time.monotonic() - start_s:.1f} s", flush=True)
+        except (Failed, Broken, OSError) as error:
+            failed += 1
+            print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
+    scene.host.close()
+    print(f"# {len(chosen)} cases, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
