@@ -1,0 +1,9 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make bench                     TCP, the kernel's own smc.ko and this one, in one boot of two guests
+# make bench BENCH_OPTIONS=…     options of selftests/bench/bench
+
+.PHONY: bench
+bench: test-programs
+	+@$(MAKE) module KVER=6.12
+	@selftests/bench/bench $(BENCH_OPTIONS)
