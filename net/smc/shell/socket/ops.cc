@@ -346,13 +346,16 @@ int smc_op_shutdown(struct socket *sock, int how)
 
 	if (state != nullptr)
 		state->resolve();
-	if (state == nullptr || state->mode() != Mode::kSmc) {
-		if (mode_of(sock) == Mode::kHandshaking)
-			smc_tcp_reset(sk, -kConnectionAborted);
+	if (mode_of(sock) != Mode::kHandshaking && mode_of(sock) != Mode::kSmc)
 		return smc_tcp_ops_shutdown(sock, how);
-	}
 	if (how < kShutRd || how > kShutRdWr)
 		return kInvalid;
+	if (state->mode() == Mode::kHandshaking) {
+		// As with TCP before it is established: connect() fails, and may be tried again.
+		smc_tcp_reset(sk, -kConnectionAborted);
+		smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+		return 0;
+	}
 	smc_sk_lock(sk);
 	if (how != kShutWr)
 		state->set_shut_rcv();

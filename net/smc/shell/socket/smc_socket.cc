@@ -43,7 +43,8 @@ SmcSocket *SmcSocket::get_or_make(struct socket *sock)
 
 void SmcSocket::arm()
 {
-	if (!change_mode(Mode::kIdle, Mode::kConnecting))
+	// A connect that shutdown() has ended left its mode behind.
+	if (!change_mode(Mode::kIdle, Mode::kConnecting) && mode() != Mode::kConnecting)
 		return;
 	connect_reported_ = false;
 	smc_tcp_offer(sk_);
