@@ -261,6 +261,10 @@ int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len, int flags)
 	case Mode::kHandshaking:
 	case Mode::kSmc: return finish_connect(sock, *state, flags);
 	case Mode::kListening:
+		// One that was shut down may connect.
+		if (state->stop_listening())
+			break;
+		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	case Mode::kFallen: return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	case Mode::kIdle:
 	case Mode::kConnecting: break;
@@ -334,9 +338,12 @@ int smc_op_listen(struct socket *sock, int backlog)
 		smc_tcp_drop_ulp(sk);
 	}
 	smc_sk_unlock(sk);
-	if (!ours && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
+	if (!ours && state->mode() == Mode::kIdle && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
 		return kNoMemory;
-	return smc_tcp_ops_listen(sock, backlog);
+	const int ret = smc_tcp_ops_listen(sock, backlog);
+	if (ret != 0)
+		state->stop_listening();
+	return ret;
 }
 
 int smc_op_shutdown(struct socket *sock, int how)

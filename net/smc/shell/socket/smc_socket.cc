@@ -199,12 +199,20 @@ bool SmcSocket::become_listener()
 {
 	if (mode() == Mode::kListening)
 		return true;
-	auto listener = make<Listener>(sock_);
-	if (!listener)
-		return false;
-	listener_ = std::move(listener);
-	mode_.store(Mode::kListening, std::memory_order_release);
-	return true;
+	if (!listener_)
+		listener_ = make<Listener>(sock_);
+	return listener_ && change_mode(Mode::kIdle, Mode::kListening);
+}
+
+bool SmcSocket::stop_listening()
+{
+	smc_sk_lock(sk_);
+	const bool stopped = smc_sk_state(sk_) != SMC_TCP_LISTEN &&
+			     change_mode(Mode::kListening, Mode::kIdle);
+	if (stopped)
+		smc_tcp_withdraw(sk_);
+	smc_sk_unlock(sk_);
+	return stopped;
 }
 
 void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis)

@@ -59,7 +59,7 @@ public:
 	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
 	// In mode kSmc.
 	[[nodiscard]] transport::Endpoint &endpoint() const { return *endpoint_; }
-	// In mode kListening.
+	// In mode kListening, and afterwards.
 	[[nodiscard]] Listener &listener() const { return *listener_; }
 
 	// ---- Connecting ----------------------------------------------------------------------
@@ -82,7 +82,11 @@ public:
 
 	// An accepted connection; takes the endpoint's reference.
 	void become_smc(Ref<transport::Endpoint> endpoint);
+	// Sock lock held.
 	[[nodiscard]] bool become_listener();
+	// If TCP does not listen (any more), neither does this; true then. What its listener holds
+	// stays until release. Process, no lock.
+	bool stop_listening();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
 	// The user has closed the socket, or has no more use for this object; more than once does
 	// no harm. Process, no lock.
