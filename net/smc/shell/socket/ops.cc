@@ -39,6 +39,19 @@ Mode mode_of(struct socket *sock)
 	return state != nullptr ? state->mode() : Mode::kIdle;
 }
 
+// Makes a TCP socket of one that is nothing yet, since SMC cannot do what is asked for. 0 or -errno;
+// another thread may make something else of it meanwhile.
+int leave_to_tcp(struct socket *sock)
+{
+	SmcSocket *state = SmcSocket::get_or_make(sock);
+
+	if (state == nullptr)
+		return kNoMemory;
+	if (!state->fall_unused() && state->mode() != Mode::kFallen)
+		return kOpNotSupp;
+	return 0;
+}
+
 // Waits, as TCP does for its own handshake, until it is clear what this socket is. 0 or -errno.
 int settle(struct socket *sock, bool nonblock, bool for_receive)
 {
@@ -378,10 +391,8 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	const u32 flags = smc_msg_flags(msg);
 
 	if ((flags & SMC_MSG_FASTOPEN) != 0 && mode_of(sock) == Mode::kIdle) {
-		smc_sock_fall(sock);
-		smc_stat_fallback(smc_sk_net(smc_sock_sk(sock)),
-				  static_cast<u32>(smc::wire::DeclineReason::kOptUnsupp), false);
-		return smc_tcp_ops_sendmsg(sock, msg, len);
+		const int refused = leave_to_tcp(sock);
+		return refused != 0 ? refused : smc_tcp_ops_sendmsg(sock, msg, len);
 	}
 	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
 	const int ret = settle(sock, nonblock, false);
@@ -436,14 +447,9 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 	}
 	switch (mode) {
 	case Mode::kIdle:
-		// TCP_ULP, TCP_REPAIR, TCP_FASTOPEN: SMC cannot do these, TCP can.
-		if (option != SMC_OPTION_ADDRFORM) {
-			smc_sock_fall(sock);
-			smc_stat_fallback(smc_sk_net(smc_sock_sk(sock)),
-					  static_cast<u32>(smc::wire::DeclineReason::kOptUnsupp),
-					  false);
-		}
-		return 0;
+		// TCP_ULP, TCP_REPAIR, TCP_FASTOPEN: SMC cannot do these, TCP can. IPV6_ADDRFORM is
+		// for connected sockets; one that connects at this moment must not lose its ops.
+		return option == SMC_OPTION_ADDRFORM ? kNotConnected : leave_to_tcp(sock);
 	case Mode::kConnecting:
 	case Mode::kHandshaking:
 	case Mode::kSmc: return kOpNotSupp;

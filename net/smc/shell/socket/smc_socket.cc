@@ -224,6 +224,20 @@ void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagno
 	smc_sk_wake(sk_, kWakeAll);
 }
 
+bool SmcSocket::fall_unused()
+{
+	if (!change_mode(Mode::kIdle, Mode::kFallen))
+		return false;
+	// An earlier connect(), which failed, has left the offer there.
+	smc_sk_lock(sk_);
+	smc_tcp_withdraw(sk_);
+	smc_sk_unlock(sk_);
+	fallback_reason_ = static_cast<u32>(wire::DeclineReason::kOptUnsupp);
+	smc_stat_fallback(smc_sk_net(sk_), fallback_reason_, false);
+	smc_sock_fall(sock_);
+	return true;
+}
+
 void SmcSocket::release()
 {
 	// Whoever walks the list must not find what is taken apart from here on.

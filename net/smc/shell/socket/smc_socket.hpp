@@ -88,6 +88,9 @@ public:
 	// stays until release. Process, no lock.
 	bool stop_listening();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
+	// From kIdle only, for an option that SMC does not have. False in other modes. Process, no
+	// lock.
+	[[nodiscard]] bool fall_unused();
 	// The user has closed the socket, or has no more use for this object; more than once does
 	// no harm. Process, no lock.
 	void release();
