@@ -21,7 +21,7 @@ def stats(guest: Guest) -> dict[str, int]:
 
 
 def no_time_wait(*guests: Guest) -> None:
-    """TCP keeps what is left of a connection for a minute; that is noise where leaks are counted."""
+    """TCP keeps what is left of a connection for a minute: noise where leaks are counted."""
     for guest in guests:
         guest.run("sysctl -q net.ipv4.tcp_max_tw_buckets=0")
 

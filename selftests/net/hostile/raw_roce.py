@@ -3,8 +3,8 @@
 
 A QueuePair lives at the address of a RawHost. It sends SEND and RDMA WRITE requests, resends what
 is not acknowledged, and acknowledges what comes: SENDs of one packet, and writes into the regions
-that it was told of. That is all that SMC-R needs. (InfiniBand Architecture Specification 1.4, volume 1,
-chapter 9 and annex 17.)
+that it was told of. That is all that SMC-R needs. (InfiniBand Architecture Specification 1.4,
+volume 1, chapter 9 and annex 17.)
 """
 
 import socket

@@ -186,8 +186,8 @@ def wrong_token(scene: Scene, token: int | None) -> None:
 
 
 @case
-def tokens_of_others(scene: Scene) -> None:
-    """The neighbour's token is of no use on another link; nor are guesses near it."""
+def guessed_tokens(scene: Scene) -> None:
+    """Neighbours of a token that is known are nobody's."""
     with scene.as_client() as peer:
         guesses = [peer.peer_token ^ 1 << bit for bit in range(32)]
         with scene.counted("cdc_bad_token"):
