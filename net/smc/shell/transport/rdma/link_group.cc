@@ -148,7 +148,8 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 		idle_since_ms_ = 0;
 	}
 	if (!give_buffers(*fresh)) {
-		abandon(*fresh, false);
+		// The peer has never heard of these buffers.
+		take_out(*fresh, true);
 		*reason = wire::DeclineReason::kMem;
 		return Join::kNo;
 	}
@@ -366,13 +367,19 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	}
 	Buffer *send = std::exchange(endpoint.send_buffer_, nullptr);
 	Buffer *rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
-	bool room = true;
+	const bool idle = endpoint.with_lock(
+		[](connection::Connection &conn) { return conn.transmit_idle(); });
 
-	if (peer_is_done) {
+	if (send != nullptr && idle) {
 		// Nobody but this host's users ever reads a send buffer's old bytes: the next one
 		// overwrites what it sends.
-		if (send != nullptr && !pool_.give_back(send, 0))
+		if (!pool_.give_back(send, 0))
 			pool_.drop(send);
+	} else if (send != nullptr && !pool_.quarantine(send)) {
+		// Work requests may still read it.
+		end(wire::DeleteLinkReason::kProgram);
+	}
+	if (peer_is_done) {
 		if (rmb != nullptr &&
 		    !pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
 			    return conn.high_water_bytes();
@@ -380,13 +387,9 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 			drop_rmb(rmb);
 		return;
 	}
-	// Work requests may still read the one, the peer may still write to the other.
-	if (send != nullptr)
-		room = pool_.quarantine(send);
+	// The peer may still write to it, until it has been told to forget it.
 	if (rmb != nullptr)
-		room = pool_.quarantine(rmb) && room;
-	if (!room)
-		end(wire::DeleteLinkReason::kProgram);
+		drop_rmb(rmb);
 }
 
 // Tells the peer first, so that its table of our rkeys does not fill up with dead ones.
