@@ -116,7 +116,8 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 		if (state.mode() == Mode::kFallen)
 			(void)state.take_connect_result();
 		// A handshake that has failed already has taken TCP's connection with it.
-		const bool failed = state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
+		const bool failed =
+			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
 		if (state.mode() != Mode::kHandshaking && state.mode() != Mode::kSmc && !failed)
 			return 0;
 		// TCP takes itself for connected; the user is not there yet.

@@ -207,8 +207,8 @@ bool SmcSocket::become_listener()
 bool SmcSocket::stop_listening()
 {
 	smc_sk_lock(sk_);
-	const bool stopped = smc_sk_state(sk_) != SMC_TCP_LISTEN &&
-			     change_mode(Mode::kListening, Mode::kIdle);
+	const bool stopped =
+		smc_sk_state(sk_) != SMC_TCP_LISTEN && change_mode(Mode::kListening, Mode::kIdle);
 	if (stopped)
 		smc_tcp_withdraw(sk_);
 	smc_sk_unlock(sk_);
@@ -255,7 +255,12 @@ void SmcSocket::end_connection()
 	transport::Endpoint *endpoint = endpoint_.release();
 	long timeo_jiffies;
 	const bool linger = smc_sk_linger(sk_, &timeo_jiffies);
+	const bool reset = endpoint->with_lock(
+		[](const connection::Connection &conn) { return conn.reset(); });
 
+	// The user has learnt of it by the error that TCP left at the socket.
+	if (!reset && smc_sk_state(sk_) == SMC_TCP_CLOSE)
+		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
 	if (linger && timeo_jiffies == 0) {
 		endpoint->abort();
 	} else {
@@ -270,6 +275,7 @@ void SmcSocket::end_connection()
 							!conn.closing_flag_owed());
 					});
 			};
+			endpoint->set_lingering();
 			endpoint->with_lock(
 				[](connection::Connection &conn) { conn.request_completion(); });
 			endpoint->transmit();

@@ -98,7 +98,7 @@ public:
 	// connect() has not told the user yet that it succeeded.
 	[[nodiscard]] bool take_connect_result() { return !std::exchange(connect_reported_, true); }
 	void set_shut_rcv() { shut_rcv_.store(true, std::memory_order_relaxed); }
-	[[nodiscard]] bool shut_rcv() const { return shut_rcv_.load(std::memory_order_relaxed); }
+	[[nodiscard]] const std::atomic<bool> &shut_rcv() const { return shut_rcv_; }
 
 	// HandshakeOwner
 	void on_handshake_done(Handshake &handshake) override;

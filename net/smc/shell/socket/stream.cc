@@ -37,6 +37,7 @@ struct Waiter {
 	struct sock *sk;
 	Endpoint *endpoint;
 	u32 seen_bytes; // a peek waits for more than these
+	const std::atomic<bool> *shut_rcv;
 };
 
 bool may_write(void *arg)
@@ -48,7 +49,8 @@ bool may_write(void *arg)
 bool may_read(void *arg)
 {
 	const auto *waiter = static_cast<Waiter *>(arg);
-	return waiter->endpoint->ready_to_read(waiter->seen_bytes) || smc_sk_error(waiter->sk) != 0;
+	return waiter->endpoint->ready_to_read(waiter->seen_bytes) ||
+	       smc_sk_error(waiter->sk) != 0 || waiter->shut_rcv->load(std::memory_order_acquire);
 }
 
 // What is free now, and whether the stream still takes anything.
@@ -114,7 +116,7 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 		if (len == sent)
 			break;
 		if (room.segments.empty()) {
-			Waiter waiter{sk, &endpoint, 0};
+			Waiter waiter{sk, &endpoint, 0, nullptr};
 
 			smc_stat_inc(net, SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF) + SMC_BUF_FULL);
 			// Nothing may be held back by a cork while somebody waits for room.
@@ -168,7 +170,7 @@ struct View {
 };
 
 int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
-		   bool shut_rcv, bool nonblock)
+		   const std::atomic<bool> &shut_rcv, bool nonblock)
 {
 	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
 	const bool discard = (flags & static_cast<int>(SMC_MSG_TRUNC)) != 0;
@@ -207,12 +209,13 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 		}
 		if (got != 0 && (got >= target || (peek && view.full)))
 			break;
-		if (view.ended || shut_rcv || smc_sk_error(sk) != 0) {
+		if (view.ended || shut_rcv.load(std::memory_order_acquire) ||
+		    smc_sk_error(sk) != 0) {
 			if (got != 0)
 				break;
 			return smc_sk_take_error(sk);
 		}
-		Waiter waiter{sk, &endpoint, seen};
+		Waiter waiter{sk, &endpoint, seen, &shut_rcv};
 		const int ret = smc_sk_wait(sk, &timeo, may_read, &waiter, false);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
@@ -230,8 +233,8 @@ int send(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonb
 	return ret;
 }
 
-int receive(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags, bool shut_rcv,
-	    bool nonblock)
+int receive(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
+	    const std::atomic<bool> &shut_rcv, bool nonblock)
 {
 	SockLock lock(sk);
 	int ret;

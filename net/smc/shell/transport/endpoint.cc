@@ -248,6 +248,8 @@ void Endpoint::settle(u16 events)
 	bool retire = false;
 
 	notify(events);
+	if (lingering_.load(std::memory_order_acquire))
+		smc_sk_wake(sk_, SMC_POLL_OUT);
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
 		retire = retire_due();

@@ -16,6 +16,7 @@
 #pragma once
 
 #include <algorithm>
+#include <atomic>
 #include <cstddef>
 
 #include "core/connection/connection.hpp"
@@ -58,6 +59,8 @@ public:
 	void shutdown_write();
 	// The user has closed the socket; what is pending still goes out.
 	void close();
+	// close() sleeps until its data has left: wake it at every change.
+	void set_lingering() { lingering_.store(true, std::memory_order_release); }
 	// The user or a violation resets the connection.
 	void abort();
 	// The socket gives its reference back. Afterwards it must not be used by it.
@@ -126,6 +129,7 @@ private:
 	struct sock *sk_;
 	net *net_;
 	const Kind kind_;
+	std::atomic<bool> lingering_{false};
 	bool released_ = false; // by the user
 	bool retiring_ = false;
 	bool detached_ = false;
