@@ -7,7 +7,6 @@ from harness import Guest, case
 
 XFER = "build/selftests/smc_xfer"
 PORT = 7390
-HOLD = "selftests/net/hold.py"
 
 
 @contextmanager
@@ -22,48 +21,6 @@ def server(guest: Guest):
 def transfer(vm, options: str, expect: str = "smcr", timeout_s: float = 120) -> None:
     vm.a.run(f"{XFER} --to {vm.b.ip4} --port {PORT} --timeout {timeout_s:g} --expect {expect}"
              f" {options}", timeout_s + 30)
-
-
-def reload(vm) -> None:
-    for guest in vm.guests:
-        guest.unload_module()
-        guest.load_module()
-
-
-@case(on="ours+ours")
-def unloads_after_a_thousand_connections(vm):
-    """Queue pairs do not pile up meanwhile, and nothing is left once the module is gone."""
-    before = [guest.call("leaks.snapshot") for guest in vm.guests]
-    reload(vm)
-    with server(vm.b):
-        transfer(vm, "--connections 20 --parallel 4 --up 999 --down 101")
-        used = [guest.call("leaks.snapshot")["rdma"] for guest in vm.guests]
-        transfer(vm, "--connections 1000 --parallel 8 --up 999 --down 101", timeout_s=400)
-        for guest, early in zip(vm.guests, used):
-            late = guest.call("leaks.snapshot")["rdma"]
-            assert late["rxe0 qp"] <= early["rxe0 qp"], f"{guest.name}: {early} became {late}"
-            assert late["rxe0 mr"] <= early["rxe0 mr"] + 16, f"{guest.name}: {early} became {late}"
-    reload(vm)
-    for guest, snapshot in zip(vm.guests, before):
-        grown = guest.call("leaks.growth", snapshot, timeout_s=60)
-        assert not grown, f"{guest.name}: {grown}"
-
-
-@case(on="ours+ours")
-def stays_while_a_connection_lives(vm):
-    """rmmod is refused at both ends; once the connection is gone it works."""
-    listening = vm.b.spawn(f"{HOLD} serve {PORT}")
-    listening.expect("listening")
-    calling = vm.a.spawn(f"{HOLD} connect {vm.b.ip4} {PORT}")
-    for process in (calling, listening):
-        process.expect("connected")
-    for guest in vm.guests:
-        assert guest.run("rmmod smc", check=False).rc != 0, f"{guest.name}: unloaded while in use"
-    assert listening.poll() is None and calling.poll() is None, "the connection ended"
-    calling.kill()
-    calling.wait(check=False)
-    listening.wait()
-    reload(vm)
 
 
 @case(on="ours+ours")

@@ -15,6 +15,7 @@ FAMILY = "SMC_GEN_NETLINK"
 PNET_FAMILY = "SMC_PNETID"
 AF_SMC = 43
 _SOCK_DIAG_BY_FAMILY = 20
+_STATE_ACTIVE = 1
 
 _GET_SYS_INFO, _GET_LGR_SMCR, _GET_LINK_SMCR = 1, 2, 3
 _GET_DEV_SMCR, _GET_STATS, _GET_FBACK_STATS = 6, 7, 8
@@ -246,11 +247,11 @@ def sockets() -> list[dict]:
 
 
 def open_by_mode(least: int = 1) -> dict:
-    """How many connected AF_SMC sockets go over what: {"SMC-R": 10, "TCP": 1}; nothing while there
+    """How many established AF_SMC sockets go over what: {"SMC-R": 10, "TCP": 1}; nothing while there
     are fewer than least."""
     modes: dict = {}
     for entry in sockets():
-        if entry["peer_port"]:
+        if entry["state"] == _STATE_ACTIVE:
             modes[entry["mode"]] = modes.get(entry["mode"], 0) + 1
     return modes if sum(modes.values()) >= least else {}
 
