@@ -207,7 +207,8 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 				break;
 			continue;
 		}
-		if (got != 0 && (got >= target || (peek && view.full)))
+		// A peek neither empties the ring nor gets past the urgent byte.
+		if (got != 0 && (got >= target || (peek && (view.full || view.readable_bytes > seen))))
 			break;
 		if (view.ended || shut_rcv.load(std::memory_order_acquire) ||
 		    smc_sk_error(sk) != 0) {
