@@ -252,13 +252,14 @@ int receive(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int fl
 u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 {
 	struct Facts {
-		u32 readable;
+		u32 readable, ring_size;
 		bool eof, reset, peer_done, urgent, writable;
 		SendStatus status;
 	};
 	const auto look = [&endpoint] {
 		return endpoint.with_lock([](Connection &conn) -> Facts {
 			return {conn.readable_bytes(),
+				conn.rmb_size_bytes(),
 				conn.at_eof(),
 				conn.reset(),
 				conn.peer_finished_sending() && !conn.eof_withheld(),
@@ -277,7 +278,11 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		mask |= SMC_POLL_HUP;
 	if (rcv_shut)
 		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
-	if (facts.readable != 0 && facts.readable >= smc_sk_rcvlowat(sk, false, ~0U))
+	// More than half of the ring is not worth waiting for: a sender may not fill all of it. (TCP
+	// caps SO_RCVLOWAT in the same way.)
+	const size_t lowat =
+		std::min<size_t>(smc_sk_rcvlowat(sk, false, ~0U), facts.ring_size / 2);
+	if (facts.readable != 0 && facts.readable >= lowat)
 		mask |= SMC_POLL_IN;
 	if (facts.urgent)
 		mask |= SMC_POLL_PRI;
