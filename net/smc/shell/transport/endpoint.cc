@@ -279,7 +279,8 @@ void Endpoint::arm_locked()
 		return;
 	note_progress_locked();
 	get();
-	if (work_.queue_delayed(kWithheldLimit_ms))
+	// A peer that says something all the time must not put it off for ever.
+	if (work_.queue_if_idle(kWithheldLimit_ms))
 		put();
 }
 
