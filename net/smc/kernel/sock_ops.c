@@ -406,6 +406,8 @@ void smc_sock_make_plain(struct socket *new_sock)
 	const struct proto_ops *ops = new_sock->ops;
 
 	new_sock->ops = smc_base_ops(new_sock->sk);
+	/* IPv6 may be a module; its socket's release puts it. */
+	__module_get(new_sock->ops->owner);
 	/* The listener holds a reference of its own while accept() runs. */
 	module_put(ops->owner);
 }
