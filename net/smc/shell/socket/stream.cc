@@ -274,7 +274,8 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 	const bool rcv_shut = shut_rcv || facts.peer_done || facts.reset;
 	const bool snd_shut = facts.status != SendStatus::kOpen;
 
-	if ((rcv_shut && snd_shut) || facts.reset)
+	// A peer that has closed can still be sent to, as far as TCP's poll knows.
+	if ((rcv_shut && facts.status == SendStatus::kShutdown) || facts.reset)
 		mask |= SMC_POLL_HUP;
 	if (rcv_shut)
 		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
