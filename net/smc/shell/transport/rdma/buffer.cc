@@ -38,6 +38,7 @@ int Buffer::map(Link &link)
 		return ret;
 	}
 	smc_ib_region_info(region, &infos_[link.index()]);
+	smc_stat_inc(net_, SMC_STAT_MR_NEW);
 	return 0;
 }
 
@@ -50,9 +51,11 @@ int Buffer::enable(Link &link)
 
 void Buffer::unmap(group::LinkIndex link)
 {
-	if (regions_[link] != nullptr)
-		smc_ib_region_destroy(regions_[link]);
+	if (regions_[link] == nullptr)
+		return;
+	smc_ib_region_destroy(regions_[link]);
 	regions_[link] = nullptr;
+	smc_stat_inc(net_, SMC_STAT_MR_FREE);
 }
 
 Buffer *Pool::take_free(smc_ib_buffer_kind kind, wire::BufferSize size)
@@ -66,7 +69,7 @@ Buffer *Pool::take_free(smc_ib_buffer_kind kind, wire::BufferSize size)
 
 Buffer *Pool::create(smc_ib_buffer_kind kind, wire::BufferSize size)
 {
-	auto buffer = shell::make<Buffer>(kind, size);
+	auto buffer = shell::make<Buffer>(net_, kind, size);
 	if (!buffer)
 		return nullptr;
 	if (smc_ib_buffer_create(kind, size.bytes(), &buffer->memory_) != 0) {

@@ -24,7 +24,10 @@ struct MemberTag;
 
 class Buffer : public shell::ListNode<FreeTag>, public shell::ListNode<MemberTag> {
 public:
-	Buffer(smc_ib_buffer_kind kind, wire::BufferSize size) : kind_(kind), size_(size) {}
+	Buffer(net *net, smc_ib_buffer_kind kind, wire::BufferSize size)
+		: net_(net), kind_(kind), size_(size)
+	{
+	}
 	~Buffer();
 
 	[[nodiscard]] std::byte *data() const
@@ -54,6 +57,7 @@ private:
 	smc_ib_buffer *memory_ = nullptr;
 	std::array<smc_ib_region *, group::kLinksMax> regions_{};
 	std::array<struct smc_ib_region_info, group::kLinksMax> infos_{};
+	net *const net_;
 	const smc_ib_buffer_kind kind_;
 	const wire::BufferSize size_;
 	bool in_use_ = true;
