@@ -208,7 +208,8 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 			continue;
 		}
 		// A peek neither empties the ring nor gets past the urgent byte.
-		if (got != 0 && (got >= target || (peek && (view.full || view.readable_bytes > seen))))
+		if (got != 0 &&
+		    (got >= target || (peek && (view.full || view.readable_bytes > seen))))
 			break;
 		if (view.ended || shut_rcv.load(std::memory_order_acquire) ||
 		    smc_sk_error(sk) != 0) {
@@ -281,8 +282,7 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
 	// More than half of the ring is not worth waiting for: a sender may not fill all of it. (TCP
 	// caps SO_RCVLOWAT in the same way.)
-	const size_t lowat =
-		std::min<size_t>(smc_sk_rcvlowat(sk, false, ~0U), facts.ring_size / 2);
+	const size_t lowat = std::min<size_t>(smc_sk_rcvlowat(sk, false, ~0U), facts.ring_size / 2);
 	if (facts.readable != 0 && facts.readable >= lowat)
 		mask |= SMC_POLL_IN;
 	if (facts.urgent)
