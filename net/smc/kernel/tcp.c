@@ -165,6 +165,10 @@ void smc_tcp_unwrap(struct socket *sock)
 
 void smc_tcp_close(struct sock *sk)
 {
+	/* As TCP ends the children of a listener that goes: with a RST. */
+	lock_sock(sk);
+	READ_ONCE(sk->sk_prot)->disconnect(sk, O_NONBLOCK);
+	release_sock(sk);
 	READ_ONCE(sk->sk_prot)->close(sk, 0);
 }
 

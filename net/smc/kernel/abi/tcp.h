@@ -57,7 +57,7 @@ struct sock *smc_tcp_orphan(struct socket *sock);
 struct socket *smc_tcp_wrap(struct sock *sk);
 /* Releases a socket made by smc_tcp_wrap(), with its sock if it has one. */
 void smc_tcp_unwrap(struct socket *sock);
-/* Closes a sock that has no socket. */
+/* Resets and closes a sock that nobody has accepted. */
 void smc_tcp_close(struct sock *sk);
 
 /* ---- The CLC exchange ------------------------------------------------------ */
