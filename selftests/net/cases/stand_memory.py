@@ -4,8 +4,8 @@ byte arrives all the same."""
 
 from contextlib import contextmanager
 
+from churn import connections_are_gone, smc_works, stats
 from harness import Guest, case
-from stand_churn import connections_are_gone, smc_works, stats
 
 XFER = "build/selftests/smc_xfer"
 PORT = 7620
@@ -30,7 +30,8 @@ def little_memory(guest: Guest):
     """A file in memory takes what is free but a small rest."""
     guest.run("mkdir -p /tmp/hog && mount -t tmpfs -o size=100% hog /tmp/hog &&"
               " echo 3 > /proc/sys/vm/drop_caches &&"
-              f" fallocate -l $(( $(awk '/MemAvailable/ {{print $2}}' /proc/meminfo) - {FREE_KIB} ))K"
+              " available=$(awk '/MemAvailable/ {print $2}' /proc/meminfo) &&"
+              f" fallocate -l $((available - {FREE_KIB}))K"
               " /tmp/hog/file")
     try:
         yield

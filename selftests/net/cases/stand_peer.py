@@ -5,8 +5,8 @@ in time, nothing stays behind, and once it is back so is SMC-R."""
 import time
 from contextlib import contextmanager
 
+from churn import CHURN, PORT, connections_are_gone, no_time_wait, served, smc_works, tally
 from harness import Guest, case
-from stand_churn import CHURN, PORT, connections_are_gone, no_time_wait, served, smc_works, tally
 
 # The longest of CLC's and LLC's patience, then a connection of TCP that nobody answers.
 CALL_MS_MAX = 40000

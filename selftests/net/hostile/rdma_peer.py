@@ -479,7 +479,7 @@ def link_is_confirmed_wrongly(scene: Scene) -> None:
 @case
 def tcp_is_reset(scene: Scene) -> None:
     """Noticed at once, not when something is next sent."""
-    with scene.as_client() as peer:
+    with scene.as_client() as peer, scene.counted("tcp_died"):
         peer.tcp.reset()
         expect(peer.wait(lambda: peer.state & (CLOSED | ABORTED), 3), "not noticed within 3 s")
     scene.settled()
