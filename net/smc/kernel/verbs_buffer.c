@@ -38,8 +38,9 @@ int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes,
 	buffer->kind = kind;
 	buffer->size_bytes = size_bytes;
 	if (!smc_ib_buffer_try_contiguous(buffer)) {
+		/* A smaller buffer, or TCP, is better than a program that the OOM killer picks. */
 		buffer->data = __vmalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN |
-					 __GFP_ZERO);
+					 __GFP_RETRY_MAYFAIL | __GFP_ZERO);
 		if (!buffer->data) {
 			kfree(buffer);
 			return -ENOMEM;
