@@ -258,10 +258,14 @@ void SmcSocket::end_connection()
 	const bool reset = endpoint->with_lock(
 		[](const connection::Connection &conn) { return conn.reset(); });
 
-	// The user has learnt of it by the error that TCP left at the socket.
-	if (!reset && smc_sk_state(sk_) == SMC_TCP_CLOSE)
+	// The user has learnt of it by the error that TCP left at the socket. The peer may not even
+	// know the connection any more, so there is no answer to wait for.
+	const bool tcp_died = !reset && smc_sk_state(sk_) == SMC_TCP_CLOSE;
+
+	if (tcp_died) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
-	if (linger && timeo_jiffies == 0) {
+		endpoint->give_up();
+	} else if (linger && timeo_jiffies == 0) {
 		endpoint->abort();
 	} else {
 		endpoint->close();

@@ -122,6 +122,18 @@ void Endpoint::abort()
 	transmit();
 }
 
+void Endpoint::give_up()
+{
+	{
+		shell::Guard guard(lock_);
+		conn_.abort();
+		transmit_locked();
+		conn_.transport_lost();
+	}
+	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
+	settle(event::kReleasable);
+}
+
 bool Endpoint::ready_to_read(u32 seen_bytes)
 {
 	shell::Guard guard(lock_);

@@ -63,6 +63,8 @@ public:
 	void set_lingering() { lingering_.store(true, std::memory_order_release); }
 	// The user or a violation resets the connection.
 	void abort();
+	// As abort(), and nothing is expected of the peer any more.
+	void give_up();
 	// The socket gives its reference back. Afterwards it must not be used by it.
 	void release_from_user();
 
