@@ -493,9 +493,11 @@ void LinkGroup::lose_connections_on(const group::RtokenSet &rtokens)
 				endpoint = shell::Ref<RdmaEndpoint>::share(candidate);
 		}
 		// A peer that has closed takes its RMB away at once; what it sent before is still
-		// to be read here.
+		// to be read here. One that has said nothing never will: it gave up the handshake
+		// when this side was through with it, and an orphan would wait for it.
 		if (endpoint && endpoint->with_lock([](connection::Connection &conn) {
-			    return conn.send_status() == connection::SendStatus::kOpen ||
+			    return !conn.peer_finished_sending() ||
+				   conn.send_status() == connection::SendStatus::kOpen ||
 				   conn.unsent_bytes() != 0;
 		    }))
 			endpoint->on_transport_lost(kConnectionReset);
