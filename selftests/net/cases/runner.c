@@ -16,6 +16,7 @@
 #define NOTES_BYTES 8192
 #define LABEL_BYTES 64
 #define FORKS_MAX 4
+#define NOWHERE_COUNT 150
 #define REASON_FASTOPEN 0x03060000u
 
 struct notes {
@@ -296,6 +297,23 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 	       judge_fallback(runner->server_mode, true, server, runner->server_reason);
 }
 
+/*
+ * Another address in each run: while a host still remembers that nobody answered for one, a
+ * connection to it fails at once.
+ */
+static struct address fresh_nowhere(const struct address *nowhere)
+{
+	static unsigned char used;
+	struct address address = *nowhere;
+
+	used = (unsigned char)((used + 1) % NOWHERE_COUNT);
+	if (address.storage.ss_family == AF_INET6)
+		((struct sockaddr_in6 *)&address.storage)->sin6_addr.s6_addr[15] -= used;
+	else
+		((unsigned char *)&((struct sockaddr_in *)&address.storage)->sin_addr)[3] -= used;
+	return address;
+}
+
 /* One run of the case; true if it passed. */
 static bool run_once(const struct runner *runner, const struct test_case *test_case)
 {
@@ -312,7 +330,7 @@ static bool run_once(const struct runner *runner, const struct test_case *test_c
 		.server_mode = runner->server_mode,
 		.family = runner->family,
 		.server_address = runner->server_address,
-		.nowhere = runner->nowhere,
+		.nowhere = fresh_nowhere(&runner->nowhere),
 		.expect_smc = runner->expectation == EXPECT_SMCR,
 	};
 	current.runner = runner;
