@@ -298,19 +298,18 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 }
 
 /*
- * Another address in each run: while a host still remembers that nobody answered for one, a
- * connection to it fails at once.
+ * Another address for each tenth of a second: for some seconds after nobody has answered for one,
+ * connections to it fail at once, also those of the next program.
  */
 static struct address fresh_nowhere(const struct address *nowhere)
 {
-	static unsigned char used;
+	unsigned char step = (unsigned char)(now_ms() / 100 % NOWHERE_COUNT);
 	struct address address = *nowhere;
 
-	used = (unsigned char)((used + 1) % NOWHERE_COUNT);
 	if (address.storage.ss_family == AF_INET6)
-		((struct sockaddr_in6 *)&address.storage)->sin6_addr.s6_addr[15] -= used;
+		((struct sockaddr_in6 *)&address.storage)->sin6_addr.s6_addr[15] -= step;
 	else
-		((unsigned char *)&((struct sockaddr_in *)&address.storage)->sin_addr)[3] -= used;
+		((unsigned char *)&((struct sockaddr_in *)&address.storage)->sin_addr)[3] -= step;
 	return address;
 }
 
