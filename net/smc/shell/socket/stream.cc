@@ -62,8 +62,8 @@ struct Room {
 Room room_for(Endpoint &endpoint, size_t bytes)
 {
 	return endpoint.with_lock([bytes](Connection &conn) -> Room {
-		const u32 piece =
-			static_cast<u32>(std::min<size_t>(bytes, conn.send_quantum_bytes()));
+		const u32 piece = static_cast<u32>(
+			std::min<size_t>(bytes, 2 * size_t{conn.send_quantum_bytes()}));
 		return {conn.send_status(), conn.write_segments(piece)};
 	});
 }
@@ -103,6 +103,7 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 	long timeo = smc_sk_sndtimeo(sk, nonblock || (flags & SMC_MSG_DONTWAIT) != 0);
 	const bool urgent = (flags & SMC_MSG_OOB) != 0;
 	net *net = endpoint.netns();
+	const bool corked = smc_sk_corked(sk);
 	size_t sent = 0;
 
 	if (urgent && len != 0)
@@ -134,7 +135,7 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 			hint = SendHint::kUrgent;
 		else if (!last || (flags & SMC_MSG_MORE) != 0)
 			hint = last ? SendHint::kMore : SendHint::kNormal;
-		endpoint.produce(n, hint);
+		endpoint.produce(n, hint, corked || hint == SendHint::kMore);
 		sent += n;
 		if (n != room.segments.length_bytes())
 			return sent != 0 ? static_cast<int>(sent) : kFault;

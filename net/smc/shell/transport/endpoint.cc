@@ -65,11 +65,17 @@ void Endpoint::handle_urgent_locked(u16 events)
 		conn_.store_urgent(std::to_integer<u8>(rmb_[conn_.urgent_offset_bytes()]));
 }
 
-void Endpoint::produce(u32 bytes, connection::SendHint hint)
+void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
 {
 	shell::Guard guard(lock_);
 	conn_.produce(bytes, hint);
 	transmit_locked();
+	if (corked && push_ms_ == 0 && conn_.unsent_bytes() != 0) {
+		push_ms_ = smc_now_ms() + kCorkLimit_ms;
+		get();
+		if (work_.queue_delayed(kCorkLimit_ms))
+			put();
+	}
 }
 
 void Endpoint::consume(u32 bytes)
@@ -315,6 +321,10 @@ void Endpoint::run()
 	bool retire = false;
 	{
 		shell::Guard guard(lock_);
+		if (push_ms_ != 0) {
+			push_ms_ = 0;
+			conn_.push();
+		}
 		note_progress_locked();
 		const u64 quiet_ms = smc_now_ms() - progress_ms_;
 

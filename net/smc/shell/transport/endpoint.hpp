@@ -40,6 +40,8 @@ public:
 	// has some sends it as soon as it hears that the ring is empty, which it does at once; and
 	// Linux also leaves that word standing when its last write just filled the ring.
 	static constexpr u64 kWithheldLimit_ms = 1000;
+	// How long a cork (TCP_CORK, MSG_MORE) holds bytes back, as in TCP.
+	static constexpr u64 kCorkLimit_ms = 200;
 
 	// ---- For the socket; process context, socket lock held ---------------------------------
 
@@ -51,7 +53,8 @@ public:
 		return f(conn_);
 	}
 	// Appends @bytes that were copied into the send buffer, and sends what may go.
-	void produce(u32 bytes, connection::SendHint hint);
+	// @corked: what stays behind goes out after kCorkLimit_ms at the latest.
+	void produce(u32 bytes, connection::SendHint hint, bool corked);
 	// Gives @bytes of the ring back; tells the peer if it is time to.
 	void consume(u32 bytes);
 	// Sends what waits and may go.
@@ -132,6 +135,7 @@ private:
 	net *net_;
 	const Kind kind_;
 	std::atomic<bool> lingering_{false};
+	u64 push_ms_ = 0;       // when the cork gives way; 0: it holds nothing
 	bool released_ = false; // by the user
 	bool retiring_ = false;
 	bool detached_ = false;
