@@ -338,7 +338,8 @@ int main(int argc, char **argv)
 			is_client = argument_choice(optarg, role_names) == 0;
 			break;
 		case OPT_EXPECT:
-			runner->expectation = (enum expectation)argument_choice(optarg, expect_names);
+			runner->expectation =
+				(enum expectation)argument_choice(optarg, expect_names);
 			break;
 		case OPT_CLIENT_REASON:
 			runner->client_reason = (uint32_t)argument_number(optarg, 16, UINT32_MAX);
@@ -353,7 +354,8 @@ int main(int argc, char **argv)
 			read_known(&settings, optarg);
 			break;
 		case OPT_STEP_TIMEOUT:
-			runner->step_timeout_ms = (int)argument_number(optarg, 10, STEP_TIMEOUT_MAX_S) * 1000;
+			runner->step_timeout_ms =
+				(int)argument_number(optarg, 10, STEP_TIMEOUT_MAX_S) * 1000;
 			break;
 		case OPT_HELP:
 			usage(stdout);

@@ -7,8 +7,8 @@
  *
  * A connection's first byte says who closes: c (the client, the server after end of stream), s (the
  * server), a (the client, with the answer unread: an abort), m (any of them by turns). -s keeps on
- * until the time is over, whatever -n says. -t takes failed calls as they come; without it the first
- * one ends the run. A changed byte always does. At the end one line:
+ * until the time is over, whatever -n says. -t takes failed calls as they come; without it the
+ * first one ends the run. A changed byte always does. At the end one line:
  *
  *   opened 1000 served 998 failed 2 worst_ms 130 errors ECONNRESET=2
  *

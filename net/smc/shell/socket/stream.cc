@@ -281,8 +281,8 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		mask |= SMC_POLL_HUP;
 	if (rcv_shut)
 		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
-	// More than half of the ring is not worth waiting for: a sender may not fill all of it. (TCP
-	// caps SO_RCVLOWAT in the same way.)
+	// More than half of the ring is not worth waiting for: a sender may not fill all of it.
+	// (TCP caps SO_RCVLOWAT in the same way.)
 	const size_t lowat = std::min<size_t>(smc_sk_rcvlowat(sk, false, ~0U), facts.ring_size / 2);
 	if (facts.readable != 0 && facts.readable >= lowat)
 		mask |= SMC_POLL_IN;
