@@ -39,8 +39,8 @@ Mode mode_of(struct socket *sock)
 	return state != nullptr ? state->mode() : Mode::kIdle;
 }
 
-// Makes a TCP socket of one that is nothing yet, since SMC cannot do what is asked for. 0 or -errno;
-// another thread may make something else of it meanwhile.
+// Makes a TCP socket of one that is nothing yet, since SMC cannot do what is asked for. 0 or
+// -errno; another thread may make something else of it meanwhile.
 int leave_to_tcp(struct socket *sock)
 {
 	SmcSocket *state = SmcSocket::get_or_make(sock);

@@ -76,7 +76,8 @@ public:
 	// Process.
 	[[nodiscard]] Buffer *take(smc_ib_buffer_kind kind, wire::BufferSize size);
 	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. False if
-	// there are enough of this kind: the caller drops it, once the peer does not know it any more.
+	// there are enough of this kind: the caller drops it, once the peer does not know it any
+	// more.
 	// Process.
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
 	void drop(Buffer *buffer) { destroy(buffer); }
