@@ -99,7 +99,7 @@ format:
 
 # What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
 CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit \
-	harness-test $(KERNELS:%=selftest:KERNEL=%) interop
+	harness-test $(KERNELS:%=check-selftest-%) check-interop
 
 check: deps
 	@scripts/check $(CHECK_PARTS)

@@ -10,7 +10,8 @@
 VM := selftests/vm
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
-.PHONY: vm-modules test-programs harness-test selftest interop demo
+.PHONY: vm-modules test-programs harness-test selftest interop demo \
+	check-selftest-6.12 check-selftest-6.1 check-interop
 
 # One smc.ko for each kernel that guests boot.
 vm-modules:
@@ -30,6 +31,21 @@ selftest: vm-modules test-programs tools
 
 interop: vm-modules test-programs
 	@$(VM)/run-cases --result interop $(CASE_OPTIONS) $(sort $(wildcard selftests/interop/*.py))
+
+# What `make check` runs of the two above, so that all of it fits into three quarters of an hour. The
+# whole of them is for running by hand: make selftest, make interop.
+CHECK_FILES_6.12 := control smc_run hostile_clc socket_calls stand_churn
+CHECK_FILES_6.1 := control smc_run socket_calls
+CHECK_BY_HAND := over_smcr_other|ipv6$$|fallen_back|unloading|device_comes|port_goes|without_the_module
+CHECK_TOPOLOGIES := ^ours@6.12\+(ours|kernel|none)@6.12$$
+
+check-selftest-6.12 check-selftest-6.1: check-selftest-%: vm-modules test-programs tools
+	@$(VM)/run-cases --kernel $* --result selftest-$* --only '^(?!$(CHECK_BY_HAND))' \
+		$(CHECK_FILES_$*:%=selftests/net/cases/%.py)
+
+check-interop: vm-modules test-programs
+	@$(VM)/run-cases --result interop --topology '$(CHECK_TOPOLOGIES)' \
+		$(sort $(wildcard selftests/interop/*.py))
 
 demo:
 	@selftests/demo/demo
