@@ -62,8 +62,8 @@ struct Room {
 Room room_for(Endpoint &endpoint, size_t bytes)
 {
 	return endpoint.with_lock([bytes](Connection &conn) -> Room {
-		const u32 piece = static_cast<u32>(
-			std::min<size_t>(bytes, 2 * size_t{conn.send_quantum_bytes()}));
+		const u32 piece =
+			static_cast<u32>(std::min<size_t>(bytes, conn.send_quantum_bytes()));
 		return {conn.send_status(), conn.write_segments(piece)};
 	});
 }
