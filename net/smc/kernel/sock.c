@@ -249,17 +249,6 @@ void smc_sk_set_nospace(struct sock *sk)
 	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
 }
 
-bool smc_sk_test_clear_nospace(struct sock *sk)
-{
-	bool was_set = false;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	if (sk->sk_socket && test_bit(SOCK_NOSPACE, &sk->sk_socket->flags))
-		was_set = test_and_clear_bit(SOCK_NOSPACE, &sk->sk_socket->flags);
-	read_unlock_bh(&sk->sk_callback_lock);
-	return was_set;
-}
-
 void smc_poll_register(struct file *file, struct socket *sock, struct poll_table_struct *wait)
 {
 	sock_poll_wait(file, sock, wait);
@@ -311,11 +300,6 @@ void smc_wake_hook_remove(struct smc_wake_hook *storage)
 u32 smc_msg_flags(const struct msghdr *msg)
 {
 	return msg->msg_flags;
-}
-
-size_t smc_msg_bytes_left(const struct msghdr *msg)
-{
-	return iov_iter_count(&msg->msg_iter);
 }
 
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len)

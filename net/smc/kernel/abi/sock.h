@@ -155,9 +155,8 @@ int smc_intr_errno(long timeo_jiffies);
 #define SMC_POLL_RDHUP 0x2000u
 /* Wakes pollers and sleepers, and SIGIO's owner. Any context. */
 void smc_sk_wake(struct sock *sk, u32 events);
-/* Remembers that somebody waits for room (SOCK_NOSPACE), and asks it back. */
+/* Remembers that somebody waits for room (SOCK_NOSPACE). */
 void smc_sk_set_nospace(struct sock *sk);
-bool smc_sk_test_clear_nospace(struct sock *sk);
 /* Registers the poller, without asking TCP. */
 void smc_poll_register(struct file *file, struct socket *sock, struct poll_table_struct *wait);
 void smc_sk_sigurg(struct sock *sk);
@@ -188,7 +187,6 @@ void smc_wake_hook_remove(struct smc_wake_hook *hook);
 #define SMC_MSG_NOSIGNAL 0x4000u
 #define SMC_MSG_FASTOPEN 0x20000000u
 u32 smc_msg_flags(const struct msghdr *msg);
-size_t smc_msg_bytes_left(const struct msghdr *msg);
 /* Bytes copied; fewer than @len means EFAULT. Sleeps. */
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len);
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len);

@@ -96,11 +96,6 @@ struct smc_tcp_path {
 };
 /* False if there is no route (any more). Process context. */
 bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path);
-/*
- * Does a prefix of a peer's Proposal match an address of this device
- * (server's check for SMC-Rv1)? @len in bits.
- */
-bool smc_tcp_prefix_matches(struct sock *sk, const u8 *prefix, u8 len, bool ipv4);
 
 SMC_ABI_END
 
