@@ -27,3 +27,18 @@ def bad_lines(console: str) -> list[str]:
     """The lines that turn a run red, in order."""
     return [line for line in console.splitlines()
             if _BAD.search(line) and not any(fine.search(line) for fine in _HARMLESS)]
+
+
+# Of an oops: the registers and the call trace.
+_EXCERPT_LINES = 45
+_TAIL_LINES = 12
+
+
+def excerpt(console: str) -> list[str]:
+    """What a reader wants to see of a guest that died: the first bad line and what follows it, or
+    the end of a log that has none."""
+    lines = console.splitlines()
+    for index, line in enumerate(lines):
+        if bad_lines(line):
+            return lines[index:index + _EXCERPT_LINES]
+    return lines[-_TAIL_LINES:]

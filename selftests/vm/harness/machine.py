@@ -131,6 +131,16 @@ class Machine:
             self.process.kill()
         self.process.wait()
 
+    def ending(self) -> str:
+        """For a reader: whether QEMU runs, or how it ended and what it printed."""
+        status = self.process.poll()
+        if status is None:
+            return "runs"
+        how = f"QEMU was ended by {signal.Signals(-status).name}" if status < 0 else \
+            f"QEMU ended with {status}"
+        log = (self.config.directory / "qemu.log").read_text(errors="replace").strip()
+        return f"{how}: {log}" if log else how
+
     def console(self) -> str:
         try:
             return self.console_path.read_text(errors="replace")

@@ -79,9 +79,10 @@ def _run_case(printer: Printer, vm: Vm, found: Case) -> bool:
         printer.skip(title, str(why))
     except Exception as error:
         passed = False
-        printer.not_ok(title, _explain(error))
         if isinstance(error, GuestGone):
+            printer.not_ok(title, f"{_explain(error)}\n{vm.last_words()}")
             raise
+        printer.not_ok(title, _explain(error))
     else:
         printer.ok(f"{title} ({time.monotonic() - started:.1f} s)")
     vm.end_jobs()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from . import verdict
 from .channel import AgentError, Channel, GuestGone
+from .consolelog import excerpt
 from .guest import CommandFailed, Guest
 from .kernel import kernel
 from .lock import VmLock
@@ -23,6 +24,8 @@ from .paths import RUNS
 _BOOT_TIMEOUT_S = 120
 _POWER_OFF_TIMEOUT_S = 30
 _RUNS_KEPT = 12
+# One whose log is still being written, as its neighbour is gone already.
+_LAST_WORDS_S = 2
 
 
 class VerdictFailed(AssertionError):
@@ -135,6 +138,15 @@ class Vm:
         """After a case that failed, so that the next one does not fail for the same reason."""
         for guest, spec in zip(self.guests, self.specs):
             guest.restore(self._rdma and spec.has_rdma)
+
+    def last_words(self) -> str:
+        """How each guest ended, if it has, and what its log says of it."""
+        told = []
+        for machine in self._machines:
+            machine.wait(_LAST_WORDS_S)
+            told.append(f"{machine.config.name}: {machine.ending()}")
+            told += [f"{machine.config.name}| {line}" for line in excerpt(machine.console())]
+        return "\n".join(told)
 
     def conclude(self) -> None:
         """For a test written by hand: raises VerdictFailed. Without begin(), it was one case."""
