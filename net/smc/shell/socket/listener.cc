@@ -62,6 +62,8 @@ void Listener::start(struct sock *child)
 		return;
 	}
 	Handshake *handshake = owned.release();
+	// Once it is in the list it may run to its end, and be accepted and freed, at any moment.
+	const auto keep = Ref<Handshake>::share(handshake);
 	{
 		Guard guard(lock_);
 		under_way_.push_back(*handshake);
@@ -135,6 +137,9 @@ void Listener::close()
 {
 	{
 		Guard guard(lock_);
+		// A socket may be released twice; its hook can be taken away once only.
+		if (closed_)
+			return;
 		closed_ = true;
 	}
 	smc_wake_hook_remove(&hook_.hook);
