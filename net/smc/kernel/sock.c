@@ -256,7 +256,10 @@ void smc_poll_register(struct file *file, struct socket *sock, struct poll_table
 
 void smc_sk_sigurg(struct sock *sk)
 {
+	/* It looks at sk_socket and its file more than once; close() takes both away under this. */
+	read_lock_bh(&sk->sk_callback_lock);
 	sk_send_sigurg(sk);
+	read_unlock_bh(&sk->sk_callback_lock);
 }
 
 struct hook {

@@ -136,10 +136,13 @@ struct sock *smc_tcp_orphan(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
+	/* As tcp_close() does: TCP's softirq side looks at sk_socket more than once. */
+	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk_set_socket(sk, NULL);
 	RCU_INIT_POINTER(sk->sk_wq, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
 	sock->sk = NULL;
 	return sk;
 }
