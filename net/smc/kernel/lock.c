@@ -19,6 +19,7 @@ static struct lock_class_key smc_lock_keys[SMC_LOCK_CLASSES];
 static const char *const smc_lock_names[SMC_LOCK_CLASSES] = {
 	[SMC_LOCK_GROUP_MAKING] = "smc_group_making",
 	[SMC_LOCK_GROUP_SETUP] = "smc_group_setup",
+	[SMC_LOCK_POOL_UNMAP] = "smc_pool_unmap",
 	[SMC_LOCK_LISTENER] = "smc_listener",
 	[SMC_LOCK_SOCKETS] = "smc_sockets",
 	[SMC_LOCK_ENDPOINT] = "smc_endpoint",

@@ -31,6 +31,7 @@ SMC_ABI_BEGIN
 enum smc_lock_class {
 	SMC_LOCK_GROUP_MAKING,
 	SMC_LOCK_GROUP_SETUP,
+	SMC_LOCK_POOL_UNMAP,
 	SMC_LOCK_LISTENER,
 	SMC_LOCK_SOCKETS,
 	SMC_LOCK_ENDPOINT,
@@ -77,7 +78,7 @@ struct smc_work {
 	unsigned long opaque[SMC_WORK_WORDS];
 };
 void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work));
-/* Any context. False if it was queued already. */
+/* Any context. True if it was queued already. */
 bool smc_work_queue(struct smc_work *work);
 /*
  * (Re)arms it to run after @delay_ms; the newest call wins over an older one

@@ -16,7 +16,7 @@ public:
 	Work(const Work &) = delete;
 	Work &operator=(const Work &) = delete;
 
-	// False if it was not waiting before: a new run was added.
+	// True if it was waiting already; else a new run was added.
 	bool queue() { return smc_work_queue(&work_); }
 	bool queue_delayed(u64 delay_ms) { return smc_work_queue_delayed(&work_, delay_ms); }
 	// The same, unless a run waits already.

@@ -220,8 +220,14 @@ void Endpoint::on_transport_lost(int err)
 
 void Endpoint::detach()
 {
-	shell::Guard guard(lock_);
-	detached_ = true;
+	{
+		shell::Guard guard(lock_);
+		detached_ = true;
+	}
+	// Nothing is left to look after, and a run that waits could outlive the module. (The caller
+	// has a reference.)
+	if (work_.cancel())
+		put();
 }
 
 void Endpoint::notify(u16 events)

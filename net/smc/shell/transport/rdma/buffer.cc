@@ -92,6 +92,8 @@ void Pool::destroy(Buffer *buffer)
 		bytes_[buffer->kind()] -= buffer->size().bytes();
 	}
 	smc_stat_inc(net_, SMC_STAT_BUF_FREE);
+	// Its pages must not go while unmap_all() still unmaps them.
+	shell::Guard guard(unmapping_);
 	shell::Deleter()(buffer);
 }
 
@@ -154,9 +156,11 @@ void Pool::close()
 			buffer = members_.front();
 			while (buffer != nullptr && buffer->in_use_)
 				buffer = members_.next(*buffer);
-			// Claimed, so that nobody else frees it.
-			if (buffer != nullptr)
+			// Claimed, so that nobody else takes or frees it.
+			if (buffer != nullptr) {
 				buffer->in_use_ = true;
+				free_[buffer->kind()][buffer->size().code()].remove(*buffer);
+			}
 		}
 		if (buffer == nullptr)
 			return;
@@ -166,6 +170,7 @@ void Pool::close()
 
 void Pool::unmap_all(group::LinkIndex link)
 {
+	shell::Guard unmapping(unmapping_);
 	for (;;) {
 		smc_ib_region *region = nullptr;
 		{

@@ -63,7 +63,7 @@ private:
 	bool in_use_ = true;
 };
 
-// Locking: its own (class POOL).
+// Locking: its own (class POOL; and POOL_UNMAP, taken before it, around what unmaps and frees).
 class Pool {
 public:
 	// Unused buffers kept of one size and kind; more are freed.
@@ -101,6 +101,7 @@ private:
 
 	net *const net_;
 	shell::SpinLock lock_{SMC_LOCK_POOL};
+	shell::Mutex unmapping_{SMC_LOCK_POOL_UNMAP};
 	// By kind and size code.
 	std::array<std::array<shell::List<Buffer, FreeTag>, kCodes>, 2> free_;
 	shell::List<Buffer, MemberTag> members_; // free or not

@@ -365,8 +365,13 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 		smc_stat_tx_buf(key_.netns, SMC_TECH_R, endpoint.send_buffer_->size().bytes(), -1);
 		smc_stat_rx_buf(key_.netns, SMC_TECH_R, endpoint.rmb_buffer_->size().bytes(), -1);
 	}
-	Buffer *send = std::exchange(endpoint.send_buffer_, nullptr);
-	Buffer *rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
+	Buffer *send, *rmb;
+	{
+		// activate() may be registering them at this moment.
+		shell::Guard guard(setup_mutex_);
+		send = std::exchange(endpoint.send_buffer_, nullptr);
+		rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
+	}
 	const bool idle = endpoint.with_lock(
 		[](connection::Connection &conn) { return conn.transmit_idle(); });
 
@@ -681,7 +686,9 @@ void LinkGroup::activate()
 		shell::Guard guard(setup_mutex_);
 		if (founder && !ending() &&
 		    smc_ib_link_to_rts(link_.handle(), own_psn_.value()) == 0) {
-			if (founder->rmb_buffer_ != nullptr && enable_buffers(*founder))
+			// Buffers that are gone: the handshake has given up meanwhile.
+			if (founder->rmb_buffer_ != nullptr && founder->send_buffer_ != nullptr &&
+			    enable_buffers(*founder))
 				result.failure.reset();
 			else
 				result.failure = wire::DeclineReason::kErrRegBuf;
