@@ -11,10 +11,11 @@
 #define SMC_IB_MIN_RNR_TIMER 5
 #define SMC_IB_RNR_RETRY 7
 /*
- * 4.096 us << 15 = 134 ms between tries; with one less than the seven that soft-RoCE takes for
- * "for ever", a dead path shows in about a second.
+ * 4.096 us << 16 = 268 ms between tries; with one less than the seven that soft-RoCE takes for
+ * "for ever", a dead path shows in about two seconds. Hosts that are busy, or guests that do not get
+ * a processor, are silent for a second now and then.
  */
-#define SMC_IB_TIMEOUT 15
+#define SMC_IB_TIMEOUT 16
 #define SMC_IB_RETRIES 6
 /* RDMA reads are not used; some drivers want a place for one all the same. */
 #define SMC_IB_READS 1

@@ -196,7 +196,11 @@ int smc_ib_region_wait(struct smc_ib_region *region, u32 timeout_ms)
 	state = smp_load_acquire(&region->state);
 	if (state == SMC_IB_REGION_READY)
 		return 0;
-	return state == SMC_IB_REGION_FAILED || smc_ib_link_broken(link) ? -EIO : -ETIMEDOUT;
+	if (state == SMC_IB_REGION_FAILED || smc_ib_link_broken(link))
+		return -EIO;
+	/* The request still stands and cannot be taken back: only the end of the link ends it. */
+	smc_ib_link_break(link, -ETIMEDOUT);
+	return -ETIMEDOUT;
 }
 
 /* Piecewise by page: a mapped segment need not be contiguous memory. */
