@@ -7,3 +7,9 @@
 bench: test-programs
 	+@$(MAKE) module KVER=6.12
 	@selftests/bench/bench $(BENCH_OPTIONS)
+
+# make bench-count               what connections cost in one guest, in instructions
+.PHONY: bench-count
+bench-count: test-programs
+	+@$(MAKE) module KVER=6.12
+	@selftests/bench/count $(BENCH_OPTIONS)

@@ -33,7 +33,8 @@
 enum bench_test { TEST_RTT, TEST_BULK, TEST_CONNECT };
 
 struct order {
-	int32_t mode; /* enum mode */
+	int32_t mode; /* enum mode, the client's */
+	int32_t server_mode;
 	int32_t family;
 	int32_t test; /* enum bench_test */
 	int32_t size_bytes;
@@ -78,7 +79,7 @@ static void serve_sink(int fd)
 static int open_listener(const struct order *order, uint16_t *port)
 {
 	struct address address;
-	int fd = mode_socket((enum mode)order->mode, order->family, SOCK_CLOEXEC);
+	int fd = mode_socket((enum mode)order->server_mode, order->family, SOCK_CLOEXEC);
 
 	address_make(&address, order->family, NULL, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address.storage, address.length) < 0 ||
@@ -281,8 +282,10 @@ static void run_client(const struct order *order, const struct address *server, 
 		value = run_test(order, &data, seconds);
 	}
 	close(control);
-	printf("{\"value\":%.3f,\"unit\":\"%s\",\"smcr\":%" PRIu64 ",\"fallbacks\":%" PRIu64 "}\n",
-	       value, units[order->test], delta.smcr.client_handshakes, delta.client_fallbacks);
+	printf("{\"value\":%.3f,\"unit\":\"%s\",\"smcr\":%" PRIu64 ",\"fallbacks\":%" PRIu64
+	       ",\"server_fallbacks\":%" PRIu64 "}\n",
+	       value, units[order->test], delta.smcr.client_handshakes, delta.client_fallbacks,
+	       delta.server_fallbacks);
 }
 
 static void usage(FILE *out)
@@ -291,6 +294,7 @@ static void usage(FILE *out)
 	      "       smc_bench --to HOST --test rtt|bulk|connect [--port PORT] [options]\n"
 	      "\n"
 	      "  --mode tcp|smc|inet   (tcp)\n"
+	      "  --server-mode MODE    if it is not the same\n"
 	      "  --size BYTES          of a message (1); of a send call for bulk\n"
 	      "  --seconds S           (1.0)\n",
 	      out);
@@ -301,12 +305,13 @@ int main(int argc, char **argv)
 	static const struct option options[] = {
 		{ "serve", no_argument, NULL, 's' },	  { "to", required_argument, NULL, 't' },
 		{ "port", required_argument, NULL, 'p' }, { "test", required_argument, NULL, 'b' },
-		{ "mode", required_argument, NULL, 'm' }, { "size", required_argument, NULL, 'l' },
+		{ "mode", required_argument, NULL, 'm' },
+		{ "server-mode", required_argument, NULL, 'n' }, { "size", required_argument, NULL, 'l' },
 		{ "seconds", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	static const char *const tests[] = { "rtt", "bulk", "connect", NULL };
-	struct order order = { .mode = MODE_TCP, .test = -1, .size_bytes = 1 };
+	struct order order = { .mode = MODE_TCP, .server_mode = -1, .test = -1, .size_bytes = 1 };
 	struct address server;
 	const char *host = NULL;
 	double seconds = 1;
@@ -331,6 +336,9 @@ int main(int argc, char **argv)
 		case 'm':
 			order.mode = (int32_t)argument_mode(optarg);
 			break;
+		case 'n':
+			order.server_mode = (int32_t)argument_mode(optarg);
+			break;
 		case 'l':
 			order.size_bytes = (int32_t)argument_number(optarg, 10, SIZE_MAX_BYTES);
 			break;
@@ -354,6 +362,8 @@ int main(int argc, char **argv)
 		return EXIT_USAGE;
 	}
 	order.family = server.storage.ss_family;
+	if (order.server_mode < 0)
+		order.server_mode = order.mode;
 	run_client(&order, &server, seconds);
 	return EXIT_SUCCESS;
 }

@@ -19,6 +19,10 @@ _PROBE_TIMEOUT_S = 8
 
 # Without ERMS and FSRM the kernel does not copy by `rep movs`, which emulation is slow at.
 TCG = ["-accel", "tcg,thread=multi", "-cpu", "max,-erms,-fsrm"]
+# The guest's clock counts its instructions: what a program takes repeats to a fraction of a percent,
+# whatever else the host does.
+COUNTING = ["-accel", "tcg,thread=single", "-cpu", "max,-erms,-fsrm",
+            "-icount", "shift=1,sleep=off"]
 KVM = ["-accel", "kvm", "-cpu", "host"]
 
 

@@ -7,10 +7,10 @@ import os
 import signal
 import socket
 import subprocess
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
-from .accel import accelerator
+from .accel import COUNTING, accelerator
 from .initramfs import initramfs
 from .kernel import Kernel
 from .paths import GUEST_DIR
@@ -25,7 +25,8 @@ class MachineConfig:
 
     directory: holds console.log, boot and env, and is the guest's /run/vm; sockets: a directory
     with a path short enough for sun_path; wire: None (a NIC that leads nowhere), or the socket that
-    joins two guests, which the guest with listens=True creates.
+    joins two guests, which the guest with listens=True creates. counting: the guest's clock counts
+    its instructions.
     """
 
     name: str
@@ -37,7 +38,7 @@ class MachineConfig:
     environment: dict[str, str]
     wire: Path | None = None
     listens: bool = False
-    qemu_extra: list[str] = field(default_factory=list)
+    counting: bool = False
     append: str = ""
 
 
@@ -71,7 +72,8 @@ class Machine:
         else:
             server = "on" if config.listens else "off"
             netdev = f"stream,id=wire,server={server},addr.type=unix,addr.path={config.wire}"
-        command = ["qemu-system-x86_64", *accelerator(config.kernel), "-smp", "1",
+        processor = COUNTING if config.counting else accelerator(config.kernel)
+        command = ["qemu-system-x86_64", *processor, "-smp", "1",
                    "-m", str(_MEMORY_MIB), "-nodefaults", "-no-reboot", "-display", "none",
                    "-name", f"smc-vm-{config.name}",
                    "-kernel", str(config.kernel.image), "-initrd", str(initramfs(config.kernel)),
@@ -89,7 +91,7 @@ class Machine:
                     "-chardev", f"socket,id=agent,path={self.agent_path},server=on,wait=off",
                     "-device", "virtio-serial-pci",
                     "-device", "virtserialport,chardev=agent,name=agent"]
-        return command + config.qemu_extra
+        return command
 
     def freeze(self) -> None:
         """The guest stops dead, as a host does whose power fails; its sockets stay."""

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Rows of a benchmark, the figures of several variants taken in turns, and the table of their
+ratios."""
+
+import statistics
+from dataclasses import dataclass
+from pathlib import Path
+
+RESULTS_HEADING = "## Results"
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. faster_is_more: a rate, not a time."""
+
+    name: str
+    options: str
+    unit: str
+    faster_is_more: bool
+
+    def ratio(self, value: float, base: float) -> float:
+        """How many times as fast as base."""
+        return value / base if self.faster_is_more else base / value
+
+
+# values[variant][row name] = one figure for each round; none where the variant cannot do it
+Values = dict[str, dict[str, list[float]]]
+
+
+def figures(values: list[float]) -> str:
+    if not values:
+        return "–"
+
+    def text(value: float) -> str:
+        return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
+
+    return f"{text(statistics.median(values))} ({text(min(values))}…{text(max(values))})"
+
+
+def ratios(row: Row, values: Values, variant: str, base: str) -> str:
+    each = [row.ratio(value, other)
+            for value, other in zip(values[variant][row.name], values[base][row.name])]
+    if not each:
+        return "–"
+    return f"**{statistics.median(each):.2f}** ({min(each):.2f}…{max(each):.2f})"
+
+
+def table(values: Values, rows: tuple[Row, ...], variants: tuple[str, ...],
+          pairs: tuple[tuple[str, str], ...]) -> str:
+    heads = ["", *(f"{variant}" for variant in variants)]
+    heads += [f"{variant} : {base}" for variant, base in pairs]
+    lines = [" | ".join(heads), " | ".join(["---"] * len(heads))]
+    for row in rows:
+        cells = [f"{row.name}, {row.unit}"]
+        cells += [figures(values[variant][row.name]) for variant in variants]
+        cells += [ratios(row, values, variant, base) for variant, base in pairs]
+        lines.append(" | ".join(cells))
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def write_results(path: Path, text: str) -> None:
+    """Replaces the results of the file and leaves what stands above them."""
+    above = path.read_text().split(RESULTS_HEADING)[0] if path.exists() else \
+        "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n\n"
+    path.write_text(f"{above}{RESULTS_HEADING}\n\n{text}")

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is measured against what, and how a guest gets it."""
+
+from pathlib import Path
+
+from harness.guest import Guest
+
+PROGRAM = "build/selftests/smc_bench"
+PORT = 7400
+TCP, OTHER, OURS = "TCP", "kernel's smc.ko", "this smc.ko"
+
+
+class BenchFailed(Exception):
+    """A figure would not mean what the table says."""
+
+
+def load(guest: Guest, variant: str, own: Path) -> None:
+    guest.run("modprobe -a ib_core && for m in $(modinfo -F depends smc | tr , ' ');"
+              " do modprobe $m; done")
+    if variant == OURS:
+        guest.run(f"insmod '{own}'")
+    else:
+        guest.run("insmod \"$(modinfo -F filename smc)\"")
+    guest.call("smcnl.add_ueid", guest.eid)
