@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+#
+# Sourced by the scripts that fetch packages without installing them. The caller sets cache (a folder)
+# and defines say and die. Suites which apt does not know yet (security, backports) are read from the
+# same mirror with package lists of our own: the machine's apt set-up stays as it is.
+
+# Options for apt; empty while the machine's own lists do.
+apt_options=()
+
+# Turns to our own lists, once; fails the second time.
+own_lists() {
+	local apt=$cache/apt key='' sources
+	[ ${#apt_options[@]} -eq 0 ] || return 1
+	command -v apt-get >/dev/null || die "no apt-get here: set KDIR to a kernel build folder"
+	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] &&
+		key='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
+	# Every suite that apt knows, and for each base suite its backports, at the same address.
+	sources=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
+		awk -v key="$key" '
+			/debian/ { print "deb", key, $1, $2, "main" }
+			/debian\/? / && $2 !~ /-/ { print "deb", key, $1, $2 "-backports", "main" }' |
+		sort -u)
+	printf '%s\n' "$sources" >"$apt/sources.list"
+	apt_options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache::archives=$apt/archives"
+		-o APT::Update::Post-Invoke-Success::= -o APT::Sandbox::User=)
+	say "reading package lists"
+	# A mirror may lack one suite; what matters is whether the package turns up afterwards.
+	apt-get "${apt_options[@]}" -o Acquire::Retries=3 -qq update >&2 || true
+}
+
+# download_package <package> <existing folder>
+download_package() {
+	say "downloading $1"
+	(cd "$2" && apt-get "${apt_options[@]}" -o Acquire::Retries=3 -qq \
+		-o APT::Sandbox::User= download "$1") >&2
+}
