@@ -47,7 +47,8 @@ static int smc_create(struct net *net, struct socket *sock, int protocol, int ke
 	ret = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &inner, kern);
 	if (ret)
 		return ret;
-	sk = smc_tcp_orphan(inner);
+	sk = inner->sk;
+	inner->sk = NULL;
 	sock->state = SS_UNCONNECTED;
 	sock->ops = smc_ops_of(sk);
 	sock_graft(sk, sock);

@@ -59,6 +59,11 @@ found:
 	return dev;
 }
 
+bool smc_ib_device_any(void)
+{
+	return !list_empty(&smc_ib_devices);
+}
+
 struct smc_ib_device *smc_ib_device_find(const char *name)
 {
 	struct smc_ib_device *dev = NULL;

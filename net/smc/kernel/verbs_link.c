@@ -12,8 +12,8 @@
 #define SMC_IB_RNR_RETRY 7
 /*
  * 4.096 us << 16 = 268 ms between tries; with one less than the seven that soft-RoCE takes for
- * "for ever", a dead path shows in about two seconds. Hosts that are busy, or guests that do not get
- * a processor, are silent for a second now and then.
+ * "for ever", a dead path shows in about two seconds. Hosts that are busy, or guests that do not
+ * get a processor, are silent for a second now and then.
  */
 #define SMC_IB_TIMEOUT 16
 #define SMC_IB_RETRIES 6

@@ -306,7 +306,8 @@ int main(int argc, char **argv)
 		{ "serve", no_argument, NULL, 's' },	  { "to", required_argument, NULL, 't' },
 		{ "port", required_argument, NULL, 'p' }, { "test", required_argument, NULL, 'b' },
 		{ "mode", required_argument, NULL, 'm' },
-		{ "server-mode", required_argument, NULL, 'n' }, { "size", required_argument, NULL, 'l' },
+		{ "server-mode", required_argument, NULL, 'n' },
+		{ "size", required_argument, NULL, 'l' },
 		{ "seconds", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};

@@ -106,6 +106,8 @@ void smc_ib_device_put(struct smc_ib_device *dev);
  * walk that is left early must put its last device. Process context.
  */
 struct smc_ib_device *smc_ib_device_next(struct smc_ib_device *prev);
+/* Is there any device? A hint: one may come or go. Any context. */
+bool smc_ib_device_any(void);
 /* With a reference, or NULL. Process context. */
 struct smc_ib_device *smc_ib_device_find(const char *name);
 

@@ -5,6 +5,7 @@
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/abi/verbs.h"
 #include "shell/socket/smc_socket.hpp"
 #include "shell/socket/stream.hpp"
 
@@ -47,7 +48,7 @@ int leave_to_tcp(struct socket *sock)
 
 	if (state == nullptr)
 		return kNoMemory;
-	if (!state->fall_unused() && state->mode() != Mode::kFallen)
+	if (!state->fall_unused(wire::DeclineReason::kOptUnsupp) && state->mode() != Mode::kFallen)
 		return kOpNotSupp;
 	return 0;
 }
@@ -105,6 +106,12 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 {
 	struct sock *sk = smc_sock_sk(sock);
 
+	// On a host without any RDMA device nothing can come of an offer.
+	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED && !smc_ib_device_any() &&
+	    state.fall_unused(wire::DeclineReason::kNoSmcrDev)) {
+		(void)state.take_connect_result();
+		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
+	}
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
 		smc_sk_lock(sk);
 		state.arm();

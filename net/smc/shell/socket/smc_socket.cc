@@ -86,8 +86,10 @@ bool SmcSocket::look_at_tcp()
 	if (state == SMC_TCP_SYN_SENT || state == SMC_TCP_SYN_RECV || state == SMC_TCP_CLOSE)
 		return false;
 	if (smc_tcp_agreed(sk_)) {
-		if (change_mode(Mode::kConnecting, Mode::kHandshaking))
+		if (change_mode(Mode::kConnecting, Mode::kHandshaking)) {
+			worked_.store(true, std::memory_order_relaxed);
 			work_.queue();
+		}
 		return false;
 	}
 	// This is all that a peer without SMC costs.
@@ -178,6 +180,9 @@ void SmcSocket::on_handshake_done(Handshake &handshake)
 
 void SmcSocket::cancel_handshake()
 {
+	// Without a hook nobody begins one any more.
+	if (!worked_.load(std::memory_order_relaxed))
+		return;
 	// Once the work does not run, it is known whether there is a handshake.
 	work_.cancel_sync();
 	if (handshake_)
@@ -224,7 +229,7 @@ void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagno
 	smc_sk_wake(sk_, kWakeAll);
 }
 
-bool SmcSocket::fall_unused()
+bool SmcSocket::fall_unused(wire::DeclineReason reason)
 {
 	if (!change_mode(Mode::kIdle, Mode::kFallen))
 		return false;
@@ -232,7 +237,7 @@ bool SmcSocket::fall_unused()
 	smc_sk_lock(sk_);
 	smc_tcp_withdraw(sk_);
 	smc_sk_unlock(sk_);
-	fallback_reason_ = static_cast<u32>(wire::DeclineReason::kOptUnsupp);
+	fallback_reason_ = static_cast<u32>(reason);
 	smc_stat_fallback(smc_sk_net(sk_), fallback_reason_, false);
 	smc_sock_fall(sock_);
 	return true;

@@ -90,7 +90,7 @@ public:
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
 	// From kIdle only, for an option that SMC does not have. False in other modes. Process, no
 	// lock.
-	[[nodiscard]] bool fall_unused();
+	[[nodiscard]] bool fall_unused(wire::DeclineReason reason);
 	// The user has closed the socket, or has no more use for this object; more than once does
 	// no harm. Process, no lock.
 	void release();
@@ -133,6 +133,7 @@ private:
 	bool hooked_ = false; // also while the hook has taken itself off the queue
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
+	std::atomic<bool> worked_{false}; // work_ has been queued
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
 	Ref<Handshake> handshake_; // of work_ and release()

@@ -37,8 +37,27 @@ void SocketList::add(SmcSocket &socket)
 void SocketList::remove(SmcSocket &socket)
 {
 	Shard &shard = shard_of(socket.serial_);
+	bool looked_at;
+	{
+		Guard guard(shard.lock);
+		shard.sockets.remove(socket);
+		looked_at = shard.looked_at == &socket;
+	}
+	if (looked_at)
+		Guard wait(shard.looking);
+}
+
+SmcSocket *SocketList::look_at(Shard &shard, u64 serial)
+{
 	Guard guard(shard.lock);
-	shard.sockets.remove(socket);
+	for (SmcSocket *socket = shard.sockets.front(); socket != nullptr;
+	     socket = shard.sockets.next(*socket)) {
+		if (socket->serial_ == serial) {
+			shard.looked_at = socket;
+			return socket;
+		}
+	}
+	return nullptr;
 }
 
 } // namespace smc::shell

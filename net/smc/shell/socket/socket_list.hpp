@@ -3,7 +3,9 @@
 // SocketList: all SmcSockets, for sock_diag. In shards, so that opening connections does not meet
 // at one lock.
 //
-// Locking: a mutex for each shard (class SOCKETS), since looking at a socket takes other locks.
+// Locking: a spinlock for each shard's list (class LEAF), so that opening and closing a socket,
+// even one that falls back, costs next to nothing; and a mutex (class SOCKETS) for who looks at a
+// socket, which takes other locks: remove() waits for it only if it looks at that one.
 #pragma once
 
 #include <array>
@@ -34,9 +36,13 @@ private:
 	static constexpr std::size_t kShards = 16;
 
 	struct Shard {
-		Mutex lock{SMC_LOCK_SOCKETS};
+		Mutex looking{SMC_LOCK_SOCKETS};
+		SpinLock lock{SMC_LOCK_LEAF};
 		List<SmcSocket, SocketsTag> sockets;
+		const SmcSocket *looked_at = nullptr;
 	};
+	// The socket with that serial, which stays until looked_at is reset. Under `looking`.
+	[[nodiscard]] SmcSocket *look_at(Shard &shard, u64 serial);
 	[[nodiscard]] Shard &shard_of(u64 serial) { return shards_[serial % kShards]; }
 
 	std::array<Shard, kShards> shards_;
@@ -66,13 +72,12 @@ int SocketList::with_next(u64 serial, net *net, F &&f)
 		if (best == ~u64{0})
 			return 0;
 		Shard &shard = shard_of(best);
-		Guard guard(shard.lock);
-		for (SmcSocket *socket = shard.sockets.front(); socket != nullptr;
-		     socket = shard.sockets.next(*socket)) {
-			if (socket->serial_ == best) {
-				f(*socket);
-				return 1;
-			}
+		Guard looking(shard.looking);
+		if (SmcSocket *socket = look_at(shard, best)) {
+			f(*socket);
+			Guard guard(shard.lock);
+			shard.looked_at = nullptr;
+			return 1;
 		}
 		// Gone meanwhile: the next one.
 		serial = best;
