@@ -127,4 +127,5 @@ tools:
 -include tools/tools.mk
 -include selftests/vm/vm.mk
 -include selftests/fuzz/fuzz.mk
+-include selftests/sim/sim.mk
 -include selftests/bench/bench.mk

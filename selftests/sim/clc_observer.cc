@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A second reading of CLC (RFC 7609 appendix A.1, SMC version 2), which shares nothing with
+// core/wire: every field of every message is compared with what the sending host is and has.
+#include "clc_observer.hpp"
+
+#include "bytes.hpp"
+#include "kernel/abi/control.h"
+#include "rdma_observer.hpp"
+#include "trace.hpp"
+#include "verbs.hpp"
+
+namespace sim {
+namespace {
+
+const std::string kEyecatcher("\xe2\xd4\xc3\xd9", 4);
+constexpr std::size_t kHeader = 8;
+
+enum Type : u8 {
+	kProposal = 1,
+	kAccept = 2,
+	kConfirm = 3,
+	kDecline = 4,
+};
+
+// What Accept and Confirm have in common.
+struct Side {
+	Announced rmb;
+	u8 version = 0;
+	bool first_contact = false;
+	u8 mtu = 0;
+	u32 psn = 0;
+	std::string eid;
+	u8 release = 0;
+	u8 max_conns = 0;
+	u8 max_links = 0;
+	bool direct = false;
+};
+
+class Exchange final : public ClcObserver {
+public:
+	Exchange(u64 connection, net *client, net *server)
+		: connection_(connection), hosts_{client, server}
+	{
+	}
+
+	void sent(unsigned side, const std::string &bytes) override
+	{
+		std::string &stream = streams_[side];
+
+		if (plain_[side])
+			return;
+		stream += bytes;
+		while (!stream.empty() && !plain_[side]) {
+			const std::size_t n = std::min(stream.size(), kEyecatcher.size());
+			if (stream.compare(0, n, kEyecatcher, 0, n) != 0) {
+				user_data(side);
+				return;
+			}
+			if (stream.size() < kHeader)
+				return;
+			const std::size_t length = Reader(stream).number(5, 2);
+			if (stream.size() < length)
+				return;
+			const std::string message = stream.substr(0, length);
+			stream.erase(0, length);
+			read(side, message);
+		}
+	}
+
+private:
+	[[noreturn]] void wrong(const char *what) const
+	{
+		fail("tcp-%llu, CLC: %s", connection_, what);
+	}
+	void expect(bool right, const char *what) const
+	{
+		if (!right)
+			wrong(what);
+	}
+
+	// Bytes that are no CLC are the user's, and that takes a reason.
+	void user_data(unsigned side)
+	{
+		const bool impatient = world().knobs.any_fault();
+
+		expect(proposals_ == 0 || declined_ || impatient,
+		       "data in the midst of the exchange");
+		expect(!confirmed_, "data over TCP although the exchange was completed");
+		plain_[side] = true;
+	}
+
+	void read(unsigned side, const std::string &message)
+	{
+		const Reader in(message);
+		const u8 type = in.byte(4);
+
+		expect(message.size() >= kHeader + 4, "too short");
+		expect(message.substr(message.size() - 4) == kEyecatcher, "trailer");
+		switch (type) {
+		case kProposal:
+			expect(side == 0 && proposals_++ == 0, "a Proposal out of place");
+			read_proposal(in);
+			break;
+		case kAccept:
+			expect(side == 1 && proposals_ == 1 && accepts_++ == 0,
+			       "an Accept out of place");
+			accept_ = read_side(in, 1, kAccept);
+			break;
+		case kConfirm:
+			expect(side == 0 && accepts_ == 1 && confirms_++ == 0 && !declined_,
+			       "a Confirm out of place");
+			confirm_ = read_side(in, 0, kConfirm);
+			agree();
+			break;
+		case kDecline: read_decline(side, in); break;
+		default: wrong("no such type");
+		}
+		note("tcp-%llu: %s", connection_,
+		     type == kProposal ? "Proposal"
+		     : type == kAccept
+			     ? (accept_.first_contact ? "Accept, first contact" : "Accept")
+		     : type == kConfirm ? "Confirm"
+					: "Decline");
+	}
+
+	void read_proposal(const Reader &in)
+	{
+		const u8 modes = in.byte(7);
+		const u8 v1 = modes & 3;
+		const u8 v2 = modes >> 2 & 3;
+		const net *host = hosts_[0];
+		std::size_t size = 40 + 40 + 4;
+
+		expect(modes >> 4 == 2, "Proposal: version");
+		expect((v1 == 0 || v1 == 2) && (v2 == 0 || v2 == 2) && (v1 == 0 || v2 == 0),
+		       "Proposal: modes");
+		expect((v1 == 0) == world().knobs.smcr_v1 && (v2 == 0) == world().knobs.smcr_v2,
+		       "Proposal: not what this host can do");
+		expect(!in.is_zero(8, 8), "Proposal: no peer ID");
+		expect(in.text(32, 6) == wire_mac(host), "Proposal: MAC");
+		if (v1 == 0)
+			expect(in.text(16, 16) == wire_gid(host, 1), "Proposal: GID");
+		else
+			expect(in.is_zero(16, 16), "Proposal: a GID without version 1");
+		const u64 prefix_offset = in.number(38, 2);
+		const u64 v2_offset = in.number(50, 2);
+		expect(prefix_offset == (v1 == 0 ? 40U : 0U), "Proposal: offset of the prefixes");
+		expect(in.is_zero(40, 10) && in.is_zero(52, 28), "Proposal: SMC-D");
+		if (v1 == 0) {
+			expect(in.number(80, 3) ==
+					       (u64{host->address[0]} << 16 |
+						u64{host->address[1]} << 8 | host->address[2]) &&
+				       in.byte(83) == 0 && in.byte(84) == 24,
+			       "Proposal: prefix");
+			expect(in.is_zero(85, 3), "Proposal: prefixes of version 6");
+			size += 8;
+		}
+		if (v2 == 0) {
+			const std::size_t at = v1 == 0 ? 88 : 80;
+
+			expect(v2_offset == at - 52, "Proposal: offset of version 2");
+			const u8 eids = in.byte(at);
+			expect(eids == 1 && in.byte(at + 1) == 0, "Proposal: counts");
+			expect(in.number(at + 4, 2) == 0, "Proposal: reserved");
+			expect(in.byte(at + 3) == 0x10, "Proposal: release");
+			expect(in.text(at + 8, 16) == wire_gid(host, 2),
+			       "Proposal: GID of version 2");
+			expect(in.byte(at + 24) == host->max_conns, "Proposal: max_conns");
+			expect(in.byte(at + 25) == 1, "Proposal: max_links");
+			expect(in.is_zero(at + 26, 14), "Proposal: reserved");
+			expect(in.text(at + 40, 32) == eid_of_hosts(), "Proposal: EID");
+			size += 40 + 32U * eids;
+		}
+		expect(in.size() == size, "Proposal: length");
+	}
+
+	Side read_side(const Reader &in, unsigned side, u8 type)
+	{
+		const net *host = hosts_[side];
+		const u8 flags = in.byte(7);
+		Side out;
+
+		out.version = flags >> 4;
+		out.first_contact = (flags & 8) != 0;
+		expect(out.version == 1 || out.version == 2, "version");
+		expect((flags & 7) == 0, "not SMC-R");
+		expect(!in.is_zero(8, 8), "no peer ID");
+		expect(in.text(16, 16) == wire_gid(host, out.version), "GID");
+		expect(in.text(32, 6) == wire_mac(host), "MAC");
+		out.rmb.qpn = static_cast<u32>(in.number(38, 3));
+		out.rmb.rkey = static_cast<u32>(in.number(41, 4));
+		expect(in.byte(45) == 1, "RMBE index");
+		out.rmb.token = static_cast<u32>(in.number(46, 4));
+		out.rmb.size_bytes = 16384U << (in.byte(50) >> 4);
+		out.mtu = in.byte(50) & 15;
+		out.rmb.address = in.number(52, 8);
+		out.psn = static_cast<u32>(in.number(61, 3));
+		expect(in.byte(51) == 0 && in.byte(60) == 0, "reserved");
+		expect(out.rmb.token != 0, "token 0");
+		check_rmb(out.rmb, host);
+		if (out.version == 1) {
+			expect(in.size() == 68, "length");
+			return out;
+		}
+		out.eid = in.text(64, 32);
+		expect(out.eid == eid_of_hosts(), "EID");
+		expect(in.is_zero(96, 8), "reserved");
+		if (!out.first_contact) {
+			expect(in.size() == 108, "length");
+			return out;
+		}
+		out.direct = in.byte(104) == 0x80;
+		expect(in.byte(104) == (world().knobs.gateway ? 0 : 0x80), "v2_direct");
+		expect(in.byte(105) >> 4 == 2, "OS");
+		out.release = in.byte(105) & 15;
+		expect(in.is_zero(106, 2), "reserved");
+		expect(in.text(108, 9) == "SIMULATED", "host name");
+		out.max_conns = in.byte(140);
+		out.max_links = in.byte(141);
+		expect(out.release == 1 && out.max_links == 1, "release, max_links");
+		expect(out.max_conns >= 16 && out.max_conns <= hosts_[0]->max_conns &&
+			       out.max_conns <= hosts_[1]->max_conns,
+		       "max_conns");
+		expect(in.is_zero(142, 14), "mask, vendor options, reserved");
+		if (type == kAccept) {
+			expect(in.size() == 160, "length");
+			return out;
+		}
+		expect(in.size() == 180, "length");
+		expect(in.byte(156) == 1 && in.is_zero(157, 3), "GID list");
+		expect(in.text(160, 16) == wire_gid(host, 2), "GID list");
+		return out;
+	}
+
+	void check_rmb(const Announced &rmb, const net *host) const
+	{
+		const smc_ib_link *link = fabric().link(rmb.qpn);
+		const smc_ib_region *region = fabric().by_remote_key(rmb.rkey);
+
+		// Between the two the host may have lost them.
+		if (world().knobs.any_fault() && (link == nullptr || region == nullptr))
+			return;
+		expect(link != nullptr && link->device->host == host, "no such queue pair");
+		expect(region != nullptr && region->qpn == rmb.qpn, "no such RMB");
+		expect(region->address == rmb.address &&
+			       region->buffer->bytes.size() == rmb.size_bytes,
+		       "not where the RMB is");
+	}
+
+	void read_decline(unsigned side, const Reader &in)
+	{
+		const u8 flags = in.byte(7);
+		const u64 reason = in.number(16, 4);
+
+		expect(flags >> 4 == 1 || flags >> 4 == 2, "Decline: version");
+		expect(in.size() == (flags >> 4 == 1 ? 28U : 44U), "Decline: length");
+		expect((flags & 7) == 0, "Decline: reserved");
+		expect(((flags & 8) != 0) == (reason == 0x04000000), "Decline: out of sync");
+		expect(reason >> 24 >= 1 && reason >> 24 <= 9 && reason != 0x05000000,
+		       "Decline: reason");
+		expect(declines_[side]++ == 0, "a second Decline");
+		declined_ = true;
+		if (side == 0 && confirm_.version != 0 && !confirm_.first_contact)
+			wrong("a Decline behind a Confirm that was the last word");
+		note("tcp-%llu: declines for %08llx", connection_,
+		     static_cast<unsigned long long>(reason));
+	}
+
+	void agree()
+	{
+		const Side &a = accept_;
+		const Side &c = confirm_;
+
+		expect(a.version == c.version && a.first_contact == c.first_contact,
+		       "Confirm: kind");
+		expect(a.eid == c.eid && a.release == c.release && a.max_conns == c.max_conns &&
+			       a.max_links == c.max_links && a.direct == c.direct,
+		       "Confirm: not what the Accept says");
+		expect(c.mtu <= a.mtu, "Confirm: MTU");
+		confirmed_ = !c.first_contact;
+		observe_connection(connection_, c.version, c.first_contact, a.rmb, c.rmb);
+	}
+
+	static std::string eid_of_hosts()
+	{
+		std::string eid = "SIM-EID";
+		eid.resize(SMC_EID_LEN, ' ');
+		return eid;
+	}
+
+	u64 connection_;
+	net *hosts_[2];
+	std::string streams_[2];
+	bool plain_[2] = {};
+	int proposals_ = 0;
+	int accepts_ = 0;
+	int confirms_ = 0;
+	int declines_[2] = {};
+	bool declined_ = false;
+	bool confirmed_ = false;
+	Side accept_;
+	Side confirm_;
+};
+
+} // namespace
+
+std::shared_ptr<ClcObserver> observe_clc(u64 connection, net *client, net *server)
+{
+	return std::make_shared<Exchange>(connection, client, server);
+}
+
+} // namespace sim

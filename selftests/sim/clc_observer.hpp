@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "world.hpp"
+
+namespace sim {
+
+// Reads along what both ends of one TCP connection send.
+class ClcObserver {
+public:
+	virtual ~ClcObserver() = default;
+	// @side: 0 the client, 1 the server.
+	virtual void sent(unsigned side, const std::string &bytes) = 0;
+};
+
+[[nodiscard]] std::shared_ptr<ClcObserver> observe_clc(u64 connection, net *client, net *server);
+
+} // namespace sim

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// kernel/abi/pernet.h, stats.h and the part of control.h that is C, played.
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
+#include "trace.hpp"
+#include "world.hpp"
+
+using sim::world;
+
+u32 smc_sysctl_autocorking_size(net *net)
+{
+	return net->autocorking_size_bytes;
+}
+
+u32 smc_sysctl_smcr_buf_type(net *)
+{
+	return SMC_BUF_TYPE_PHYS;
+}
+
+u32 smc_sysctl_smcr_testlink_time_s(net *net)
+{
+	return net->testlink_time_s;
+}
+
+u32 smc_sysctl_wmem(net *net)
+{
+	return net->wmem_bytes;
+}
+
+u32 smc_sysctl_rmem(net *net)
+{
+	return net->rmem_bytes;
+}
+
+u32 smc_sysctl_smcr_max_links_per_lgr(net *)
+{
+	return 1;
+}
+
+u32 smc_sysctl_smcr_max_conns_per_lgr(net *net)
+{
+	return net->max_conns;
+}
+
+bool smc_sysctl_limit_smc_hs(net *)
+{
+	return false;
+}
+
+void smc_sysctl_set_limit_smc_hs(net *, bool) {}
+
+void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
+{
+	static constexpr char kName[] = "SIMULATED";
+
+	std::memset(out, ' ', SMC_HOSTNAME_LEN);
+	std::memcpy(out, kName, sizeof(kName) - 1);
+}
+
+u64 smc_net_cookie(net *net)
+{
+	return net->index + 1;
+}
+
+net *smc_init_net()
+{
+	return world().hosts.front().get();
+}
+
+void *smc_pernet_control(net *net)
+{
+	return net->control;
+}
+
+void smc_stat_add(net *net, u32 index, s64 n)
+{
+	if (index >= SMC_STATS)
+		sim::fail("counter %u", index);
+	net->stats[index] += n;
+}
+
+u64 smc_stat_read(net *net, u32 index)
+{
+	return static_cast<u64>(net->stats[index]);
+}
+
+bool smc_pnet_of_netdev(net *, u32, u8 *)
+{
+	return false;
+}

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+//	sim --seed N [--trace]         one run
+//	sim --seeds FROM COUNT         so many
+//	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
+//	sim --check COUNT              seeds 1 to COUNT, some new ones, and that runs can be repeated
+//
+// Each run is a process of its own. Ends with "N passed, N failed"; a failure is explained by its
+// own process.
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <sanitizer/common_interface_defs.h>
+#include <string>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "scenario.hpp"
+#include "trace.hpp"
+#include "world.hpp"
+
+namespace {
+
+constexpr unsigned kLimit_s = 120; // of real time, for one run
+
+void on_signal(int signal)
+{
+	// A broken precondition traps; a run that does not come to its end is stopped by the clock.
+	__sanitizer_print_stack_trace();
+	sim::trace_report();
+	std::fprintf(stderr, "reason: signal %d (%s)\n", signal, strsignal(signal));
+	_exit(1);
+}
+
+void run_here(u64 seed, bool echo, int result)
+{
+	for (const int signal : {SIGILL, SIGTRAP, SIGALRM, SIGABRT})
+		std::signal(signal, on_signal);
+	__sanitizer_set_death_callback(sim::trace_report);
+	alarm(kLimit_s);
+	sim::trace_start(seed, echo);
+	const std::string summary = sim::run_scenario(seed);
+	const u64 hash = sim::trace_hash();
+	std::printf("seed %llu, trace %016llx: %s\n  (%s)\n", seed,
+		    static_cast<unsigned long long>(hash), summary.c_str(),
+		    sim::world().knobs.describe().c_str());
+	std::fflush(stdout);
+	if (write(result, &hash, sizeof(hash)) != sizeof(hash))
+		_exit(1);
+	_exit(0);
+}
+
+// The hash of the trace, or 0 if it failed.
+u64 run(u64 seed, bool echo)
+{
+	int channel[2];
+
+	std::fflush(nullptr);
+	if (pipe(channel) != 0)
+		std::abort();
+	const pid_t child = fork();
+	if (child == 0) {
+		close(channel[0]);
+		run_here(seed, echo, channel[1]);
+	}
+	close(channel[1]);
+	u64 hash = 0;
+	if (read(channel[0], &hash, sizeof(hash)) != sizeof(hash))
+		hash = 0;
+	close(channel[0]);
+	int status = 0;
+	waitpid(child, &status, 0);
+	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
+		std::fprintf(stderr, "seed %llu failed (status %#x)\n", seed,
+			     static_cast<unsigned>(status));
+		return 0;
+	}
+	return hash;
+}
+
+struct Sum {
+	int passed = 0;
+	int failed = 0;
+
+	void count(bool ok) { ok ? passed++ : failed++; }
+	[[nodiscard]] int report() const
+	{
+		std::printf("sim: %d passed, %d failed\n", passed, failed);
+		return failed == 0 && passed != 0 ? 0 : 1;
+	}
+};
+
+u64 seed_of_now()
+{
+	const auto now = std::chrono::system_clock::now().time_since_epoch();
+	return static_cast<u64>(std::chrono::duration_cast<std::chrono::milliseconds>(now).count());
+}
+
+int check(u64 count)
+{
+	Sum sum;
+
+	for (u64 seed = 1; seed <= count; seed++) {
+		const u64 hash = run(seed, false);
+		sum.count(hash != 0);
+		if (hash == 0 || seed % 8 != 0)
+			continue;
+		const bool same = run(seed, false) == hash;
+		if (!same)
+			std::fprintf(stderr, "seed %llu runs otherwise the second time\n", seed);
+		sum.count(same);
+	}
+	const u64 fresh = seed_of_now();
+	for (u64 seed = fresh; seed < fresh + count / 4; seed++)
+		sum.count(run(seed, false) != 0);
+	return sum.report();
+}
+
+int soak(double minutes, u64 seed)
+{
+	const auto until = std::chrono::steady_clock::now() +
+			   std::chrono::duration<double, std::ratio<60>>(minutes);
+	Sum sum;
+
+	for (; std::chrono::steady_clock::now() < until; seed++)
+		sum.count(run(seed, false) != 0);
+	return sum.report();
+}
+
+u64 number(const char *text)
+{
+	return std::strtoull(text, nullptr, 0);
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	const std::string mode = argc > 1 ? argv[1] : "";
+
+	if (mode == "--seed" && argc > 2) {
+		const bool echo = argc > 3 && std::strcmp(argv[3], "--trace") == 0;
+		Sum sum;
+		sum.count(run(number(argv[2]), echo) != 0);
+		return sum.report();
+	}
+	if (mode == "--seeds" && argc > 3) {
+		Sum sum;
+		for (u64 i = 0; i < number(argv[3]); i++)
+			sum.count(run(number(argv[2]) + i, false) != 0);
+		return sum.report();
+	}
+	if (mode == "--minutes" && argc > 2)
+		return soak(std::atof(argv[2]), argc > 4 ? number(argv[4]) : seed_of_now());
+	if (mode == "--check" && argc > 2)
+		return check(number(argv[2]));
+	std::fprintf(
+		stderr,
+		"usage: sim --seed N [--trace] | --seeds FROM COUNT | --minutes M [--from SEED] "
+		"| --check COUNT\n");
+	return 2;
+}

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "memory.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernel/abi/mem.h"
+#include "scheduler.hpp"
+#include "trace.hpp"
+#include "work_queue.hpp"
+#include "world.hpp"
+
+namespace sim {
+
+Memory &memory()
+{
+	static Memory instance;
+	return instance;
+}
+
+void *Memory::allocate(std::size_t bytes)
+{
+	if (world().fault(world().knobs.no_memory)) {
+		note("no memory for %zu bytes", bytes);
+		return nullptr;
+	}
+	void *block = std::calloc(1, bytes);
+	blocks_[block] = bytes;
+	return block;
+}
+
+void Memory::release(void *block)
+{
+	if (block == nullptr)
+		return;
+	const auto found = blocks_.find(block);
+	if (found == blocks_.end())
+		fail("memory is freed that was not allocated");
+	check_no_work_in(block, found->second);
+	blocks_.erase(found);
+	std::free(block);
+}
+
+std::string Memory::describe() const
+{
+	std::string text;
+
+	for (const auto &[block, bytes] : blocks_)
+		text += " " + std::to_string(bytes);
+	return text;
+}
+
+namespace {
+
+// Deferred frees. A grace period is a number; one that began at g is over when no reader is left
+// that began before it.
+struct Deferred {
+	smc_rcu_head *head;
+	void (*fn)(smc_rcu_head *);
+	u64 period;
+};
+
+struct Rcu {
+	u64 period = 1;
+	std::vector<Deferred> deferred;
+	u64 under_way = 0; // taken out of the list, not yet called to the end
+	bool armed = false;
+};
+
+Rcu rcu;
+
+constexpr u64 kGrace_us = 300;
+
+void look();
+
+void arm()
+{
+	if (rcu.armed)
+		return;
+	rcu.armed = true;
+	scheduler().after(1 + scheduler().random().below(kGrace_us), look);
+}
+
+void look()
+{
+	const u64 oldest = scheduler().oldest_reader();
+	std::vector<Deferred> ready;
+
+	rcu.armed = false;
+	std::erase_if(rcu.deferred, [&](const Deferred &deferred) {
+		if (oldest <= deferred.period)
+			return false;
+		ready.push_back(deferred);
+		return true;
+	});
+	if (!ready.empty()) {
+		rcu.under_way++;
+		scheduler().spawn(
+			"rcu",
+			[ready] {
+				for (const Deferred &deferred : ready)
+					deferred.fn(deferred.head);
+				rcu.under_way--;
+			},
+			Context::kSoftirq);
+	}
+	if (!rcu.deferred.empty())
+		arm();
+}
+
+} // namespace
+} // namespace sim
+
+using namespace sim;
+
+void *smc_mem_alloc(size_t size_bytes)
+{
+	if (scheduler().current()->is_atomic())
+		fail("an allocation that may sleep, in atomic context");
+	scheduler().maybe_yield();
+	return memory().allocate(size_bytes);
+}
+
+void *smc_mem_alloc_atomic(size_t size_bytes)
+{
+	return memory().allocate(size_bytes);
+}
+
+void smc_mem_free(void *mem)
+{
+	memory().release(mem);
+}
+
+void smc_rcu_defer(smc_rcu_head *head, void (*fn)(smc_rcu_head *head))
+{
+	// Readers that begin from here on cannot see it.
+	rcu.deferred.push_back({head, fn, rcu.period++});
+	arm();
+}
+
+void smc_rcu_read_lock()
+{
+	Fiber *fiber = scheduler().current();
+
+	if (fiber->rcu_depth++ == 0)
+		fiber->rcu_since = rcu.period;
+}
+
+void smc_rcu_read_unlock()
+{
+	if (--scheduler().current()->rcu_depth < 0)
+		fail("RCU's read side is left twice");
+	scheduler().maybe_yield();
+}
+
+void smc_rcu_barrier()
+{
+	while (!rcu.deferred.empty() || rcu.under_way != 0)
+		scheduler().sleep_us(kGrace_us);
+}
+
+u64 smc_now_ms()
+{
+	// Not from zero: nothing may depend on that.
+	return scheduler().now_us() / 1000 + 4'294'000;
+}
+
+void smc_random_bytes(void *out, size_t len_bytes)
+{
+	auto *bytes = static_cast<u8 *>(out);
+
+	for (size_t i = 0; i < len_bytes; i++)
+		bytes[i] = static_cast<u8>(scheduler().random().next());
+}
+
+void smc_warn_bug(const char *what)
+{
+	fail("the module warns: %s", what);
+}
+
+void smc_log_notice(const char *what, const char *object, u32 value)
+{
+	note("log: %s %s %u", what, object, value);
+}

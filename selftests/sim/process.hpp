@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "socket.hpp"
+
+namespace sim {
+
+// A process that has a connected socket: talks as its plan has it, and closes. In the current fiber;
+// another one reads.
+void converse(struct socket *sock, unsigned side);
+// A process that connects, and then does so.
+void run_client(net *host, net *server);
+// A process that listens and makes a new one for each connection, until its listener is shut.
+void run_server(net *host, struct socket *listener);
+
+// Processes that have not ended.
+[[nodiscard]] int &processes();
+
+inline constexpr u16 kPort = 7;
+
+} // namespace sim

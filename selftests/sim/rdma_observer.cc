@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A second reading of CDC and LLC (RFC 7609 section 4 and appendix A.2, A.3), which shares nothing
+// with core/. For each direction of each connection it keeps accounts of its own.
+#include "rdma_observer.hpp"
+
+#include <array>
+#include <map>
+#include <set>
+
+#include "bytes.hpp"
+#include "llc_observer.hpp"
+#include "trace.hpp"
+
+namespace sim {
+namespace {
+
+constexpr u8 kCdc = 0xfe;
+constexpr std::size_t kMessage = 44;
+constexpr u8 kBlocked = 0x80;
+constexpr u8 kUrgentPending = 0x40;
+constexpr u8 kUrgentPresent = 0x20;
+constexpr u8 kDone = 0x80;
+constexpr u8 kClosed = 0x40;
+constexpr u8 kAborted = 0x20;
+constexpr u8 kAnyClose = kClosed | kAborted;
+
+// Positions in bytes that never wrap.
+struct Direction {
+	u16 sequence = 0;
+	u64 produced = 0;      // said in messages sent
+	u64 consumed_said = 0; // by the sender of this direction, about the other direction's bytes
+	u64 produced_heard = 0; // that the other end has been told
+	u64 consumed_heard = 0; // of our bytes, that we have been told
+	u8 flags = 0;           // state flags sent
+	u8 flags_heard = 0;     // ... that have reached the other end
+};
+
+struct Connection {
+	u64 id = 0;
+	std::array<Announced, 2> rmb;  // [0]: the client's, which the server writes
+	std::array<Direction, 2> from; // [0]: what the client sends
+};
+
+struct Cdc {
+	u16 sequence;
+	u32 token;
+	u64 producer_wrap, producer_count;
+	u64 consumer_wrap, consumer_count;
+	u8 producer_flags, state_flags;
+};
+
+std::map<u64, Connection> connections;
+// Whose messages arrive at a queue pair with a token.
+std::map<std::pair<u32, u32>, std::pair<u64, unsigned>> by_token;
+std::map<u32, u64> rmb_users; // rkey → connection
+u64 cdcs, writes;
+
+Cdc read_cdc(const smc_ib_link &link, const std::string &message)
+{
+	const Reader in(message);
+
+	if (message.size() != kMessage || in.byte(1) != kMessage)
+		fail("qp %u: a CDC of %zu bytes", link.qpn, message.size());
+	if (!in.is_zero(8, 2) || !in.is_zero(16, 2) || !in.is_zero(26, 18))
+		fail("qp %u: a CDC with reserved bytes set", link.qpn);
+	if ((in.byte(24) & 0x0f) != 0 || (in.byte(25) & 0x1f) != 0)
+		fail("qp %u: a CDC with unknown flags", link.qpn);
+	return {static_cast<u16>(in.number(2, 2)),
+		static_cast<u32>(in.number(4, 4)),
+		in.number(10, 2),
+		in.number(12, 4),
+		in.number(18, 2),
+		in.number(20, 4),
+		in.byte(24),
+		in.byte(25)};
+}
+
+// The position that a cursor means, the first one from @base on.
+u64 position(u64 wrap, u64 count, u64 size, u64 base, const char *which, u32 qpn)
+{
+	if (count >= size)
+		fail("qp %u: %s cursor outside of the ring", qpn, which);
+	const u64 lap = base / size;
+	const u64 laps = (wrap - lap) & 0xffff;
+	const u64 at = (lap + laps) * size + count;
+	if (at < base)
+		return at + 0x10000 * size;
+	return at;
+}
+
+void check_writes(const smc_ib_link &link, const Post &post, const Announced &rmb, Direction &from)
+{
+	u64 at = from.produced;
+
+	for (const Write &write : post.writes) {
+		if (write.length_bytes == 0)
+			fail("qp %u: an empty write", link.qpn);
+		if (write.remote_key != rmb.rkey ||
+		    write.remote_address != rmb.address + at % rmb.size_bytes)
+			fail("qp %u: a write to %llx of rkey %x, where the ring goes on at %llx of "
+			     "%x",
+			     link.qpn, write.remote_address, write.remote_key,
+			     rmb.address + at % rmb.size_bytes, rmb.rkey);
+		if (at % rmb.size_bytes + write.length_bytes > rmb.size_bytes)
+			fail("qp %u: a write over the end of the RMB", link.qpn);
+		at += write.length_bytes;
+		writes++;
+	}
+	if (at - from.consumed_heard > rmb.size_bytes)
+		fail("qp %u: a write over bytes that were not read", link.qpn);
+	if (at != from.produced && from.flags != 0)
+		fail("qp %u: data behind the end", link.qpn);
+	from.produced = at;
+}
+
+void check_cdc(const smc_ib_link &link, const Post &post)
+{
+	const Cdc cdc = read_cdc(link, post.message);
+	const auto found = by_token.find({link.path.peer_qpn, cdc.token});
+
+	cdcs++;
+	if (found == by_token.end())
+		fail("qp %u: a CDC for token %08x, which nobody has", link.qpn, cdc.token);
+	Connection &connection = connections[found->second.first];
+	const unsigned to = found->second.second;
+	Direction &from = connection.from[1 - to];
+	Direction &back = connection.from[to];
+	const Announced &rmb = connection.rmb[to];
+	const Announced &own = connection.rmb[1 - to];
+
+	if (own.qpn != link.qpn)
+		fail("qp %u: a CDC on a link that is not the connection's", link.qpn);
+	if (cdc.sequence != static_cast<u16>(from.sequence + 1))
+		fail("qp %u: sequence %u behind %u", link.qpn, cdc.sequence, from.sequence);
+	if ((from.flags & kAnyClose) != 0 && (back.flags_heard & kAnyClose) != 0)
+		fail("qp %u: a CDC behind the end of both directions", link.qpn);
+	if ((from.flags & ~cdc.state_flags) != 0)
+		fail("qp %u: state flag %02x taken back", link.qpn, from.flags & ~cdc.state_flags);
+	if ((from.flags & kAborted) != 0)
+		fail("qp %u: a CDC behind an abort", link.qpn);
+	from.sequence = cdc.sequence;
+	check_writes(link, post, rmb, from);
+	const u64 produced = position(cdc.producer_wrap, cdc.producer_count, rmb.size_bytes,
+				      from.produced, "producer", link.qpn);
+	if (produced != from.produced)
+		fail("qp %u: producer cursor at %llu, %llu were written", link.qpn, produced,
+		     from.produced);
+	const u64 consumed = position(cdc.consumer_wrap, cdc.consumer_count, own.size_bytes,
+				      from.consumed_said, "consumer", link.qpn);
+	if (consumed > back.produced_heard)
+		fail("qp %u: consumer cursor at %llu, %llu have come", link.qpn, consumed,
+		     back.produced_heard);
+	from.consumed_said = consumed;
+	if ((cdc.producer_flags & kUrgentPresent) != 0 &&
+	    ((cdc.producer_flags & kUrgentPending) == 0 || produced == 0))
+		fail("qp %u: an urgent byte out of nowhere", link.qpn);
+	if ((cdc.producer_flags & kBlocked) != 0 && cdc.state_flags != 0)
+		fail("qp %u: more data is promised behind the end", link.qpn);
+	from.flags = cdc.state_flags;
+	mix(cdc.sequence * 0x10001u ^ produced ^ consumed << 20);
+}
+
+void hear_cdc(const smc_ib_link &link, const std::string &message)
+{
+	const Cdc cdc = read_cdc(link, message);
+	const auto found = by_token.find({link.qpn, cdc.token});
+
+	if (found == by_token.end())
+		return;
+	Connection &connection = connections[found->second.first];
+	const unsigned to = found->second.second;
+	Direction &from = connection.from[1 - to];
+	Direction &back = connection.from[to];
+
+	from.produced_heard =
+		position(cdc.producer_wrap, cdc.producer_count, connection.rmb[to].size_bytes,
+			 from.produced_heard, "producer", link.qpn);
+	back.consumed_heard =
+		position(cdc.consumer_wrap, cdc.consumer_count, connection.rmb[1 - to].size_bytes,
+			 back.consumed_heard, "consumer", link.qpn);
+	from.flags_heard = cdc.state_flags;
+}
+
+// May this RMB be announced again? The connection that had it must have ended on the wire.
+void check_reuse(const Announced &rmb)
+{
+	const auto user = rmb_users.find(rmb.rkey);
+
+	if (user == rmb_users.end())
+		return;
+	const Connection &before = connections[user->second];
+	const unsigned owner = before.rmb[0].rkey == rmb.rkey ? 0 : 1;
+	if ((before.from[1 - owner].flags_heard & kAnyClose) == 0)
+		fail("rkey %x is given to another connection although its peer has not closed",
+		     rmb.rkey);
+	if ((before.from[owner].flags & kAnyClose) == 0)
+		fail("rkey %x is given to another connection although its owner has not closed",
+		     rmb.rkey);
+}
+
+} // namespace
+
+void observe_connection(u64 id, u8 version, bool first_contact, const Announced &server,
+			const Announced &client)
+{
+	Connection connection;
+
+	connection.id = id;
+	connection.rmb = {client, server};
+	for (unsigned side = 0; side < 2; side++) {
+		const Announced &rmb = connection.rmb[side];
+
+		check_reuse(rmb);
+		rmb_users[rmb.rkey] = id;
+		if (!by_token.insert({{rmb.qpn, rmb.token}, {id, side}}).second)
+			fail("token %08x is given twice", rmb.token);
+	}
+	connections[id] = connection;
+	observe_pair(server.qpn, client.qpn, version, first_contact);
+	note("tcp-%llu: connection of qp %u token %08x with qp %u token %08x", id, client.qpn,
+	     client.token, server.qpn, server.token);
+}
+
+void observe_post(const smc_ib_link &link, const Post &post)
+{
+	if (static_cast<u8>(post.message[0]) == kCdc) {
+		check_cdc(link, post);
+		return;
+	}
+	if (!post.writes.empty())
+		fail("qp %u: writes with an LLC message", link.qpn);
+	observe_llc(link, post.message);
+}
+
+void observe_received(const smc_ib_link &link, const std::string &message)
+{
+	if (static_cast<u8>(message[0]) == kCdc)
+		hear_cdc(link, message);
+	else
+		observe_llc_received(link, message);
+}
+
+void observe_link_created(const smc_ib_link &link)
+{
+	note("qp %u: created", link.qpn);
+}
+
+void observe_link_broken(const smc_ib_link &link)
+{
+	// Whatever was announced on it is void.
+	for (auto at = rmb_users.begin(); at != rmb_users.end();) {
+		const Connection &connection = connections[at->second];
+		if (connection.rmb[0].qpn == link.qpn || connection.rmb[1].qpn == link.qpn)
+			at = rmb_users.erase(at);
+		else
+			++at;
+	}
+}
+
+std::string observed_counts()
+{
+	return std::to_string(connections.size()) + " connections by SMC, " + std::to_string(cdcs) +
+	       " CDC, " + std::to_string(writes) + " writes, " + std::to_string(observed_llcs()) +
+	       " LLC";
+}
+
+} // namespace sim

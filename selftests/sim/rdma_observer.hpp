@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Reads along what queue pairs carry: CDC and LLC messages and the writes between them, with
+// decoders of its own, and stops the run at the first thing that breaks the protocol.
+#pragma once
+
+#include <string>
+
+#include "verbs.hpp"
+
+namespace sim {
+
+// An RMB element as a host has announced it in Accept or Confirm.
+struct Announced {
+	u32 qpn = 0;
+	u32 token = 0;
+	u32 rkey = 0;
+	u64 address = 0;
+	u32 size_bytes = 0;
+};
+
+// A CLC exchange has come as far as its Confirm: both ends are known.
+void observe_connection(u64 connection, u8 version, bool first_contact, const Announced &server,
+			const Announced &client);
+
+void observe_post(const smc_ib_link &link, const Post &post);
+// The message reaches the software at the other end.
+void observe_received(const smc_ib_link &link, const std::string &message);
+void observe_link_created(const smc_ib_link &link);
+void observe_link_broken(const smc_ib_link &link);
+// How much went by, for the report.
+[[nodiscard]] std::string observed_counts();
+
+} // namespace sim

@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "scenario.hpp"
+
+#include <cstdlib>
+#include <cstring>
+#include <vector>
+
+#include "kernel/abi/control.h"
+#include "kernel/abi/mem.h"
+#include "kernel/abi/shell.h"
+#include "memory.hpp"
+#include "process.hpp"
+#include "rdma_observer.hpp"
+#include "scheduler.hpp"
+#include "talk.hpp"
+#include "trace.hpp"
+#include "verbs.hpp"
+#include "work_queue.hpp"
+#include "world.hpp"
+
+namespace sim {
+namespace {
+
+// Bounds of virtual time.
+constexpr u64 kSecond_us = 1'000'000;
+constexpr u64 kFaults_us = 40 * kSecond_us;     // how long things may go wrong
+constexpr u64 kProcesses_us = 200 * kSecond_us; // until all processes have ended after that
+constexpr u64 kGroups_us = 2000 * kSecond_us;   // until all groups have ended by themselves
+constexpr u64 kTcp_us = 20 * kSecond_us;        // the longest stall there is, twice
+constexpr u64 kUnload_us = 100 * kSecond_us;
+
+void add_host(u32 index, Random &random)
+{
+	static constexpr char kEid[] = "SIM-EID";
+	auto host = std::make_unique<net>();
+	u8 eid[SMC_EID_LEN];
+
+	host->name = std::string(1, static_cast<char>('a' + index));
+	host->index = index;
+	host->address = {10, 9, 0, static_cast<u8>(index + 1)};
+	host->autocorking_size_bytes = random.pick<u32>({0, 65536, 65536});
+	host->wmem_bytes = random.pick<u32>({16384, 65536, 65536, 131072});
+	host->rmem_bytes = random.pick<u32>({16384, 65536, 65536, 131072});
+	host->max_conns = random.pick<u32>({16, 255, 255});
+	std::memset(eid, ' ', sizeof(eid));
+	std::memcpy(eid, kEid, sizeof(kEid) - 1);
+	net *raw = host.get();
+	world().hosts.push_back(std::move(host));
+	raw->control = smc_control_net_create(raw);
+	if (raw->control == nullptr || smc_ctl_ueid_add(raw, eid) != 0)
+		fail("no control plane");
+}
+
+// ---- Load ---------------------------------------------------------------------------------------
+
+struct Load {
+	bool over = false; // all clients have been started
+	std::vector<struct socket *> listeners;
+};
+
+void start_clients(Load &load)
+{
+	const Knobs &knobs = world().knobs;
+	Random &random = scheduler().random();
+	int under_way = 0;
+
+	for (u32 n = 0; n < knobs.connections; n++) {
+		while (under_way >= static_cast<int>(knobs.parallel))
+			scheduler().sleep_us(200);
+		const bool back = knobs.both_ways && random.one_in(2);
+		net *from = world().hosts[back ? 1 : 0].get();
+		net *to = world().hosts[back ? 0 : 1].get();
+
+		under_way++;
+		processes()++;
+		scheduler().spawn("client-" + std::to_string(n), [from, to, &under_way] {
+			run_client(from, to);
+			under_way--;
+		});
+		if (random.one_in(2))
+			scheduler().sleep_us(random.below(random.one_in(10) ? 2'000'000 : 3000));
+	}
+	while (under_way != 0)
+		scheduler().sleep_us(200);
+	load.over = true;
+}
+
+// An operator who looks at everything, again and again.
+void watch(const Load &load)
+{
+	while (!load.over) {
+		for (const auto &host : world().hosts) {
+			smc_lgr_info group{};
+			smc_sock_info info{};
+			smc_dev_info device{};
+			u64 cursor = 0;
+
+			while (smc_ctl_lgr_next(host.get(), &cursor, &group) == 1)
+				mix(group.conns);
+			cursor = 0;
+			while (smc_ctl_sock_next(host.get(), &cursor, &info) == 1)
+				smc_sk_put(info.sk);
+			cursor = 0;
+			while (smc_ctl_dev_next(host.get(), &cursor, &device) == 1)
+				mix(device.port[0].links);
+		}
+		scheduler().sleep_us(scheduler().random().below(20'000));
+	}
+}
+
+// ---- Faults -------------------------------------------------------------------------------------
+
+void ports(const Load &load)
+{
+	Random &random = scheduler().random();
+
+	while (world().faults && !load.over) {
+		scheduler().sleep_us(random.below(2000 * world().knobs.port_loss_ms));
+		net *host = world().hosts[random.below(2)].get();
+		lose_port(host);
+		scheduler().sleep_us(random.below(random.one_in(3) ? 3 * kSecond_us : 2000));
+		regain_port(host);
+	}
+}
+
+void devices(const Load &load)
+{
+	Random &random = scheduler().random();
+
+	while (world().faults && !load.over) {
+		scheduler().sleep_us(random.below(2000 * world().knobs.end_group_ms));
+		net *host = world().hosts[random.below(2)].get();
+		remove_device(host);
+		scheduler().sleep_us(random.below(50'000));
+		add_device(host);
+	}
+}
+
+// ---- The end ------------------------------------------------------------------------------------
+
+void expect_equal(const net &host, const char *what, u32 made, u32 freed)
+{
+	if (host.stats[made] != host.stats[freed])
+		fail("host %s: %lld %s made, %lld freed", host.name.c_str(), host.stats[made], what,
+		     host.stats[freed]);
+}
+
+void check_nothing_left()
+{
+	for (const auto &host : world().hosts) {
+		expect_equal(*host, "connections", SMC_STAT_CONN_NEW, SMC_STAT_CONN_FREE);
+		expect_equal(*host, "groups", SMC_STAT_GROUP_NEW, SMC_STAT_GROUP_FREE);
+		expect_equal(*host, "queue pairs", SMC_STAT_QP_NEW, SMC_STAT_QP_FREE);
+		expect_equal(*host, "buffers", SMC_STAT_BUF_NEW, SMC_STAT_BUF_FREE);
+		for (u32 i = 0; i < SMC_STAT_SIZES; i++) {
+			if (host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF_SIZE + i)] != 0 ||
+			    host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_SIZE + i)] != 0)
+				fail("host %s: buffers are still counted as used",
+				     host->name.c_str());
+		}
+		// Both ends are ours: nobody breaks the protocol, whatever fails.
+		for (const u32 stat :
+		     {SMC_STAT_CLC_MALFORMED, SMC_STAT_LLC_MALFORMED, SMC_STAT_CDC_MALFORMED,
+		      SMC_STAT_CDC_WRONG_LINK, SMC_STAT_CDC_BAD_CURSOR, SMC_STAT_CDC_BAD_SEQUENCE,
+		      SMC_STAT_RMBE_BAD_INDEX}) {
+			if (host->stats[stat] != 0)
+				fail("host %s: %lld violations of kind %u", host->name.c_str(),
+				     host->stats[stat], stat);
+		}
+	}
+	if (memory().objects() != 0)
+		fail("left in memory, sizes:%s", memory().describe().c_str());
+	if (socket_counts().sockets != 0 || socket_counts().socks != 0)
+		fail("%ld sockets and %ld socks are left", socket_counts().sockets,
+		     socket_counts().socks);
+	const Fabric &there = fabric();
+	if (there.devices != 0 || there.buffers != 0 || !there.links.empty() ||
+	    !there.regions.empty())
+		fail("%u devices, %zu queue pairs, %zu regions, %u buffers are left", there.devices,
+		     there.links.size(), there.regions.size(), there.buffers);
+	if (!busy_work().empty())
+		fail("work is left:%s", busy_work().c_str());
+}
+
+bool groups_are_left()
+{
+	for (const auto &host : world().hosts) {
+		if (host->stats[SMC_STAT_GROUP_NEW] != host->stats[SMC_STAT_GROUP_FREE])
+			return true;
+	}
+	return false;
+}
+
+void run_to(const bool &flag, u64 within_us, const char *what)
+{
+	scheduler().run([&flag] { return flag; }, scheduler().now_us() + within_us, what);
+}
+
+// Runs @f in a process and waits for its end.
+template <class F>
+void in_process(const char *name, u64 within_us, F &&f)
+{
+	bool done = false;
+
+	scheduler().spawn(name, [&] {
+		f();
+		done = true;
+	});
+	run_to(done, within_us, name);
+}
+
+} // namespace
+
+std::string run_scenario(u64 seed)
+{
+	Random random(seed ^ 0xdecade);
+	Load load;
+
+	world().knobs = Knobs::draw(seed);
+	trace_describe(world().knobs.describe());
+	scheduler().start(seed);
+	in_process("load", kUnload_us, [&] {
+		if (smc_shell_setup() != 0)
+			fail("the module does not load");
+		add_host(0, random);
+		add_host(1, random);
+		for (const auto &host : world().hosts)
+			add_device(host.get());
+		for (const auto &host : world().hosts) {
+			if (host->index == 0 && !world().knobs.both_ways)
+				continue;
+			struct socket *listener = sys_socket(host.get());
+			listener->nonblock = random.one_in(2);
+			if (sys_listen(listener, kPort, random.pick<int>({1, 5, 100})) != 0)
+				fail("no listener");
+			load.listeners.push_back(listener);
+			processes()++;
+			scheduler().spawn("accept-" + host->name,
+					  [&host, listener] { run_server(host.get(), listener); });
+		}
+	});
+
+	scheduler().set_preemption(world().knobs.preempt);
+	world().faults = true;
+	scheduler().after(kFaults_us, [] { world().faults = false; });
+	scheduler().spawn("starter", [&load] { start_clients(load); });
+	if (random.one_in(3))
+		scheduler().spawn("operator", [&load] { watch(load); });
+	bool ports_done = world().knobs.port_loss_ms == 0;
+	if (!ports_done)
+		scheduler().spawn("ports", [&] {
+			ports(load);
+			ports_done = true;
+		});
+	bool devices_done = world().knobs.end_group_ms == 0;
+	if (!devices_done)
+		scheduler().spawn("devices", [&] {
+			devices(load);
+			devices_done = true;
+		});
+	run_to(load.over, kFaults_us + kProcesses_us, "the end of the clients");
+	world().faults = false;
+	in_process("stop", kProcesses_us, [&] {
+		for (struct socket *listener : load.listeners)
+			(void)sys_shutdown(listener, 0);
+		while (processes() != 0 || !ports_done || !devices_done)
+			scheduler().sleep_us(1000);
+	});
+	talks().check();
+
+	in_process("unload", kGroups_us + kUnload_us, [&] {
+		while (world().knobs.idle_end && groups_are_left())
+			scheduler().sleep_us(kSecond_us);
+		for (const auto &host : world().hosts)
+			remove_device(host.get());
+		// What TCP has under way arrives.
+		scheduler().sleep_us(kTcp_us);
+		for (const auto &host : world().hosts)
+			smc_control_net_destroy(host.get(), host->control);
+		smc_shell_teardown();
+	});
+	check_nothing_left();
+	return std::to_string(talks().count()) + " talks, " + std::to_string(talks().bytes()) +
+	       " bytes, " + observed_counts() + ", " + std::to_string(scheduler().switches()) +
+	       " switches, " + std::to_string(scheduler().now_us() / kSecond_us) + " s";
+}
+
+} // namespace sim

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make sim SEED=n           one run of the simulator, TRACE=1 with every event; without SEED what
+#                           `make check` runs (SIM_RUNS)
+# make sim-soak MINUTES=m   new seeds until the time is up
+# make mutants              that the simulator and the unit tests notice faults in the core
+#
+# core/ and shell/ as they are, on a kernel that is played (selftests/sim), under ASan and UBSan.
+
+SIM_RUNS ?= 40
+MINUTES ?= 5
+SIM_CXX ?= g++
+# Where core/ and shell/ come from; a mutant has its own.
+SIM_SOURCE ?= net/smc
+sim-dir ?= $(BUILD)/sim
+
+sim-sources := $(shell find $(SIM_SOURCE)/core $(SIM_SOURCE)/shell selftests/sim -name '*.cc')
+sim-objects := $(patsubst $(SIM_SOURCE)/%.cc,$(sim-dir)/module/%.o,$(filter $(SIM_SOURCE)/%,$(sim-sources))) \
+	$(patsubst selftests/sim/%.cc,$(sim-dir)/kernel/%.o,$(filter selftests/sim/%,$(sim-sources)))
+# CONFIG_DEBUG_…: room for what the played locks remember (kernel/abi/lock.h).
+sim-flags := -std=gnu++20 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
+	-fno-sanitize-recover=all -Wall -Wextra -Werror -Wswitch -Wno-missing-field-initializers \
+	-Wno-invalid-offsetof -Wno-maybe-uninitialized -DCONFIG_DEBUG_SPINLOCK \
+	-I$(SIM_SOURCE) -Iinclude -MMD -MP
+
+$(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc
+	@mkdir -p $(@D)
+	@$(SIM_CXX) $(sim-flags) -ffreestanding -fbuiltin -fno-exceptions -fno-rtti \
+		-fno-threadsafe-statics -c $< -o $@
+
+$(sim-dir)/kernel/%.o: selftests/sim/%.cc
+	@mkdir -p $(@D)
+	@$(SIM_CXX) $(sim-flags) -Iselftests/sim -c $< -o $@
+
+$(sim-dir)/sim: $(sim-objects)
+	@$(SIM_CXX) -fsanitize=address,undefined $^ -o $@
+
+-include $(sim-objects:.o=.d)
+
+# Leaks are counted by the simulator itself.
+sim-run = ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
+	nice $(sim-dir)/sim
+
+.PHONY: sim sim-soak mutants
+sim: $(sim-dir)/sim
+	@$(sim-run) $(if $(SEED),--seed $(SEED) $(if $(TRACE),--trace),--check $(SIM_RUNS))
+
+sim-soak: $(sim-dir)/sim
+	@$(sim-run) --minutes $(MINUTES)
+
+mutants:
+	@selftests/sim/mutants

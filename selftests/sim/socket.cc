@@ -1,0 +1,535 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// kernel/abi/sock.h, played: locks, sleeping and waking, and the system calls.
+#include "socket.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/abi/tcp.h"
+#include "trace.hpp"
+
+namespace sim {
+
+// ---- Wait queues --------------------------------------------------------------------------------
+
+WaitQueue::Place WaitQueue::add(const Entry &entry)
+{
+	if (entry.exclusive)
+		return entries_.insert(entries_.end(), entry);
+	return entries_.insert(entries_.begin(), entry);
+}
+
+void WaitQueue::remove_hook(const smc_wake_hook *hook)
+{
+	entries_.remove_if([hook](const Entry &entry) { return entry.hook == hook; });
+}
+
+void WaitQueue::wake(u32 events)
+{
+	Fiber *waker = scheduler().current();
+	const bool was_in_hook = waker != nullptr && waker->in_hook;
+	bool one_exclusive = false;
+
+	if (waker != nullptr)
+		waker->in_hook = true;
+	for (auto at = entries_.begin(); at != entries_.end();) {
+		const auto place = at++;
+
+		if (place->hook != nullptr) {
+			if (place->fn(place->hook))
+				entries_.erase(place);
+		} else if ((place->events & events) != 0 && !(place->exclusive && one_exclusive)) {
+			one_exclusive = one_exclusive || place->exclusive;
+			scheduler().wake(place->fiber);
+		}
+	}
+	if (waker != nullptr)
+		waker->in_hook = was_in_hook;
+}
+
+} // namespace sim
+
+using namespace sim;
+
+// ---- State beside the socket --------------------------------------------------------------------
+
+void *smc_sock_state(struct socket *sock)
+{
+	return sock->state;
+}
+
+void *smc_sock_publish_state(struct socket *sock, void *state)
+{
+	if (sock->state == nullptr)
+		sock->state = state;
+	return sock->state;
+}
+
+void smc_sock_clear_state(struct socket *sock)
+{
+	sock->state = nullptr;
+}
+
+int smc_sock_ss(const struct socket *sock)
+{
+	return sock->ss;
+}
+
+void smc_sock_set_ss(struct socket *sock, int state)
+{
+	sock->ss = state;
+}
+
+bool smc_sock_nonblock(const struct socket *sock)
+{
+	return sock->nonblock;
+}
+
+void smc_sock_fall(struct socket *sock)
+{
+	sock->ours = false;
+}
+
+void smc_sock_make_plain(struct socket *new_sock)
+{
+	new_sock->ours = false;
+}
+
+// ---- The sock -----------------------------------------------------------------------------------
+
+struct sock *smc_sock_sk(const struct socket *sock)
+{
+	return sock->sk;
+}
+
+net *smc_sk_net(const struct sock *sk)
+{
+	return sk->net;
+}
+
+void smc_sk_hold(struct sock *sk)
+{
+	sk->references++;
+}
+
+void smc_sk_put(struct sock *sk)
+{
+	if (--sk->references > 0)
+		return;
+	if (sk->references < 0 || !sk->dead)
+		fail("a sock loses its last reference too early");
+	socket_counts().socks--;
+	delete sk;
+}
+
+void smc_sk_lock(struct sock *sk)
+{
+	Fiber *fiber = scheduler().current();
+
+	if (fiber == nullptr || fiber->is_atomic() || !fiber->held.empty())
+		sim::fail("the sock's lock is taken under another");
+	scheduler().maybe_yield();
+	if (sk->owner == fiber)
+		fail("the sock is locked twice");
+	while (sk->owner != nullptr)
+		scheduler().yield();
+	sk->owner = fiber;
+}
+
+void smc_sk_unlock(struct sock *sk)
+{
+	if (sk->owner != scheduler().current())
+		fail("the sock is unlocked by another");
+	sk->owner = nullptr;
+	scheduler().maybe_yield();
+}
+
+int smc_sk_state(const struct sock *sk)
+{
+	return sk->state;
+}
+
+bool smc_sk_is_v6(const struct sock *)
+{
+	return false;
+}
+
+int smc_sk_error(const struct sock *sk)
+{
+	return sk->err;
+}
+
+int smc_sk_take_error(struct sock *sk)
+{
+	return -std::exchange(sk->err, 0);
+}
+
+void smc_sk_report_error(struct sock *sk, int err)
+{
+	sk->err = err;
+	smc_sk_wake(sk, SMC_POLL_ERR);
+}
+
+long smc_sk_sndtimeo(const struct sock *, bool nonblock)
+{
+	return nonblock ? 0 : 1L << 40;
+}
+
+long smc_sk_rcvtimeo(const struct sock *, bool nonblock)
+{
+	return nonblock ? 0 : 1L << 40;
+}
+
+size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
+{
+	const size_t lowat =
+		waitall ? len : std::min<size_t>(static_cast<size_t>(sk->rcvlowat), len);
+	return lowat != 0 ? lowat : 1;
+}
+
+bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)
+{
+	*timeout_jiffies = sk->linger_ms;
+	return sk->linger;
+}
+
+bool smc_process_exiting()
+{
+	return scheduler().current()->exiting;
+}
+
+u32 smc_sk_asked_sndbuf_bytes(const struct sock *sk)
+{
+	return sk->sndbuf_bytes;
+}
+
+u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk)
+{
+	return sk->rcvbuf_bytes;
+}
+
+bool smc_sk_nodelay(const struct sock *sk)
+{
+	return sk->nodelay;
+}
+
+bool smc_sk_corked(const struct sock *sk)
+{
+	return sk->corked;
+}
+
+u32 smc_sk_max_backlog(const struct sock *sk)
+{
+	return sk->backlog;
+}
+
+// ---- Sleeping and waking ------------------------------------------------------------------------
+
+namespace {
+
+constexpr int kAgain = 11;
+constexpr int kInterrupted = 4;
+
+} // namespace
+
+int smc_intr_errno(long)
+{
+	return -kInterrupted;
+}
+
+// A jiffy is a millisecond here.
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		bool exclusive)
+{
+	Fiber *fiber = scheduler().current();
+
+	if (ready(arg))
+		return 0;
+	if (*timeo_jiffies == 0)
+		return -kAgain;
+	if (sk->owner != fiber)
+		fail("a wait without the sock's lock");
+	struct socket *sock = sk->socket;
+	scheduler().prepare();
+	const auto place = sock->queue.add({.fiber = fiber, .exclusive = exclusive});
+	int ret = 0;
+	while (!ready(arg)) {
+		if (*timeo_jiffies == 0)
+			ret = -kAgain;
+		else if (fiber->signalled || world().fault(world().knobs.signal))
+			ret = smc_intr_errno(*timeo_jiffies);
+		if (ret != 0)
+			break;
+		const u64 before_us = scheduler().now_us();
+		std::optional<u64> deadline_us;
+		if (*timeo_jiffies < 1L << 30)
+			deadline_us = before_us + static_cast<u64>(*timeo_jiffies) * 1000;
+		smc_sk_unlock(sk);
+		if (!scheduler().block(deadline_us))
+			*timeo_jiffies = 0;
+		else if (deadline_us)
+			*timeo_jiffies = std::max<long>(
+				0, *timeo_jiffies -
+					   static_cast<long>((scheduler().now_us() - before_us) /
+							     1000));
+		smc_sk_lock(sk);
+	}
+	sock->queue.remove(place);
+	return ret;
+}
+
+void smc_sk_wake(struct sock *sk, u32 events)
+{
+	scheduler().maybe_yield();
+	if (sk->socket != nullptr)
+		sk->socket->queue.wake(events);
+}
+
+void smc_sk_set_nospace(struct sock *) {}
+
+void smc_poll_register(file *, struct socket *, poll_table_struct *) {}
+
+void smc_sk_sigurg(struct sock *) {}
+
+namespace {
+
+struct Hook {
+	struct socket *sock;
+};
+
+} // namespace
+
+void smc_wake_hook_add(smc_wake_hook *hook, struct socket *sock, bool (*fn)(smc_wake_hook *hook))
+{
+	reinterpret_cast<Hook *>(hook->opaque)->sock = sock;
+	(void)sock->queue.add({.hook = hook, .fn = fn});
+}
+
+void smc_wake_hook_remove(smc_wake_hook *hook)
+{
+	reinterpret_cast<Hook *>(hook->opaque)->sock->queue.remove_hook(hook);
+	scheduler().maybe_yield();
+}
+
+// ---- Messages -----------------------------------------------------------------------------------
+
+namespace {
+
+size_t whole(const msghdr *msg, size_t len)
+{
+	const size_t left = std::min(msg->length_bytes, msg->fault_at_bytes) - msg->done_bytes;
+	return std::min(left, len);
+}
+
+} // namespace
+
+u32 smc_msg_flags(const msghdr *msg)
+{
+	return msg->flags;
+}
+
+size_t smc_msg_copy_from(msghdr *msg, void *to, size_t len)
+{
+	const size_t n = whole(msg, len);
+
+	if (scheduler().current()->is_atomic())
+		fail("a copy from the user in atomic context");
+	scheduler().maybe_yield();
+	std::memcpy(to, msg->from + msg->done_bytes, n);
+	msg->done_bytes += n;
+	return n;
+}
+
+size_t smc_msg_copy_to(msghdr *msg, const void *from, size_t len)
+{
+	const size_t n = whole(msg, len);
+
+	if (scheduler().current()->is_atomic())
+		fail("a copy to the user in atomic context");
+	scheduler().maybe_yield();
+	std::memcpy(msg->to + msg->done_bytes, from, n);
+	msg->done_bytes += n;
+	return n;
+}
+
+void smc_msg_no_name(msghdr *) {}
+
+int smc_sk_stream_error(struct sock *sk, u32, int err)
+{
+	if (err == -32) {
+		const int pending = smc_sk_take_error(sk);
+		return pending != 0 ? pending : err;
+	}
+	return err;
+}
+
+int smc_put_user_int(int value, unsigned long arg)
+{
+	*reinterpret_cast<int *>(arg) = value;
+	return 0;
+}
+
+long smc_splice_read_copy(struct socket *, s64 *, pipe_inode_info *, size_t, unsigned int)
+{
+	return -22;
+}
+
+// ---- System calls -------------------------------------------------------------------------------
+
+namespace sim {
+namespace {
+
+// Other processors do not stand still meanwhile: whoever asks again and again gets an answer.
+void enter_kernel()
+{
+	scheduler().yield();
+}
+
+} // namespace
+
+struct socket *sys_socket(net *host)
+{
+	socket_counts().sockets++;
+	socket_counts().socks++;
+	auto *sock = new struct socket;
+	sock->sk = new struct sock(host);
+	sock->sk->socket = sock;
+	sock->ours = true;
+	return sock;
+}
+
+int sys_connect(struct socket *sock, net *host, u16 port)
+{
+	enter_kernel();
+	sockaddr address{.host = host, .port = port};
+	const int flags = sock->nonblock ? 00004000 : 0;
+
+	return sock->ours ? smc_op_connect(sock, &address, sizeof(address), flags)
+			  : smc_tcp_ops_connect(sock, &address, sizeof(address), flags);
+}
+
+int sys_listen(struct socket *sock, u16 port, int backlog)
+{
+	enter_kernel();
+	sock->sk->port = port;
+	return sock->ours ? smc_op_listen(sock, backlog) : smc_tcp_ops_listen(sock, backlog);
+}
+
+int sys_accept(struct socket *sock, struct socket **child)
+{
+	enter_kernel();
+	auto *fresh = new struct socket;
+	fresh->ours = true;
+	socket_counts().sockets++;
+	const int ret = smc_op_accept(sock, fresh, sock->nonblock ? 00004000 : 0, false);
+	if (ret == 0) {
+		*child = fresh;
+		return 0;
+	}
+	// As the kernel releases a socket whose accept() failed.
+	sys_close(fresh);
+	return ret;
+}
+
+int sys_send(struct socket *sock, msghdr &msg)
+{
+	enter_kernel();
+	if (sock->nonblock)
+		msg.flags |= SMC_MSG_DONTWAIT;
+	return sock->ours ? smc_op_sendmsg(sock, &msg, msg.length_bytes)
+			  : smc_tcp_ops_sendmsg(sock, &msg, msg.length_bytes);
+}
+
+int sys_receive(struct socket *sock, msghdr &msg)
+{
+	enter_kernel();
+	if (sock->nonblock)
+		msg.flags |= SMC_MSG_DONTWAIT;
+	const auto flags = static_cast<int>(msg.flags);
+	return sock->ours ? smc_op_recvmsg(sock, &msg, msg.length_bytes, flags)
+			  : smc_tcp_ops_recvmsg(sock, &msg, msg.length_bytes, flags);
+}
+
+u32 sys_poll(struct socket *sock)
+{
+	enter_kernel();
+	return sock->ours ? smc_op_poll(nullptr, sock, nullptr)
+			  : smc_tcp_ops_poll(nullptr, sock, nullptr);
+}
+
+bool sys_poll_wait(struct socket *sock, u32 events)
+{
+	Fiber *fiber = scheduler().current();
+	const u32 wanted = events | SMC_POLL_ERR | SMC_POLL_HUP;
+
+	scheduler().prepare();
+	const auto place = sock->queue.add({.fiber = fiber, .events = wanted});
+	bool there;
+	while (!(there = (sys_poll(sock) & wanted) != 0) && !fiber->signalled)
+		(void)scheduler().block();
+	sock->queue.remove(place);
+	return there;
+}
+
+int sys_shutdown(struct socket *sock, int how)
+{
+	enter_kernel();
+	return sock->ours ? smc_op_shutdown(sock, how) : smc_tcp_ops_shutdown(sock, how);
+}
+
+// As kernel/sock_ops.c: TCP first, then the module if it matters to it.
+void sys_cork(struct socket *sock, bool on)
+{
+	enter_kernel();
+	smc_sk_lock(sock->sk);
+	sock->sk->corked = on;
+	smc_sk_unlock(sock->sk);
+	if (!on && sock->ours)
+		(void)smc_op_option(sock, SMC_OPTION_PUSH);
+}
+
+void sys_nodelay(struct socket *sock)
+{
+	enter_kernel();
+	smc_sk_lock(sock->sk);
+	sock->sk->nodelay = true;
+	smc_sk_unlock(sock->sk);
+	if (sock->ours)
+		(void)smc_op_option(sock, SMC_OPTION_PUSH);
+}
+
+int sys_ioctl(struct socket *sock, unsigned int command, int *value)
+{
+	enter_kernel();
+	const auto arg = reinterpret_cast<unsigned long>(value);
+	return sock->ours ? smc_op_ioctl(sock, command, arg)
+			  : smc_tcp_ops_ioctl(sock, command, arg);
+}
+
+// A socket that fell later on keeps the module's release(); one that was plain from its accept() on
+// never had anything to do with the module.
+void sys_close(struct socket *sock)
+{
+	enter_kernel();
+	if (sock->ours || sock->state != nullptr)
+		(void)smc_op_release(sock);
+	else
+		(void)smc_tcp_ops_release(sock);
+	if (sock->state != nullptr || !sock->queue.empty())
+		fail("a socket is closed with something left in it");
+	socket_counts().sockets--;
+	delete sock;
+}
+
+bool sys_uses_smc(const struct socket *sock)
+{
+	return sock->ours;
+}
+
+u64 connection_id(const struct socket *sock)
+{
+	return sock->sk->connection->id();
+}
+
+} // namespace sim

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Talk: what two processes say to each other over one connection, and the verdict on it: each byte
+// exactly once and in order, an end that is seen, no clean end with something missing.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "kernel/abi/types.h"
+#include "random.hpp"
+
+namespace sim {
+
+// How a process ends its side.
+enum class Ending : u8 {
+	kShutdown, // all is written, shutdown, all is read, close
+	kFollow,   // all is written, all is read, close; the other side is one that shuts down
+	kHasty,    // closes when all is written
+	kReset,    // SO_LINGER 0
+	kKilled,   // anywhere
+	kBoth,     // shutdown of both directions, close
+};
+
+struct Side {
+	Ending ending = Ending::kShutdown;
+	u64 total_bytes = 0;    // it will write
+	u64 accepted_bytes = 0; // send() has taken
+	u64 received_bytes = 0; // position in the peer's stream
+	std::set<u64> urgent;   // positions of urgent bytes that it has sent
+	bool ended = false;     // has shut down, or closed, without being asked to reset
+	bool closed = false;
+	bool saw_end = false;
+	bool true_end = false; // what it saw was the end of all that the other side sent
+	bool ours = false;     // went by SMC
+	bool arrived = false;
+	int error = 0; // first one that a call returned
+};
+
+class Talk {
+public:
+	Talk(u64 id, u64 seed);
+
+	[[nodiscard]] u64 id() const { return id_; }
+	[[nodiscard]] Side &side(unsigned index) { return sides_[index]; }
+	[[nodiscard]] bool orderly() const;
+
+	// What side @from writes at this position.
+	[[nodiscard]] u8 byte_at(unsigned from, u64 position) const;
+	void fill(unsigned from, u64 position, u8 *bytes, size_t n) const;
+
+	// ---- Verdicts ---------------------------------------------------------------------------
+
+	// Side @to has received these bytes.
+	void received(unsigned to, const u8 *bytes, size_t n);
+	// It has been shown the same ones again (MSG_PEEK).
+	void peeked(unsigned to, const u8 *bytes, size_t n) const;
+	void received_urgent(unsigned to, u8 value) const;
+	// recv() returned 0. A true end, or one behind an error that another thread was told.
+	void end_seen(unsigned to);
+	void failed(unsigned index, const char *call, int error);
+	// Both processes have ended.
+	void check() const;
+
+private:
+	// Position behind @n bytes from @position on, if they are the right ones.
+	[[nodiscard]] u64 follow(unsigned to, u64 position, const u8 *bytes, size_t n) const;
+
+	u64 id_;
+	u64 salt_;
+	Side sides_[2];
+};
+
+class Talks {
+public:
+	[[nodiscard]] Talk &of(u64 id);
+	void check() const;
+	[[nodiscard]] size_t count() const { return talks_.size(); }
+	[[nodiscard]] u64 bytes() const;
+
+private:
+	std::map<u64, Talk> talks_;
+};
+
+[[nodiscard]] Talks &talks();
+
+} // namespace sim

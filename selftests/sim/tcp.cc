@@ -1,0 +1,655 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// TCP as far as the module can tell: connections, accept queues, byte streams with delays, resets.
+#include "kernel/abi/tcp.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "clc_observer.hpp"
+#include "scheduler.hpp"
+#include "socket.hpp"
+#include "trace.hpp"
+
+namespace sim {
+
+SocketCounts &socket_counts()
+{
+	static SocketCounts counts;
+	return counts;
+}
+
+namespace {
+
+constexpr int kConnectionRefused = 111;
+constexpr int kConnectionReset = 104;
+constexpr int kConnectionAborted = 103;
+constexpr int kBrokenPipe = 32;
+constexpr int kTimedOut = 110;
+constexpr int kNotConnected = 107;
+constexpr int kIsConnected = 106;
+constexpr int kAlready = 114;
+constexpr int kInProgress = 115;
+constexpr int kAgain = 11;
+constexpr int kNoBuffers = 105;
+constexpr unsigned kSynTries = 4;
+
+u64 connections_made;
+std::map<std::pair<net *, u16>, struct sock *> listeners;
+
+u64 latency_us()
+{
+	const Knobs &knobs = world().knobs;
+	Random &random = scheduler().random();
+
+	if (world().fault(knobs.tcp_stall)) {
+		const u64 stalled_us = random.between(100'000, 8'000'000);
+		note("TCP stalls for %llu ms", stalled_us / 1000);
+		return stalled_us;
+	}
+	return 1 + random.below(knobs.latency_us);
+}
+
+void wake(struct sock *sk, u32 events)
+{
+	if (sk->socket != nullptr)
+		sk->socket->queue.wake(events);
+}
+
+void die(struct sock *sk, int err)
+{
+	if (err != 0)
+		sk->err = err;
+	sk->state = SMC_TCP_CLOSE;
+	sk->shut_rcv = sk->shut_snd = true;
+	wake(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_ERR | SMC_POLL_HUP | SMC_POLL_RDHUP);
+}
+
+} // namespace
+
+void TcpConnection::send(unsigned from, Segment kind, std::string bytes)
+{
+	const unsigned to = 1 - from;
+	const u64 time_us = std::max(last_us_[to], scheduler().now_us() + latency_us());
+	auto self = ends_[from] != nullptr ? ends_[from]->connection : nullptr;
+
+	if (self == nullptr && ends_[to] != nullptr)
+		self = ends_[to]->connection;
+	if (self == nullptr)
+		return;
+	if (kind == Segment::kData && observer != nullptr)
+		observer->sent(from, bytes);
+	if (kind == Segment::kData && world().fault(world().knobs.tcp_reset)) {
+		note("tcp-%llu: reset by the network", id_);
+		kind = Segment::kReset;
+		bytes.clear();
+		// Both sides hear of it; one that did not, and sends nothing, would wait for ever.
+		scheduler().at(time_us, [self, from] { self->deliver(from, Segment::kReset, {}); });
+	}
+	last_us_[to] = time_us;
+	scheduler().at(time_us, [self, to, kind, bytes = std::move(bytes)] {
+		self->deliver(to, kind, bytes);
+	});
+}
+
+void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
+{
+	struct sock *sk = ends_[to];
+
+	// Nobody is there any more.
+	if (sk == nullptr || sk->dead || sk->state == SMC_TCP_CLOSE) {
+		if (kind == Segment::kData && ends_[1 - to] != nullptr)
+			send(to, Segment::kReset, {});
+		return;
+	}
+	switch (kind) {
+	case Segment::kData:
+		// In pieces, now and then: a reader must not count on whole messages.
+		sk->received += bytes;
+		wake(sk, SMC_POLL_IN);
+		break;
+	case Segment::kFin:
+		if (sk->state == SMC_TCP_ESTABLISHED)
+			sk->state = SMC_TCP_CLOSE_WAIT;
+		sk->shut_rcv = true;
+		wake(sk, SMC_POLL_IN | SMC_POLL_RDHUP);
+		break;
+	case Segment::kReset:
+		note("tcp-%llu: reset arrives at side %u", id_, to);
+		die(sk, sk->state == SMC_TCP_CLOSE_WAIT ? kBrokenPipe : kConnectionReset);
+		break;
+	}
+}
+
+void reset_connection(struct sock *sk, int err)
+{
+	if (sk->connection != nullptr && sk->state != SMC_TCP_CLOSE)
+		sk->connection->send(sk->side, Segment::kReset, {});
+	die(sk, err);
+}
+
+// ---- Establishing -------------------------------------------------------------------------------
+
+namespace {
+
+struct sock *new_sock(net *host)
+{
+	socket_counts().socks++;
+	return new struct sock(host);
+}
+
+void arrive_in_queue(struct sock *listener, struct sock *child)
+{
+	if (child->dead)
+		return;
+	listener->children.push_back(child);
+	wake(listener, SMC_POLL_IN);
+}
+
+void send_syn(struct sock *client, net *host, u16 port, unsigned tries);
+
+// At the server. The client may have given up meanwhile.
+void receive_syn(const std::shared_ptr<TcpConnection> &connection, net *host, u16 port, bool option,
+		 unsigned tries)
+{
+	struct sock *client = connection->end(0);
+	const auto found = listeners.find({host, port});
+
+	if (client == nullptr || client->state != SMC_TCP_SYN_SENT)
+		return;
+	if (found == listeners.end()) {
+		scheduler().after(latency_us(), [connection] {
+			struct sock *sk = connection->end(0);
+			if (sk != nullptr && sk->state == SMC_TCP_SYN_SENT)
+				die(sk, kConnectionRefused);
+		});
+		return;
+	}
+	struct sock *listener = found->second;
+	if (listener->children.size() > listener->backlog) {
+		scheduler().after(1'000'000, [connection, host, port, tries] {
+			struct sock *sk = connection->end(0);
+			if (sk != nullptr && sk->state == SMC_TCP_SYN_SENT)
+				send_syn(sk, host, port, tries + 1);
+		});
+		return;
+	}
+	struct sock *child = new_sock(host);
+	child->connection = connection;
+	child->side = 1;
+	child->state = SMC_TCP_ESTABLISHED;
+	child->offers_smc = option && listener->offers_smc;
+	child->sndbuf_bytes = listener->sndbuf_bytes;
+	child->rcvbuf_bytes = listener->rcvbuf_bytes;
+	connection->set_end(1, child);
+	const bool answered = child->offers_smc && !world().fault(world().knobs.strip_option);
+	const u64 there_us = latency_us();
+	const u64 back_us = there_us + latency_us();
+
+	scheduler().after(there_us, [connection, answered] {
+		struct sock *sk = connection->end(0);
+		if (sk == nullptr || sk->state != SMC_TCP_SYN_SENT)
+			return;
+		sk->offers_smc = sk->offers_smc && answered;
+		sk->state = SMC_TCP_ESTABLISHED;
+		wake(sk, SMC_POLL_OUT);
+	});
+	scheduler().after(back_us, [connection, child, host, port] {
+		const auto still = listeners.find({host, port});
+
+		if (connection->end(1) != child)
+			return;
+		if (still != listeners.end() && child->state != SMC_TCP_CLOSE) {
+			arrive_in_queue(still->second, child);
+			return;
+		}
+		reset_connection(child, 0);
+		smc_tcp_close(child);
+	});
+}
+
+void send_syn(struct sock *client, net *host, u16 port, unsigned tries)
+{
+	const auto connection = client->connection;
+	const bool option = client->offers_smc && !world().fault(world().knobs.strip_option);
+
+	if (tries == kSynTries) {
+		die(client, kTimedOut);
+		return;
+	}
+	scheduler().after(latency_us(), [connection, host, port, option, tries] {
+		receive_syn(connection, host, port, option, tries);
+	});
+}
+
+} // namespace
+} // namespace sim
+
+using namespace sim;
+
+void smc_tcp_offer(struct sock *sk)
+{
+	sk->offers_smc = true;
+}
+
+void smc_tcp_withdraw(struct sock *sk)
+{
+	sk->offers_smc = false;
+}
+
+void smc_tcp_drop_ulp(struct sock *) {}
+
+bool smc_tcp_agreed(const struct sock *sk)
+{
+	return sk->offers_smc;
+}
+
+bool smc_tcp_uses_ipsec(struct sock *)
+{
+	return false;
+}
+
+// ---- Accepting ----------------------------------------------------------------------------------
+
+smc_accept_head smc_tcp_accept_head(struct sock *listener)
+{
+	scheduler().maybe_yield();
+	if (listener->children.empty())
+		return SMC_ACCEPT_EMPTY;
+	return listener->children.front()->offers_smc ? SMC_ACCEPT_SMC : SMC_ACCEPT_PLAIN;
+}
+
+bool smc_tcp_oldest_is_smc(struct sock *listener)
+{
+	return !listener->children.empty() && listener->children.front()->offers_smc;
+}
+
+struct sock *smc_tcp_accept(struct sock *listener, bool, int *err)
+{
+	smc_sk_lock(listener);
+	struct sock *child = nullptr;
+	if (listener->state != SMC_TCP_LISTEN) {
+		*err = -22;
+	} else if (listener->children.empty()) {
+		*err = -kAgain;
+	} else {
+		child = listener->children.front();
+		listener->children.pop_front();
+	}
+	smc_sk_unlock(listener);
+	return child;
+}
+
+void smc_tcp_adopt(struct sock *sk, struct socket *sock)
+{
+	smc_sk_lock(sk);
+	sock->sk = sk;
+	sock->ss = SMC_SS_CONNECTED;
+	sk->socket = sock;
+	smc_sk_unlock(sk);
+}
+
+struct sock *smc_tcp_orphan(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	sk->socket = nullptr;
+	sock->sk = nullptr;
+	return sk;
+}
+
+struct socket *smc_tcp_wrap(struct sock *sk)
+{
+	if (scheduler().current()->is_atomic())
+		fail("a socket is made in atomic context");
+	if (world().fault(world().knobs.no_memory))
+		return nullptr;
+	socket_counts().sockets++;
+	auto *sock = new struct socket;
+	smc_tcp_adopt(sk, sock);
+	return sock;
+}
+
+void smc_tcp_unwrap(struct socket *sock)
+{
+	struct sock *sk = sock->sk != nullptr ? smc_tcp_orphan(sock) : nullptr;
+
+	if (!sock->queue.empty())
+		fail("a socket is freed that somebody waits on");
+	socket_counts().sockets--;
+	delete sock;
+	if (sk != nullptr)
+		smc_tcp_close(sk);
+}
+
+void smc_tcp_close(struct sock *sk)
+{
+	if (sk->connection != nullptr) {
+		if (sk->state != SMC_TCP_CLOSE)
+			sk->connection->send(sk->side, Segment::kReset, {});
+		sk->connection->set_end(sk->side, nullptr);
+	}
+	sk->state = SMC_TCP_CLOSE;
+	sk->dead = true;
+	smc_sk_put(sk);
+}
+
+// ---- The CLC exchange ---------------------------------------------------------------------------
+
+int smc_tcp_clc_begin(struct sock *sk)
+{
+	smc_sk_lock(sk);
+	const int saved = sk->rcvlowat;
+	sk->rcvlowat = 1;
+	smc_sk_unlock(sk);
+	return saved;
+}
+
+void smc_tcp_clc_end(struct sock *sk, int saved)
+{
+	smc_sk_lock(sk);
+	if (sk->rcvlowat == 1)
+		sk->rcvlowat = saved;
+	smc_sk_unlock(sk);
+}
+
+namespace {
+
+// As tcp_recvmsg() that does not block: bytes, 0 at the end, or -errno.
+int receive_now(struct sock *sk, void *buf, size_t len, bool peek)
+{
+	const size_t n = std::min(len, sk->received.size());
+
+	if (n != 0) {
+		std::memcpy(buf, sk->received.data(), n);
+		if (!peek)
+			sk->received.erase(0, n);
+		return static_cast<int>(n);
+	}
+	if (sk->err != 0)
+		return smc_sk_take_error(sk);
+	if (sk->shut_rcv)
+		return 0;
+	if (sk->state == SMC_TCP_CLOSE)
+		return -kNotConnected;
+	return -kAgain;
+}
+
+int send_now(struct sock *sk, const void *buf, size_t len)
+{
+	if (sk->err != 0)
+		return smc_sk_take_error(sk);
+	if (sk->shut_snd || sk->state == SMC_TCP_CLOSE)
+		return -kBrokenPipe;
+	// In pieces: a reader must not count on whole messages.
+	const auto *bytes = static_cast<const char *>(buf);
+	Random &random = scheduler().random();
+	for (size_t at = 0; at < len;) {
+		size_t n = len - at;
+		if (random.one_in(3))
+			n = 1 + random.below(n);
+		sk->connection->send(sk->side, Segment::kData, {bytes + at, n});
+		at += n;
+	}
+	return static_cast<int>(len);
+}
+
+} // namespace
+
+int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
+{
+	smc_sk_lock(sk);
+	const int ret = receive_now(sk, buf, len, true);
+	*eof = ret == 0 || (ret > 0 && static_cast<size_t>(ret) < len && sk->shut_rcv);
+	smc_sk_unlock(sk);
+	return ret == -kAgain ? 0 : ret;
+}
+
+int smc_tcp_drop(struct sock *sk, size_t len)
+{
+	std::string sink(len, '\0');
+
+	smc_sk_lock(sk);
+	const int ret = receive_now(sk, sink.data(), len, false);
+	smc_sk_unlock(sk);
+	if (ret >= 0 && static_cast<size_t>(ret) < len)
+		return -kBrokenPipe;
+	return ret < 0 ? ret : 0;
+}
+
+int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
+{
+	smc_sk_lock(sk);
+	const int ret =
+		world().fault(world().knobs.no_memory) ? -kNoBuffers : send_now(sk, buf, len);
+	smc_sk_unlock(sk);
+	return ret < 0 ? ret : 0;
+}
+
+void smc_tcp_reset(struct sock *sk, int err)
+{
+	smc_sk_lock(sk);
+	if (sk->state != SMC_TCP_CLOSE)
+		reset_connection(sk, 0);
+	sk->received.clear();
+	sk->err = err;
+	if (sk->socket != nullptr)
+		sk->socket->queue.wake(SMC_POLL_ERR);
+	smc_sk_unlock(sk);
+}
+
+bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
+{
+	*path = {};
+	if (world().fault(world().knobs.no_route))
+		return false;
+	path->ifindex = 2;
+	path->ipv4 = true;
+	path->local[10] = path->local[11] = path->peer[10] = path->peer[11] = 0xff;
+	std::copy(sk->net->address.begin(), sk->net->address.end(), path->local + 12);
+	path->have_prefix4 = true;
+	std::copy_n(sk->net->address.begin(), 3, path->prefix4);
+	path->prefix4_len = 24;
+	return true;
+}
+
+// ---- TCP's own calls ----------------------------------------------------------------------------
+
+int smc_tcp_ops_connect(struct socket *sock, sockaddr *addr, int, int flags)
+{
+	struct sock *sk = sock->sk;
+	const bool nonblock = (flags & 00004000) != 0;
+	int ret = 0;
+
+	smc_sk_lock(sk);
+	switch (sock->ss) {
+	case SMC_SS_CONNECTED: ret = -kIsConnected; break;
+	case SMC_SS_CONNECTING:
+		ret = sk->state == SMC_TCP_SYN_SENT && nonblock ? -kAlready : 0;
+		break;
+	default:
+		if (sk->state != SMC_TCP_CLOSE) {
+			ret = -kIsConnected;
+			break;
+		}
+		sk->connection = std::make_shared<TcpConnection>(++connections_made, sk);
+		sk->connection->observer = observe_clc(sk->connection->id(), sk->net, addr->host);
+		sk->side = 0;
+		sk->state = SMC_TCP_SYN_SENT;
+		sk->shut_rcv = sk->shut_snd = false;
+		sk->received.clear();
+		sock->ss = SMC_SS_CONNECTING;
+		send_syn(sk, addr->host, addr->port, 0);
+		if (nonblock)
+			ret = -kInProgress;
+		break;
+	}
+	if (ret == 0) {
+		long timeo = nonblock ? 0 : 1L << 40;
+		const auto settled = [](void *arg) {
+			return static_cast<struct sock *>(arg)->state != SMC_TCP_SYN_SENT;
+		};
+		ret = smc_sk_wait(sk, &timeo, settled, sk, false);
+		if (ret == 0 && sk->state == SMC_TCP_CLOSE) {
+			ret = smc_sk_take_error(sk);
+			if (ret == 0)
+				ret = -kConnectionAborted;
+			sock->ss = SMC_SS_UNCONNECTED;
+		} else if (ret == 0) {
+			sock->ss = SMC_SS_CONNECTED;
+		}
+	}
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+int smc_tcp_ops_listen(struct socket *sock, int backlog)
+{
+	struct sock *sk = sock->sk;
+
+	smc_sk_lock(sk);
+	sk->state = SMC_TCP_LISTEN;
+	sk->backlog = static_cast<u32>(backlog);
+	listeners[{sk->net, sk->port}] = sk;
+	smc_sk_unlock(sk);
+	return 0;
+}
+
+int smc_tcp_ops_accept(struct socket *, struct socket *, int, bool)
+{
+	fail("TCP's own accept()");
+}
+
+u32 smc_tcp_ops_poll(file *, struct socket *sock, poll_table_struct *)
+{
+	const struct sock *sk = sock->sk;
+	u32 mask = 0;
+
+	if (sk->state == SMC_TCP_LISTEN)
+		return sk->children.empty() ? 0 : SMC_POLL_IN;
+	if (sk->state == SMC_TCP_SYN_SENT)
+		return 0;
+	if (sk->err != 0)
+		mask |= SMC_POLL_ERR;
+	if (!sk->received.empty() || sk->shut_rcv)
+		mask |= SMC_POLL_IN;
+	if (sk->shut_rcv)
+		mask |= SMC_POLL_RDHUP;
+	if (sk->state == SMC_TCP_CLOSE)
+		mask |= SMC_POLL_HUP;
+	return mask | SMC_POLL_OUT;
+}
+
+int smc_tcp_ops_ioctl(struct socket *, unsigned int, unsigned long)
+{
+	return -25;
+}
+
+int smc_tcp_ops_shutdown(struct socket *sock, int how)
+{
+	struct sock *sk = sock->sk;
+	int ret = 0;
+
+	smc_sk_lock(sk);
+	if (sk->state == SMC_TCP_LISTEN && how != 1) {
+		listeners.erase({sk->net, sk->port});
+		sk->state = SMC_TCP_CLOSE;
+	} else if (sk->state == SMC_TCP_CLOSE || sk->state == SMC_TCP_LISTEN) {
+		ret = -kNotConnected;
+	} else if (how != 0 && !sk->shut_snd) {
+		sk->shut_snd = true;
+		sk->connection->send(sk->side, Segment::kFin, {});
+	}
+	if (how != 1 && ret == 0)
+		sk->shut_rcv = true;
+	wake(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP | SMC_POLL_RDHUP);
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+int smc_tcp_ops_sendmsg(struct socket *sock, msghdr *msg, size_t len)
+{
+	struct sock *sk = sock->sk;
+	std::string bytes(len, '\0');
+
+	smc_sk_lock(sk);
+	const size_t n = smc_msg_copy_from(msg, bytes.data(), len);
+	int ret = n == 0 && len != 0 ? -14 : send_now(sk, bytes.data(), n);
+	if (ret == -kBrokenPipe)
+		ret = smc_sk_stream_error(sk, msg->flags, ret);
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+namespace {
+
+bool readable(void *arg)
+{
+	const auto *sk = static_cast<const struct sock *>(arg);
+	return !sk->received.empty() || sk->shut_rcv || sk->err != 0 || sk->state == SMC_TCP_CLOSE;
+}
+
+} // namespace
+
+int smc_tcp_ops_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
+{
+	struct sock *sk = sock->sk;
+	const auto bits = static_cast<u32>(flags);
+	long timeo = (bits & SMC_MSG_DONTWAIT) != 0 || sock->nonblock ? 0 : 1L << 40;
+
+	if ((bits & SMC_MSG_OOB) != 0)
+		return -22;
+	smc_sk_lock(sk);
+	int ret = smc_sk_wait(sk, &timeo, readable, sk, false);
+	if (ret == 0) {
+		std::string bytes(std::min(len, sk->received.size()), '\0');
+		ret = receive_now(sk, bytes.data(), bytes.size(), true);
+		if (ret > 0) {
+			ret = static_cast<int>(
+				smc_msg_copy_to(msg, bytes.data(), static_cast<size_t>(ret)));
+			if ((bits & SMC_MSG_PEEK) == 0)
+				sk->received.erase(0, static_cast<size_t>(ret));
+			if (ret == 0 && len != 0)
+				ret = -14;
+		}
+	}
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+long smc_tcp_ops_splice_read(struct socket *, s64 *, pipe_inode_info *, size_t, unsigned int)
+{
+	return -22;
+}
+
+int smc_tcp_ops_release(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	if (sk == nullptr)
+		return 0;
+	smc_sk_lock(sk);
+	if (sk->state == SMC_TCP_LISTEN)
+		listeners.erase({sk->net, sk->port});
+	sk->socket = nullptr;
+	sock->sk = nullptr;
+	auto children = std::exchange(sk->children, {});
+	if (sk->connection != nullptr) {
+		if (sk->state != SMC_TCP_CLOSE) {
+			const bool reset =
+				!sk->received.empty() || (sk->linger && sk->linger_ms == 0);
+			if (reset || !sk->shut_snd)
+				sk->connection->send(sk->side,
+						     reset ? Segment::kReset : Segment::kFin, {});
+		}
+		sk->connection->set_end(sk->side, nullptr);
+	}
+	sk->state = SMC_TCP_CLOSE;
+	sk->dead = true;
+	smc_sk_unlock(sk);
+	for (struct sock *child : children)
+		smc_tcp_close(child);
+	smc_sk_put(sk);
+	return 0;
+}

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// RDMA devices, queue pairs and memory regions (kernel/abi/verbs.h), played: reliable connections
+// with delays, completions in batches, a send queue of limited size, receives that may run out,
+// keys that are checked on both sides, errors and flushes.
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/abi/verbs.h"
+#include "world.hpp"
+
+struct smc_ib_device {
+	net *host = nullptr;
+	u32 number = 0;
+	int references = 1;
+	bool present = true;
+	bool port_active = true;
+	void *context = nullptr;
+	u32 links = 0;
+};
+
+struct smc_ib_buffer {
+	smc_ib_buffer_kind kind;
+	std::vector<u8> bytes;
+	u32 regions = 0;
+};
+
+struct smc_ib_region {
+	enum class State : u8 { kNew, kPosted, kReady, kFailed };
+
+	u32 qpn = 0; // of the link that it was made for
+	smc_ib_buffer *buffer = nullptr;
+	u64 address = 0;
+	u32 local_key = 0;
+	u32 remote_key = 0; // RMBs
+	State state = State::kNew;
+};
+
+namespace sim {
+
+struct Write {
+	u64 local_address;
+	u32 local_key;
+	u32 length_bytes;
+	u64 remote_address;
+	u32 remote_key;
+	std::vector<u8> data; // once the device has read it
+};
+
+// What one call posted.
+struct Post {
+	u64 seq = 0;
+	u32 wr_end = 0;
+	bool signalled = false;
+	u32 registered_key = 0; // the local key of a region to be registered; else 0
+	std::vector<Write> writes;
+	std::string message;
+};
+
+struct Completion {
+	enum class Kind : u8 { kSent, kReceived, kRegistered };
+
+	Kind kind;
+	u64 seq = 0;
+	u32 wr_end = 0;
+	u32 local_key = 0;
+	std::string message;
+};
+
+} // namespace sim
+
+struct smc_ib_link {
+	enum class State : u8 { kReset, kInit, kReadyToReceive, kReadyToSend };
+
+	smc_ib_device *device = nullptr;
+	void *context = nullptr;
+	u32 qpn = 0;
+	State state = State::kReset;
+	smc_ib_path path{};
+	u32 own_psn = 0;
+
+	bool broken = false;
+	bool closing = false;
+	bool silent = false; // what it sends gets lost
+	bool failing = false;
+	int status = 0;
+
+	// Send queue.
+	u32 wr_head = 0;
+	u32 wr_tail = 0;
+	u32 wr_signalled = 0;
+	u64 seq = 0;
+	std::deque<std::shared_ptr<sim::Post>> wire; // not yet arrived
+	bool wire_armed = false;
+	unsigned tries = 0;
+	u64 acknowledged_us = 0; // when the last acknowledgement comes back
+
+	// Receive queue.
+	u32 receives = 0; // posted
+	u32 reposts = 0;  // that wait for company
+
+	// Completion queue.
+	std::deque<sim::Completion> completions;
+	bool polling = false;
+	bool in_softirq = false;
+};
+
+namespace sim {
+
+// What there is, for lookups by number.
+class Fabric {
+public:
+	[[nodiscard]] smc_ib_link *link(u32 qpn) const;
+	[[nodiscard]] smc_ib_region *by_remote_key(u32 key) const;
+	[[nodiscard]] smc_ib_region *by_local_key(u32 key) const;
+
+	std::map<u32, smc_ib_link *> links;
+	std::map<u32, smc_ib_region *> regions; // by local key
+	std::map<u32, smc_ib_region *> remote;  // by remote key
+	u32 devices = 0;
+	u32 buffers = 0;
+	u32 next_qpn = 0x11;
+	u32 next_key = 0x300;
+	u64 next_address = 0xff00'0000'0000u;
+};
+
+[[nodiscard]] Fabric &fabric();
+[[nodiscard]] std::string wire_mac(const net *host);             // 6 bytes
+[[nodiscard]] std::string wire_gid(const net *host, u8 version); // 16 bytes
+inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
+
+void break_link(smc_ib_link *link, int status);
+// Something was put on the link's wire.
+void arm_registration(smc_ib_link *link);
+// The host gets a device; it goes, with all that is on it; its port loses its carrier and gets it
+// back. The latter in a process.
+void add_device(net *host);
+void remove_device(net *host);
+void lose_port(net *host);
+void regain_port(net *host);
+
+} // namespace sim

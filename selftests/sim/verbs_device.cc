@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Devices, ports, GIDs, routes.
+#include <algorithm>
+#include <cstring>
+
+#include "scheduler.hpp"
+#include "trace.hpp"
+#include "verbs.hpp"
+
+namespace sim {
+
+Fabric &fabric()
+{
+	static Fabric instance;
+	return instance;
+}
+
+std::string wire_mac(const net *host)
+{
+	std::string mac("\x02\0\0\0\0\0", 6);
+	mac[5] = static_cast<char>(host->index + 1);
+	return mac;
+}
+
+std::string wire_gid(const net *host, u8 version)
+{
+	std::string gid(16, '\0');
+
+	if (version == 1) {
+		gid[0] = '\xfe';
+		gid[1] = '\x80';
+		gid[15] = static_cast<char>(host->index + 1);
+	} else {
+		gid[10] = gid[11] = '\xff';
+		std::copy(host->address.begin(), host->address.end(), gid.begin() + 12);
+	}
+	return gid;
+}
+
+void add_device(net *host)
+{
+	auto *device = new smc_ib_device;
+
+	device->host = host;
+	device->number = ++fabric().devices;
+	host->device = device;
+	note("%s: device %u comes", host->name.c_str(), device->number);
+	smc_ib_device_added(device);
+}
+
+void remove_device(net *host)
+{
+	smc_ib_device *device = std::exchange(host->device, nullptr);
+
+	if (device == nullptr)
+		return;
+	note("%s: device %u goes", host->name.c_str(), device->number);
+	device->present = false;
+	smc_ib_device_removing(device);
+	while (device->links != 0)
+		scheduler().sleep_us(100);
+	note("%s: device %u has gone", host->name.c_str(), device->number);
+	smc_ib_device_put(device);
+}
+
+void lose_port(net *host)
+{
+	smc_ib_device *device = host->device;
+
+	if (device == nullptr || !device->port_active)
+		return;
+	note("%s: port down", host->name.c_str());
+	smc_ib_device_get(device);
+	device->port_active = false;
+	smc_ib_port_event(device, 1, false);
+	smc_ib_device_put(device);
+}
+
+void regain_port(net *host)
+{
+	smc_ib_device *device = host->device;
+
+	if (device == nullptr || device->port_active)
+		return;
+	note("%s: port up", host->name.c_str());
+	device->port_active = true;
+	smc_ib_port_event(device, 1, true);
+}
+
+} // namespace sim
+
+using namespace sim;
+
+void smc_ib_device_get(smc_ib_device *dev)
+{
+	if (dev != nullptr)
+		dev->references++;
+}
+
+void smc_ib_device_put(smc_ib_device *dev)
+{
+	if (dev == nullptr || --dev->references > 0)
+		return;
+	if (dev->references < 0 || dev->links != 0 || dev->present)
+		fail("device %u loses its last reference too early", dev->number);
+	fabric().devices--;
+	delete dev;
+}
+
+smc_ib_device *smc_ib_device_next(smc_ib_device *prev)
+{
+	bool behind = prev == nullptr;
+	smc_ib_device *found = nullptr;
+
+	for (const auto &host : world().hosts) {
+		if (host->device != nullptr && behind) {
+			found = host->device;
+			break;
+		}
+		behind = behind || host->device == prev;
+	}
+	smc_ib_device_get(found);
+	smc_ib_device_put(prev);
+	return found;
+}
+
+smc_ib_device *smc_ib_device_find(const char *)
+{
+	return nullptr;
+}
+
+void smc_ib_device_set_context(smc_ib_device *dev, void *context)
+{
+	dev->context = context;
+}
+
+void *smc_ib_device_context(const smc_ib_device *dev)
+{
+	return dev->context;
+}
+
+bool smc_ib_device_present(const smc_ib_device *dev)
+{
+	return dev->present;
+}
+
+bool smc_ib_device_accessible(smc_ib_device *dev, const net *net)
+{
+	return dev->host == net;
+}
+
+void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
+{
+	std::memset(static_cast<void *>(out), 0, sizeof(*out));
+	std::snprintf(out->name, sizeof(out->name), "sim%u", dev->number);
+	out->ports = 1;
+	out->links = dev->links;
+	out->buffer_max_bytes = 1U << 20;
+}
+
+int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_port_info *out)
+{
+	std::memset(static_cast<void *>(out), 0, sizeof(*out));
+	if (!dev->present || port != 1)
+		return -19;
+	out->active = dev->port_active;
+	out->has_netdev = true;
+	out->mtu_code = dev->host->index == 0 ? 3 : 5;
+	out->ifindex = 2;
+	const std::string mac = wire_mac(dev->host);
+	std::copy(mac.begin(), mac.end(), out->mac);
+	return 0;
+}
+
+bool smc_ib_port_active(const smc_ib_device *dev, u8)
+{
+	return dev->port_active;
+}
+
+bool smc_ib_port_carries(smc_ib_device *dev, u8, net *net, u32)
+{
+	return dev->host == net;
+}
+
+int smc_ib_port_find(net *net, u32, smc_ib_device **dev, u8 *port)
+{
+	scheduler().maybe_yield();
+	if (net->device == nullptr || !net->device->port_active)
+		return -19;
+	smc_ib_device_get(net->device);
+	*dev = net->device;
+	*port = 1;
+	return 0;
+}
+
+int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struct smc_ib_gid *out)
+{
+	const bool v1 = query->type == SMC_IB_GID_ROCE_V1;
+
+	if (!dev->present || !(v1 ? world().knobs.smcr_v1 : world().knobs.smcr_v2))
+		return -2;
+	const std::string gid = wire_gid(dev->host, v1 ? 1 : 2);
+	const std::string mac = wire_mac(dev->host);
+	*out = {};
+	std::copy(gid.begin(), gid.end(), out->raw);
+	std::copy(mac.begin(), mac.end(), out->mac);
+	out->index = v1 ? 0 : 1;
+	out->ifindex = 2;
+	return 0;
+}
+
+int smc_ib_route_resolve(smc_ib_device *dev, u8, const struct smc_ib_gid *, const u8 *,
+			 u32 timeout_ms, struct smc_ib_route *out)
+{
+	// A neighbour that has to be asked.
+	scheduler().sleep_us(scheduler().random().below(200));
+	if (world().fault(world().knobs.no_route)) {
+		scheduler().sleep_us(u64{timeout_ms} * 1000);
+		return -113;
+	}
+	if (!dev->present)
+		return -19;
+	out->uses_gateway = world().knobs.gateway;
+	std::copy_n(kGatewayMac, 6, out->next_hop_mac);
+	return 0;
+}
+
+int smc_ib_route_lookup(smc_ib_device *dev, u8, const struct smc_ib_gid *, const u8 *,
+			bool *uses_gateway)
+{
+	if (!dev->present || world().fault(world().knobs.no_route))
+		return -113;
+	*uses_gateway = world().knobs.gateway;
+	return 0;
+}

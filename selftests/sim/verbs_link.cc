@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Queue pairs.
+#include <algorithm>
+#include <cstring>
+
+#include "rdma_observer.hpp"
+#include "scheduler.hpp"
+#include "trace.hpp"
+#include "verbs.hpp"
+
+namespace sim {
+namespace {
+
+constexpr u32 kReserve = 16; // places that only link control may use
+constexpr u32 kRepostBatch = 8;
+constexpr u64 kRetry_us = 134'000;
+constexpr unsigned kRetries = 7;
+constexpr u64 kReceiverNotReady_us = 160;
+constexpr int kRetriesExceeded = 12;
+constexpr int kRemoteAccess = 10;
+constexpr int kGeneral = 21;
+constexpr int kAgain = -11;
+
+void arm_wire(u32 qpn, u64 delay_us);
+void arm_poll(smc_ib_link *link);
+
+u32 used(const smc_ib_link *link)
+{
+	return link->wr_head - link->wr_tail;
+}
+
+bool room(const smc_ib_link *link, u32 count, u32 reserve)
+{
+	return used(link) + count + reserve <= world().knobs.send_queue;
+}
+
+u64 travel_us()
+{
+	const Knobs &knobs = world().knobs;
+	Random &random = scheduler().random();
+
+	if (world().fault(knobs.stall)) {
+		const u64 stalled_us = random.between(1000, random.one_in(10) ? 3'000'000 : 50'000);
+		note("a message takes %llu us", stalled_us);
+		return stalled_us;
+	}
+	return 1 + random.below(knobs.latency_us);
+}
+
+// ---- Completions --------------------------------------------------------------------------------
+
+void complete(smc_ib_link *link, const Completion &completion)
+{
+	link->completions.push_back(completion);
+	arm_poll(link);
+}
+
+void retire(smc_ib_link *link, const Completion &completion)
+{
+	link->wr_tail = completion.wr_end;
+	if (!link->broken)
+		smc_ib_link_sent(link->context, completion.seq);
+}
+
+void take_in(smc_ib_link *link, const std::string &message)
+{
+	const size_t head = std::min<size_t>(message.size(), SMC_IB_MESSAGE_HEAD_BYTES);
+	// In memory of their own, so that a look behind the end is noticed.
+	const std::vector<u8> front(message.begin(), message.begin() + static_cast<long>(head));
+	const std::vector<u8> tail(message.begin() + static_cast<long>(head), message.end());
+
+	observe_received(*link, message);
+	smc_ib_link_received(link->context, front.data(), tail.data(),
+			     static_cast<u32>(message.size()));
+	if (++link->reposts >= std::min(kRepostBatch, world().knobs.receives)) {
+		link->receives += std::exchange(link->reposts, 0);
+	}
+}
+
+void registered(smc_ib_link *link, const Completion &completion)
+{
+	if (smc_ib_region *region = fabric().by_local_key(completion.local_key))
+		region->state = smc_ib_region::State::kReady;
+	retire(link, completion);
+}
+
+// In softirq, for one link at a time.
+void poll_link(smc_ib_link *link)
+{
+	link->in_softirq = true;
+	for (u64 n = 0; n < world().knobs.completion_batch && !link->completions.empty(); n++) {
+		const Completion completion = std::move(link->completions.front());
+
+		link->completions.pop_front();
+		if (link->closing)
+			break;
+		switch (completion.kind) {
+		case Completion::Kind::kSent: retire(link, completion); break;
+		case Completion::Kind::kReceived: take_in(link, completion.message); break;
+		case Completion::Kind::kRegistered: registered(link, completion); break;
+		}
+		scheduler().maybe_yield();
+	}
+	link->in_softirq = false;
+	link->polling = false;
+	if (!link->completions.empty() && !link->closing)
+		arm_poll(link);
+}
+
+void arm_poll(smc_ib_link *link)
+{
+	if (std::exchange(link->polling, true))
+		return;
+	const u32 qpn = link->qpn;
+	scheduler().after(scheduler().random().below(world().knobs.softirq_us + 1), [qpn] {
+		smc_ib_link *still = fabric().link(qpn);
+
+		if (still == nullptr)
+			return;
+		if (still->closing) {
+			still->polling = false;
+			return;
+		}
+		still->in_softirq = true;
+		scheduler().spawn(
+			"softirq-" + std::to_string(qpn), [still] { poll_link(still); },
+			Context::kSoftirq);
+	});
+}
+
+// ---- The wire -----------------------------------------------------------------------------------
+
+// The device reads what is to be written.
+void read_local(smc_ib_link *link, Post &post)
+{
+	for (Write &write : post.writes) {
+		const smc_ib_region *region = fabric().by_local_key(write.local_key);
+
+		if (region == nullptr || write.local_address < region->address ||
+		    write.local_address + write.length_bytes >
+			    region->address + region->buffer->bytes.size())
+			fail("qp %u: a write from memory that is not registered", link->qpn);
+		const u64 offset = write.local_address - region->address;
+		write.data.assign(region->buffer->bytes.begin() + static_cast<long>(offset),
+				  region->buffer->bytes.begin() +
+					  static_cast<long>(offset + write.length_bytes));
+	}
+}
+
+bool is_connected(const smc_ib_link *link, const smc_ib_link *peer)
+{
+	return peer != nullptr && !peer->broken && !peer->closing && !peer->silent &&
+	       peer->state >= smc_ib_link::State::kReadyToReceive &&
+	       peer->path.peer_qpn == link->qpn && peer->path.peer_psn == link->own_psn &&
+	       peer->path.mtu_code == link->path.mtu_code && link->device->port_active &&
+	       peer->device->port_active && peer->device->present && link->device->present;
+}
+
+bool write_remote(const smc_ib_link *peer, const Post &post)
+{
+	for (const Write &write : post.writes) {
+		smc_ib_region *region = fabric().by_remote_key(write.remote_key);
+
+		if (region == nullptr || region->qpn != peer->qpn ||
+		    region->state != smc_ib_region::State::kReady ||
+		    region->buffer->kind != SMC_IB_BUFFER_RMB ||
+		    write.remote_address < region->address ||
+		    write.remote_address + write.length_bytes >
+			    region->address + region->buffer->bytes.size())
+			return false;
+		std::copy(write.data.begin(), write.data.end(),
+			  region->buffer->bytes.begin() +
+				  static_cast<long>(write.remote_address - region->address));
+	}
+	return true;
+}
+
+// Acknowledgements take their time, too, and keep their order.
+void acknowledge(smc_ib_link *link, const Post &post)
+{
+	const u32 qpn = link->qpn;
+	const Completion completion{.kind = post.registered_key != 0 ? Completion::Kind::kRegistered
+								     : Completion::Kind::kSent,
+				    .seq = post.seq,
+				    .wr_end = post.wr_end,
+				    .local_key = post.registered_key,
+				    .message = {}};
+
+	if (!post.signalled)
+		return;
+	link->acknowledged_us = std::max(link->acknowledged_us, scheduler().now_us() + travel_us());
+	scheduler().at(link->acknowledged_us, [qpn, completion] {
+		if (smc_ib_link *still = fabric().link(qpn))
+			complete(still, completion);
+	});
+}
+
+// The oldest post arrives, or tries to.
+void arrive(u32 qpn)
+{
+	smc_ib_link *link = fabric().link(qpn);
+
+	if (link == nullptr)
+		return;
+	link->wire_armed = false;
+	if (link->broken || link->closing || link->wire.empty())
+		return;
+	const std::shared_ptr<Post> post = link->wire.front();
+	if (post->registered_key != 0) {
+		if (world().fault(world().knobs.registration)) {
+			note("qp %u: a registration fails", qpn);
+			if (smc_ib_region *region = fabric().by_local_key(post->registered_key))
+				region->state = smc_ib_region::State::kFailed;
+			break_link(link, kGeneral);
+			return;
+		}
+	} else {
+		smc_ib_link *peer = fabric().link(link->path.peer_qpn);
+
+		if (link->silent || !is_connected(link, peer)) {
+			if (++link->tries > kRetries) {
+				note("qp %u: retries exceeded", qpn);
+				break_link(link, kRetriesExceeded);
+			} else {
+				arm_wire(qpn, kRetry_us);
+			}
+			return;
+		}
+		if (peer->receives == 0 || world().fault(world().knobs.rnr)) {
+			arm_wire(qpn, kReceiverNotReady_us);
+			return;
+		}
+		read_local(link, *post);
+		if (!write_remote(peer, *post)) {
+			// Keys die early only where somebody has lost patience.
+			if (!world().knobs.any_fault())
+				fail("qp %u writes where it must not", qpn);
+			note("qp %u: remote access error", qpn);
+			break_link(link, kRemoteAccess);
+			break_link(peer, kGeneral);
+			return;
+		}
+		peer->receives--;
+		complete(peer, {.kind = Completion::Kind::kReceived, .message = post->message});
+	}
+	link->tries = 0;
+	acknowledge(link, *post);
+	link->wire.pop_front();
+	if (!link->wire.empty())
+		arm_wire(qpn, travel_us() / 4);
+}
+
+void arm_wire(u32 qpn, u64 delay_us)
+{
+	smc_ib_link *link = fabric().link(qpn);
+
+	if (std::exchange(link->wire_armed, true))
+		return;
+	scheduler().after(delay_us, [qpn] { arrive(qpn); });
+}
+
+} // namespace
+
+smc_ib_link *Fabric::link(u32 qpn) const
+{
+	const auto found = links.find(qpn);
+	return found == links.end() ? nullptr : found->second;
+}
+
+void arm_registration(smc_ib_link *link)
+{
+	arm_wire(link->qpn, 1 + scheduler().random().below(10));
+}
+
+void break_link(smc_ib_link *link, int status)
+{
+	if (std::exchange(link->broken, true))
+		return;
+	const u32 qpn = link->qpn;
+	note("qp %u breaks, status %d", qpn, status);
+	link->status = status;
+	observe_link_broken(*link);
+	scheduler().after(scheduler().random().below(300), [qpn] {
+		smc_ib_link *still = fabric().link(qpn);
+
+		if (still == nullptr || still->closing)
+			return;
+		still->failing = true;
+		scheduler().spawn("failed-" + std::to_string(qpn), [still] {
+			smc_ib_link_failed(still->context, still->status);
+			still->failing = false;
+		});
+	});
+}
+
+} // namespace sim
+
+using namespace sim;
+
+int smc_ib_link_create(smc_ib_device *dev, u8, void *context, smc_ib_link **out)
+{
+	if (scheduler().current()->is_atomic())
+		fail("a queue pair is made in atomic context");
+	scheduler().sleep_us(scheduler().random().below(100));
+	if (!dev->present)
+		return -19;
+	if (world().fault(world().knobs.no_memory))
+		return -12;
+	auto *link = new smc_ib_link;
+	link->device = dev;
+	link->context = context;
+	link->qpn = fabric().next_qpn++;
+	smc_ib_device_get(dev);
+	dev->links++;
+	fabric().links[link->qpn] = link;
+	observe_link_created(*link);
+	*out = link;
+	return 0;
+}
+
+void smc_ib_link_destroy(smc_ib_link *link)
+{
+	if (scheduler().current()->is_atomic())
+		fail("a queue pair is destroyed in atomic context");
+	link->broken = true;
+	link->closing = true;
+	while (link->in_softirq || link->failing)
+		scheduler().sleep_us(20);
+	note("qp %u destroyed", link->qpn);
+	observe_link_broken(*link);
+	link->device->links--;
+	smc_ib_device_put(link->device);
+	fabric().links.erase(link->qpn);
+	delete link;
+}
+
+u32 smc_ib_link_qpn(const smc_ib_link *link)
+{
+	return link->qpn;
+}
+
+u8 smc_ib_link_port(const smc_ib_link *)
+{
+	return 1;
+}
+
+smc_ib_device *smc_ib_link_device(const smc_ib_link *link)
+{
+	return link->device;
+}
+
+u32 smc_ib_link_send_queue(const smc_ib_link *)
+{
+	return world().knobs.send_queue;
+}
+
+namespace {
+
+int change_state(smc_ib_link *link, smc_ib_link::State from, smc_ib_link::State to)
+{
+	if (scheduler().current()->is_atomic())
+		fail("a queue pair changes its state in atomic context");
+	scheduler().sleep_us(scheduler().random().below(50));
+	if (link->state != from)
+		fail("qp %u: states out of order", link->qpn);
+	if (!link->device->present || world().fault(world().knobs.qp_change)) {
+		note("qp %u: a change of state fails", link->qpn);
+		return -5;
+	}
+	link->state = to;
+	return 0;
+}
+
+} // namespace
+
+int smc_ib_link_to_init(smc_ib_link *link)
+{
+	link->receives = world().knobs.receives;
+	return change_state(link, smc_ib_link::State::kReset, smc_ib_link::State::kInit);
+}
+
+int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
+{
+	const smc_ib_link *peer = fabric().link(path->peer_qpn);
+
+	link->path = *path;
+	if (path->mtu_code != 3)
+		fail("qp %u: mtu code %u, not the smaller one", link->qpn, path->mtu_code);
+	if (peer != nullptr) {
+		const u8 version = path->gid_index == 0 ? 1 : 2;
+		const std::string gid = wire_gid(peer->device->host, version);
+		const std::string mac = wire_mac(peer->device->host);
+		const bool gateway = world().knobs.gateway && version == 2;
+
+		if (!std::equal(gid.begin(), gid.end(),
+				reinterpret_cast<const char *>(path->peer_gid)))
+			fail("qp %u: not the GID of its peer", link->qpn);
+		if (gateway ? std::memcmp(path->peer_mac, kGatewayMac, 6) != 0
+			    : std::memcmp(path->peer_mac, mac.data(), 6) != 0)
+			fail("qp %u: not the MAC of its next hop", link->qpn);
+		if (path->hop_limit != (gateway ? 64 : 1))
+			fail("qp %u: hop limit %u", link->qpn, path->hop_limit);
+	}
+	return change_state(link, smc_ib_link::State::kInit, smc_ib_link::State::kReadyToReceive);
+}
+
+int smc_ib_link_to_rts(smc_ib_link *link, u32 own_psn)
+{
+	link->own_psn = own_psn;
+	return change_state(link, smc_ib_link::State::kReadyToReceive,
+			    smc_ib_link::State::kReadyToSend);
+}
+
+void smc_ib_link_to_error(smc_ib_link *link)
+{
+	break_link(link, -108);
+}
+
+bool smc_ib_link_writable(const smc_ib_link *link)
+{
+	return room(link, SMC_IB_WRITES_MAX + 1, kReserve);
+}
+
+int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_writes,
+		     const void *message, size_t message_bytes, unsigned int flags, u64 *seq)
+{
+	if (link->broken)
+		return -107;
+	if (link->state != smc_ib_link::State::kReadyToSend)
+		fail("qp %u: a post before it is ready to send", link->qpn);
+	if (n_writes > SMC_IB_WRITES_MAX || message_bytes == 0)
+		fail("qp %u: %u writes, %zu bytes", link->qpn, n_writes, message_bytes);
+	if (!room(link, n_writes + 1, (flags & SMC_IB_POST_CONTROL) != 0 ? 0 : kReserve))
+		return kAgain;
+
+	auto post = std::make_shared<Post>();
+	for (unsigned int i = 0; i < n_writes; i++) {
+		const smc_ib_write &write = writes[i];
+		post->writes.push_back({write.local_address,
+					write.local_key,
+					write.length_bytes,
+					write.remote_address,
+					write.remote_key,
+					{}});
+	}
+	post->message.assign(static_cast<const char *>(message), message_bytes);
+	post->wr_end = link->wr_head + n_writes + 1;
+	post->signalled = (flags & SMC_IB_POST_SIGNAL) != 0 ||
+			  post->wr_end - link->wr_signalled >= world().knobs.send_queue / 4;
+	if (post->signalled)
+		link->wr_signalled = post->wr_end;
+	post->seq = ++link->seq;
+	link->wr_head = post->wr_end;
+	*seq = link->seq;
+	observe_post(*link, *post);
+	if (world().fault(world().knobs.link_error)) {
+		// The post may have left or not.
+		break_link(link, kGeneral);
+		return 0;
+	}
+	if (world().fault(world().knobs.link_silent) && !link->silent) {
+		note("qp %u falls silent", link->qpn);
+		link->silent = true;
+	}
+	link->wire.push_back(std::move(post));
+	arm_wire(link->qpn, travel_us());
+	return 0;
+}

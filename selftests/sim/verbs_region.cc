@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Buffers and memory regions.
+#include "scheduler.hpp"
+#include "trace.hpp"
+#include "verbs.hpp"
+
+namespace sim {
+
+smc_ib_region *Fabric::by_remote_key(u32 key) const
+{
+	const auto found = remote.find(key);
+	return found == remote.end() ? nullptr : found->second;
+}
+
+smc_ib_region *Fabric::by_local_key(u32 key) const
+{
+	const auto found = regions.find(key);
+	return found == regions.end() ? nullptr : found->second;
+}
+
+} // namespace sim
+
+using namespace sim;
+
+int smc_ib_buffer_create(smc_ib_buffer_kind kind, size_t size_bytes, smc_ib_buffer **out)
+{
+	if (scheduler().current()->is_atomic())
+		fail("a buffer is made in atomic context");
+	scheduler().maybe_yield();
+	if (world().fault(world().knobs.no_memory))
+		return -12;
+	fabric().buffers++;
+	*out = new smc_ib_buffer{kind, std::vector<u8>(size_bytes), 0};
+	return 0;
+}
+
+void smc_ib_buffer_destroy(smc_ib_buffer *buffer)
+{
+	if (buffer->regions != 0)
+		fail("a buffer is freed that is still mapped");
+	fabric().buffers--;
+	delete buffer;
+}
+
+void *smc_ib_buffer_data(const smc_ib_buffer *buffer)
+{
+	return const_cast<u8 *>(buffer->bytes.data());
+}
+
+size_t smc_ib_buffer_size_bytes(const smc_ib_buffer *buffer)
+{
+	return buffer->bytes.size();
+}
+
+bool smc_ib_buffer_contiguous(const smc_ib_buffer *)
+{
+	return true;
+}
+
+int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region **out)
+{
+	Random &random = scheduler().random();
+
+	scheduler().maybe_yield();
+	if (!link->device->present)
+		return -19;
+	if (world().fault(world().knobs.no_memory))
+		return -12;
+	auto *region = new smc_ib_region;
+	region->qpn = link->qpn;
+	region->buffer = buffer;
+	region->address = fabric().next_address;
+	fabric().next_address +=
+		(buffer->bytes.size() + 4096 * random.below(4) + 4095) & ~u64{4095};
+	region->local_key = fabric().next_key++;
+	if (buffer->kind == SMC_IB_BUFFER_RMB) {
+		region->remote_key = fabric().next_key++;
+		fabric().remote[region->remote_key] = region;
+	} else {
+		region->state = smc_ib_region::State::kReady;
+	}
+	fabric().regions[region->local_key] = region;
+	buffer->regions++;
+	*out = region;
+	return 0;
+}
+
+void smc_ib_region_destroy(smc_ib_region *region)
+{
+	smc_ib_link *link = fabric().link(region->qpn);
+
+	if (link != nullptr && !link->broken) {
+		for (const auto &post : link->wire) {
+			if (post->registered_key == region->local_key)
+				fail("a region is destroyed while it is being registered");
+			for (const Write &write : post->writes) {
+				if (write.local_key == region->local_key)
+					fail("a region is destroyed that posted work reads");
+			}
+		}
+	}
+	fabric().regions.erase(region->local_key);
+	fabric().remote.erase(region->remote_key);
+	region->buffer->regions--;
+	delete region;
+}
+
+void smc_ib_region_info(const smc_ib_region *region, struct smc_ib_region_info *out)
+{
+	*out = {region->address, region->local_key, region->remote_key, false};
+}
+
+int smc_ib_region_post(smc_ib_region *region)
+{
+	smc_ib_link *link = fabric().link(region->qpn);
+
+	switch (region->state) {
+	case smc_ib_region::State::kNew: break;
+	case smc_ib_region::State::kPosted:
+	case smc_ib_region::State::kReady: return 0;
+	case smc_ib_region::State::kFailed: return -5;
+	}
+	if (link == nullptr)
+		fail("a registration without its link");
+	if (link->broken)
+		return -107;
+	if (link->state != smc_ib_link::State::kReadyToSend)
+		fail("qp %u: a registration before it is ready to send", link->qpn);
+	if (link->wr_head - link->wr_tail + 1 > world().knobs.send_queue)
+		return -11;
+	region->state = smc_ib_region::State::kPosted;
+	auto post = std::make_shared<Post>();
+	post->registered_key = region->local_key;
+	post->signalled = true;
+	post->wr_end = ++link->wr_head;
+	post->seq = link->seq;
+	link->wr_signalled = link->wr_head;
+	link->wire.push_back(std::move(post));
+	arm_registration(link);
+	return 0;
+}
+
+int smc_ib_region_wait(smc_ib_region *region, u32 timeout_ms)
+{
+	const u64 until_us = scheduler().now_us() + u64{timeout_ms} * 1000;
+
+	for (;;) {
+		smc_ib_link *link = fabric().link(region->qpn);
+
+		if (region->state == smc_ib_region::State::kReady)
+			return 0;
+		if (link == nullptr)
+			fail("a wait for a registration without its link");
+		if (region->state == smc_ib_region::State::kFailed || link->broken)
+			return -5;
+		if (scheduler().now_us() >= until_us)
+			return -110;
+		scheduler().sleep_us(20);
+	}
+}
+
+void smc_ib_region_sync_for_cpu(smc_ib_region *, size_t, size_t) {}
+void smc_ib_region_sync_for_device(smc_ib_region *, size_t, size_t) {}

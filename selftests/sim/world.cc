@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "world.hpp"
+
+#include "random.hpp"
+#include "scheduler.hpp"
+
+namespace sim {
+namespace {
+
+struct Rate {
+	const char *name;
+	u64 Knobs::*value;
+	u64 values[3]; // one of them, if this fault is to happen at all
+};
+
+constexpr Rate kRates[] = {
+	{"no_memory", &Knobs::no_memory, {8, 30, 200}},
+	{"tcp_reset", &Knobs::tcp_reset, {10, 40, 200}},
+	{"tcp_stall", &Knobs::tcp_stall, {4, 20, 100}},
+	{"strip_option", &Knobs::strip_option, {2, 5, 20}},
+	{"no_route", &Knobs::no_route, {3, 10, 30}},
+	{"link_error", &Knobs::link_error, {20, 200, 2000}},
+	{"link_silent", &Knobs::link_silent, {20, 200, 2000}},
+	{"stall", &Knobs::stall, {3, 20, 200}},
+	{"rnr", &Knobs::rnr, {2, 10, 50}},
+	{"registration", &Knobs::registration, {3, 10, 30}},
+	{"qp_change", &Knobs::qp_change, {3, 10, 30}},
+	{"port_loss_ms", &Knobs::port_loss_ms, {5, 50, 1000}},
+	{"end_group_ms", &Knobs::end_group_ms, {5, 50, 1000}},
+	{"efault", &Knobs::efault, {10, 50, 200}},
+	{"signal", &Knobs::signal, {10, 50, 200}},
+};
+
+} // namespace
+
+World &world()
+{
+	static World instance;
+	return instance;
+}
+
+bool World::fault(u64 one_in) const
+{
+	return faults && scheduler().random().one_in(one_in);
+}
+
+bool Knobs::any_fault() const
+{
+	for (const Rate &rate : kRates) {
+		if (this->*rate.value != 0)
+			return true;
+	}
+	return false;
+}
+
+Knobs Knobs::draw(u64 seed)
+{
+	Random random(seed ^ 0x5eed);
+	Knobs knobs;
+
+	knobs.preempt = random.pick<u64>({0, 2, 5, 20, 100});
+	knobs.latency_us = random.pick<u64>({1, 20, 200, 5000});
+	knobs.softirq_us = random.pick<u64>({0, 5, 50, 2000});
+	knobs.completion_batch = random.pick<u64>({1, 4, 16, 64});
+	knobs.send_queue = random.pick<u32>({64, 64, 128, 512});
+	knobs.receives = random.pick<u32>({8, 16, 64});
+	switch (random.below(4)) {
+	case 0: knobs.smcr_v1 = true; break;
+	case 1:
+		knobs.smcr_v1 = true;
+		knobs.smcr_v2 = false;
+		break;
+	default: break;
+	}
+	knobs.gateway = random.one_in(4);
+	knobs.connections = static_cast<u32>(random.pick<u64>({1, 4, 8, 20, 40}));
+	knobs.parallel = static_cast<u32>(random.pick<u64>({1, 2, 4, 20}));
+	knobs.bytes_max = static_cast<u32>(random.pick<u64>({100, 5000, 100000, 400000}));
+	knobs.both_ways = random.one_in(3);
+	knobs.idle_end = random.one_in(2);
+	// A quarter of all runs without any fault: there every byte has to arrive.
+	if (!random.one_in(4)) {
+		for (const Rate &rate : kRates) {
+			if (random.one_in(4))
+				knobs.*rate.value = random.pick(rate.values);
+		}
+	}
+	return knobs;
+}
+
+std::string Knobs::describe() const
+{
+	std::string text = "connections " + std::to_string(connections) + ", parallel " +
+			   std::to_string(parallel) + ", bytes " + std::to_string(bytes_max) +
+			   ", latency_us " + std::to_string(latency_us) + ", softirq_us " +
+			   std::to_string(softirq_us) + ", batch " +
+			   std::to_string(completion_batch) + ", send_queue " +
+			   std::to_string(send_queue) + ", receives " + std::to_string(receives) +
+			   ", preempt 1/" + std::to_string(preempt);
+
+	text += smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
+	text += gateway ? ", gateway" : "";
+	text += both_ways ? ", both ways" : "";
+	text += idle_end ? ", idle end" : "";
+	text += any_fault() ? "; faults:" : "; no faults";
+	for (const Rate &rate : kRates) {
+		if (this->*rate.value != 0)
+			text += std::string(" ") + rate.name + " 1/" +
+				std::to_string(this->*rate.value);
+	}
+	return text;
+}
+
+} // namespace sim

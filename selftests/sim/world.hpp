@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// World: what all hosts of one run share: the rates at which things go wrong, and the hosts, each a
+// network namespace with an RDMA device of its own. Both run the one module there is.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "kernel/abi/stats.h"
+#include "kernel/abi/types.h"
+
+struct smc_ib_device;
+
+// A host.
+struct net {
+	std::string name;
+	u32 index = 0;
+	std::array<u8, 4> address{};
+	void *control = nullptr;
+	smc_ib_device *device = nullptr;
+	std::array<s64, SMC_STATS> stats{};
+	u32 autocorking_size_bytes = 0;
+	u32 testlink_time_s = 30;
+	u32 wmem_bytes = 65536;
+	u32 rmem_bytes = 65536;
+	u32 max_conns = 255;
+};
+
+namespace sim {
+
+// Rates are "one in so many", 0: never.
+struct Knobs {
+	// Machine.
+	u64 preempt = 8;
+	u64 latency_us = 20; // of TCP and RDMA, at most
+	u64 softirq_us = 5;  // until a completion is looked at, at most
+	u64 completion_batch = 16;
+	u32 send_queue = 512;
+	u32 receives = 64;
+	bool smcr_v1 = false;
+	bool smcr_v2 = true;
+	bool gateway = false;
+
+	// Load.
+	u32 connections = 6;
+	u32 parallel = 3;
+	u32 bytes_max = 200000;
+	bool both_ways = false; // both hosts connect to each other
+	bool idle_end = false;  // groups end by themselves, or by the devices' removal
+
+	// Faults, while they last.
+	u64 no_memory = 0;
+	u64 tcp_reset = 0; // in so many segments
+	u64 tcp_stall = 0; // a segment takes seconds
+	u64 strip_option = 0;
+	u64 no_route = 0;
+	u64 link_error = 0;  // a queue pair fails, in so many posts
+	u64 link_silent = 0; // a link loses all it carries from now on, in so many posts
+	u64 stall = 0;       // a message takes long, in so many
+	u64 rnr = 0;         // a peer is slow to repost receives
+	u64 registration = 0;
+	u64 qp_change = 0;
+	u64 port_loss_ms = 0; // mean time between losses
+	u64 end_group_ms = 0; // the operator takes the device away for a moment
+	u64 efault = 0;
+	u64 signal = 0;
+
+	[[nodiscard]] bool any_fault() const;
+	[[nodiscard]] std::string describe() const;
+	static Knobs draw(u64 seed);
+};
+
+class World {
+public:
+	Knobs knobs;
+	std::vector<std::unique_ptr<net>> hosts;
+	bool faults = false; // may anything go wrong now?
+
+	[[nodiscard]] bool fault(u64 one_in) const;
+};
+
+[[nodiscard]] World &world();
+
+} // namespace sim
