@@ -232,11 +232,13 @@ void Handshake::look_into_stream()
 	bool eof = false;
 	const int n = smc_tcp_peek(sk_, peeked_.data(), peeked_.size(), &eof);
 
-	if (n < 0)
+	if (n < 0) {
+		tcp_error_ = -n;
 		step(handshake::TcpError{-n});
-	else if (n > 0 || eof)
+	} else if (n > 0 || eof) {
 		step(handshake::TcpBytes{ByteSpan{peeked_}.first(static_cast<std::size_t>(n)),
 					 eof});
+	}
 }
 
 void Handshake::later(const handshake::Event &event)
@@ -280,15 +282,19 @@ void Handshake::perform(const handshake::Effect &effect)
 void Handshake::on(const handshake::SendClc &send)
 {
 	const int ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
-	if (ret != 0)
+	if (ret != 0) {
+		tcp_error_ = -ret;
 		later(handshake::TcpError{-ret});
+	}
 }
 
 void Handshake::on(const handshake::ConsumeTcp &consume)
 {
 	const int ret = smc_tcp_drop(sk_, consume.bytes);
-	if (ret != 0)
+	if (ret != 0) {
+		tcp_error_ = -ret;
 		later(handshake::TcpError{-ret});
+	}
 }
 
 void Handshake::on(const handshake::WantBytes &)
@@ -399,8 +405,26 @@ void Handshake::give_back()
 	}
 }
 
-void Handshake::on(const handshake::Finished &finished)
+// A TCP connection that has died, or that could not carry the last message, is no good end: the
+// machine does not hear of it any more. But a child that nobody knows to speak SMC is the user's,
+// as TCP would hand it over: with its error.
+handshake::Finished Handshake::outcome_on_tcp(const handshake::Finished &finished)
 {
+	const auto *tcp = std::get_if<handshake::FallBack>(&finished.outcome);
+
+	if (tcp_error_ == 0)
+		return finished;
+	if (tcp != nullptr && tcp->reason == wire::DeclineReason::kPeerNoSmc) {
+		smc_sk_report_error(sk_, tcp_error_);
+		return finished;
+	}
+	return {handshake::Fail{tcp_error_}};
+}
+
+void Handshake::on(const handshake::Finished &wanted)
+{
+	const handshake::Finished finished = outcome_on_tcp(wanted);
+
 	if (const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome)) {
 		transport::rdma::LinkGroup &group = endpoint_->group();
 

@@ -107,6 +107,7 @@ private:
 	[[nodiscard]] bool started() const { return machine_.index() != 0; }
 	void later(const handshake::Event &event);
 	void give_back();
+	[[nodiscard]] handshake::Finished outcome_on_tcp(const handshake::Finished &finished);
 	void count_outcome();
 	void count_violation(u32 kind);
 	[[nodiscard]] handshake::LocalOffer make_offer();
@@ -129,6 +130,7 @@ private:
 	Ref<transport::rdma::LinkGroup> awaited_; // set while it may tell us kGroupSettled
 	bool look_due_ = false;
 	bool timed_out_ = false; // this run's timer step
+	int tcp_error_ = 0;      // the last call of TCP's failed; a positive errno
 	// Answers to effects, delivered after the step that asked for them.
 	FixedVector<handshake::Event, 4> events_;
 	Ref<transport::rdma::RdmaEndpoint> endpoint_;
