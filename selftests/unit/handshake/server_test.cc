@@ -365,10 +365,8 @@ TEST(ServerEof, MattersWhereAMessageIsAwaited)
 		server.arrive_eof();
 		if (state == State::kAwaitProposal)
 			EXPECT_TRUE(server.fell_back(DeclineReason::kPeerNoSmc));
-		else if (state == State::kAwaitConfirm)
+		else if (state == State::kAwaitConfirm || state == State::kAwaitDecline)
 			EXPECT_TRUE(server.failed_with(kConnectionReset));
-		else if (state == State::kAwaitDecline)
-			EXPECT_TRUE(server.fell_back(DeclineReason::kTimeoutCl));
 		else
 			EXPECT_EQ(server.state(), state);
 	}
@@ -558,6 +556,18 @@ TEST(ServerConfirmFailed, TimeoutWaitsForADecline)
 	server.sleep(999);
 	server.arrive(encoded(wire::Decline{}));
 	EXPECT_TRUE(server.fell_back(DeclineReason::kPeerDecl, DeclineReason::kNone));
+}
+
+// The client has got CONFIRM_LINK, its response is lost, and it writes and closes: no fallback to a
+// TCP stream that ends cleanly and has none of the bytes in it.
+TEST(ServerConfirmFailed, ClientThatWasThroughAndClosedIsAReset)
+{
+	Server server = server_in(State::kConfirmingLink);
+
+	server.arrive_eof();
+	EXPECT_EQ(server.state(), State::kConfirmingLink);
+	server.deliver(LinkConfirmFailed{DeclineReason::kTimeoutCl});
+	EXPECT_TRUE(server.failed_with(kConnectionReset));
 }
 
 TEST(ServerState, TransitionsAreTheseAndNoOthers)

@@ -104,15 +104,15 @@ void ServerHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 	}
 }
 
-// Once the Confirm is here, a client may be through with the handshake and close at any time.
+// Once the Confirm is here, a client may be through with the handshake and close at any time. One
+// that closes without a Decline, although CONFIRM_LINK did not come to its end here, was through:
+// what it has sent by SMC is lost, and that must not look like the end of a stream.
 void ServerHandshake::tcp_eof(Effects &effects)
 {
 	if (state_ == State::kAwaitProposal)
 		fall_back(DeclineReason::kPeerNoSmc, effects);
-	else if (state_ == State::kAwaitConfirm)
+	else if (state_ == State::kAwaitConfirm || state_ == State::kAwaitDecline)
 		fail(kConnectionReset, effects);
-	else if (state_ == State::kAwaitDecline)
-		decline(confirm_failure_, effects);
 }
 
 // Before a Proposal was seen the user gets what a TCP listener would have given: a dead child.
