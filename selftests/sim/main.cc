@@ -5,8 +5,7 @@
 //	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
 //	sim --check COUNT              seeds 1 to COUNT, some new ones, and that runs can be repeated
 //
-// Each run is a process of its own. Ends with "N passed, N failed"; a failure is explained by its
-// own process.
+// Each run is a process of its own and explains its failure. Ends with "N passed, N failed".
 #include <chrono>
 #include <csignal>
 #include <cstdio>

@@ -107,7 +107,7 @@ bool read_once(Shared &shared)
 	if (n == kAgain && shared.polls)
 		return sys_poll_wait(shared.sock, SMC_POLL_IN | SMC_POLL_RDHUP);
 	if (n == kInterrupted)
-		return lot().one_in(2);
+		return !shared.shut;
 	shared.talk.failed(shared.side, "recv()", n);
 	return false;
 }
@@ -172,7 +172,7 @@ bool write_once(Shared &shared)
 	if (n == kAgain && shared.polls)
 		return sys_poll_wait(shared.sock, SMC_POLL_OUT);
 	if (n == kInterrupted)
-		return lot().one_in(2);
+		return true;
 	shared.talk.failed(shared.side, "send()", n);
 	return false;
 }
@@ -287,6 +287,9 @@ void run_client(net *host, net *server)
 		note("connect() fails, errno %d", -ret);
 		if (!world().knobs.any_fault())
 			fail("connect() fails for no reason, errno %d", -ret);
+		// To the other side that is an end like any other.
+		if (sock->sk->connection != nullptr)
+			talks().of(connection_id(sock)).side(0).ended = true;
 		sys_close(sock);
 	} else {
 		converse(sock, 0);

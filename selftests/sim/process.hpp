@@ -5,8 +5,8 @@
 
 namespace sim {
 
-// A process that has a connected socket: talks as its plan has it, and closes. In the current fiber;
-// another one reads.
+// A process that has a connected socket: talks as its plan has it, and closes. In the current
+// fiber; another one reads.
 void converse(struct socket *sock, unsigned side);
 // A process that connects, and then does so.
 void run_client(net *host, net *server);

@@ -7,8 +7,8 @@
 
 namespace sim {
 
-// One run, from the module's loading to its unloading. Returns what went on, in one line; a run that
-// fails does not return.
+// One run, from the module's loading to its unloading. Returns what went on, in one line; a run
+// that fails does not return.
 [[nodiscard]] std::string run_scenario(u64 seed);
 
 } // namespace sim

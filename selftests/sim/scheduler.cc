@@ -6,6 +6,7 @@
 #include <sanitizer/common_interface_defs.h>
 #include <sys/mman.h>
 
+#include "switch_stacks.hpp"
 #include "trace.hpp"
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -76,11 +77,8 @@ Fiber *Scheduler::spawn(std::string name, std::function<void()> body, Context co
 		fiber->stack_ = stacks_.back();
 		stacks_.pop_back();
 	}
-	getcontext(&fiber->context_);
-	fiber->context_.uc_stack.ss_sp = fiber->stack_;
-	fiber->context_.uc_stack.ss_size = kStackBytes;
-	fiber->context_.uc_link = nullptr;
-	makecontext(&fiber->context_, enter, 0);
+	fiber->stack_pointer_ =
+		prepared_stack(static_cast<char *>(fiber->stack_) + kStackBytes, enter);
 	fibers_.push_back(std::move(owned));
 	ready_.push_back(fiber);
 	return fiber;
@@ -98,7 +96,7 @@ void Scheduler::enter()
 	fiber.state_ = Fiber::State::kDone;
 	// For good: the fake stack goes.
 	start_switch(nullptr, self.main_stack_, self.main_stack_bytes_);
-	swapcontext(&fiber.context_, &self.main_);
+	switch_stacks(&fiber.stack_pointer_, self.main_stack_pointer_);
 	__builtin_unreachable();
 }
 
@@ -108,7 +106,7 @@ void Scheduler::switch_to(Fiber &fiber)
 	current_ = &fiber;
 	fiber.state_ = Fiber::State::kRunning;
 	start_switch(&main_fake_stack_, fiber.stack_, kStackBytes);
-	swapcontext(&main_, &fiber.context_);
+	switch_stacks(&main_stack_pointer_, fiber.stack_pointer_);
 	finish_switch(main_fake_stack_, nullptr, nullptr);
 	current_ = nullptr;
 }
@@ -118,7 +116,7 @@ void Scheduler::switch_back()
 	Fiber &fiber = *current_;
 
 	start_switch(&fiber.fake_stack_, main_stack_, main_stack_bytes_);
-	swapcontext(&fiber.context_, &main_);
+	switch_stacks(&fiber.stack_pointer_, main_stack_pointer_);
 	finish_switch(fiber.fake_stack_, &main_stack_, &main_stack_bytes_);
 }
 

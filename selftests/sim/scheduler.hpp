@@ -12,7 +12,6 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <ucontext.h>
 #include <utility>
 #include <vector>
 
@@ -51,7 +50,7 @@ private:
 	bool woken_ = false;
 	std::uint64_t timer_ = 0; // of block(); 0: none
 	std::function<void()> body_;
-	ucontext_t context_{};
+	void *stack_pointer_ = nullptr; // while it does not run
 	void *stack_ = nullptr;
 	void *fake_stack_ = nullptr;
 };
@@ -127,7 +126,7 @@ private:
 	std::vector<Fiber *> ready_;
 	std::vector<void *> stacks_; // to be used again
 	Fiber *current_ = nullptr;
-	ucontext_t main_{};
+	void *main_stack_pointer_ = nullptr;
 	void *main_fake_stack_ = nullptr;
 	const void *main_stack_ = nullptr;
 	std::size_t main_stack_bytes_ = 0;

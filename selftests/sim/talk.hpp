@@ -34,7 +34,8 @@ struct Side {
 	bool true_end = false; // what it saw was the end of all that the other side sent
 	bool ours = false;     // went by SMC
 	bool arrived = false;
-	int error = 0; // first one that a call returned
+	bool broken_off = false; // it was handed the beginning of a Proposal, and then TCP died
+	int error = 0;           // first one that a call returned
 };
 
 class Talk {
