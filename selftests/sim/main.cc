@@ -3,7 +3,7 @@
 //	sim --seed N [--trace]         one run
 //	sim --seeds FROM COUNT         so many
 //	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
-//	sim --check COUNT              seeds 1 to COUNT, some new ones, and that runs can be repeated
+//	sim --check COUNT              seeds 1 to COUNT, new ones, and that runs can be repeated
 //
 // Each run is a process of its own and explains its failure. Ends with "N passed, N failed".
 #include <chrono>
