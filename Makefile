@@ -55,6 +55,9 @@ help:
 	@echo '  make lint               layers, style, and that the checks themselves can fail'
 	@echo '  make check-build        both kernels: warnings, dependencies, symbols'
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
+	@echo '  make sim                core and shell on a simulated kernel (SEED=n for one run, TRACE=1)'
+	@echo '  make sim-soak           new seeds for MINUTES=m'
+	@echo '  make mutants            whether faults put into core and shell are noticed'
 	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
 	@echo '  make format             clang-format on all C++'
@@ -98,7 +101,7 @@ format:
 .PHONY: check deps lint unit check-tools check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
-CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit \
+CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit sim \
 	harness-test $(KERNELS:%=check-selftest-%) check-interop
 
 check: deps

@@ -2,6 +2,7 @@
 //
 //	sim --seed N [--trace]         one run
 //	sim --seeds FROM COUNT         so many
+//	sim --hunt FROM COUNT          the same, until one fails
 //	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
 //	sim --check COUNT              seeds 1 to COUNT, new ones, and that runs can be repeated
 //
@@ -151,13 +152,19 @@ int main(int argc, char **argv)
 			sum.count(run(number(argv[2]) + i, false) != 0);
 		return sum.report();
 	}
+	if (mode == "--hunt" && argc > 3) {
+		Sum sum;
+		for (u64 i = 0; i < number(argv[3]) && sum.failed == 0; i++)
+			sum.count(run(number(argv[2]) + i, false) != 0);
+		return sum.report();
+	}
 	if (mode == "--minutes" && argc > 2)
 		return soak(std::atof(argv[2]), argc > 4 ? number(argv[4]) : seed_of_now());
 	if (mode == "--check" && argc > 2)
 		return check(number(argv[2]));
-	std::fprintf(
-		stderr,
-		"usage: sim --seed N [--trace] | --seeds FROM COUNT | --minutes M [--from SEED] "
-		"| --check COUNT\n");
+	std::fprintf(stderr,
+		     "usage: sim --seed N [--trace] | --seeds FROM COUNT | --hunt FROM COUNT | "
+		     "--minutes M [--from SEED] "
+		     "| --check COUNT\n");
 	return 2;
 }

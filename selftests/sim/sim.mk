@@ -7,7 +7,7 @@
 #
 # core/ and shell/ as they are, on a kernel that is played (selftests/sim), under ASan and UBSan.
 
-SIM_RUNS ?= 40
+SIM_RUNS ?= 200
 MINUTES ?= 5
 SIM_CXX ?= g++
 # Where core/ and shell/ come from; a mutant has its own.
