@@ -125,6 +125,15 @@ smc_ib_device *smc_ib_device_next(smc_ib_device *prev)
 	return found;
 }
 
+bool smc_ib_device_any()
+{
+	for (const auto &host : world().hosts) {
+		if (host->device != nullptr)
+			return true;
+	}
+	return false;
+}
+
 smc_ib_device *smc_ib_device_find(const char *)
 {
 	return nullptr;
