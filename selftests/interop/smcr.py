@@ -126,3 +126,26 @@ def falls_back_without_a_device(vm, client, server):
                 lacking.run("rdma link add rxe0 type rxe netdev eth0")
                 lacking.wait_for("rdma link show | grep -q 'rxe0/1 state ACTIVE'")
         transfer(client, server, "--up 1009 --down 1013")
+
+
+@in_both_roles(*SMCR)
+def buffers_in_scattered_memory(vm, client, server):
+    """net.smc.smcr_buf_type = 1, which counts for link groups made afterwards: the device goes and
+    comes back, and the group with it."""
+    def use(buf_type):
+        for guest in (client, server):
+            guest.run(f"sysctl -qw net.smc.smcr_buf_type={buf_type} && rdma link delete rxe0")
+            guest.run("rdma link add rxe0 type rxe netdev eth0")
+            guest.wait_for("rdma link show | grep -q 'rxe0/1 state ACTIVE'")
+
+    with Server(server):
+        use(1)
+        try:
+            transfer(client, server, f"--up {4 * MIB + 3} --down {4 * MIB + 5}")
+            transfer(client, server, "--sndbuf 1048576 --rcvbuf 1048576"
+                                     f" --up {4 * MIB + 3} --down {4 * MIB + 5}")
+            for guest in (client, server):
+                kinds = {group["buffer_type"] for group in guest.call("smcnl.link_groups")}
+                assert kinds == {1}, f"{guest.name}: {kinds}"
+        finally:
+            use(0)

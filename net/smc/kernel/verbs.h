@@ -188,7 +188,6 @@ struct smc_ib_region {
 	struct smc_ib_link *link; /* only for posting and waiting */
 	enum dma_data_direction direction;
 	struct sg_table sgt;
-	bool needs_sync;
 	u64 address;
 	u32 local_key;
 	u32 remote_key;

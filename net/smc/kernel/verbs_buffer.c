@@ -24,7 +24,7 @@ static bool smc_ib_buffer_try_contiguous(struct smc_ib_buffer *buffer)
 	return true;
 }
 
-int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes,
+int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes, bool contiguous,
 			 struct smc_ib_buffer **out)
 {
 	struct smc_ib_buffer *buffer;
@@ -37,7 +37,7 @@ int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes,
 		return -ENOMEM;
 	buffer->kind = kind;
 	buffer->size_bytes = size_bytes;
-	if (!smc_ib_buffer_try_contiguous(buffer)) {
+	if (!contiguous || !smc_ib_buffer_try_contiguous(buffer)) {
 		/* A smaller buffer, or TCP, is better than a program that the OOM killer picks. */
 		buffer->data = __vmalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN |
 					 __GFP_RETRY_MAYFAIL | __GFP_ZERO);

@@ -99,7 +99,16 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 	rc = ib_dma_map_sgtable_attrs(ibdev, &region->sgt, region->direction, 0);
 	if (rc)
 		goto err_table;
-	region->needs_sync = smc_ib_region_must_sync(region, ibdev);
+	/*
+	 * The peer writes at any time and readers look without asking: memory
+	 * that the device sees through bounce buffers, or not coherently, would
+	 * show them old bytes. TCP serves such a host.
+	 */
+	if (smc_ib_region_must_sync(region, ibdev)) {
+		dev_notice_once(&ibdev->dev, "smc: not used, its memory is not coherent\n");
+		rc = -EOPNOTSUPP;
+		goto err_map;
+	}
 	if (buffer->kind == SMC_IB_BUFFER_SEND && region->sgt.nents == 1) {
 		region->address = sg_dma_address(region->sgt.sgl);
 		region->local_key = domain->pd->local_dma_lkey;
@@ -148,7 +157,6 @@ void smc_ib_region_info(const struct smc_ib_region *region, struct smc_ib_region
 	out->address = region->address;
 	out->local_key = region->local_key;
 	out->remote_key = region->remote_key;
-	out->needs_sync = region->needs_sync;
 }
 
 int smc_ib_region_post(struct smc_ib_region *region)
@@ -201,48 +209,4 @@ int smc_ib_region_wait(struct smc_ib_region *region, u32 timeout_ms)
 	/* The request still stands and cannot be taken back: only the end of the link ends it. */
 	smc_ib_link_break(link, -ETIMEDOUT);
 	return -ETIMEDOUT;
-}
-
-/* Piecewise by page: a mapped segment need not be contiguous memory. */
-static void smc_ib_region_sync(struct smc_ib_region *region, size_t offset_bytes,
-			       size_t length_bytes,
-			       void (*sync)(struct ib_device *ibdev, u64 address, size_t size_bytes,
-					    enum dma_data_direction direction))
-{
-	struct scatterlist *sg;
-	size_t piece;
-	u64 address;
-	int i;
-
-	for_each_sgtable_dma_sg(&region->sgt, sg, i) {
-		if (offset_bytes >= sg_dma_len(sg)) {
-			offset_bytes -= sg_dma_len(sg);
-			continue;
-		}
-		while (length_bytes && offset_bytes < sg_dma_len(sg)) {
-			address = sg_dma_address(sg) + offset_bytes;
-			piece = min_t(size_t, length_bytes, PAGE_SIZE - offset_in_page(address));
-			sync(region->domain->ibdev, address, piece, region->direction);
-			offset_bytes += piece;
-			length_bytes -= piece;
-		}
-		if (!length_bytes)
-			return;
-		offset_bytes = 0;
-	}
-}
-
-void smc_ib_region_sync_for_cpu(struct smc_ib_region *region, size_t offset_bytes,
-				size_t length_bytes)
-{
-	if (region->needs_sync)
-		smc_ib_region_sync(region, offset_bytes, length_bytes, ib_dma_sync_single_for_cpu);
-}
-
-void smc_ib_region_sync_for_device(struct smc_ib_region *region, size_t offset_bytes,
-				   size_t length_bytes)
-{
-	if (region->needs_sync)
-		smc_ib_region_sync(region, offset_bytes, length_bytes,
-				   ib_dma_sync_single_for_device);
 }

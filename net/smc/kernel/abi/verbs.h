@@ -354,10 +354,10 @@ enum smc_ib_buffer_kind {
 
 /*
  * Zeroed memory, charged to the current task's memory cgroup. @size_bytes is a
- * power of two and at least 16 KiB. Physically contiguous if that is easy to
- * have, else mapped from single pages. Process context.
+ * power of two and at least 16 KiB. With @contiguous physically so if that is
+ * easy to have, else mapped from single pages. Process context.
  */
-int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes,
+int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes, bool contiguous,
 			 struct smc_ib_buffer **out);
 void smc_ib_buffer_destroy(struct smc_ib_buffer *buffer);
 /* Any context. */
@@ -369,7 +369,6 @@ struct smc_ib_region_info {
 	u64 address;    /* of the first byte, for writes from or into it */
 	u32 local_key;
 	u32 remote_key; /* RMBs only, else 0 */
-	bool needs_sync; /* the two functions below do something */
 };
 
 /*
@@ -398,12 +397,6 @@ int smc_ib_region_post(struct smc_ib_region *region);
  * link lives. Process context.
  */
 int smc_ib_region_wait(struct smc_ib_region *region, u32 timeout_ms);
-
-/* Around CPU access to a range; only where smc_ib_region_info.needs_sync. Any context. */
-void smc_ib_region_sync_for_cpu(struct smc_ib_region *region, size_t offset_bytes,
-				size_t length_bytes);
-void smc_ib_region_sync_for_device(struct smc_ib_region *region, size_t offset_bytes,
-				   size_t length_bytes);
 
 SMC_ABI_END
 

@@ -72,7 +72,8 @@ Buffer *Pool::create(smc_ib_buffer_kind kind, wire::BufferSize size)
 	auto buffer = shell::make<Buffer>(net_, kind, size);
 	if (!buffer)
 		return nullptr;
-	if (smc_ib_buffer_create(kind, size.bytes(), &buffer->memory_) != 0) {
+	if (smc_ib_buffer_create(kind, size.bytes(), buf_type_ != SMC_BUF_TYPE_VIRT,
+				 &buffer->memory_) != 0) {
 		buffer->memory_ = nullptr;
 		return nullptr;
 	}

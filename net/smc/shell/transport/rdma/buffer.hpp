@@ -9,6 +9,8 @@
 
 #include "core/group/limits.hpp"
 #include "core/wire/ids.hpp"
+#include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/verbs.h"
 #include "shell/base/alloc.hpp"
 #include "shell/base/list.hpp"
@@ -70,7 +72,7 @@ public:
 	static constexpr u32 kKeepMax = 32;
 	static constexpr u32 kQuarantineMax = 64;
 
-	explicit Pool(net *net) : net_(net) {}
+	explicit Pool(net *net) : net_(net), buf_type_(smc_sysctl_smcr_buf_type(net)) {}
 
 	// One of @size, or smaller if there is no memory for that; nullptr if there is none at all.
 	// Process.
@@ -91,6 +93,8 @@ public:
 	void close();
 
 	[[nodiscard]] u64 bytes(smc_ib_buffer_kind kind);
+	// SMC_BUF_TYPE_*: what net.smc.smcr_buf_type was when the group was made.
+	[[nodiscard]] u32 buf_type() const { return buf_type_; }
 
 private:
 	static constexpr u32 kCodes = wire::BufferSize::kCodeMax + 1;
@@ -100,6 +104,7 @@ private:
 	void destroy(Buffer *buffer);
 
 	net *const net_;
+	const u32 buf_type_;
 	shell::SpinLock lock_{SMC_LOCK_POOL};
 	shell::Mutex unmapping_{SMC_LOCK_POOL_UNMAP};
 	// By kind and size code.

@@ -892,7 +892,7 @@ void LinkGroup::snapshot(smc_lgr_info &info)
 		info.id[i] = static_cast<u8>(uid >> (24 - 8 * i));
 	info.is_server = key_.server;
 	info.type = SMC_LGR_TYPE_SINGLE;
-	info.buf_type = SMC_BUF_TYPE_PHYS;
+	info.buf_type = static_cast<u8>(pool_.buf_type());
 	info.version = key_.version;
 	info.direct = direct_;
 	info.max_conns = machine_.config().max_conns;
