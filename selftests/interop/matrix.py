@@ -59,7 +59,8 @@ def transfer(client: Guest, server: Guest, options: str, expect: str = "smcr",
              address: str | None = None, timeout_s: float = 120) -> dict:
     """One run of smc_xfer against a Server; both sides' counters. Fails unless every byte
     arrived, in the way that expect names (smc_xfer --help), counted by both modules."""
+    limit_s = timeout_s * client.patience
     result = client.run(f"{XFER} --to {address or server.ip4} --port {PORT} --mode {mode(client)}"
-                        f" --server-mode {mode(server)} --timeout {timeout_s:g} --expect {expect}"
+                        f" --server-mode {mode(server)} --timeout {limit_s:g} --expect {expect}"
                         f" {options}", timeout_s + 30)
     return json.loads(result.out)

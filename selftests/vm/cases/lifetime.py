@@ -19,7 +19,8 @@ def server(guest: Guest):
 
 
 def transfer(vm, options: str, expect: str = "smcr", timeout_s: float = 120) -> None:
-    vm.a.run(f"{XFER} --to {vm.b.ip4} --port {PORT} --timeout {timeout_s:g} --expect {expect}"
+    limit_s = timeout_s * vm.a.patience
+    vm.a.run(f"{XFER} --to {vm.b.ip4} --port {PORT} --timeout {limit_s:g} --expect {expect}"
              f" {options}", timeout_s + 30)
 
 

@@ -42,10 +42,11 @@ class Case:
         return tuple(Spec.parse(part if "@" in part else f"{part}@{version}")
                      for part in self.topology.split("+"))
 
-    def replaced(self, module: str, instead: str) -> "Case":
-        """The same case with one module variant in place of another."""
-        parts = [part.replace(module, instead, 1) if part.partition("@")[0] == module else part
-                 for part in self.topology.split("+")]
+    def replaced(self, wanted: str, instead: str) -> "Case":
+        """The same case with one module variant in place of another, on whatever kernel ("ours",
+        "kernel"), or on one kernel only ("ours@6.12", "ours@debug")."""
+        parts = [instead + part.removeprefix(wanted) if wanted in (part, part.partition("@")[0])
+                 else part for part in self.topology.split("+")]
         return replace(self, topology="+".join(parts))
 
 

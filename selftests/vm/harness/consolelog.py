@@ -5,7 +5,7 @@ import re
 
 _BAD = re.compile("|".join((
     r"WARNING:", r"\bBUG\b", r"\bOops\b", r"Kernel panic", r"Call Trace", r"general protection",
-    r"KASAN", r"UBSAN", r"KCSAN", r"KFENCE", r"kmemleak", r"DMA-API",
+    r"KASAN", r"UBSAN", r"KCSAN", r"KFENCE", r"kmemleak", r"DMA-API", r"ODEBUG", r"ref_tracker:",
     r"possible (recursive|circular|irq lock)", r"inconsistent lock state", r"INFO: task",
     r"INFO: lockdep", r"INFO: trying to register", r"suspicious RCU", r"blocked for more than",
     r"refcount", r"scheduling while atomic", r"sleeping function called", r"rcu.*\bstall",
@@ -20,6 +20,10 @@ _BAD = re.compile("|".join((
 _HARMLESS = (
     # How strongly the CPU model of an emulated guest is protected is not our matter.
     re.compile(r"(Spectre|RETBleed|MDS|MMIO|TAA|SRSO|VMSCAPE|ITS).*WARNING:"),
+    # Those that count are read from the detector, which is asked before the module is loaded, too.
+    re.compile(r"kmemleak: (Kernel memory leak detector initialized|\d+ new suspected memory leaks)"),
+    # What a kernel that has them says at boot.
+    re.compile(r"kasan: KernelAddressSanitizer initialized"),
 )
 
 

@@ -42,12 +42,14 @@ class Process:
     def wait(self, timeout_s: float = 60, check: bool = True) -> Result:
         """Until it ends. Kills it and raises CommandFailed when that takes too long; with check,
         raises for a non-zero exit status, too."""
+        timeout_s *= self._guest.patience
         state = self._guest.channel.request("wait", timeout_s, job=self._number,
                                             limit_s=timeout_s, kill=True)
         return self._guest.conclude(self.command, state, state["in_time"], timeout_s, check)
 
     def expect(self, pattern: str, timeout_s: float = 60) -> str:
         """Until its output has the regular expression; what it has printed to stdout so far."""
+        timeout_s *= self._guest.patience
         state = self._guest.channel.request("expect", timeout_s, job=self._number,
                                             pattern=pattern, limit_s=timeout_s)
         if not state["seen"]:
@@ -73,10 +75,11 @@ class Process:
 class Guest:
     """name: "a" or "b". ip4, ip6: its addresses without the prefix length. module: the variant
     asked for ("ours", "kernel", "none"). release: its kernel's. eid: the user EID that
-    load_module() sets, "" for none."""
+    load_module() sets, "" for none. patience: by what its timeouts are multiplied, which cases give as for
+    stock kernels; the slower guest of two decides."""
 
     def __init__(self, name: str, machine: Machine, channel: Channel, module: str, ip4: str,
-                 ip6: str, eid: str) -> None:
+                 ip6: str, eid: str, patience: int = 1) -> None:
         self.name = name
         self.eid = eid
         self.machine = machine
@@ -84,8 +87,10 @@ class Guest:
         self.module = module
         self.ip4 = ip4
         self.ip6 = ip6
-        self.version = machine.config.kernel.version
-        self.release = machine.config.kernel.release
+        self.kernel = machine.config.kernel
+        self.version = self.kernel.version
+        self.release = self.kernel.release
+        self.patience = patience
 
     def run(self, command: str, timeout_s: float = 60, check: bool = True,
             env: dict[str, str] | None = None) -> Result:
@@ -107,6 +112,7 @@ class Guest:
 
     def wait_for(self, command: str, timeout_s: float = 30) -> Result:
         """Repeats the command until it succeeds; raises CommandFailed if it never does."""
+        timeout_s *= self.patience
         state = self.channel.request("until", timeout_s, command=command, limit_s=timeout_s,
                                      env={}, cwd=str(ROOT))
         if not state["met"]:
@@ -116,12 +122,13 @@ class Guest:
 
     def call(self, function: str, *args: Any, timeout_s: float = 30, **kwargs: Any) -> Any:
         """Calls "module.function" of selftests/vm/guest inside the agent; JSON both ways."""
-        return self.channel.request("call", timeout_s, function=function, args=args,
+        return self.channel.request("call", timeout_s * self.patience, function=function, args=args,
                                     kwargs=kwargs)
 
     def wait_for_call(self, function: str, *args: Any, timeout_s: float = 30,
                       **kwargs: Any) -> Any:
         """Repeats the call until its value is true; the value, or raises CommandFailed."""
+        timeout_s *= self.patience
         value = self.channel.request("until_call", timeout_s, function=function, args=args,
                                      kwargs=kwargs, limit_s=timeout_s)
         if not value:

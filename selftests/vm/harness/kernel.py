@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A distribution kernel in the cache, fetched by scripts/fetch-kernel when it is not there."""
+"""A kernel in the cache: a distribution's, fetched by scripts/fetch-kernel when it is not there, or
+"debug", built by scripts/debug-kernel."""
 
 import functools
 import subprocess
@@ -12,7 +13,7 @@ from .paths import ROOT
 
 @dataclass(frozen=True)
 class Kernel:
-    """version is the short name ("6.12"); release is what uname -r says in the guest."""
+    """version is the short name ("6.12", "debug"); release is what uname -r says in the guest."""
 
     version: str
     release: str
@@ -21,6 +22,16 @@ class Kernel:
     @property
     def image(self) -> Path:
         return self.directory / "boot" / f"vmlinuz-{self.release}"
+
+    @property
+    def debug(self) -> bool:
+        """Built to find faults: it needs more memory and more time."""
+        return self.version == "debug"
+
+    @property
+    def patience(self) -> int:
+        """How many times longer than on a stock kernel anything may take."""
+        return 5 if self.debug else 1
 
     @property
     def modules(self) -> Path:

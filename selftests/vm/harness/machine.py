@@ -17,6 +17,11 @@ from .paths import GUEST_DIR
 
 _PR_SET_PDEATHSIG = 1
 _MEMORY_MIB = 1024
+# KASAN takes an eighth, and keeps what was freed for a while.
+_DEBUG_MEMORY_MIB = 2048
+# The firmware's interrupt routing is a program, which takes half a minute for each device when every
+# allocation is recorded. The devices use MSI.
+_DEBUG_APPEND = "acpi=noirq"
 
 
 @dataclass
@@ -74,11 +79,13 @@ class Machine:
             netdev = f"stream,id=wire,server={server},addr.type=unix,addr.path={config.wire}"
         processor = COUNTING if config.counting else accelerator(config.kernel)
         command = ["qemu-system-x86_64", *processor, "-smp", "1",
-                   "-m", str(_MEMORY_MIB), "-nodefaults", "-no-reboot", "-display", "none",
+                   "-m", str(_DEBUG_MEMORY_MIB if config.kernel.debug else _MEMORY_MIB),
+                   "-nodefaults", "-no-reboot", "-display", "none",
                    "-name", f"smc-vm-{config.name}",
                    "-kernel", str(config.kernel.image), "-initrd", str(initramfs(config.kernel)),
                    "-append", "console=ttyS0 loglevel=5 net.ifnames=0 panic=-1 oops=panic"
-                              f" random.trust_cpu=on tsc=nowatchdog {config.append}",
+                              f" random.trust_cpu=on tsc=nowatchdog"
+                              f" {_DEBUG_APPEND if config.kernel.debug else ''} {config.append}",
                    "-serial", f"file:{self.console_path}",
                    "-qmp", f"unix:{self.monitor_path},server=on,wait=off"]
         shares = (("root", Path("/"), "on"), ("modules", config.modules, "on"),

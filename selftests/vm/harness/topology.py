@@ -7,8 +7,10 @@ import shutil
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 from . import verdict
 from .channel import AgentError, Channel, GuestGone
@@ -21,7 +23,7 @@ from .modtree import VARIANTS, module_tree
 from .own import own_module
 from .paths import RUNS
 
-_BOOT_TIMEOUT_S = 120
+_BOOT_TIMEOUT_S = 240
 _POWER_OFF_TIMEOUT_S = 30
 _RUNS_KEPT = 12
 # One whose log is still being written, as its neighbour is gone already.
@@ -165,8 +167,8 @@ class Vm:
         """
         self._judged = True
         problems = []
-        for guest, before in zip(self.guests, self._baselines):
-            found = self._farewell(guest, before)
+        for guest, found in zip(self.guests,
+                                self._at_once(self._farewell, self.guests, self._baselines)):
             problems += [f"{guest.name}: {text}" for text in found]
             if found:
                 # It was not asked to print the token and will not end by itself.
@@ -177,19 +179,29 @@ class Vm:
                          verdict.judge(guest.machine.console(), self.nonce, expected, ended)]
         return problems
 
+    @staticmethod
+    def _at_once(function: Callable, *arguments: list) -> list:
+        """What it returns for each guest."""
+        with ThreadPoolExecutor() as pool:
+            return list(pool.map(function, *arguments))
+
     def _farewell(self, guest: Guest, before: dict) -> list[str]:
         try:
             running = guest.channel.request("running")
             if running:
                 return [f"{len(running)} commands still run"]
+            if guest.kernel.debug:
+                guest.call("kmemleak.keep_symbols", "smc")
             try:
                 guest.unload_module(self._unload_timeout_s)
             except CommandFailed as error:
                 return [f"the module cannot be unloaded: {error}"]
             if guest.module in self._leakproof:
-                grown = guest.call("leaks.growth", before, timeout_s=60)
-                if grown:
-                    return [f"leak: {text}" for text in grown]
+                found = guest.call("leaks.growth", before, timeout_s=60)
+                if guest.kernel.debug:
+                    found += guest.call("kmemleak.found", timeout_s=60)
+                if found:
+                    return [f"leak: {text}" for text in found]
             guest.channel.request("power_off", timeout_s=5, grace_s=0,
                                   last_words=verdict.token_line(self.nonce))
         except (GuestGone, TimeoutError):
@@ -219,26 +231,29 @@ class Vm:
             self._machines.append(Machine(config, self._lock.fd, self._keep))
             if wire is not None and index == 0:
                 self._wait_for_wire(wire)
+        patience = max(found.patience for found in kernels)
         for index, machine in enumerate(self._machines):
             channel = Channel(machine.agent_path, lambda m=machine: m.process.poll() is None)
             self.guests.append(Guest("ab"[index], machine, channel, self.specs[index].module,
-                                     *_addresses(index), self._eid))
+                                     *_addresses(index), self._eid, patience))
         for guest in self.guests:
             guest.channel.wait_ready(_BOOT_TIMEOUT_S)
-        self._prepare()
 
-    def _prepare(self) -> None:
-        for guest in self.guests:
-            if guest.module in self._leakproof:
-                # What the first load allocates for good (identifiers, slab caches of others) is
-                # not a leak: load and unload once before counting.
-                guest.load_module()
-                guest.unload_module()
-                self._baselines.append(guest.call("leaks.snapshot"))
-            else:
-                self._baselines.append({})
-            if self._load:
-                guest.load_module()
+        self._baselines = self._at_once(self._prepare, self.guests)
+
+    def _prepare(self, guest: Guest) -> dict:
+        before = {}
+        if guest.module in self._leakproof:
+            # What the first load allocates for good (identifiers, slab caches of others) is
+            # not a leak: load and unload once before counting.
+            guest.load_module()
+            guest.unload_module()
+            if guest.kernel.debug:
+                guest.call("kmemleak.start", timeout_s=60)
+            before = guest.call("leaks.snapshot")
+        if self._load:
+            guest.load_module()
+        return before
 
     def _wait_for_wire(self, wire: Path) -> None:
         while not wire.exists():
