@@ -50,3 +50,37 @@ check-interop: vm-modules test-programs
 demo:
 	@selftests/demo/demo
 
+
+# --- on the debug kernel ------------------------------------------------------------------------
+#
+#   make debug-kernel             builds it (scripts/debug-kernel); again only when it has to
+#   make debug [ONLY=regex]       the cases of `make check` on it, and that its detectors detect
+
+# Peers other than ours stay on a stock kernel: what is wrong with them is not looked for.
+DEBUG_TOPOLOGIES := ^ours@debug\+(ours@debug|(kernel|none)@6.12)$$
+
+.PHONY: debug-kernel debug debug-deps check-debug-harness check-debug-selftest check-debug-interop
+
+debug-kernel: debug-deps
+	@scripts/debug-kernel
+
+debug-deps:
+	@scripts/install-deps build vm debug-kernel
+
+debug: debug-kernel
+	@scripts/check check-debug-harness check-debug-selftest check-debug-interop
+
+check-debug-harness:
+	@$(VM)/check-harness --debug
+
+check-debug-selftest: test-programs tools
+	+@$(MAKE) module KVER=debug
+	@$(VM)/run-cases --kernel debug --result selftest-debug \
+		--only '$(or $(ONLY),^(?!$(CHECK_BY_HAND)))' \
+		$(CHECK_FILES_6.12:%=selftests/net/cases/%.py)
+
+check-debug-interop: test-programs
+	+@$(MAKE) module KVER=debug
+	@$(VM)/run-cases --result interop-debug --substitute ours@6.12=ours@debug $(if $(ONLY),--only '$(ONLY)') \
+		--topology '$(DEBUG_TOPOLOGIES)' \
+		$(sort $(wildcard selftests/interop/*.py))
