@@ -51,7 +51,8 @@ def unloading_under_load(vm):
     connections are still closing in the background."""
     no_time_wait(*vm.guests)
     with served(vm.b):
-        load = vm.a.spawn(f"{CHURN} call {vm.b.ip4} {PORT} -j 8 -s 60 -t")
+        load = vm.a.spawn(f"{CHURN} call {vm.b.ip4} {PORT} -j 8"
+                          f" -s {60 * vm.a.patience} -t")
         load.expect("calling")
         time.sleep(1)
         for _ in range(5):
