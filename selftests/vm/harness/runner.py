@@ -42,8 +42,24 @@ def run(planned: list[Group], keep_going: bool = False) -> Printer:
     return printer
 
 
+class EmulatorDied(Exception):
+    """QEMU itself was ended by a signal, which nothing that a guest does explains."""
+
+
 def _run_group(printer: Printer, specs: tuple[Spec, ...], members: list[Case],
                keep_going: bool) -> None:
+    try:
+        _run_boot(printer, specs, members, keep_going, again=False)
+    except EmulatorDied as death:
+        # Says nothing about the module; twice in a row it is a finding about this machine.
+        text, left = death.args
+        printer.comment(f"the emulator died; its {len(left)} cases are run again:\n{text}")
+        _run_boot(printer, specs, left, keep_going, again=True)
+
+
+def _run_boot(printer: Printer, specs: tuple[Spec, ...], members: list[Case], keep_going: bool,
+              again: bool) -> None:
+    """Raises EmulatorDied(text, cases left), unless it is tried again already."""
     topology = "+".join(map(str, specs))
     verdict_name = f"{topology}: clean log, no leak, all cases seen"
     waiting = list(members)
@@ -52,11 +68,14 @@ def _run_group(printer: Printer, specs: tuple[Spec, ...], members: list[Case],
             printer.comment(f"{topology}: {vm.directory}")
             failures = 0
             while waiting and (keep_going or failures < _FAILURES_IN_A_ROW):
-                failures = 0 if _run_case(printer, vm, waiting.pop(0)) else failures + 1
+                failures = 0 if _run_case(printer, vm, waiting.pop(0), again) else failures + 1
             for left in waiting:
                 printer.not_ok(_title(topology, left), f"not run: {failures} failed in a row")
             waiting.clear()
             problems = vm.judge(len(members))
+    except EmulatorDied as death:
+        text, found = death.args
+        raise EmulatorDied(text, [found, *waiting]) from None
     except (GuestGone, AgentError, NoModule, OSError, AssertionError) as error:
         problems = [_explain(error)]
         for left in waiting:
@@ -67,8 +86,9 @@ def _run_group(printer: Printer, specs: tuple[Spec, ...], members: list[Case],
         printer.ok(verdict_name)
 
 
-def _run_case(printer: Printer, vm: Vm, found: Case) -> bool:
-    """Whether it passed, or was skipped. Raises GuestGone when no case after it can run."""
+def _run_case(printer: Printer, vm: Vm, found: Case, again: bool) -> bool:
+    """Whether it passed, or was skipped. Raises GuestGone when no case after it can run, or
+    EmulatorDied(text, the case)."""
     title = _title(vm.name, found)
     started = time.monotonic()
     passed = True
@@ -79,6 +99,8 @@ def _run_case(printer: Printer, vm: Vm, found: Case) -> bool:
         printer.skip(title, str(why))
     except Exception as error:
         passed = False
+        if isinstance(error, GuestGone) and not again and vm.emulator_died():
+            raise EmulatorDied(vm.last_words(), found) from None
         if isinstance(error, GuestGone):
             printer.not_ok(title, f"{_explain(error)}\n{vm.last_words()}")
             raise

@@ -142,6 +142,12 @@ class Vm:
         for guest, spec in zip(self.guests, self.specs):
             guest.restore(self._rdma and spec.has_rdma)
 
+    def emulator_died(self) -> bool:
+        """Whether a QEMU was ended by a signal."""
+        for machine in self._machines:
+            machine.wait(_LAST_WORDS_S)
+        return any((machine.process.poll() or 0) < 0 for machine in self._machines)
+
     def last_words(self) -> str:
         """How each guest ended, if it has, and what its log says of it."""
         told = []
