@@ -281,6 +281,9 @@ void run_client(net *host, net *server)
 	       ret == kInterrupted) {
 		if (ret == kInterrupted && lot().one_in(3))
 			break;
+		// Another thread has second thoughts.
+		if (ret == kInProgress && world().fault(world().knobs.signal))
+			(void)sys_shutdown(sock, 2);
 		(void)sys_poll_wait(sock, SMC_POLL_OUT);
 	}
 	if (ret != 0) {
@@ -297,29 +300,61 @@ void run_client(net *host, net *server)
 	processes()--;
 }
 
-void run_server(net *host, struct socket *listener)
+namespace {
+
+std::vector<std::shared_ptr<Service>> services;
+
+void run_server(const std::shared_ptr<Service> &service)
 {
 	for (;;) {
 		struct socket *sock = nullptr;
-		const int ret = sys_accept(listener, &sock);
+		const int ret = sys_accept(service->listener, &sock);
 
 		if (ret == kWrong)
 			break;
 		if (ret == kAgain)
-			(void)sys_poll_wait(listener, SMC_POLL_IN);
+			(void)sys_poll_wait(service->listener, SMC_POLL_IN);
 		if (ret != 0) {
 			if (ret != kAgain && !world().knobs.any_fault())
 				fail("accept() fails for no reason, errno %d", -ret);
 			continue;
 		}
 		processes()++;
-		scheduler().spawn("server-" + host->name, [sock] {
+		scheduler().spawn("server-" + service->host->name, [sock] {
 			converse(sock, 1);
 			processes()--;
 		});
 	}
-	sys_close(listener);
+	if (--service->processes == 0)
+		sys_close(service->listener);
 	processes()--;
+}
+
+} // namespace
+
+void start_service(net *host, int backlog)
+{
+	auto service = std::make_shared<Service>(Service{host, sys_socket(host), 0});
+
+	service->listener->nonblock = lot().one_in(2);
+	if (sys_listen(service->listener, kPort, backlog) != 0) {
+		if (!world().knobs.any_fault())
+			fail("listen() fails for no reason");
+		sys_close(service->listener);
+		return;
+	}
+	services.push_back(service);
+	service->processes = static_cast<int>(lot().between(1, 2));
+	for (int i = 0; i < service->processes; i++) {
+		processes()++;
+		scheduler().spawn("accept-" + host->name, [service] { run_server(service); });
+	}
+}
+
+void stop_services()
+{
+	for (const auto &service : std::exchange(services, {}))
+		(void)sys_shutdown(service->listener, 0);
 }
 
 } // namespace sim

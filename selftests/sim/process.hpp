@@ -10,8 +10,16 @@ namespace sim {
 void converse(struct socket *sock, unsigned side);
 // A process that connects, and then does so.
 void run_client(net *host, net *server);
-// A process that listens and makes a new one for each connection, until its listener is shut.
-void run_server(net *host, struct socket *listener);
+
+// Processes that accept from one listener and make a new one for each connection, until it is shut;
+// the last one closes it.
+struct Service {
+	net *host;
+	struct socket *listener;
+	int processes;
+};
+void start_service(net *host, int backlog);
+void stop_services();
 
 // Processes that have not ended.
 [[nodiscard]] int &processes();

@@ -54,8 +54,7 @@ void add_host(u32 index, Random &random)
 // ---- Load ---------------------------------------------------------------------------------------
 
 struct Load {
-	bool over = false; // all clients have been started
-	std::vector<struct socket *> listeners;
+	bool over = false; // all clients have ended
 };
 
 void start_clients(Load &load)
@@ -133,6 +132,27 @@ void devices(const Load &load)
 		remove_device(host);
 		scheduler().sleep_us(random.below(50'000));
 		add_device(host);
+	}
+}
+
+void start_services()
+{
+	for (const auto &host : world().hosts) {
+		if (host->index == 1 || world().knobs.both_ways)
+			start_service(host.get(), scheduler().random().pick<int>({1, 5, 100}));
+	}
+}
+
+void services(const Load &load)
+{
+	Random &random = scheduler().random();
+
+	while (world().faults && !load.over) {
+		scheduler().sleep_us(random.below(2000 * world().knobs.listener_end_ms));
+		note("the servers restart");
+		stop_services();
+		scheduler().sleep_us(random.below(20'000));
+		start_services();
 	}
 }
 
@@ -226,18 +246,7 @@ std::string run_scenario(u64 seed)
 		add_host(1, random);
 		for (const auto &host : world().hosts)
 			add_device(host.get());
-		for (const auto &host : world().hosts) {
-			if (host->index == 0 && !world().knobs.both_ways)
-				continue;
-			struct socket *listener = sys_socket(host.get());
-			listener->nonblock = random.one_in(2);
-			if (sys_listen(listener, kPort, random.pick<int>({1, 5, 100})) != 0)
-				fail("no listener");
-			load.listeners.push_back(listener);
-			processes()++;
-			scheduler().spawn("accept-" + host->name,
-					  [&host, listener] { run_server(host.get(), listener); });
-		}
+		start_services();
 	});
 
 	scheduler().set_preemption(world().knobs.preempt);
@@ -258,12 +267,19 @@ std::string run_scenario(u64 seed)
 			devices(load);
 			devices_done = true;
 		});
+	bool services_done = world().knobs.listener_end_ms == 0;
+	if (!services_done)
+		scheduler().spawn("restarts", [&] {
+			services(load);
+			services_done = true;
+		});
 	run_to(load.over, kFaults_us + kProcesses_us, "the end of the clients");
 	world().faults = false;
 	in_process("stop", kProcesses_us, [&] {
-		for (struct socket *listener : load.listeners)
-			(void)sys_shutdown(listener, 0);
-		while (processes() != 0 || !ports_done || !devices_done)
+		while (!ports_done || !devices_done || !services_done)
+			scheduler().sleep_us(1000);
+		stop_services();
+		while (processes() != 0)
 			scheduler().sleep_us(1000);
 	});
 	talks().check();
@@ -271,12 +287,18 @@ std::string run_scenario(u64 seed)
 	in_process("unload", kGroups_us + kUnload_us, [&] {
 		while (world().knobs.idle_end && groups_are_left())
 			scheduler().sleep_us(kSecond_us);
-		for (const auto &host : world().hosts)
+		const bool net_first = world().knobs.net_first;
+		for (const auto &host : world().hosts) {
+			if (net_first)
+				smc_control_net_destroy(host.get(), host->control);
 			remove_device(host.get());
+		}
 		// What TCP has under way arrives.
 		scheduler().sleep_us(kTcp_us);
-		for (const auto &host : world().hosts)
-			smc_control_net_destroy(host.get(), host->control);
+		for (const auto &host : world().hosts) {
+			if (!net_first)
+				smc_control_net_destroy(host.get(), host->control);
+		}
 		smc_shell_teardown();
 	});
 	check_nothing_left();

@@ -267,6 +267,8 @@ std::string Scheduler::describe() const
 	std::string text;
 
 	for (const auto &fiber : fibers_) {
+		if (text.size() > 600)
+			return text + " …";
 		text += text.empty() ? "" : ", ";
 		text += fiber->name;
 		text += fiber->state_ == Fiber::State::kBlocked ? " sleeps" : " runs";

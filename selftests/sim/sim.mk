@@ -10,6 +10,8 @@
 SIM_RUNS ?= 200
 MINUTES ?= 5
 SIM_CXX ?= g++
+SIM_SANITIZE ?= -fsanitize=address,undefined -fno-sanitize-recover=all
+SIM_OPTIMIZE ?= -O1 -g -fno-omit-frame-pointer
 # Where core/ and shell/ come from; a mutant has its own.
 SIM_SOURCE ?= net/smc
 sim-dir ?= $(BUILD)/sim
@@ -18,8 +20,7 @@ sim-sources := $(shell find $(SIM_SOURCE)/core $(SIM_SOURCE)/shell selftests/sim
 sim-objects := $(patsubst $(SIM_SOURCE)/%.cc,$(sim-dir)/module/%.o,$(filter $(SIM_SOURCE)/%,$(sim-sources))) \
 	$(patsubst selftests/sim/%.cc,$(sim-dir)/kernel/%.o,$(filter selftests/sim/%,$(sim-sources)))
 # CONFIG_DEBUG_…: room for what the played locks remember (kernel/abi/lock.h).
-sim-flags := -std=gnu++20 -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
-	-fno-sanitize-recover=all -Wall -Wextra -Werror -Wswitch -Wno-missing-field-initializers \
+sim-flags := -std=gnu++20 $(SIM_OPTIMIZE) $(SIM_SANITIZE) -Wall -Wextra -Werror -Wswitch -Wno-missing-field-initializers \
 	-Wno-invalid-offsetof -Wno-maybe-uninitialized -DCONFIG_DEBUG_SPINLOCK \
 	-I$(SIM_SOURCE) -Iinclude -MMD -MP
 
@@ -33,7 +34,7 @@ $(sim-dir)/kernel/%.o: selftests/sim/%.cc
 	@$(SIM_CXX) $(sim-flags) -Iselftests/sim -c $< -o $@
 
 $(sim-dir)/sim: $(sim-objects)
-	@$(SIM_CXX) -fsanitize=address,undefined $^ -o $@
+	@$(SIM_CXX) $(SIM_SANITIZE) $^ -o $@
 
 -include $(sim-objects:.o=.d)
 

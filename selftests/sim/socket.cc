@@ -25,7 +25,7 @@ void WaitQueue::remove_hook(const smc_wake_hook *hook)
 	entries_.remove_if([hook](const Entry &entry) { return entry.hook == hook; });
 }
 
-void WaitQueue::wake(u32 events)
+void WaitQueue::wake(u32 events, bool all)
 {
 	Fiber *waker = scheduler().current();
 	const bool was_in_hook = waker != nullptr && waker->in_hook;
@@ -39,7 +39,8 @@ void WaitQueue::wake(u32 events)
 		if (place->hook != nullptr) {
 			if (place->fn(place->hook))
 				entries_.erase(place);
-		} else if ((place->events & events) != 0 && !(place->exclusive && one_exclusive)) {
+		} else if ((place->events & events) != 0 &&
+			   (all || !(place->exclusive && one_exclusive))) {
 			one_exclusive = one_exclusive || place->exclusive;
 			scheduler().wake(place->fiber);
 		}

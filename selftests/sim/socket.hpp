@@ -32,8 +32,8 @@ public:
 	Place add(const Entry &entry);
 	void remove(Place place) { entries_.erase(place); }
 	void remove_hook(const smc_wake_hook *hook);
-	// All of them, but one of those that are exclusive.
-	void wake(u32 events);
+	// All of them, but one alone of those that are exclusive unless @all.
+	void wake(u32 events, bool all = false);
 	[[nodiscard]] bool empty() const { return entries_.empty(); }
 
 private:

@@ -57,13 +57,20 @@ void wake(struct sock *sk, u32 events)
 		sk->socket->queue.wake(events);
 }
 
+// As sk_state_change().
+void wake_all(struct sock *sk, u32 events)
+{
+	if (sk->socket != nullptr)
+		sk->socket->queue.wake(events, true);
+}
+
 void die(struct sock *sk, int err)
 {
 	if (err != 0)
 		sk->err = err;
 	sk->state = SMC_TCP_CLOSE;
 	sk->shut_rcv = sk->shut_snd = true;
-	wake(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_ERR | SMC_POLL_HUP | SMC_POLL_RDHUP);
+	wake_all(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_ERR | SMC_POLL_HUP | SMC_POLL_RDHUP);
 }
 
 } // namespace
@@ -113,7 +120,7 @@ void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
 		if (sk->state == SMC_TCP_ESTABLISHED)
 			sk->state = SMC_TCP_CLOSE_WAIT;
 		sk->shut_rcv = true;
-		wake(sk, SMC_POLL_IN | SMC_POLL_RDHUP);
+		wake_all(sk, SMC_POLL_IN | SMC_POLL_RDHUP);
 		break;
 	case Segment::kReset:
 		note("tcp-%llu: reset arrives at side %u", id_, to);
@@ -555,6 +562,14 @@ int smc_tcp_ops_shutdown(struct socket *sock, int how)
 	if (sk->state == SMC_TCP_LISTEN && how != 1) {
 		listeners.erase({sk->net, sk->port});
 		sk->state = SMC_TCP_CLOSE;
+	} else if (sk->state == SMC_TCP_SYN_SENT) {
+		// As inet_shutdown(): the attempt is over, another one may follow.
+		sk->connection->set_end(0, nullptr);
+		sk->connection.reset();
+		die(sk, kConnectionReset);
+		sock->ss = SMC_SS_UNCONNECTED;
+		smc_sk_unlock(sk);
+		return 0;
 	} else if (sk->state == SMC_TCP_CLOSE || sk->state == SMC_TCP_LISTEN) {
 		ret = -kNotConnected;
 	} else if (how != 0 && !sk->shut_snd) {
@@ -563,7 +578,7 @@ int smc_tcp_ops_shutdown(struct socket *sock, int how)
 	}
 	if (how != 1 && ret == 0)
 		sk->shut_rcv = true;
-	wake(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP | SMC_POLL_RDHUP);
+	wake_all(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP | SMC_POLL_RDHUP);
 	smc_sk_unlock(sk);
 	return ret;
 }

@@ -27,6 +27,7 @@ constexpr Rate kRates[] = {
 	{"qp_change", &Knobs::qp_change, {3, 10, 30}},
 	{"port_loss_ms", &Knobs::port_loss_ms, {5, 50, 1000}},
 	{"end_group_ms", &Knobs::end_group_ms, {5, 50, 1000}},
+	{"listener_end_ms", &Knobs::listener_end_ms, {5, 50, 1000}},
 	{"efault", &Knobs::efault, {10, 50, 200}},
 	{"signal", &Knobs::signal, {10, 50, 200}},
 };
@@ -78,6 +79,13 @@ Knobs Knobs::draw(u64 seed)
 	knobs.bytes_max = static_cast<u32>(random.pick<u64>({100, 5000, 100000, 400000}));
 	knobs.both_ways = random.one_in(3);
 	knobs.idle_end = random.one_in(2);
+	knobs.net_first = random.one_in(3);
+	// More than one group can take, and more than there are tokens.
+	if (random.one_in(40)) {
+		knobs.connections = 300;
+		knobs.parallel = random.pick<u32>({4, 300});
+		knobs.bytes_max = 100;
+	}
 	// A quarter of all runs without any fault: there every byte has to arrive.
 	if (!random.one_in(4)) {
 		for (const Rate &rate : kRates) {
@@ -101,7 +109,7 @@ std::string Knobs::describe() const
 	text += smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
 	text += gateway ? ", gateway" : "";
 	text += both_ways ? ", both ways" : "";
-	text += idle_end ? ", idle end" : "";
+	text += idle_end ? ", idle end" : net_first ? ", namespaces end" : "";
 	text += any_fault() ? "; faults:" : "; no faults";
 	for (const Rate &rate : kRates) {
 		if (this->*rate.value != 0)

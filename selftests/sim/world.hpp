@@ -51,6 +51,7 @@ struct Knobs {
 	u32 bytes_max = 200000;
 	bool both_ways = false; // both hosts connect to each other
 	bool idle_end = false;  // groups end by themselves, or by the devices' removal
+	bool net_first = false; // ... or with their namespace
 
 	// Faults, while they last.
 	u64 no_memory = 0;
@@ -64,8 +65,9 @@ struct Knobs {
 	u64 rnr = 0;         // a peer is slow to repost receives
 	u64 registration = 0;
 	u64 qp_change = 0;
-	u64 port_loss_ms = 0; // mean time between losses
-	u64 end_group_ms = 0; // the operator takes the device away for a moment
+	u64 port_loss_ms = 0;    // mean time between losses
+	u64 end_group_ms = 0;    // the operator takes the device away for a moment
+	u64 listener_end_ms = 0; // mean time until a server is restarted
 	u64 efault = 0;
 	u64 signal = 0;
 
