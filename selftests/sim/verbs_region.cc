@@ -23,7 +23,7 @@ smc_ib_region *Fabric::by_local_key(u32 key) const
 
 using namespace sim;
 
-int smc_ib_buffer_create(smc_ib_buffer_kind kind, size_t size_bytes, smc_ib_buffer **out)
+int smc_ib_buffer_create(smc_ib_buffer_kind kind, size_t size_bytes, bool, smc_ib_buffer **out)
 {
 	if (scheduler().current()->is_atomic())
 		fail("a buffer is made in atomic context");
@@ -108,7 +108,10 @@ void smc_ib_region_destroy(smc_ib_region *region)
 
 void smc_ib_region_info(const smc_ib_region *region, struct smc_ib_region_info *out)
 {
-	*out = {region->address, region->local_key, region->remote_key, false};
+	*out = {};
+	out->address = region->address;
+	out->local_key = region->local_key;
+	out->remote_key = region->remote_key;
 }
 
 int smc_ib_region_post(smc_ib_region *region)
@@ -159,6 +162,3 @@ int smc_ib_region_wait(smc_ib_region *region, u32 timeout_ms)
 		scheduler().sleep_us(20);
 	}
 }
-
-void smc_ib_region_sync_for_cpu(smc_ib_region *, size_t, size_t) {}
-void smc_ib_region_sync_for_device(smc_ib_region *, size_t, size_t) {}
