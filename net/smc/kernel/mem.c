@@ -16,7 +16,8 @@ static_assert(sizeof(struct smc_rcu_head) == sizeof(struct rcu_head));
 
 void *smc_mem_alloc(size_t size_bytes)
 {
-	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT);
+	/* Without it a connection becomes TCP; peers are not to fill the log for that. */
+	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
 void *smc_mem_alloc_atomic(size_t size_bytes)

@@ -86,7 +86,7 @@ int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes
 	unsigned int i;
 	int rc;
 
-	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL);
+	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL | __GFP_NOWARN);
 	if (!pages)
 		return -ENOMEM;
 	for (i = 0; i < count; i++)

@@ -84,7 +84,8 @@ static int smc_ib_link_create_sends(struct smc_ib_link *link)
 	size_t heads_bytes = (size_t)link->send_queue * SMC_IB_MESSAGE_HEAD_BYTES;
 	int i;
 
-	link->send_slots = kvcalloc(link->send_queue, sizeof(*link->send_slots), GFP_KERNEL);
+	link->send_slots = kvcalloc(link->send_queue, sizeof(*link->send_slots),
+				    GFP_KERNEL | __GFP_NOWARN);
 	if (!link->send_slots)
 		return -ENOMEM;
 	link->send_heads = kzalloc(heads_bytes, GFP_KERNEL);

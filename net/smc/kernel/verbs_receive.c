@@ -115,7 +115,8 @@ int smc_ib_receive_create(struct smc_ib_link *link)
 	struct ib_device *ibdev = link->domain->ibdev;
 	int i;
 
-	link->receives = kvcalloc(SMC_IB_RECEIVES, sizeof(*link->receives), GFP_KERNEL);
+	link->receives = kvcalloc(SMC_IB_RECEIVES, sizeof(*link->receives),
+				  GFP_KERNEL | __GFP_NOWARN);
 	if (!link->receives)
 		return -ENOMEM;
 	link->receive_heads = kzalloc(SMC_IB_RECEIVE_HEADS_BYTES, GFP_KERNEL);
