@@ -174,6 +174,9 @@ void Endpoint::on_message(const connection::CursorMessage &message)
 		transmit_locked();
 		if (conn_.finished())
 			verdict.events |= event::kReleasable;
+		// Before anybody can see the end, who would take it for a clean one.
+		if (verdict.has(event::kPeerAborted))
+			smc_sk_report_error(sk_, kConnectionReset);
 	}
 	if (violated) {
 		smc_stat_inc(net_, SMC_STAT_VIOLATION);
@@ -212,9 +215,9 @@ void Endpoint::on_transport_lost(int err)
 			     (conn_.peer_finished_sending() && !conn_.reset() && conn_.at_eof() &&
 			      conn_.send_status() != connection::SendStatus::kOpen);
 		conn_.transport_lost();
+		if (!ended_well)
+			smc_sk_report_error(sk_, err);
 	}
-	if (!ended_well)
-		smc_sk_report_error(sk_, err);
 	settle(event::kReadable | event::kWritable | event::kReleasable);
 }
 
@@ -234,8 +237,6 @@ void Endpoint::notify(u16 events)
 {
 	u32 wake = 0;
 
-	if ((events & event::kPeerAborted) != 0)
-		smc_sk_report_error(sk_, kConnectionReset);
 	if ((events & event::kUrgent) != 0) {
 		smc_sk_sigurg(sk_);
 		wake |= SMC_POLL_PRI;
