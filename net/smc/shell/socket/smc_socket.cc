@@ -132,6 +132,13 @@ void SmcSocket::run()
 {
 	if (mode() != Mode::kHandshaking)
 		return;
+	// What is left of an attempt that failed must not be taken for this one's.
+	if (attempt_failed_.exchange(false, std::memory_order_acq_rel)) {
+		handshake_->cancel();
+		handshake_.reset();
+		if (mode() != Mode::kHandshaking)
+			return;
+	}
 	if (!handshake_) {
 		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this);
 		if (!owned) {
@@ -174,6 +181,7 @@ void SmcSocket::on_handshake_done(Handshake &handshake)
 	const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome);
 	// First the error, so that whoever sees the mode sees it, too.
 	smc_tcp_reset(sk_, failure != nullptr ? failure->error : handshake::kConnectionAborted);
+	attempt_failed_.store(true, std::memory_order_release);
 	(void)change_mode(Mode::kHandshaking, Mode::kIdle);
 	smc_sk_wake(sk_, kWakeAll | SMC_POLL_ERR);
 }

@@ -133,7 +133,8 @@ private:
 	bool hooked_ = false; // also while the hook has taken itself off the queue
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
-	std::atomic<bool> worked_{false}; // work_ has been queued
+	std::atomic<bool> attempt_failed_{false}; // handshake_ is that of a connect() that failed
+	std::atomic<bool> worked_{false};         // work_ has been queued
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
 	Ref<Handshake> handshake_; // of work_ and release()
