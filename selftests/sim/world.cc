@@ -63,7 +63,7 @@ Knobs Knobs::draw(u64 seed)
 	knobs.latency_us = random.pick<u64>({1, 20, 200, 5000});
 	knobs.softirq_us = random.pick<u64>({0, 5, 50, 2000});
 	knobs.completion_batch = random.pick<u64>({1, 4, 16, 64});
-	knobs.send_queue = random.pick<u32>({64, 64, 128, 512});
+	knobs.send_queue = random.pick<u32>({24, 64, 128, 512});
 	knobs.receives = random.pick<u32>({8, 16, 64});
 	switch (random.below(4)) {
 	case 0: knobs.smcr_v1 = true; break;
