@@ -56,6 +56,7 @@ demo:
 #   make debug-kernel             builds it (scripts/debug-kernel); again only when it has to
 #   make debug [ONLY=regex]       the cases of `make check` on it, and that its detectors detect
 
+DEBUG_FILES := $(CHECK_FILES_6.12) failing_memory
 # Peers other than ours stay on a stock kernel: what is wrong with them is not looked for.
 DEBUG_TOPOLOGIES := ^ours@debug\+(ours@debug|(kernel|none)@6.12)$$
 
@@ -77,7 +78,7 @@ check-debug-selftest: test-programs tools
 	+@$(MAKE) module KVER=debug
 	@$(VM)/run-cases --kernel debug --result selftest-debug \
 		--only '$(or $(ONLY),^(?!$(CHECK_BY_HAND)))' \
-		$(CHECK_FILES_6.12:%=selftests/net/cases/%.py)
+		$(DEBUG_FILES:%=selftests/net/cases/%.py)
 
 check-debug-interop: test-programs
 	+@$(MAKE) module KVER=debug
