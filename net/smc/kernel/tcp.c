@@ -22,6 +22,8 @@
 #include <net/rps.h>
 #endif
 
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
 
 #if !IS_ENABLED(CONFIG_SMC)
@@ -102,7 +104,32 @@ bool smc_tcp_oldest_is_smc(struct sock *listener)
 	return smc;
 }
 
-struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
+/* TCP asks these at each SYN with the option, without the listener's lock. */
+static bool always_congested(const struct sock *listener)
+{
+	smc_stat_inc(sock_net(listener), SMC_STAT_HS_LIMITED);
+	return true;
+}
+
+static bool queue_congested(const struct sock *listener)
+{
+	const u32 queued = READ_ONCE(listener->sk_ack_backlog) +
+			   inet_csk_reqsk_queue_len(listener);
+	u32 most = SMC_TCP_QUEUE_MAX;
+
+	if (smc_sysctl_limit_smc_hs(sock_net(listener)))
+		most = min(most, READ_ONCE(listener->sk_max_ack_backlog));
+	return queued > most && always_congested(listener);
+}
+
+void smc_tcp_limit_handshakes(struct sock *listener, bool full)
+{
+	/* Never back to NULL: TCP looks at it twice. */
+	WRITE_ONCE(tcp_sk(listener)->smc_hs_congested,
+		   full ? always_congested : queue_congested);
+}
+
+static struct sock *accept_child(struct sock *listener, bool kern, int *err)
 {
 #ifdef HAVE_PROTO_ACCEPT_ARG
 	struct proto_accept_arg arg = {
@@ -119,6 +146,16 @@ struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
 	*err = -EINVAL;
 	return READ_ONCE(listener->sk_prot)->accept(listener, O_NONBLOCK, err, kern);
 #endif
+}
+
+struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
+{
+	struct sock *child = accept_child(listener, kern, err);
+
+	/* It may outlive this module, and listen one day. */
+	if (child)
+		tcp_sk(child)->smc_hs_congested = NULL;
+	return child;
 }
 
 void smc_tcp_adopt(struct sock *sk, struct socket *sock)

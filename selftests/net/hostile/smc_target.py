@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The programs that a hostile peer meets: an echo server and a client, on SMC sockets.
 
-    smc_target.py ECHO_PORT CONTROL_PORT
+    smc_target.py ECHO_PORT CONTROL_PORT [BACKLOG]
 
 The echo server sends back all that it receives. The client is told over the control port, a TCP
 connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
@@ -82,11 +82,11 @@ def obey(control: socket.socket) -> None:
 
 
 def main() -> int:
-    echo_port, control_port = map(int, sys.argv[1:])
+    echo_port, control_port, backlog = map(int, [*sys.argv[1:], 256][:3])
     listener = smc_socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("0.0.0.0", echo_port))
-    listener.listen(256)
+    listener.listen(backlog)
     threading.Thread(target=serve_echo, args=(listener,), daemon=True).start()
     with socket.create_server(("", control_port)) as controls:
         print("ready", flush=True)

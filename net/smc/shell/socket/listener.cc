@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/socket/listener.hpp"
 
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 
 namespace smc::shell {
@@ -8,6 +9,7 @@ namespace smc::shell {
 Listener::Listener(struct socket *sock) : sock_(sock), sk_(smc_sock_sk(sock))
 {
 	hook_.owner = this;
+	smc_tcp_limit_handshakes(sk_, false);
 	smc_wake_hook_add(&hook_.hook, sock_, on_wake);
 }
 
@@ -24,11 +26,22 @@ bool Listener::on_wake(smc_wake_hook *hook)
 	return false;
 }
 
-// The user's backlog bounds those under way and those done, too.
+// The user's backlog bounds those that are done, as TCP's queue.
 bool Listener::may_start()
 {
 	Guard guard(lock_);
-	return !closed_ && under_way_.size() + done_.size() <= smc_sk_max_backlog(sk_);
+	limit_offers_locked();
+	return !closed_ && under_way_.size() < kHandshakesMax &&
+	       done_.size() <= smc_sk_max_backlog(sk_);
+}
+
+void Listener::limit_offers_locked()
+{
+	const bool limited = smc_sysctl_limit_smc_hs(smc_sk_net(sk_));
+
+	smc_tcp_limit_handshakes(sk_, under_way_.size() >= kOffersMax ||
+					      (limited && under_way_.size() + done_.size() >
+								  smc_sk_max_backlog(sk_)));
 }
 
 void Listener::run()
@@ -67,6 +80,7 @@ void Listener::start(struct sock *child)
 	{
 		Guard guard(lock_);
 		under_way_.push_back(*handshake);
+		limit_offers_locked();
 	}
 	handshake->watch();
 	handshake->start();
@@ -79,6 +93,7 @@ void Listener::on_handshake_done(Handshake &handshake)
 	Guard guard(lock_);
 	under_way_.remove(handshake);
 	done_.push_back(handshake);
+	limit_offers_locked();
 	smc_sk_wake(sk_, SMC_POLL_IN);
 	// There is room for one more, perhaps.
 	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC)
@@ -91,6 +106,7 @@ smc_accept_head Listener::take(bool kern, Ref<Handshake> *done, struct sock **pl
 		{
 			Guard guard(lock_);
 			if (Handshake *handshake = done_.pop_front()) {
+				limit_offers_locked();
 				*done = Ref<Handshake>::adopt(handshake);
 				return SMC_ACCEPT_SMC;
 			}
@@ -125,12 +141,6 @@ bool Listener::ready()
 		return false;
 	}
 	return false;
-}
-
-u32 Listener::pending()
-{
-	Guard guard(lock_);
-	return under_way_.size() + done_.size();
 }
 
 void Listener::close()

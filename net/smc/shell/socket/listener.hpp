@@ -5,6 +5,10 @@
 // accept() itself, when they stand at the head of TCP's queue), do their handshake, and then wait
 // here, as SMC connections or as plain TCP ones.
 //
+// A peer that is silent in its handshake keeps nobody waiting: handshakes under way do not count
+// for the backlog, and long before there are kHandshakesMax of them, who connects is not offered
+// SMC any more. So there is always room for those that have been.
+//
 // Locking: lock_ (class LISTENER) guards both lists.
 #pragma once
 
@@ -32,13 +36,17 @@ public:
 	[[nodiscard]] bool ready();
 	// Ends everything that is in it. Process, no lock; no take() may follow.
 	void close();
-	[[nodiscard]] u32 pending();
 
 	void on_handshake_done(Handshake &handshake) override;
 
 private:
+	static constexpr u32 kHandshakesMax = 1024;
+	// With those that stand in TCP's queues at that moment, still within kHandshakesMax.
+	static constexpr u32 kOffersMax = kHandshakesMax - SMC_TCP_QUEUE_MAX;
+
 	static bool on_wake(smc_wake_hook *hook);
 	[[nodiscard]] bool may_start();
+	void limit_offers_locked();
 	void start(struct sock *child);
 	void run();
 

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Peers that are silent in the handshake or at the end: nobody waits for them, nothing stays."""
+
+from harness import case
+
+DIRECTORY = "selftests/net/hostile"
+NOBODYS_ADDRESS = "10.9.0.68"
+BACKLOG = 4
+
+
+def meet(vm, only: str) -> None:
+    target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7320 7321 {BACKLOG}")
+    target.expect("ready")
+    try:
+        vm.b.run_tap(f"{DIRECTORY}/silent_peer.py --address {NOBODYS_ADDRESS}"
+                     f" --target {vm.a.ip4} --eid {vm.b.eid} --only '{only}'", timeout_s=300)
+    finally:
+        target.kill()
+        target.wait(check=False)
+
+
+@case(on="ours+ours")
+def silent_crowd(vm):
+    meet(vm, "^crowd_holds_up_nobody")
+
+
+@case(on="ours+ours")
+def silent_crowd_where_handshakes_are_limited(vm):
+    vm.a.run("sysctl -q net.smc.limit_smc_hs=1")
+    try:
+        meet(vm, "^crowd_is_limited")
+    finally:
+        vm.a.run("sysctl -q net.smc.limit_smc_hs=0")
+
+
+@case(on="ours+ours")
+def silent_end(vm):
+    meet(vm, "^abort_is_not_answered")

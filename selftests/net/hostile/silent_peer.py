@@ -1,0 +1,141 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Peers that say nothing, where an answer is owed. TAP on stdout.
+
+    silent_peer.py --interface eth0 --address 10.9.0.66 --target 10.9.0.1 --eid EID [--only REGEX]
+
+At the target runs smc_target.py, with a backlog far below CROWD. Silence costs the others nothing,
+and ends.
+"""
+
+import argparse
+import re
+import socket
+import sys
+import time
+from typing import Callable
+
+from clc_peer import Failed, expect
+from raw_smc import Broken
+from rdma_peer import Scene, cursor, ends
+
+CROWD = 40
+# TCP's own bound for an empty queue that a program reads all the time.
+SERVED_S_MAX = 3
+# Endpoint::kAbortLimit_ms, and once more the time between two looks at it.
+ABORTED_S_MAX = 45
+WORDS = b"words of a client that is served"
+
+CASES: list[tuple[str, Callable[[Scene], None]]] = []
+
+
+def case(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
+    CASES.append((function.__name__, function))
+    return function
+
+
+def plain_client(scene: Scene) -> None:
+    """A TCP client of the kernel is served, and soon."""
+    start_s = time.monotonic()
+    with socket.create_connection((scene.args.target, scene.args.echo_port), 20) as client:
+        client.sendall(WORDS)
+        received = b""
+        while len(received) < len(WORDS):
+            data = client.recv(100)
+            expect(bool(data), "the plain client's connection was closed")
+            received += data
+    took_s = time.monotonic() - start_s
+    expect(took_s < SERVED_S_MAX, f"a plain client had to wait for {took_s:.1f} s")
+
+
+@case
+def crowd_holds_up_nobody(scene: Scene) -> None:
+    """More clients than the backlog show the option and say nothing."""
+    crowd = [scene.client() for _ in range(CROWD)]
+    plain_client(scene)
+    scene.bystander()
+    plain_client(scene)
+    # Each of them is served as well, when it speaks at last.
+    for client in crowd:
+        client.send(WORDS)
+    for client in crowd:
+        scene.echoed(client, WORDS)
+        client.fin()
+
+
+@case
+def crowd_is_limited(scene: Scene) -> None:
+    """With net.smc.limit_smc_hs the server offers SMC to as many as its backlog has room for."""
+    target, port = scene.args.target, scene.args.echo_port
+    with scene.counted("handshake_limited"):
+        crowd = [scene.host.connect(target, port) for _ in range(CROWD)]
+    offered = [client for client in crowd if client.peer_has_option]
+    expect(bool(offered), "nobody was offered SMC")
+    expect(len(offered) <= CROWD // 2, f"{len(offered)} of {CROWD} were offered SMC")
+    start_s = time.monotonic()
+    for client in crowd:
+        if client not in offered:
+            client.send(WORDS)
+            scene.echoed(client, WORDS)
+    took_s = time.monotonic() - start_s
+    expect(took_s < SERVED_S_MAX, f"those without the option took {took_s:.1f} s")
+    plain_client(scene)
+    for client in crowd:
+        client.fin()
+    # Room again: offers again.
+    deadline_s = time.monotonic() + 20
+    while not (client := scene.host.connect(target, port)).peer_has_option:
+        expect(time.monotonic() < deadline_s, "SMC is never offered again")
+        client.fin()
+        time.sleep(0.5)
+    client.fin()
+    scene.bystander()
+
+
+@case
+def abort_is_not_answered(scene: Scene) -> None:
+    """The link acknowledges the other side's reset, and no CDC message answers it."""
+    before = scene.counters()
+    left = before["conn_new"] - before["conn_free"]
+    with scene.as_client() as peer:
+        peer.qp.send(peer.cdc(producer=cursor(7, 0)))
+        ends(peer)
+        start_s = time.monotonic()
+        while (now := scene.counters())["conn_new"] - now["conn_free"] > left:
+            took_s = time.monotonic() - start_s
+            expect(took_s < ABORTED_S_MAX, f"it stays for more than {took_s:.0f} s")
+            time.sleep(1)
+        expect(not peer.group_ended, "the link group ended")
+    scene.settled()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--interface", default="eth0")
+    parser.add_argument("--address", required=True)
+    parser.add_argument("--target", required=True)
+    parser.add_argument("--echo-port", type=int, default=7320)
+    parser.add_argument("--control-port", type=int, default=7321)
+    parser.add_argument("--eid", required=True)
+    parser.add_argument("--only", default="")
+    args = parser.parse_args()
+    chosen = [(name, run) for name, run in CASES if re.search(args.only, name)]
+    failed = 0
+
+    print(f"TAP version 13\n1..{len(chosen)}", flush=True)
+    scene = Scene(args)
+    for number, (name, run) in enumerate(chosen, 1):
+        try:
+            run(scene)
+            print(f"ok {number} - {name}", flush=True)
+        except (Broken, Failed, OSError) as error:
+            failed += 1
+            print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
+    scene.host.close()
+    print(f"# {len(chosen)} cases, {failed} failed")
+    return 1 if failed or not chosen else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
