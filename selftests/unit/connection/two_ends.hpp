@@ -56,8 +56,12 @@ struct End {
 	}
 	std::string peek(std::uint32_t max_bytes = UINT32_MAX, std::uint32_t skip_bytes = 0) const
 	{
+		return text(connection.read_segments(max_bytes, skip_bytes));
+	}
+	std::string text(const ring::Segments &segments) const
+	{
 		std::string data;
-		for (const ring::Segment &segment : connection.read_segments(max_bytes, skip_bytes))
+		for (const ring::Segment &segment : segments)
 			data.append(rmb.data() + segment.offset_bytes, segment.length_bytes);
 		return data;
 	}

@@ -227,6 +227,98 @@ TEST(UrgentTest, OffsetWhereTheRingWraps)
 	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
 }
 
+TEST(UrgentTest, PeekAtTheMarkAndBehindIt)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("defg");
+	pair.wire.settle();
+	const auto peek = [&pair](std::uint32_t max_bytes, std::uint32_t skip_bytes) {
+		return pair.b.text(pair.b.connection.peek_segments(max_bytes, skip_bytes));
+	};
+	EXPECT_EQ(peek(100, 0), "abc");
+	EXPECT_EQ(peek(100, 2), "c");
+	EXPECT_EQ(peek(100, 3), "defg");
+	EXPECT_EQ(peek(2, 4), "ef");
+	EXPECT_EQ(peek(100, 7), "");
+	EXPECT_EQ(peek(100, 8), "");
+	EXPECT_TRUE(pair.b.connection.mark_is_ahead(3));
+	EXPECT_FALSE(pair.b.connection.mark_is_ahead(2));
+	EXPECT_EQ(pair.b.read(), "abc");
+	EXPECT_EQ(peek(100, 0), "defg");
+	EXPECT_EQ(peek(100, 3), "g");
+}
+
+TEST(UrgentTest, PeekBehindTheMarkInLine)
+{
+	Pair pair;
+	pair.b.connection.set_urgent_inline(true);
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("def");
+	pair.wire.settle();
+	const auto peek = [&pair](std::uint32_t max_bytes, std::uint32_t skip_bytes) {
+		return pair.b.text(pair.b.connection.peek_segments(max_bytes, skip_bytes));
+	};
+	EXPECT_EQ(peek(100, 0), "abc");
+	EXPECT_EQ(peek(100, 3), "!def");
+	EXPECT_EQ(peek(100, 4), "def");
+	EXPECT_EQ(peek(100, 7), "");
+}
+
+TEST(UrgentTest, InquiryStopsAtTheMark)
+{
+	Pair pair;
+	EXPECT_EQ(pair.b.connection.inquired_bytes(), 0u);
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("defg");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 7u);
+	EXPECT_EQ(pair.b.connection.inquired_bytes(), 3u);
+	EXPECT_EQ(pair.b.read(), "abc");
+	EXPECT_EQ(pair.b.connection.inquired_bytes(), 0u);
+	EXPECT_EQ(pair.b.read(1), "d");
+	EXPECT_EQ(pair.b.connection.inquired_bytes(), 3u);
+}
+
+TEST(UrgentTest, InquiryInLineCountsAll)
+{
+	Pair pair;
+	pair.b.connection.set_urgent_inline(true);
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("defg");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.inquired_bytes(), 8u);
+}
+
+TEST(UrgentTest, LeavingTheMarkWithNothingBehindIt)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.wire.settle();
+	pair.b.connection.leave_mark(); // not there yet
+	EXPECT_TRUE(pair.b.connection.urgent_for_poll());
+	EXPECT_EQ(pair.b.read(), "abc");
+	EXPECT_TRUE(pair.b.connection.at_mark());
+	pair.b.connection.leave_mark();
+	EXPECT_FALSE(pair.b.connection.at_mark());
+	EXPECT_FALSE(pair.b.connection.urgent_for_poll());
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+	pair.a.send("def");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read(), "def");
+}
+
+TEST(UrgentTest, TheMarkIsNotLeftForWhatLiesBehindIt)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("def");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read(), "abc");
+	pair.b.connection.leave_mark();
+	EXPECT_TRUE(pair.b.connection.at_mark());
+}
+
 // --- In line ---------------------------------------------------------------------------------
 
 TEST(UrgentTest, InLine)

@@ -211,7 +211,7 @@ UrgentRead Connection::take_urgent(bool peek)
 	return {.status = UrgentStatus::kByte, .value = urgent_rx_.value()};
 }
 
-void Connection::set_urgent_inline(bool urgent_inline)
+void Connection::change_urgent_inline(bool urgent_inline)
 {
 	urgent_inline_ = urgent_inline;
 	if (!urgent_inline && urgent_rx_.has_mark() &&
@@ -228,6 +228,39 @@ bool Connection::at_mark() const
 	const std::uint64_t mark_bytes = urgent_rx_.position_bytes();
 	const std::uint64_t reader_bytes = receive_.consumed_bytes();
 	return reader_bytes == mark_bytes || reader_bytes == mark_bytes + 1;
+}
+
+bool Connection::mark_is_ahead(std::uint32_t bytes) const
+{
+	return urgent_rx_.has_mark() &&
+	       urgent_rx_.position_bytes() == receive_.consumed_bytes() + bytes;
+}
+
+void Connection::leave_mark()
+{
+	if (!urgent_inline_ && at_mark() && readable_bytes() == 0)
+		urgent_rx_.clear();
+}
+
+ring::Segments Connection::peek_segments(std::uint32_t max_bytes, std::uint32_t skip_bytes) const
+{
+	if (!urgent_rx_.has_mark() || urgent_rx_.position_bytes() < receive_.consumed_bytes() ||
+	    urgent_rx_.position_bytes() > receive_.consumed_bytes() + skip_bytes)
+		return read_segments(max_bytes, skip_bytes);
+	const std::uint32_t behind_bytes = skip_bytes + (urgent_inline_ ? 0 : 1);
+	if (behind_bytes >= receive_.stored_bytes())
+		return {};
+	return receive_.stored_segments(
+		behind_bytes, std::min(max_bytes, receive_.stored_bytes() - behind_bytes));
+}
+
+std::uint32_t Connection::inquired_bytes() const
+{
+	if (!urgent_rx_.has_mark() || urgent_inline_)
+		return receive_.stored_bytes();
+	if (urgent_rx_.position_bytes() < receive_.consumed_bytes())
+		return 0;
+	return static_cast<std::uint32_t>(urgent_rx_.position_bytes() - receive_.consumed_bytes());
 }
 
 // The urgent byte does not belong to the stream: the reader gets past it without reading it. The

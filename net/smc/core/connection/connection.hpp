@@ -141,12 +141,18 @@ public:
 	// The same without sequence number and failover flag (SMC-D).
 	Verdict on_cursors(const CursorMessage &message);
 
-	// Bytes that the application can read: FIONREAD. An urgent byte out of line is not counted.
+	// Bytes that the application can read. An urgent byte out of line is not counted.
 	[[nodiscard]] std::uint32_t readable_bytes() const;
 	// The next bytes to read, after `skip_bytes` of them (MSG_PEEK with an offset), at most
 	// `max_bytes` and not across the urgent mark.
 	[[nodiscard]] ring::Segments read_segments(std::uint32_t max_bytes,
 						   std::uint32_t skip_bytes = 0) const;
+	// The same for MSG_PEEK, which may begin at the urgent mark or behind it and then goes on
+	// there; `skip_bytes` do not count an urgent byte out of line.
+	[[nodiscard]] ring::Segments peek_segments(std::uint32_t max_bytes,
+						   std::uint32_t skip_bytes) const;
+	// FIONREAD and SIOCINQ: as on TCP, what can be read up to the urgent mark.
+	[[nodiscard]] std::uint32_t inquired_bytes() const;
 	// The application has taken `bytes` bytes. True if the peer must be told now (then
 	// transmit).
 	[[nodiscard]] bool consume(std::uint32_t bytes);
@@ -168,7 +174,11 @@ public:
 	// --- Urgent data (MSG_OOB) ---------------------------------------------------------------
 
 	// SO_OOBINLINE.
-	void set_urgent_inline(bool urgent_inline);
+	void set_urgent_inline(bool urgent_inline)
+	{
+		if (urgent_inline != urgent_inline_)
+			change_urgent_inline(urgent_inline);
+	}
 	// event::kUrgent: ring offset of the urgent byte. The caller reads it and calls
 	// store_urgent() under the same hold of the lock.
 	[[nodiscard]] std::uint32_t urgent_offset_bytes() const;
@@ -182,6 +192,12 @@ public:
 	}
 	// SIOCATMARK: the reader stands at the urgent byte.
 	[[nodiscard]] bool at_mark() const;
+	// The mark stands so many bytes of the stream ahead of the reader: where a read or a peek
+	// that has something ends.
+	[[nodiscard]] bool mark_is_ahead(std::uint32_t bytes) const;
+	// A reader at the mark wants more, and nothing has come behind it: as on TCP that passes
+	// the urgent byte.
+	void leave_mark();
 
 	// --- Ending ------------------------------------------------------------------------------
 
@@ -258,6 +274,7 @@ private:
 				      std::uint32_t &consumed_bytes) const;
 	[[nodiscard]] Violation classify_producer(const ring::Cursor &producer) const;
 	[[nodiscard]] Violation classify_consumer(const ring::Cursor &consumer) const;
+	void change_urgent_inline(bool urgent_inline);
 	void reader_moved();
 	void skip_urgent_byte();
 	void take_in_urgent_flags(const CursorMessage &message, Verdict &verdict);
