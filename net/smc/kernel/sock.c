@@ -7,6 +7,8 @@
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
+#include <linux/skbuff.h>
+#include <linux/socket.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
@@ -180,6 +182,29 @@ bool smc_sk_corked(const struct sock *sk)
 	return tcp_sk(sk)->nonagle & TCP_NAGLE_CORK;
 }
 
+bool smc_sk_urgent_inline(const struct sock *sk)
+{
+	return sock_flag(sk, SOCK_URGINLINE);
+}
+
+u32 smc_sk_peek_offset(const struct sock *sk)
+{
+	return max(sk_peek_offset(sk, MSG_PEEK), 0);
+}
+
+void smc_sk_move_peek_offset(struct sock *sk, u32 bytes, bool peeked)
+{
+	if (peeked)
+		sk_peek_offset_fwd(sk, bytes);
+	else
+		sk_peek_offset_bwd(sk, bytes);
+}
+
+bool smc_sk_has_queued_error(const struct sock *sk)
+{
+	return !skb_queue_empty_lockless(&sk->sk_error_queue);
+}
+
 u32 smc_sk_max_backlog(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_max_ack_backlog);
@@ -225,12 +250,13 @@ int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), 
 
 void smc_sk_wake(struct sock *sk, u32 events)
 {
+	const u32 key = events & SMC_POLL_ANY ? 0 : events;
 	struct socket_wq *wq;
 
 	rcu_read_lock();
 	wq = rcu_dereference(sk->sk_wq);
 	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_sync_poll(&wq->wait, (__force __poll_t)events);
+		wake_up_interruptible_sync_poll(&wq->wait, (__force __poll_t)key);
 	if (events & SMC_POLL_IN)
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	if (events & SMC_POLL_OUT)
@@ -313,6 +339,62 @@ size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len)
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len)
 {
 	return copy_to_iter(from, len, &msg->msg_iter);
+}
+
+bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg)
+{
+	struct sockcm_cookie sockc;
+
+	if (!msg->msg_controllen)
+		return true;
+	sockcm_init(&sockc, sk);
+	return !sock_cmsg_send(sk, msg, &sockc);
+}
+
+void smc_msg_add_flags(struct msghdr *msg, u32 flags)
+{
+	msg->msg_flags |= flags;
+}
+
+bool smc_msg_wants_inq(const struct sock *sk, const struct msghdr *msg)
+{
+	return tcp_sk(sk)->recvmsg_inq || msg->msg_get_inq;
+}
+
+void smc_msg_put_inq(const struct sock *sk, struct msghdr *msg, u32 inq_bytes)
+{
+	int value = inq_bytes;
+
+	msg->msg_inq = value;
+	if (tcp_sk(sk)->recvmsg_inq)
+		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(value), &value);
+}
+
+int smc_zerocopy_begin(struct sock *sk, const struct msghdr *msg, size_t len,
+		       struct smc_zerocopy **notice)
+{
+	struct ubuf_info *uarg;
+
+	/* With a uarg of the caller's own (io_uring) it is he who notifies. */
+	if (!(msg->msg_flags & MSG_ZEROCOPY) || !len || msg->msg_ubuf ||
+	    !sock_flag(sk, SOCK_ZEROCOPY))
+		return 0;
+	uarg = msg_zerocopy_realloc(sk, len, NULL);
+	if (!uarg)
+		return -ENOBUFS;
+	uarg_to_msgzc(uarg)->zerocopy = 0;
+	*notice = (struct smc_zerocopy *)uarg;
+	return 0;
+}
+
+void smc_zerocopy_end(struct smc_zerocopy *notice, bool sent)
+{
+	struct ubuf_info *uarg = (struct ubuf_info *)notice;
+
+	if (sent)
+		net_zcopy_put(uarg);
+	else
+		net_zcopy_put_abort(uarg, true);
 }
 
 void smc_msg_no_name(struct msghdr *msg)

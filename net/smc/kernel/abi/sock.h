@@ -134,6 +134,13 @@ u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk);
 /* TCP_NODELAY and TCP_CORK as set on the sock. */
 bool smc_sk_nodelay(const struct sock *sk);
 bool smc_sk_corked(const struct sock *sk);
+/* SO_OOBINLINE. */
+bool smc_sk_urgent_inline(const struct sock *sk);
+/* SO_PEEK_OFF: where a peek begins, and that bytes were peeked at or read. */
+u32 smc_sk_peek_offset(const struct sock *sk);
+void smc_sk_move_peek_offset(struct sock *sk, u32 bytes, bool peeked);
+/* Is there anything for MSG_ERRQUEUE? */
+bool smc_sk_has_queued_error(const struct sock *sk);
 u32 smc_sk_max_backlog(const struct sock *sk);
 
 /*
@@ -153,7 +160,11 @@ int smc_intr_errno(long timeo_jiffies);
 #define SMC_POLL_ERR 0x0008u
 #define SMC_POLL_HUP 0x0010u
 #define SMC_POLL_RDHUP 0x2000u
-/* Wakes pollers and sleepers, and SIGIO's owner. Any context. */
+/*
+ * Wakes pollers and sleepers, and SIGIO's owner. A poller may believe these bits
+ * without looking; with ANY among them all look for themselves. Any context.
+ */
+#define SMC_POLL_ANY 0x80000000u
 void smc_sk_wake(struct sock *sk, u32 events);
 /* Remembers that somebody waits for room (SOCK_NOSPACE). */
 void smc_sk_set_nospace(struct sock *sk);
@@ -190,6 +201,21 @@ u32 smc_msg_flags(const struct msghdr *msg);
 /* Bytes copied; fewer than @len means EFAULT. Sleeps. */
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len);
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len);
+/* Control data of a send: what TCP would refuse, or pass over. */
+bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg);
+void smc_msg_add_flags(struct msghdr *msg, u32 flags);
+/* TCP_INQ: tells how much is left. */
+bool smc_msg_wants_inq(const struct sock *sk, const struct msghdr *msg);
+void smc_msg_put_inq(const struct sock *sk, struct msghdr *msg, u32 inq_bytes);
+/*
+ * A send with MSG_ZEROCOPY on a socket with SO_ZEROCOPY owes a notification on
+ * the error queue. Begin before the send, sock lock held: 0 (@notice stays as it
+ * was if none is owed) or -ENOBUFS. End sends it, or none if nothing was @sent.
+ */
+struct smc_zerocopy;
+int smc_zerocopy_begin(struct sock *sk, const struct msghdr *msg, size_t len,
+		       struct smc_zerocopy **notice);
+void smc_zerocopy_end(struct smc_zerocopy *notice, bool sent);
 /* No address comes with a stream's bytes. */
 void smc_msg_no_name(struct msghdr *msg);
 /* SIGPIPE as TCP raises it for -EPIPE; returns what send() shall return. */

@@ -336,7 +336,8 @@ int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	bool handled = false;
 
 	if (state != nullptr && state->mode() == Mode::kSmc) {
-		const int ret = stream::ioctl(state->endpoint(), cmd, arg, &handled);
+		const int ret = stream::ioctl(smc_sock_sk(sock), state->endpoint(), cmd, arg,
+					      &handled);
 		if (handled)
 			return ret;
 	}

@@ -38,19 +38,35 @@ struct Waiter {
 	Endpoint *endpoint;
 	u32 seen_bytes; // a peek waits for more than these
 	const std::atomic<bool> *shut_rcv;
+	bool stops_at_mark; // since it has something
+	bool peeks;
 };
+
+// The TCP connection underneath has died. Its error is reported once, like any error of a socket;
+// what comes after finds the end of the stream, as on TCP.
+bool tcp_died(const struct sock *sk)
+{
+	return smc_sk_state(sk) == SMC_TCP_CLOSE;
+}
 
 bool may_write(void *arg)
 {
 	const auto *waiter = static_cast<Waiter *>(arg);
-	return waiter->endpoint->ready_to_write() || smc_sk_error(waiter->sk) != 0;
+	return waiter->endpoint->ready_to_write() || smc_sk_error(waiter->sk) != 0 ||
+	       tcp_died(waiter->sk);
 }
 
 bool may_read(void *arg)
 {
 	const auto *waiter = static_cast<Waiter *>(arg);
+	const auto at_mark = [waiter](Connection &conn) {
+		return conn.mark_is_ahead(waiter->seen_bytes) || (!waiter->peeks && conn.at_mark());
+	};
+
 	return waiter->endpoint->ready_to_read(waiter->seen_bytes) ||
-	       smc_sk_error(waiter->sk) != 0 || waiter->shut_rcv->load(std::memory_order_acquire);
+	       (waiter->stops_at_mark && waiter->endpoint->with_lock(at_mark)) ||
+	       smc_sk_error(waiter->sk) != 0 || tcp_died(waiter->sk) ||
+	       waiter->shut_rcv->load(std::memory_order_acquire);
 }
 
 // What is free now, and whether the stream still takes anything.
@@ -97,6 +113,28 @@ u32 copy_out(const Endpoint &endpoint, const ring::Segments &segments, msghdr *m
 	return copied;
 }
 
+// While it lives, the peer may be told that an urgent byte is on its way.
+class UrgentAnnouncement {
+public:
+	UrgentAnnouncement(Endpoint &endpoint, bool urgent) : endpoint_(endpoint), urgent_(urgent)
+	{
+		if (urgent_)
+			endpoint_.with_lock([](Connection &conn) { conn.announce_urgent(true); });
+	}
+	// Takes nothing back if the byte is in the send buffer.
+	~UrgentAnnouncement()
+	{
+		if (urgent_)
+			endpoint_.with_lock([](Connection &conn) { conn.announce_urgent(false); });
+	}
+	UrgentAnnouncement(const UrgentAnnouncement &) = delete;
+	UrgentAnnouncement &operator=(const UrgentAnnouncement &) = delete;
+
+private:
+	Endpoint &endpoint_;
+	const bool urgent_;
+};
+
 int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonblock)
 {
 	const u32 flags = smc_msg_flags(msg);
@@ -106,18 +144,19 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 	const bool corked = smc_sk_corked(sk);
 	size_t sent = 0;
 
-	if (urgent && len != 0)
-		endpoint.with_lock([](Connection &conn) { conn.announce_urgent(true); });
+	const UrgentAnnouncement announcement(endpoint, urgent && len != 0);
 	do {
 		const Room room = room_for(endpoint, len - sent);
 
-		if (room.status != SendStatus::kOpen || smc_sk_error(sk) != 0)
+		if (room.status != SendStatus::kOpen || smc_sk_error(sk) != 0 || tcp_died(sk))
 			return sent != 0 ? static_cast<int>(sent)
 					 : smc_sk_stream_error(sk, flags, kBrokenPipe);
+		if (sent == 0 && !smc_msg_control_is_good(sk, msg))
+			return kInvalid;
 		if (len == sent)
 			break;
 		if (room.segments.empty()) {
-			Waiter waiter{sk, &endpoint, 0, nullptr};
+			Waiter waiter{sk, &endpoint, 0, nullptr, false, false};
 
 			smc_stat_inc(net, SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF) + SMC_BUF_FULL);
 			// Nothing may be held back by a cork while somebody waits for room.
@@ -143,16 +182,22 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 	return static_cast<int>(sent);
 }
 
-int receive_urgent(Endpoint &endpoint, msghdr *msg, size_t len, int flags)
+int receive_urgent(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
+		   const std::atomic<bool> &shut_rcv)
 {
 	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
-	const connection::UrgentRead read =
-		endpoint.with_lock([peek](Connection &conn) { return conn.take_urgent(peek); });
+	const bool urgent_inline = smc_sk_urgent_inline(sk);
+	const connection::UrgentRead read = endpoint.with_lock([=](Connection &conn) {
+		conn.set_urgent_inline(urgent_inline);
+		return conn.take_urgent(peek);
+	});
 
 	switch (read.status) {
 	case UrgentStatus::kNone: return kInvalid;
-	case UrgentStatus::kWait: return kAgain;
+	case UrgentStatus::kWait:
+		return tcp_died(sk) || shut_rcv.load(std::memory_order_acquire) ? 0 : kAgain;
 	case UrgentStatus::kByte:
+		smc_msg_add_flags(msg, len == 0 ? SMC_MSG_OOB | SMC_MSG_TRUNC : SMC_MSG_OOB);
 		if (len == 0)
 			return 0;
 		if ((flags & static_cast<int>(SMC_MSG_TRUNC)) == 0 &&
@@ -168,6 +213,7 @@ struct View {
 	u32 readable_bytes;
 	bool ended;
 	bool full; // nothing more can come before something is taken
+	bool at_mark;
 };
 
 int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
@@ -179,20 +225,33 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 	long timeo =
 		smc_sk_rcvtimeo(sk, nonblock || (flags & static_cast<int>(SMC_MSG_DONTWAIT)) != 0);
 	const size_t target = smc_sk_rcvlowat(sk, waitall, len);
+	// TCP looks at SO_OOBINLINE when it reads; nobody is told when it changes.
+	const bool urgent_inline = smc_sk_urgent_inline(sk);
+	const u32 peek_offset = peek ? smc_sk_peek_offset(sk) : 0;
 	size_t got = 0;
 
 	// With nothing asked for, too, TCP waits until there is something.
 	do {
-		const u32 seen = peek ? static_cast<u32>(got) : 0;
+		const u32 seen = peek ? peek_offset + static_cast<u32>(got) : 0;
 		const View view = endpoint.with_lock([&](Connection &conn) -> View {
 			const u32 most = static_cast<u32>(std::min<size_t>(len - got, 1U << 30));
-			return {conn.read_segments(most, seen), conn.readable_bytes(),
-				conn.at_eof() || conn.reset(),
-				conn.readable_bytes() == conn.rmb_size_bytes()};
+
+			conn.set_urgent_inline(urgent_inline);
+			if (!peek && len != 0 && got == 0)
+				conn.leave_mark();
+			return {peek ? conn.peek_segments(most, seen) : conn.read_segments(most),
+				conn.readable_bytes(),
+				conn.at_eof() || conn.reset() ||
+					conn.send_status() == SendStatus::kAborted,
+				conn.readable_bytes() == conn.rmb_size_bytes(),
+				conn.mark_is_ahead(seen) || (!peek && conn.at_mark())};
 		});
 
 		if (len == 0 && view.readable_bytes != 0)
 			return 0;
+		// Whoever has something stops before the urgent byte.
+		if (got != 0 && view.at_mark)
+			break;
 
 		if (!view.segments.empty()) {
 			const u32 want = view.segments.length_bytes();
@@ -201,24 +260,22 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 			// What the user has not got stays: no byte twice, none lost.
 			if (!peek && n != 0)
 				endpoint.consume(n);
+			smc_sk_move_peek_offset(sk, n, peek);
 			got += n;
 			if (n != want)
 				return got != 0 ? static_cast<int>(got) : kFault;
-			if (endpoint.with_lock([](Connection &conn) { return conn.at_mark(); }))
-				break;
 			continue;
 		}
-		// A peek neither empties the ring nor gets past the urgent byte.
-		if (got != 0 &&
-		    (got >= target || (peek && (view.full || view.readable_bytes > seen))))
+		// A peek does not empty the ring.
+		if (got != 0 && (got >= target || (peek && view.full)))
 			break;
-		if (view.ended || shut_rcv.load(std::memory_order_acquire) ||
+		if (view.ended || tcp_died(sk) || shut_rcv.load(std::memory_order_acquire) ||
 		    smc_sk_error(sk) != 0) {
 			if (got != 0)
 				break;
 			return smc_sk_take_error(sk);
 		}
-		Waiter waiter{sk, &endpoint, seen, &shut_rcv};
+		Waiter waiter{sk, &endpoint, seen, &shut_rcv, got != 0, peek};
 		const int ret = smc_sk_wait(sk, &timeo, may_read, &waiter, false);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
@@ -231,7 +288,14 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 int send(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonblock)
 {
 	SockLock lock(sk);
-	const int ret = send_locked(sk, endpoint, msg, len, nonblock);
+	// MSG_ZEROCOPY: copied, and said so. Where TCP takes no notice of it, nor does this.
+	smc_zerocopy *notice = nullptr;
+	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
+	if (ret == 0) {
+		ret = send_locked(sk, endpoint, msg, len, nonblock);
+		if (notice != nullptr)
+			smc_zerocopy_end(notice, ret > 0);
+	}
 	smc_stat_tx(endpoint.netns(), SMC_TECH_R, len, ret);
 	return ret;
 }
@@ -244,9 +308,13 @@ int receive(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int fl
 
 	smc_msg_no_name(msg);
 	if ((flags & static_cast<int>(SMC_MSG_OOB)) != 0)
-		ret = receive_urgent(endpoint, msg, len, flags);
+		ret = receive_urgent(sk, endpoint, msg, len, flags, shut_rcv);
 	else
 		ret = receive_locked(sk, endpoint, msg, len, flags, shut_rcv, nonblock);
+	if (ret >= 0 && smc_msg_wants_inq(sk, msg))
+		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {
+			return conn.at_eof() ? 1 : conn.inquired_bytes();
+		}));
 	smc_stat_rx(endpoint.netns(), SMC_TECH_R, len, ret);
 	return ret;
 }
@@ -258,8 +326,9 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		bool eof, reset, peer_done, urgent, writable;
 		SendStatus status;
 	};
-	const auto look = [&endpoint] {
-		return endpoint.with_lock([](Connection &conn) -> Facts {
+	const auto look = [sk, &endpoint] {
+		return endpoint.with_lock([sk](Connection &conn) -> Facts {
+			conn.set_urgent_inline(smc_sk_urgent_inline(sk));
 			return {conn.readable_bytes(),
 				conn.rmb_size_bytes(),
 				conn.at_eof(),
@@ -273,11 +342,12 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 	Facts facts = look();
 	u32 mask = 0;
 
-	const bool rcv_shut = shut_rcv || facts.peer_done || facts.reset;
-	const bool snd_shut = facts.status != SendStatus::kOpen;
+	const bool dead = facts.status == SendStatus::kAborted || facts.reset || tcp_died(sk);
+	const bool rcv_shut = shut_rcv || facts.peer_done || dead;
+	const bool snd_shut = facts.status != SendStatus::kOpen || dead;
 
 	// A peer that has closed can still be sent to, as far as TCP's poll knows.
-	if ((rcv_shut && facts.status == SendStatus::kShutdown) || facts.reset)
+	if ((rcv_shut && facts.status == SendStatus::kShutdown) || dead)
 		mask |= SMC_POLL_HUP;
 	if (rcv_shut)
 		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
@@ -296,19 +366,23 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		if (look().writable)
 			mask |= SMC_POLL_OUT;
 	}
-	if (smc_sk_error(sk) != 0)
+	if (smc_sk_error(sk) != 0 || smc_sk_has_queued_error(sk))
 		mask |= SMC_POLL_ERR;
 	return mask;
 }
 
-int ioctl(Endpoint &endpoint, unsigned int cmd, unsigned long arg, bool *handled)
+int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long arg, bool *handled)
 {
+	const bool urgent_inline = smc_sk_urgent_inline(sk);
 	u32 value = 0;
 
 	*handled = true;
 	switch (cmd) {
 	case SMC_SIOCINQ:
-		value = endpoint.with_lock([](Connection &conn) { return conn.readable_bytes(); });
+		value = endpoint.with_lock([urgent_inline](Connection &conn) {
+			conn.set_urgent_inline(urgent_inline);
+			return conn.inquired_bytes();
+		});
 		break;
 	case SMC_SIOCOUTQ:
 		value = endpoint.with_lock([](Connection &conn) {

@@ -16,7 +16,8 @@ int receive(struct sock *sk, transport::Endpoint &endpoint, msghdr *msg, size_t 
 	    const std::atomic<bool> &shut_rcv, bool nonblock);
 // Poll bits; the poller is registered already.
 u32 poll(struct sock *sk, transport::Endpoint &endpoint, bool shut_rcv);
-int ioctl(transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg, bool *handled);
+int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg,
+	  bool *handled);
 // TCP_NODELAY or TCP_CORK has changed.
 void options_changed(struct sock *sk, transport::Endpoint &endpoint);
 

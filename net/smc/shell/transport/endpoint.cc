@@ -61,8 +61,10 @@ void Endpoint::transmit_locked()
 // Reads an urgent byte out of the ring, before anything else can happen to it.
 void Endpoint::handle_urgent_locked(u16 events)
 {
-	if ((events & event::kUrgent) != 0)
-		conn_.store_urgent(std::to_integer<u8>(rmb_[conn_.urgent_offset_bytes()]));
+	if ((events & event::kUrgent) == 0)
+		return;
+	conn_.set_urgent_inline(smc_sk_urgent_inline(sk_));
+	conn_.store_urgent(std::to_integer<u8>(rmb_[conn_.urgent_offset_bytes()]));
 }
 
 void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
@@ -143,7 +145,8 @@ void Endpoint::give_up()
 bool Endpoint::ready_to_read(u32 seen_bytes)
 {
 	shell::Guard guard(lock_);
-	return conn_.readable_bytes() > seen_bytes || conn_.at_eof() || conn_.reset();
+	return conn_.readable_bytes() > seen_bytes || conn_.at_eof() || conn_.reset() ||
+	       conn_.send_status() == connection::SendStatus::kAborted;
 }
 
 bool Endpoint::ready_to_write()
@@ -174,8 +177,10 @@ void Endpoint::on_message(const connection::CursorMessage &message)
 		transmit_locked();
 		if (conn_.finished())
 			verdict.events |= event::kReleasable;
-		// Before anybody can see the end, who would take it for a clean one.
-		if (verdict.has(event::kPeerAborted))
+		// Before anybody can see the end, who would take it for a clean one. A peer that
+		// resets may do so on TCP, too; whoever was first has told the user.
+		if (verdict.has(event::kPeerAborted) && !left_.load(std::memory_order_acquire) &&
+		    smc_sk_state(sk_) != SMC_TCP_CLOSE)
 			smc_sk_report_error(sk_, kConnectionReset);
 	}
 	if (violated) {
@@ -215,7 +220,7 @@ void Endpoint::on_transport_lost(int err)
 			     (conn_.peer_finished_sending() && !conn_.reset() && conn_.at_eof() &&
 			      conn_.send_status() != connection::SendStatus::kOpen);
 		conn_.transport_lost();
-		if (!ended_well)
+		if (!ended_well && !left_.load(std::memory_order_acquire))
 			smc_sk_report_error(sk_, err);
 	}
 	settle(event::kReadable | event::kWritable | event::kReleasable);
@@ -237,6 +242,9 @@ void Endpoint::notify(u16 events)
 {
 	u32 wake = 0;
 
+	// The sock may have another connection by now.
+	if (left_.load(std::memory_order_acquire))
+		return;
 	if ((events & event::kUrgent) != 0) {
 		smc_sk_sigurg(sk_);
 		wake |= SMC_POLL_PRI;
@@ -246,7 +254,7 @@ void Endpoint::notify(u16 events)
 	if ((events & (event::kPeerDone | event::kPeerClosed)) != 0)
 		wake |= SMC_POLL_RDHUP;
 	if ((events & (event::kPeerClosed | event::kPeerAborted)) != 0)
-		wake |= SMC_POLL_OUT | SMC_POLL_HUP;
+		wake |= SMC_POLL_ANY | SMC_POLL_OUT | SMC_POLL_HUP;
 	if ((events & event::kWritable) != 0)
 		wake |= SMC_POLL_OUT;
 	if (wake != 0)
@@ -273,7 +281,7 @@ void Endpoint::settle(u16 events)
 	bool retire = false;
 
 	notify(events);
-	if (lingering_.load(std::memory_order_acquire))
+	if (lingering_.load(std::memory_order_acquire) && !left_.load(std::memory_order_acquire))
 		smc_sk_wake(sk_, SMC_POLL_OUT);
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
@@ -288,6 +296,7 @@ void Endpoint::settle(u16 events)
 
 void Endpoint::release_from_user()
 {
+	left_.store(true, std::memory_order_release);
 	{
 		shell::Guard guard(lock_);
 		released_ = true;
@@ -339,7 +348,10 @@ void Endpoint::run()
 			conn_.give_up_withheld_data();
 			events |= event::kReadable;
 		}
-		if (released_ && !conn_.finished() && quiet_ms >= kOrphanLimit_ms) {
+		const u64 limit_ms = conn_.send_status() == connection::SendStatus::kAborted
+					     ? kAbortLimit_ms
+					     : kOrphanLimit_ms;
+		if (released_ && !conn_.finished() && quiet_ms >= limit_ms) {
 			conn_.abort();
 			transmit_locked();
 			conn_.transport_lost();

@@ -12,7 +12,7 @@
 // creation until the endpoint is retired: the user has let go of it, both sides have said that
 // they are closed (or the link is lost), and no posted work can read the send buffer any more.
 // Nothing is cut short by a close(): the data goes out first, however long the peer takes,
-// within kOrphanLimit_ms.
+// within kOrphanLimit_ms. An aborted one has nothing to hand over: kAbortLimit_ms.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +36,9 @@ public:
 	// How long a closed connection may take to hand over its data to a peer that does not
 	// read, counted from the last progress.
 	static constexpr u64 kOrphanLimit_ms = 600'000;
+	// How long one that was aborted waits for the peer's answer, which needs no program there:
+	// a peer whose link acknowledges everything and whose CDC is silent.
+	static constexpr u64 kAbortLimit_ms = 30'000;
 	// How long end of file is put off for data that a closed peer says it still has. One that
 	// has some sends it as soon as it hears that the ring is empty, which it does at once; and
 	// Linux also leaves that word standing when its last write just filled the ring.
@@ -80,6 +83,14 @@ public:
 	// More than @seen_bytes to read, or an end.
 	[[nodiscard]] bool ready_to_read(u32 seen_bytes);
 	[[nodiscard]] bool ready_to_write();
+	// Either side has reset it, or its link is lost.
+	[[nodiscard]] bool aborted()
+	{
+		return with_lock([](connection::Connection &conn) {
+			return conn.reset() ||
+			       conn.send_status() == connection::SendStatus::kAborted;
+		});
+	}
 
 	// ---- For the transport ------------------------------------------------------------------
 
@@ -135,8 +146,9 @@ private:
 	net *net_;
 	const Kind kind_;
 	std::atomic<bool> lingering_{false};
-	u64 push_ms_ = 0;       // when the cork gives way; 0: it holds nothing
-	bool released_ = false; // by the user
+	std::atomic<bool> left_{false}; // by the user: nobody is to be told anything
+	u64 push_ms_ = 0;               // when the cork gives way; 0: it holds nothing
+	bool released_ = false;         // by the user
 	bool retiring_ = false;
 	bool detached_ = false;
 	u64 progress_position_ = 0; // stream bytes acknowledged at progress_ms_
