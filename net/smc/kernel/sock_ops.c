@@ -247,11 +247,10 @@ static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 	.sendmsg = smc_op_sendmsg,					\
 	.recvmsg = smc_op_recvmsg,					\
 	.mmap = smc_mmap,						\
-	.splice_read = smc_splice_read,					\
-	.set_peek_off = sk_set_peek_off
+	.splice_read = smc_splice_read
 /* clang-format on */
 
-const struct proto_ops smc_ops_v4 = {
+struct proto_ops smc_ops_v4 __ro_after_init = {
 	.family = PF_INET,
 	SMC_OPS_COMMON,
 #ifdef HAVE_SOCK_SENDPAGE
@@ -262,7 +261,7 @@ const struct proto_ops smc_ops_v4 = {
 #endif
 };
 
-const struct proto_ops smc_ops_v6 = {
+struct proto_ops smc_ops_v6 __ro_after_init = {
 	.family = PF_INET6,
 	SMC_OPS_COMMON,
 #ifdef HAVE_SOCK_SENDPAGE
@@ -422,14 +421,23 @@ static void make_fallen(struct proto_ops *fallen, const struct proto_ops *base)
 	fallen->setsockopt = fallen_setsockopt;
 }
 
+/* Options that this kernel's TCP has, or has not. */
+static void learn_options(struct proto_ops *ops, const struct proto_ops *base)
+{
+	ops->set_peek_off = base->set_peek_off;
+	ops->set_rcvlowat = base->set_rcvlowat;
+}
+
 int __init smc_ops_setup(void)
 {
 	struct socket *probe;
 
 	make_fallen(&fallen_v4, &inet_stream_ops);
+	learn_options(&smc_ops_v4, &inet_stream_ops);
 	if (sock_create_kern(&init_net, PF_INET6, SOCK_STREAM, IPPROTO_TCP, &probe) == 0) {
 		base_v6 = probe->ops;
 		make_fallen(&fallen_v6, base_v6);
+		learn_options(&smc_ops_v6, base_v6);
 		sock_release(probe);
 	}
 	return 0;

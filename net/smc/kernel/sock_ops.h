@@ -8,8 +8,8 @@
 #include <linux/net.h>
 #include <net/sock.h>
 
-extern const struct proto_ops smc_ops_v4;
-extern const struct proto_ops smc_ops_v6;
+extern struct proto_ops smc_ops_v4;
+extern struct proto_ops smc_ops_v6;
 
 /* TCP's ops for this sock's family. */
 const struct proto_ops *smc_base_ops(const struct sock *sk);
