@@ -214,23 +214,40 @@ void smc_tcp_close(struct sock *sk)
 
 /* ---- The CLC exchange ------------------------------------------------------------- */
 
-int smc_tcp_clc_begin(struct sock *sk)
+/* TCP's own says that there is something to read, and io_uring takes its word for it. */
+static void clc_data_ready(struct sock *sk)
 {
-	int saved;
+	struct socket_wq *wq;
 
-	lock_sock(sk);
-	saved = READ_ONCE(sk->sk_rcvlowat);
-	WRITE_ONCE(sk->sk_rcvlowat, 1);
-	release_sock(sk);
-	return saved;
+	rcu_read_lock();
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_all(&wq->wait);
+	rcu_read_unlock();
 }
 
-void smc_tcp_clc_end(struct sock *sk, int saved)
+void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
+{
+	lock_sock(sk);
+	saved->rcvlowat = READ_ONCE(sk->sk_rcvlowat);
+	WRITE_ONCE(sk->sk_rcvlowat, 1);
+	write_lock_bh(&sk->sk_callback_lock);
+	saved->data_ready = sk->sk_data_ready;
+	WRITE_ONCE(sk->sk_data_ready, clc_data_ready);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+}
+
+void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved)
 {
 	lock_sock(sk);
 	/* Unless the user chose another meanwhile. */
 	if (READ_ONCE(sk->sk_rcvlowat) == 1)
-		WRITE_ONCE(sk->sk_rcvlowat, saved);
+		WRITE_ONCE(sk->sk_rcvlowat, saved->rcvlowat);
+	write_lock_bh(&sk->sk_callback_lock);
+	if (sk->sk_data_ready == clc_data_ready)
+		WRITE_ONCE(sk->sk_data_ready, saved->data_ready);
+	write_unlock_bh(&sk->sk_callback_lock);
 	release_sock(sk);
 }
 

@@ -70,9 +70,16 @@ void smc_tcp_close(struct sock *sk);
 /* ---- The CLC exchange ------------------------------------------------------ */
 /* Process context; each takes the sock's lock. None waits for the network. */
 
-/* Wakes for every byte, whatever SO_RCVLOWAT says; end restores it. */
-int smc_tcp_clc_begin(struct sock *sk);
-void smc_tcp_clc_end(struct sock *sk, int saved);
+/*
+ * Wakes for every byte, whatever SO_RCVLOWAT says, and as something that pollers
+ * have to look at: the bytes are not the user's. End restores it.
+ */
+struct smc_tcp_clc {
+	int rcvlowat;
+	void (*data_ready)(struct sock *sk);
+};
+void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved);
+void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved);
 /* Bytes there are (0: none yet), *eof after the last; or -errno. */
 int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof);
 /* Drops @len bytes that were peeked. */

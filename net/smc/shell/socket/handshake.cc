@@ -139,7 +139,7 @@ void Handshake::run()
 
 void Handshake::begin()
 {
-	saved_rcvlowat_ = smc_tcp_clc_begin(sk_);
+	smc_tcp_clc_begin(sk_, &saved_);
 	const handshake::LocalOffer offer = make_offer();
 	if (role_ == Role::kClient)
 		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
@@ -434,7 +434,7 @@ void Handshake::on(const handshake::Finished &wanted)
 	} else {
 		give_back();
 	}
-	smc_tcp_clc_end(sk_, saved_rcvlowat_);
+	smc_tcp_clc_end(sk_, &saved_);
 	deadline_ms_ = 0;
 	finished_ = finished;
 	if (!cancelled_.load(std::memory_order_relaxed))

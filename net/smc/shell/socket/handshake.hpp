@@ -136,7 +136,7 @@ private:
 	Ref<transport::rdma::RdmaEndpoint> endpoint_;
 	bool first_contact_ = false;
 	bool watching_ = false;
-	int saved_rcvlowat_ = 1;
+	struct smc_tcp_clc saved_ {};
 	u64 deadline_ms_ = 0;
 	std::optional<handshake::Finished> finished_;
 	std::array<std::byte, wire::kClcMessageSizeMax> peeked_;
