@@ -48,6 +48,10 @@ void Listener::run()
 {
 	int err;
 
+	if (smc_sk_state(sk_) != SMC_TCP_LISTEN) {
+		drop_done();
+		return;
+	}
 	while (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC && may_start()) {
 		struct sock *child = smc_tcp_accept(sk_, false, &err);
 		if (child == nullptr)
@@ -95,8 +99,8 @@ void Listener::on_handshake_done(Handshake &handshake)
 	done_.push_back(handshake);
 	limit_offers_locked();
 	smc_sk_wake(sk_, SMC_POLL_IN);
-	// There is room for one more, perhaps.
-	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC)
+	// There is room for one more, perhaps; or nobody wants this one any more.
+	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC || smc_sk_state(sk_) != SMC_TCP_LISTEN)
 		work_.queue();
 }
 
@@ -141,6 +145,21 @@ bool Listener::ready()
 		return false;
 	}
 	return false;
+}
+
+void Listener::drop_done()
+{
+	for (;;) {
+		Ref<Handshake> handshake;
+		{
+			Guard guard(lock_);
+			handshake = Ref<Handshake>::adopt(done_.pop_front());
+		}
+		if (!handshake)
+			break;
+		handshake->cancel();
+		smc_tcp_unwrap(handshake->sock());
+	}
 }
 
 void Listener::close()

@@ -34,6 +34,9 @@ public:
 	smc_accept_head take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err);
 	// Would take() find something? Starts what has to be started. Process.
 	[[nodiscard]] bool ready();
+	// TCP listens no more: resets those that nobody has accepted, as TCP does; those still in
+	// the handshake when that is done. Process, no lock.
+	void drop_done();
 	// Ends everything that is in it. Process, no lock; no take() may follow.
 	void close();
 

@@ -40,6 +40,13 @@ Mode mode_of(struct socket *sock)
 	return state != nullptr ? state->mode() : Mode::kIdle;
 }
 
+// What carries the bytes, if it is SMC.
+Ref<transport::Endpoint> connection_of(const SmcSocket *state)
+{
+	return state != nullptr && state->mode() == Mode::kSmc ? state->connection()
+							       : Ref<transport::Endpoint>();
+}
+
 // Makes a TCP socket of one that is nothing yet, since SMC cannot do what is asked for. 0 or
 // -errno; another thread may make something else of it meanwhile.
 int leave_to_tcp(struct socket *sock)
@@ -80,8 +87,11 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	smc_sk_lock(sk);
 	int ret = state.wait_settled(&timeo);
 	smc_sk_unlock(sk);
+	// io_uring asks again at every wakeup and would take kAlready for the outcome. The flag is
+	// its own then, not the descriptor's.
 	if (ret == kAgain)
-		return (flags & kNonblockFlag) != 0 ? kAlready : kInProgress;
+		return (flags & kNonblockFlag) != 0 && smc_sock_nonblock(sock) ? kAlready
+									       : kInProgress;
 	if (ret != 0)
 		return ret;
 	switch (state.mode()) {
@@ -138,16 +148,21 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 	return ret;
 }
 
+// After TCP has stopped to listen, if it has.
+void end_listening(SmcSocket &state)
+{
+	if (state.stop_listening())
+		state.listener().drop_done();
+}
+
 // connect(AF_UNSPEC): TCP aborts the connection, and the socket can be used again.
 int disconnect(struct socket *sock, SmcSocket *state, sockaddr *addr, int addr_len, int flags)
 {
-	if (state != nullptr && (state->mode() == Mode::kSmc || state->mode() == Mode::kListening))
-		return kOpNotSupp;
-	if (state != nullptr && state->mode() == Mode::kHandshaking)
-		return kAlready;
 	const int ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
-	if (state != nullptr && ret == 0)
-		state->disarm();
+	if (state != nullptr && ret == 0) {
+		state->disconnect();
+		end_listening(*state);
+	}
 	return ret;
 }
 
@@ -318,7 +333,10 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 	state->resolve();
 	switch (state->mode()) {
 	case Mode::kHandshaking: return smc_sk_error(sk) != 0 ? SMC_POLL_ERR : 0;
-	case Mode::kSmc: return stream::poll(sk, state->endpoint(), state->shut_rcv());
+	case Mode::kSmc:
+		if (const auto endpoint = state->connection())
+			return stream::poll(sk, *endpoint, state->shut_rcv());
+		break;
 	case Mode::kListening:
 		if (smc_sk_state(sk) == SMC_TCP_LISTEN)
 			return state->listener().ready() ? SMC_POLL_IN : 0;
@@ -335,9 +353,8 @@ int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	SmcSocket *state = SmcSocket::of(sock);
 	bool handled = false;
 
-	if (state != nullptr && state->mode() == Mode::kSmc) {
-		const int ret = stream::ioctl(smc_sock_sk(sock), state->endpoint(), cmd, arg,
-					      &handled);
+	if (const auto endpoint = connection_of(state)) {
+		const int ret = stream::ioctl(smc_sock_sk(sock), *endpoint, cmd, arg, &handled);
 		if (handled)
 			return ret;
 	}
@@ -375,8 +392,12 @@ int smc_op_shutdown(struct socket *sock, int how)
 
 	if (state != nullptr)
 		state->resolve();
-	if (mode_of(sock) != Mode::kHandshaking && mode_of(sock) != Mode::kSmc)
-		return smc_tcp_ops_shutdown(sock, how);
+	if (mode_of(sock) != Mode::kHandshaking && mode_of(sock) != Mode::kSmc) {
+		const int ret = smc_tcp_ops_shutdown(sock, how);
+		if (state != nullptr)
+			end_listening(*state);
+		return ret;
+	}
 	if (how < kShutRd || how > kShutRdWr)
 		return kInvalid;
 	if (state->mode() == Mode::kHandshaking) {
@@ -388,11 +409,14 @@ int smc_op_shutdown(struct socket *sock, int how)
 	smc_sk_lock(sk);
 	if (how != kShutWr)
 		state->set_shut_rcv();
-	if (how != kShutRd)
-		state->endpoint().shutdown_write();
+	const auto endpoint = state->connection();
+	// As on TCP: there is nothing to shut down in a connection that was reset.
+	const bool dead = smc_sk_state(sk) == SMC_TCP_CLOSE || !endpoint || endpoint->aborted();
+	if (how != kShutRd && endpoint)
+		endpoint->shutdown_write();
 	smc_sk_unlock(sk);
-	smc_sk_wake(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_RDHUP | SMC_POLL_HUP);
-	return 0;
+	smc_sk_wake(sk, SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP);
+	return dead ? kNotConnected : 0;
 }
 
 int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
@@ -408,11 +432,10 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	if (ret != 0)
 		return ret;
 	SmcSocket *state = SmcSocket::of(sock);
-	if (state != nullptr && state->mode() == Mode::kSmc)
+	if (const auto endpoint = connection_of(state))
 		return (flags & SMC_MSG_FASTOPEN) != 0
 			       ? kIsConnected
-			       : stream::send(smc_sock_sk(sock), state->endpoint(), msg, len,
-					      nonblock);
+			       : stream::send(smc_sock_sk(sock), *endpoint, msg, len, nonblock);
 	return smc_tcp_ops_sendmsg(sock, msg, len);
 }
 
@@ -427,9 +450,11 @@ int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 			return ret;
 	}
 	SmcSocket *state = SmcSocket::of(sock);
-	if (!errqueue && state != nullptr && state->mode() == Mode::kSmc)
-		return stream::receive(smc_sock_sk(sock), state->endpoint(), msg, len, flags,
-				       state->shut_rcv(), nonblock);
+	if (!errqueue) {
+		if (const auto endpoint = connection_of(state))
+			return stream::receive(smc_sock_sk(sock), *endpoint, msg, len, flags,
+					       state->shut_rcv(), nonblock);
+	}
 	return smc_tcp_ops_recvmsg(sock, msg, len, flags);
 }
 
@@ -450,8 +475,8 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 	const Mode mode = mode_of(sock);
 
 	if (option == SMC_OPTION_PUSH) {
-		if (mode == Mode::kSmc)
-			stream::options_changed(smc_sock_sk(sock), state->endpoint());
+		if (const auto endpoint = connection_of(state))
+			stream::options_changed(smc_sock_sk(sock), *endpoint);
 		return 0;
 	}
 	switch (mode) {

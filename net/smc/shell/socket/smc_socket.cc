@@ -10,7 +10,7 @@ namespace smc::shell {
 
 namespace {
 
-constexpr u32 kWakeAll = SMC_POLL_IN | SMC_POLL_OUT;
+constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
 
 } // namespace
 
@@ -37,6 +37,16 @@ SmcSocket *SmcSocket::get_or_make(struct socket *sock)
 	if (winner == fresh.get())
 		return fresh.release();
 	return winner;
+}
+
+Ref<transport::Endpoint> SmcSocket::connection() const
+{
+	RcuGuard guard;
+	transport::Endpoint *endpoint = endpoint_.load(std::memory_order_acquire);
+
+	if (endpoint == nullptr || !endpoint->try_get())
+		return {};
+	return Ref<transport::Endpoint>::adopt(endpoint);
 }
 
 // ---- Connecting ---------------------------------------------------------------------------------
@@ -139,7 +149,9 @@ void SmcSocket::run()
 		if (mode() != Mode::kHandshaking)
 			return;
 	}
-	if (!handshake_) {
+	// That of a connection that was disconnected is done.
+	if (!handshake_ || handshake_->outcome() != nullptr) {
+		handshake_.reset();
 		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this);
 		if (!owned) {
 			smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
@@ -166,7 +178,7 @@ void SmcSocket::on_handshake_done(Handshake &handshake)
 	const handshake::Finished *outcome = handshake.outcome();
 
 	if (std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr) {
-		endpoint_ = handshake.take_endpoint();
+		endpoint_.store(handshake.take_endpoint().release(), std::memory_order_release);
 		(void)change_mode(Mode::kHandshaking, Mode::kSmc);
 		unhook();
 		smc_sk_wake(sk_, kWakeAll);
@@ -203,7 +215,7 @@ void SmcSocket::cancel_handshake()
 
 void SmcSocket::become_smc(Ref<transport::Endpoint> endpoint)
 {
-	endpoint_ = std::move(endpoint);
+	endpoint_.store(endpoint.release(), std::memory_order_release);
 	connect_reported_ = true;
 	mode_.store(Mode::kSmc, std::memory_order_release);
 }
@@ -259,13 +271,42 @@ void SmcSocket::release()
 	cancel_handshake();
 	if (listener_)
 		listener_->close();
-	if (endpoint_)
+	if (endpoint_.load(std::memory_order_relaxed) != nullptr)
 		end_connection();
+}
+
+void SmcSocket::disconnect()
+{
+	if (mode() == Mode::kHandshaking) {
+		// It has seen that TCP's connection is gone, or does so now; the machine waits for
+		// nothing else then.
+		work_.queue();
+		long timeo = smc_sk_sndtimeo(sk_, false);
+		smc_sk_lock(sk_);
+		(void)wait_settled(&timeo);
+		smc_sk_unlock(sk_);
+	}
+	disarm();
+	// Others may sleep in calls on this connection: with the lock, none is inside its rings,
+	// and none will find anything there.
+	smc_sk_lock(sk_);
+	transport::Endpoint *endpoint = nullptr;
+	if (change_mode(Mode::kSmc, Mode::kIdle)) {
+		endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
+		shut_rcv_.store(false, std::memory_order_relaxed);
+		endpoint->abort();
+		endpoint->close();
+	}
+	smc_sk_unlock(sk_);
+	if (endpoint == nullptr)
+		return;
+	smc_sk_wake(sk_, kWakeAll);
+	endpoint->release_from_user();
 }
 
 void SmcSocket::end_connection()
 {
-	transport::Endpoint *endpoint = endpoint_.release();
+	transport::Endpoint *endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
 	long timeo_jiffies;
 	const bool linger = smc_sk_linger(sk_, &timeo_jiffies);
 	const bool reset = endpoint->with_lock(
@@ -324,8 +365,9 @@ int SmcSocket::next(net *net, u64 *cursor, smc_sock_info *out)
 			out->mode = SMC_MODE_TCP;
 			break;
 		case Mode::kSmc:
-			static_cast<transport::rdma::RdmaEndpoint &>(*socket.endpoint_)
-				.snapshot(*out);
+			if (const auto endpoint = socket.connection())
+				static_cast<transport::rdma::RdmaEndpoint &>(*endpoint).snapshot(
+					*out);
 			break;
 		}
 		out->fallback_reason = socket.fallback_reason_;

@@ -13,7 +13,8 @@
 //
 // Locking: mode_ only moves by compare-and-swap, since it does so in wakeups, too, where no lock
 // can be taken. hook_lock_ (class LEAF) guards the coming and going of the wake hook, which does
-// not take it. endpoint_ is set before the mode becomes kSmc and stays until release.
+// not take it. endpoint_ is set before the mode becomes kSmc, and goes with release() or
+// disconnect(); who uses it meanwhile has a reference of its own, taken under RCU.
 #pragma once
 
 #include <atomic>
@@ -57,8 +58,8 @@ public:
 	}
 
 	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
-	// In mode kSmc.
-	[[nodiscard]] transport::Endpoint &endpoint() const { return *endpoint_; }
+	// What carries the bytes in mode kSmc, else nothing. Process.
+	[[nodiscard]] Ref<transport::Endpoint> connection() const;
 	// In mode kListening, and afterwards.
 	[[nodiscard]] Listener &listener() const { return *listener_; }
 
@@ -87,6 +88,9 @@ public:
 	// If TCP does not listen (any more), neither does this; true then. What its listener holds
 	// stays until release. Process, no lock.
 	bool stop_listening();
+	// connect(AF_UNSPEC) has ended TCP's connection, or its handshake: so ends SMC's, and the
+	// socket can be used again. Process, no lock.
+	void disconnect();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
 	// From kIdle only, for an option that SMC does not have. False in other modes. Process, no
 	// lock.
@@ -137,8 +141,8 @@ private:
 	std::atomic<bool> worked_{false};         // work_ has been queued
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
-	Ref<Handshake> handshake_; // of work_ and release()
-	Ref<transport::Endpoint> endpoint_;
+	Ref<Handshake> handshake_;                             // of work_ and release()
+	std::atomic<transport::Endpoint *> endpoint_{nullptr}; // with a reference
 	Owned<Listener> listener_;
 	Work<SmcSocket, &SmcSocket::run> work_{*this};
 };
