@@ -36,10 +36,12 @@ static void watch_signals(void)
 {
 	/* Without SA_RESTART: a blocking call must come back with EINTR. */
 	struct sigaction interrupt = { .sa_handler = on_interrupt };
-	struct sigaction pipe = { .sa_handler = execute_on_sigpipe, .sa_flags = SA_RESTART };
+	struct sigaction count = { .sa_handler = execute_on_signal, .sa_flags = SA_RESTART };
 
 	sigaction(SIGUSR1, &interrupt, NULL);
-	sigaction(SIGPIPE, &pipe, NULL);
+	sigaction(SIGPIPE, &count, NULL);
+	sigaction(SIGIO, &count, NULL);
+	sigaction(SIGURG, &count, NULL);
 }
 
 static bool reply_to(int control, const struct reply *reply)

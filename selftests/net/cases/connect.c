@@ -21,12 +21,13 @@ static void connect_blocking(struct test *test)
 static void connect_prompt(struct test *test)
 {
 	struct address address;
+	int listener = new_listener(test, 8, &address);
 	struct reply reply;
 
-	new_listener(test, 8, &address);
 	reply = expect_ret(
 		on(test->client, rq_connect(new_socket(test, test->client, 0), &address)), 0);
 	expect(reply.elapsed_ms < PROMPT_MS, "connect took %u ms", reply.elapsed_ms);
+	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
 static int connect_in_background(struct test *test, const struct address *address)

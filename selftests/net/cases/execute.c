@@ -4,18 +4,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/select.h>
 #include <sys/time.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "../lib/stream.h"
+#include "step.h"
 
 #define PIECES_MAX 16
 /* How long a full or empty socket must stay so before a loop believes it. */
@@ -24,11 +27,17 @@
 typedef void (*op_fn)(const struct request *request, struct reply *reply);
 
 static atomic_int sigpipe_count;
+static atomic_int sigio_count;
+static atomic_int sigurg_count;
 
-void execute_on_sigpipe(int signal)
+void execute_on_signal(int signal)
 {
-	(void)signal;
-	atomic_fetch_add(&sigpipe_count, 1);
+	if (signal == SIGPIPE)
+		atomic_fetch_add(&sigpipe_count, 1);
+	else if (signal == SIGURG)
+		atomic_fetch_add(&sigurg_count, 1);
+	else
+		atomic_fetch_add(&sigio_count, 1);
 }
 
 /* Cuts [buffer, buffer + length) into nearly equal pieces; how many they are. */
@@ -50,7 +59,7 @@ static int cut(struct iovec *vector, int64_t pieces, void *buffer, size_t length
 	return count;
 }
 
-static void *new_buffer(size_t length, struct reply *reply)
+void *step_buffer(size_t length, struct reply *reply)
 {
 	void *buffer = malloc(length ? length : 1);
 
@@ -60,7 +69,7 @@ static void *new_buffer(size_t length, struct reply *reply)
 }
 
 /* What a receiving step found: how many of the bytes are the stream's. */
-static int64_t matched(const void *buffer, int64_t length, int64_t seed, int64_t offset)
+int64_t step_matched(const void *buffer, int64_t length, int64_t seed, int64_t offset)
 {
 	if (length <= 0)
 		return 0;
@@ -130,7 +139,7 @@ static ssize_t send_by(enum send_call call, int fd, void *buffer, size_t length,
 static void run_send(const struct request *request, struct reply *reply)
 {
 	const int64_t *args = request->args;
-	void *buffer = new_buffer((size_t)args[1], reply);
+	void *buffer = step_buffer((size_t)args[1], reply);
 
 	if (!buffer)
 		return;
@@ -138,13 +147,15 @@ static void run_send(const struct request *request, struct reply *reply)
 	reply->ret = send_by((enum send_call)args[0], request->fd, buffer, (size_t)args[1],
 			     (int)args[2], args[3]);
 	reply->error = errno;
-	free(buffer);
+	/* Until a notification comes the bytes must stay; the process does not live long. */
+	if (!(args[2] & MSG_ZEROCOPY))
+		free(buffer);
 }
 
 static void run_send_to(const struct request *request, struct reply *reply)
 {
 	const int64_t *args = request->args;
-	void *buffer = new_buffer((size_t)args[0], reply);
+	void *buffer = step_buffer((size_t)args[0], reply);
 
 	if (!buffer)
 		return;
@@ -162,7 +173,7 @@ static bool make_bad_vector(struct iovec *vector, size_t length, struct reply *r
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
 	void *bad = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	vector[0].iov_base = new_buffer(length, reply);
+	vector[0].iov_base = step_buffer(length, reply);
 	vector[0].iov_len = length;
 	vector[1].iov_base = bad;
 	vector[1].iov_len = page;
@@ -203,14 +214,14 @@ static void run_recv_bad(const struct request *request, struct reply *reply)
 	reply->error = errno;
 	/* More than the good part cannot have been stored; the caller checks that too. */
 	if (reply->ret >= 0 && reply->ret <= args[0])
-		reply->values[0] = matched(vector[0].iov_base, reply->ret, args[2], args[3]);
+		reply->values[0] = step_matched(vector[0].iov_base, reply->ret, args[2], args[3]);
 	free_bad_vector(vector);
 }
 
 static void run_send_loop(const struct request *request, struct reply *reply)
 {
 	const int64_t *args = request->args;
-	void *buffer = new_buffer((size_t)args[1], reply);
+	void *buffer = step_buffer((size_t)args[1], reply);
 	int64_t total = 0;
 
 	if (!buffer)
@@ -244,7 +255,7 @@ static bool stays_without(int fd, short event)
 static void run_send_fill(const struct request *request, struct reply *reply)
 {
 	const int64_t *args = request->args;
-	void *buffer = new_buffer((size_t)args[0], reply);
+	void *buffer = step_buffer((size_t)args[0], reply);
 	int64_t total = 0;
 
 	if (!buffer)
@@ -296,7 +307,7 @@ static ssize_t recv_by(enum recv_call call, int fd, void *buffer, size_t length,
 static void run_recv(const struct request *request, struct reply *reply)
 {
 	const int64_t *args = request->args;
-	void *buffer = new_buffer((size_t)args[1], reply);
+	void *buffer = step_buffer((size_t)args[1], reply);
 
 	if (!buffer)
 		return;
@@ -305,7 +316,7 @@ static void run_recv(const struct request *request, struct reply *reply)
 	reply->error = errno;
 	/* MSG_TRUNC throws the bytes away: there is nothing to compare. */
 	if (!(args[2] & MSG_TRUNC))
-		reply->values[0] = matched(buffer, reply->ret, args[4], args[5]);
+		reply->values[0] = step_matched(buffer, reply->ret, args[4], args[5]);
 	free(buffer);
 }
 
@@ -321,7 +332,7 @@ static bool recv_checked(const struct request *request, struct reply *reply, voi
 		reply->values[1] = got == 0;
 		return false;
 	}
-	good = matched(buffer, got, seed, offset + reply->ret);
+	good = step_matched(buffer, got, seed, offset + reply->ret);
 	reply->ret += got;
 	reply->values[0] += good;
 	if (good == got)
@@ -333,7 +344,7 @@ static bool recv_checked(const struct request *request, struct reply *reply, voi
 static void run_recv_loop(const struct request *request, struct reply *reply)
 {
 	const int64_t *args = request->args;
-	void *buffer = new_buffer((size_t)args[1], reply);
+	void *buffer = step_buffer((size_t)args[1], reply);
 
 	if (!buffer)
 		return;
@@ -355,7 +366,7 @@ static void run_recv_loop(const struct request *request, struct reply *reply)
 static void run_recv_drain(const struct request *request, struct reply *reply)
 {
 	const int64_t *args = request->args;
-	void *buffer = new_buffer((size_t)args[0], reply);
+	void *buffer = step_buffer((size_t)args[0], reply);
 
 	if (!buffer)
 		return;
@@ -414,6 +425,43 @@ static void run_epoll_wait(const struct request *request, struct reply *reply)
 
 	reply->ret = epoll_wait(request->fd, &event, 1, (int)request->args[0]);
 	reply->values[0] = event.events;
+}
+
+static void run_epoll_mod(const struct request *request, struct reply *reply)
+{
+	struct epoll_event event = { .events = (uint32_t)request->args[1],
+				     .data.fd = (int)request->args[0] };
+
+	reply->ret = epoll_ctl(request->fd, EPOLL_CTL_MOD, (int)request->args[0], &event);
+}
+
+static void run_accept_bad(const struct request *request, struct reply *reply)
+{
+	socklen_t length = (socklen_t)request->args[0];
+
+	reply->ret = accept4(request->fd, (struct sockaddr *)8, &length, 0);
+}
+
+/* Files that are closed already leave gaps: what counts is the highest number. */
+static void run_files_max(const struct request *request, struct reply *reply)
+{
+	static struct rlimit before;
+	struct rlimit limit;
+	int next;
+
+	if (request->args[0] < 0) {
+		reply->ret = setrlimit(RLIMIT_NOFILE, &before);
+		return;
+	}
+	if (getrlimit(RLIMIT_NOFILE, &before) < 0)
+		return;
+	next = dup(0);
+	if (next < 0)
+		return;
+	close(next);
+	limit = before;
+	limit.rlim_cur = (rlim_t)(next + request->args[0]);
+	reply->ret = setrlimit(RLIMIT_NOFILE, &limit);
 }
 
 static void run_shutdown(const struct request *request, struct reply *reply)
@@ -529,13 +577,25 @@ static void run_ioctl_int(const struct request *request, struct reply *reply)
 
 static void run_fcntl(const struct request *request, struct reply *reply)
 {
-	reply->ret = fcntl(request->fd, (int)request->args[0], request->args[1]);
+	/* The driver does not know the process: a third value stands for it. */
+	reply->ret = fcntl(request->fd, (int)request->args[0],
+			   request->args[2] ? getpid() : request->args[1]);
 }
 
 static void run_sigpipes(const struct request *request, struct reply *reply)
 {
 	(void)request;
 	reply->ret = atomic_exchange(&sigpipe_count, 0);
+}
+
+static void run_signals(const struct request *request, struct reply *reply)
+{
+	atomic_int *count = request->args[0] == SIGURG ? &sigurg_count : &sigio_count;
+	uint64_t until_ms = now_ms() + (uint64_t)request->args[1];
+
+	while (!atomic_load(count) && now_ms() < until_ms)
+		sleep_ms(10);
+	reply->ret = atomic_exchange(count, 0);
 }
 
 static const op_fn functions[OP_COUNT] = {
@@ -568,6 +628,20 @@ static const op_fn functions[OP_COUNT] = {
 	[OP_IOCTL_INT] = run_ioctl_int,
 	[OP_FCNTL] = run_fcntl,
 	[OP_SIGPIPES] = run_sigpipes,
+	[OP_SIGNALS] = run_signals,
+	[OP_KILL_TCP] = step_kill_tcp,
+	[OP_SPLICE_IN] = step_splice_in,
+	[OP_SPLICE_OUT] = step_splice_out,
+	[OP_TEE] = step_tee,
+	[OP_SEND_MMSG] = step_send_mmsg,
+	[OP_RECV_MMSG] = step_recv_mmsg,
+	[OP_RECV_FACTS] = step_recv_facts,
+	[OP_SEND_CONTROL] = step_send_control,
+	[OP_ERROR_QUEUE] = step_error_queue,
+	[OP_ACCEPT_BAD] = run_accept_bad,
+	[OP_FILES_MAX] = run_files_max,
+	[OP_EPOLL_MOD] = run_epoll_mod,
+	[OP_URING] = step_uring,
 };
 
 void execute(const struct request *request, struct reply *reply)

@@ -7,7 +7,7 @@
 
 void execute(const struct request *request, struct reply *reply);
 
-/* Signal handler that counts for OP_SIGPIPES. */
-void execute_on_sigpipe(int signal);
+/* Signal handler that counts for OP_SIGPIPES and OP_SIGNALS. */
+void execute_on_signal(int signal);
 
 #endif

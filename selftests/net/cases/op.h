@@ -13,7 +13,7 @@
 #include "../lib/net.h"
 
 #define OP_MAGIC 0x53414353u
-#define OP_VERSION 1
+#define OP_VERSION 2
 
 /* Instead of a seed: do not compare what is received. */
 #define SEED_ANY ((int64_t)-1)
@@ -31,10 +31,10 @@ enum op {
 	OP_SEND_FILL, /* non-blocking sends until no more is taken: bytes per call, seed, offset */
 	OP_RECV,     /* enum recv_call, length, flags, pieces, seed, offset; → bytes that match */
 	OP_RECV_BAD, /* length of the writable part, flags, seed, offset; then an unmapped page */
-	OP_RECV_LOOP,  /* until total or the end (-1): total, bytes per call, pause_ms, seed, offset
-			*/
-	OP_RECV_DRAIN, /* non-blocking, until nothing comes any more: bytes per call, seed, offset
-			*/
+	/* until total or the end (-1): total, bytes per call, pause_ms, seed, offset */
+	OP_RECV_LOOP,
+	/* non-blocking, until nothing comes any more: bytes per call, seed, offset */
+	OP_RECV_DRAIN,
 	OP_POLL,       /* events, timeout_ms → revents */
 	OP_SELECT,     /* timeout_ms → enum select_bit */
 	OP_EPOLL_CREATE,
@@ -48,8 +48,31 @@ enum op {
 	OP_GET_SOCKNAME, /* → address */
 	OP_GET_PEERNAME,
 	OP_IOCTL_INT, /* command → value */
-	OP_FCNTL,     /* command, argument */
+	OP_FCNTL,     /* command, argument; or 1 as the third value: this process */
 	OP_SIGPIPES,  /* → how many came since asked last */
+	OP_SIGNALS,   /* SIGIO or SIGURG, timeout_ms for the first → how many since asked last */
+	OP_KILL_TCP,  /* the TCP connection under the socket ends at once, as by ss -K */
+	OP_SPLICE_IN, /* enum splice_call, length, flags, seed, offset: into the socket */
+	OP_SPLICE_OUT, /* length, flags, seed, offset: out of it → bytes; those that match */
+	OP_TEE,	      /* length, seed, offset: out of it, twice → bytes; those that match twice */
+	OP_SEND_MMSG, /* messages, bytes each, flags, seed, offset → messages; bytes */
+	/* messages, bytes each, flags, timeout_ms (-1: none), seed, offset → messages; bytes; those
+	 * that match
+	 */
+	OP_RECV_MMSG,
+	/* length, flags, seed, offset → bytes; those that match; msg_flags and, from bit 32 on, the
+	 * length of the name, from bit 40 on that of the control data
+	 */
+	OP_RECV_FACTS,
+	OP_SEND_CONTROL, /* length, level, type, bytes of control data */
+	OP_ERROR_QUEUE, /* notifications, timeout_ms → how many; first and last; origin, code */
+	OP_ACCEPT_BAD,	/* an address that cannot be written; length */
+	OP_FILES_MAX,	/* how many more may be opened; -1: as before */
+	OP_EPOLL_MOD,	/* fd, events */
+	/* enum uring_call, length, flags, seed, offset, timeout_ms; address → result; bytes that
+	 * match; whether a notification came
+	 */
+	OP_URING,
 	OP_INTERRUPT, /* actor: sends it a signal whose handler does not restart calls */
 	OP_FORK,      /* → control port of the child */
 	OP_EXIT,      /* no reply: the process ends with _exit() */
@@ -57,6 +80,20 @@ enum op {
 	OP_COUNT,
 };
 
+enum splice_call { SPLICE_SENDFILE, SPLICE_PIPE, SPLICE_VMSPLICE };
+enum uring_call {
+	URING_SEND,
+	URING_RECV,
+	URING_SENDMSG,
+	URING_RECVMSG,
+	URING_WRITE,
+	URING_READ,
+	URING_SEND_ZC,
+	URING_POLL,
+	URING_ACCEPT,
+	URING_CONNECT,
+	URING_SHUTDOWN,
+};
 enum send_call { SEND_SEND, SEND_WRITE, SEND_WRITEV, SEND_SENDMSG };
 enum recv_call { RECV_RECV, RECV_READ, RECV_READV, RECV_RECVMSG, RECV_RECVFROM };
 enum select_bit { SELECT_READ = 1, SELECT_WRITE = 2, SELECT_EXCEPT = 4 };

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Builders of requests: the values stand in the order that the header of the steps gives. */
+#include <fcntl.h>
+
 #include "host.h"
 #include "test.h"
 
@@ -194,6 +196,11 @@ struct request rq_fcntl(int fd, int command, int64_t argument)
 	return make(OP_FCNTL, fd, command, argument, 0, 0, 0, 0);
 }
 
+struct request rq_own_signals(int fd)
+{
+	return make(OP_FCNTL, fd, F_SETOWN, 0, 1, 0, 0, 0);
+}
+
 struct request rq_sigpipes(void)
 {
 	return make(OP_SIGPIPES, -1, 0, 0, 0, 0, 0, 0);
@@ -202,4 +209,86 @@ struct request rq_sigpipes(void)
 struct request rq_interrupt(int actor)
 {
 	return make(OP_INTERRUPT, -1, actor, 0, 0, 0, 0, 0);
+}
+
+struct request rq_signals(int signal, int timeout_ms)
+{
+	return make(OP_SIGNALS, -1, signal, timeout_ms, 0, 0, 0, 0);
+}
+
+struct request rq_kill_tcp(int fd)
+{
+	return make(OP_KILL_TCP, fd, 0, 0, 0, 0, 0, 0);
+}
+
+struct request rq_splice_in(int fd, enum splice_call call, int64_t length, int flags, int64_t seed,
+			    int64_t offset)
+{
+	return make(OP_SPLICE_IN, fd, call, length, flags, seed, offset, 0);
+}
+
+struct request rq_splice_out(int fd, int64_t length, int flags, int64_t seed, int64_t offset)
+{
+	return make(OP_SPLICE_OUT, fd, length, flags, seed, offset, 0, 0);
+}
+
+struct request rq_tee(int fd, int64_t length, int64_t seed, int64_t offset)
+{
+	return make(OP_TEE, fd, length, seed, offset, 0, 0, 0);
+}
+
+struct request rq_send_mmsg(int fd, int messages, int64_t each, int flags, int64_t seed,
+			    int64_t offset)
+{
+	return make(OP_SEND_MMSG, fd, messages, each, flags, seed, offset, 0);
+}
+
+struct request rq_recv_mmsg(int fd, int messages, int64_t each, int flags, int timeout_ms,
+			    int64_t seed, int64_t offset)
+{
+	return make(OP_RECV_MMSG, fd, messages, each, flags, timeout_ms, seed, offset);
+}
+
+struct request rq_recv_facts(int fd, int64_t length, int flags, int64_t seed, int64_t offset)
+{
+	return make(OP_RECV_FACTS, fd, length, flags, seed, offset, 0, 0);
+}
+
+struct request rq_send_control(int fd, int64_t length, int level, int type, int64_t control_bytes)
+{
+	return make(OP_SEND_CONTROL, fd, length, level, type, control_bytes, 0, 0);
+}
+
+struct request rq_error_queue(int fd, int notifications, int timeout_ms)
+{
+	return make(OP_ERROR_QUEUE, fd, notifications, timeout_ms, 0, 0, 0, 0);
+}
+
+struct request rq_accept_bad(int fd, int64_t address_bytes)
+{
+	return make(OP_ACCEPT_BAD, fd, address_bytes, 0, 0, 0, 0, 0);
+}
+
+struct request rq_files_max(int more)
+{
+	return make(OP_FILES_MAX, -1, more, 0, 0, 0, 0, 0);
+}
+
+struct request rq_epoll_mod(int epoll_fd, int fd, int64_t events)
+{
+	return make(OP_EPOLL_MOD, epoll_fd, fd, events, 0, 0, 0, 0);
+}
+
+struct request rq_uring(int fd, enum uring_call call, int64_t length, int flags, int64_t seed,
+			int64_t offset)
+{
+	return make(OP_URING, fd, call, length, flags, seed, offset, 20000);
+}
+
+struct request rq_uring_at(int fd, enum uring_call call, const struct address *address)
+{
+	struct request request = rq_uring(fd, call, 0, 0, 0, 0);
+
+	request.address = *address;
+	return request;
 }

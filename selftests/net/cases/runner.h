@@ -25,7 +25,8 @@ struct runner {
 	int step_timeout_ms; /* a step that takes longer counts as blocked for ever */
 };
 
-/* NULL if the case passed, else why not; valid until the next call. */
-const char *run_case(const struct runner *runner, const struct test_case *test_case);
+/* NULL if the case passed, else why not, or why it was skipped; valid until the next call. */
+const char *run_case(const struct runner *runner, const struct test_case *test_case,
+		     bool *skipped);
 
 #endif

@@ -39,6 +39,22 @@ def over_smcr(vm):
 
 
 @case(on="ours+ours")
+def over_smcr_by_protocol(vm):
+    """IPPROTO_SMC, which no stock kernel of 6.1 has."""
+    compare(vm, "--mode inet --expect smcr --only '[!a-c]*'")
+
+
+@case(on="ours+ours")
+def over_smcr_by_ulp(vm):
+    compare(vm, "--mode ulp --expect smcr --only '[a-k]*'")
+
+
+@case(on="ours+ours")
+def over_smcr_of_mixed_kinds(vm):
+    compare(vm, "--mode ulp --server-mode inet --expect smcr --only '[k-z]*'")
+
+
+@case(on="ours+ours")
 def over_smcr_other_way_round(vm):
     compare(vm, "--mode smc --expect smcr --role server --only '*[ftn]'")
 
@@ -46,6 +62,16 @@ def over_smcr_other_way_round(vm):
 @case(on="ours+ours")
 def ipv6(vm):
     compare(vm, "--mode smc", vm.b.ip6)
+
+
+@case(on="ours+ours")
+def ipv6_by_protocol(vm):
+    compare(vm, "--mode inet --only '[a-m]*'", vm.b.ip6)
+
+
+@case(on="ours+ours")
+def ipv6_by_ulp(vm):
+    compare(vm, "--mode ulp --only '[m-z]*'", vm.b.ip6)
 
 
 @case(on="ours+none")

@@ -24,6 +24,7 @@ struct host;
 enum fate {
 	FATE_SMC, /* all of them become SMC */
 	FATE_NONE, /* the case makes none that comes to be */
+	FATE_UNACCEPTED, /* as FATE_SMC, but a server that falls back never hears of one */
 	FATE_FASTOPEN, /* the client falls back: TCP Fast Open was asked for */
 };
 
@@ -111,8 +112,29 @@ struct request rq_sockname(int fd);
 struct request rq_peername(int fd);
 struct request rq_ioctl_int(int fd, int64_t command);
 struct request rq_fcntl(int fd, int command, int64_t argument);
+/* Signals about the socket go to its process (F_SETOWN). */
+struct request rq_own_signals(int fd);
 struct request rq_sigpipes(void);
 struct request rq_interrupt(int actor);
+struct request rq_signals(int signal, int timeout_ms);
+struct request rq_kill_tcp(int fd);
+struct request rq_splice_in(int fd, enum splice_call call, int64_t length, int flags, int64_t seed,
+			    int64_t offset);
+struct request rq_splice_out(int fd, int64_t length, int flags, int64_t seed, int64_t offset);
+struct request rq_tee(int fd, int64_t length, int64_t seed, int64_t offset);
+struct request rq_send_mmsg(int fd, int messages, int64_t each, int flags, int64_t seed,
+			    int64_t offset);
+struct request rq_recv_mmsg(int fd, int messages, int64_t each, int flags, int timeout_ms,
+			    int64_t seed, int64_t offset);
+struct request rq_recv_facts(int fd, int64_t length, int flags, int64_t seed, int64_t offset);
+struct request rq_send_control(int fd, int64_t length, int level, int type, int64_t control_bytes);
+struct request rq_error_queue(int fd, int notifications, int timeout_ms);
+struct request rq_accept_bad(int fd, int64_t address_bytes);
+struct request rq_files_max(int more);
+struct request rq_epoll_mod(int epoll_fd, int fd, int64_t events);
+struct request rq_uring(int fd, enum uring_call call, int64_t length, int flags, int64_t seed,
+			int64_t offset);
+struct request rq_uring_at(int fd, enum uring_call call, const struct address *address);
 
 /* --- expectations: each ends the case where it is not met ----------------------------------- */
 
@@ -130,6 +152,9 @@ struct reply check_ret(const char *file, int line, struct reply reply, int64_t w
 struct reply check_error(const char *file, int line, struct reply reply, int wanted);
 __attribute__((format(printf, 3, 4), noreturn)) void fail_case(const char *file, int line,
 							       const char *format, ...);
+
+/* The case has nothing to say here: it counts as passed, and says why it was not run. */
+__attribute__((noreturn)) void skip_case(const char *why);
 
 /* Notes what came of a step whose outcome must be the same on both, whatever it is. */
 void note_reply(const char *label, struct reply reply);
@@ -163,5 +188,20 @@ extern const struct test_case option_cases[];
 extern const struct test_case fault_cases[];
 extern const struct test_case share_cases[];
 extern const struct test_case fallback_cases[];
+extern const struct test_case urgent_cases[];
+extern const struct test_case peek_offset_cases[];
+extern const struct test_case killed_cases[];
+extern const struct test_case zerocopy_cases[];
+extern const struct test_case splice_cases[];
+extern const struct test_case message_cases[];
+extern const struct test_case low_water_cases[];
+extern const struct test_case signal_cases[];
+extern const struct test_case uring_cases[];
+extern const struct test_case disconnect_cases[];
+extern const struct test_case limit_cases[];
+extern const struct test_case mapped_cases[];
+extern const struct test_case inherit_cases[];
+extern const struct test_case sweep_cases[];
+extern const struct test_case epoll_cases[];
 
 #endif

@@ -17,6 +17,7 @@ static const char *const mode_names[MODE_COUNT] = {
 	[MODE_TCP] = "tcp",
 	[MODE_SMC] = "smc",
 	[MODE_INET_SMC] = "inet",
+	[MODE_ULP] = "ulp",
 };
 
 enum mode mode_parse(const char *name)
@@ -33,6 +34,19 @@ const char *mode_name(enum mode mode)
 	return mode < MODE_COUNT ? mode_names[mode] : "?";
 }
 
+static int ulp_socket(int family, int type_flags)
+{
+	int fd = socket(family, SOCK_STREAM | type_flags, IPPROTO_TCP);
+	int error;
+
+	if (fd < 0 || !setsockopt(fd, IPPROTO_TCP, TCP_ULP, "smc", 3))
+		return fd;
+	error = errno;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
 int mode_socket(enum mode mode, int family, int type_flags)
 {
 	switch (mode) {
@@ -43,6 +57,8 @@ int mode_socket(enum mode mode, int family, int type_flags)
 			      family == AF_INET ? SMCPROTO_SMC : SMCPROTO_SMC6);
 	case MODE_INET_SMC:
 		return socket(family, SOCK_STREAM | type_flags, IPPROTO_SMC);
+	case MODE_ULP:
+		return ulp_socket(family, type_flags);
 	case MODE_COUNT:
 		break;
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Sockets by way in (TCP, AF_SMC, IPPROTO_SMC), addresses, and whole reads and writes.
+ * Sockets by way in (TCP, AF_SMC, IPPROTO_SMC, TCP_ULP), addresses, and whole reads and writes.
  */
 #ifndef SELFTEST_NET_H
 #define SELFTEST_NET_H
@@ -23,6 +23,7 @@ enum mode {
 	MODE_TCP, /* socket(AF_INET[6], SOCK_STREAM, IPPROTO_TCP) */
 	MODE_SMC, /* socket(AF_SMC, SOCK_STREAM, SMCPROTO_SMC[6]) */
 	MODE_INET_SMC, /* socket(AF_INET[6], SOCK_STREAM, IPPROTO_SMC) */
+	MODE_ULP, /* a TCP socket, then setsockopt(TCP_ULP, "smc") */
 	MODE_COUNT,
 };
 
@@ -31,7 +32,7 @@ struct address {
 	socklen_t length;
 };
 
-/* "tcp", "smc" or "inet"; MODE_COUNT for anything else. */
+/* "tcp", "smc", "inet" or "ulp"; MODE_COUNT for anything else. */
 enum mode mode_parse(const char *name);
 const char *mode_name(enum mode mode);
 

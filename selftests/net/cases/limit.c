@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* No file descriptor left, bad pointers to accept(), more clients than the backlog. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+
+#include "test.h"
+
+static void accept_without_descriptors(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int fd = new_socket(test, test->client, 0);
+	struct reply reply;
+
+	expect_ret(on(test->client, rq_connect(fd, &address)), 0);
+	expect_ret(on(test->client, rq_send(fd, 1000, 0, UP, 0)), 1000);
+	expect(poll_events(test->server, listener, POLLIN, 5000) == POLLIN, "nobody came");
+	expect_ret(on(test->server, rq_files_max(0)), 0);
+	expect_error(on(test->server, rq_accept(listener, 0)), EMFILE);
+	expect_error(on(test->server, rq_accept(listener, 0)), EMFILE);
+	note("events %#llx", (long long)poll_events(test->server, listener, POLLIN, 0));
+	expect_ret(on(test->server, rq_files_max(-1)), 0);
+	/* The connection is still there, with its data. */
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	expect_ret(on(test->server, rq_recv((int)reply.ret, 1000, MSG_WAITALL, UP, 0)), 1000);
+	exchange(test->server, (int)reply.ret, test->client, fd, 1000, DOWN, 0);
+}
+
+static void waiting_accept_without_descriptors(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+
+	expect_ret(on(test->server, rq_files_max(0)), 0);
+	/* Known before anybody comes. */
+	expect_error(on(test->server, rq_accept(listener, 0)), EMFILE);
+	expect_ret(on(test->server, rq_files_max(-1)), 0);
+	expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)), 0);
+	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
+}
+
+static void socket_without_descriptors(struct test *test)
+{
+	expect_ret(on(test->client, rq_files_max(0)), 0);
+	note_reply("socket", on(test->client, rq_socket(test, test->client, 0)));
+	expect_ret(on(test->client, rq_files_max(-1)), 0);
+	expect(on(test->client, rq_socket(test, test->client, 0)).ret >= 0, "socket");
+}
+
+/* The connection is lost with it, on TCP as well. */
+static void accept_to_a_bad_address(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int fd = new_socket(test, test->client, 0);
+
+	expect_ret(on(test->client, rq_connect(fd, &address)), 0);
+	note_reply("bad", on(test->server, rq_accept_bad(listener, 100)));
+	note_reply("peer", on(test->client, rq_recv(fd, 1, 0, DOWN, 0)));
+	expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)), 0);
+	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
+}
+
+static void accept_with_a_bad_length(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+
+	expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)), 0);
+	note_reply("negative", on(test->server, rq_accept_bad(listener, -1)));
+	expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)), 0);
+	note_reply("nothing", on(test->server, rq_accept_bad(listener, 0)));
+}
+
+/* As many as the backlog and one more are connected before anybody accepts. */
+static void backlog_is_served(struct test *test)
+{
+	const int backlog = 3;
+	struct address address;
+	int listener = new_listener(test, backlog, &address);
+	int fds[4];
+
+	for (int i = 0; i <= backlog; i++) {
+		fds[i] = new_socket(test, test->client, 0);
+		expect_ret(on(test->client, rq_connect(fds[i], &address)), 0);
+		expect_ret(on(test->client, rq_send(fds[i], 100, 0, 100 + i, 0)), 100);
+	}
+	for (int i = 0; i <= backlog; i++) {
+		struct reply reply = on(test->server, rq_accept(listener, 0));
+
+		expect(reply.ret >= 0, "accept: errno %d", reply.error);
+		expect_ret(on(test->server, rq_recv((int)reply.ret, 100, MSG_WAITALL, 100 + i, 0)),
+			   100);
+	}
+	expect_ret(on(test->server, rq_fcntl(listener, F_SETFL, O_NONBLOCK)), 0);
+	expect_error(on(test->server, rq_accept(listener, 0)), EAGAIN);
+}
+
+/* Connections that are over before they are accepted are accepted all the same. */
+static void accept_after_reset(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int fd = new_socket(test, test->client, 0);
+	struct reply reply;
+
+	expect_ret(on(test->client, rq_connect(fd, &address)), 0);
+	sleep_ms(200);
+	expect_ret(on(test->client, rq_set_linger(fd, true, 0)), 0);
+	expect_ret(on(test->client, rq_close(fd)), 0);
+	sleep_ms(300);
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	expect_error(on(test->server, rq_recv((int)reply.ret, 1, 0, UP, 0)), ECONNRESET);
+	expect_ret(on(test->server, rq_recv((int)reply.ret, 1, 0, UP, 0)), 0);
+}
+
+static void listen_values(struct test *test)
+{
+	static const int backlogs[] = { 0, -1, 1000000, 1 };
+	int fd = new_socket(test, test->server, 0);
+
+	for (size_t i = 0; i < sizeof(backlogs) / sizeof(backlogs[0]); i++)
+		note_reply("listen", on(test->server, rq_listen(fd, backlogs[i])));
+	note_reply("SO_ACCEPTCONN",
+		   on(test->server, rq_get(fd, SOL_SOCKET, SO_ACCEPTCONN, OPTION_INT)));
+}
+
+const struct test_case limit_cases[] = {
+	{ "accept_without_descriptors", accept_without_descriptors, FATE_SMC },
+	{ "waiting_accept_without_descriptors", waiting_accept_without_descriptors, FATE_SMC },
+	{ "socket_without_descriptors", socket_without_descriptors, FATE_NONE },
+	{ "accept_to_a_bad_address", accept_to_a_bad_address, FATE_SMC },
+	{ "accept_with_a_bad_length", accept_with_a_bad_length, FATE_SMC },
+	{ "backlog_is_served", backlog_is_served, FATE_SMC },
+	{ "accept_after_reset", accept_after_reset, FATE_SMC },
+	{ "listen_values", listen_values, FATE_NONE },
+	{ NULL, NULL, FATE_NONE },
+};

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* SO_PEEK_OFF, where this kernel's TCP has it; where it has not, the same refusal. */
+#include <errno.h>
+#include <poll.h>
+
+#include "test.h"
+
+#ifndef SO_PEEK_OFF
+#define SO_PEEK_OFF 42
+#endif
+
+/* A pair whose server peeks from the offset on; the case is over where TCP knows no offset. */
+static struct pair peeking_pair(struct test *test, int offset)
+{
+	struct pair pair = connect_pair(test);
+	struct reply reply =
+		on(test->server, rq_set_int(pair.server, SOL_SOCKET, SO_PEEK_OFF, offset));
+
+	note_reply("set", reply);
+	note_reply("get", on(test->server, rq_get(pair.server, SOL_SOCKET, SO_PEEK_OFF,
+						  OPTION_INT)));
+	if (reply.ret < 0) {
+		exchange_both(test, &pair, 0);
+		pair.server = -1;
+		return pair;
+	}
+	expect_ret(on(test->client, rq_send(pair.client, 300, 0, UP, 0)), 300);
+	expect(poll_events(test->server, pair.server, POLLIN, 5000) == POLLIN, "nothing came");
+	return pair;
+}
+
+static void note_offset(struct test *test, const struct pair *pair, const char *label)
+{
+	note_reply(label,
+		   on(test->server, rq_get(pair->server, SOL_SOCKET, SO_PEEK_OFF, OPTION_INT)));
+}
+
+static void peek_offset_moves(struct test *test)
+{
+	struct pair pair = peeking_pair(test, 0);
+
+	if (pair.server < 0)
+		return;
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 0)), 100);
+	note_offset(test, &pair, "after 100");
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 100)), 100);
+	expect_ret(on(test->server, rq_recv(pair.server, 500, MSG_PEEK, UP, 200)), 100);
+	expect_error(on(test->server, rq_recv(pair.server, 1, MSG_PEEK | MSG_DONTWAIT, UP, 300)),
+		     EAGAIN);
+	note_offset(test, &pair, "after all");
+	expect_ret(on(test->server, rq_recv(pair.server, 500, 0, UP, 0)), 300);
+	note_offset(test, &pair, "read");
+}
+
+static void peek_offset_follows_reads(struct test *test)
+{
+	struct pair pair = peeking_pair(test, 50);
+
+	if (pair.server < 0)
+		return;
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 50)), 100);
+	expect_ret(on(test->server, rq_recv(pair.server, 30, 0, UP, 0)), 30);
+	note_offset(test, &pair, "after 30");
+	expect_ret(on(test->server, rq_recv(pair.server, 10, MSG_PEEK, UP, 150)), 10);
+	expect_ret(on(test->server, rq_recv(pair.server, 200, 0, UP, 30)), 200);
+	note_offset(test, &pair, "beyond");
+	expect_ret(on(test->server, rq_recv(pair.server, 500, MSG_PEEK, UP, 230)), 70);
+}
+
+static void peek_offset_off(struct test *test)
+{
+	struct pair pair = peeking_pair(test, 100);
+
+	if (pair.server < 0)
+		return;
+	expect_ret(on(test->server, rq_set_int(pair.server, SOL_SOCKET, SO_PEEK_OFF, -1)), 0);
+	expect_ret(on(test->server, rq_recv(pair.server, 10, MSG_PEEK, UP, 0)), 10);
+	expect_ret(on(test->server, rq_recv(pair.server, 10, MSG_PEEK, UP, 0)), 10);
+	note_offset(test, &pair, "off");
+}
+
+/* A peek behind all that is there waits for what comes. */
+static void peek_offset_waits(struct test *test)
+{
+	struct pair pair = peeking_pair(test, 310);
+
+	if (pair.server < 0)
+		return;
+	start(test->server, 1, rq_recv(pair.server, 100, MSG_PEEK, UP, 310));
+	expect(still_running(test->server, 1, 300), "the peek did not wait");
+	expect_ret(on(test->client, rq_send(pair.client, 10, 0, UP, 300)), 10);
+	expect(still_running(test->server, 1, 300), "there is nothing to peek at yet");
+	expect_ret(on(test->client, rq_send(pair.client, 20, 0, UP, 310)), 20);
+	expect(!still_running(test->server, 1, 3000), "the peek was not woken");
+	expect_ret(finish(test->server, 1), 20);
+}
+
+static void peek_offset_waitall(struct test *test)
+{
+	struct pair pair = peeking_pair(test, 250);
+
+	if (pair.server < 0)
+		return;
+	start(test->server, 1, rq_recv(pair.server, 100, MSG_PEEK | MSG_WAITALL, UP, 250));
+	expect(still_running(test->server, 1, 300), "the peek did not wait");
+	expect_ret(on(test->client, rq_send(pair.client, 100, 0, UP, 300)), 100);
+	expect_ret(finish(test->server, 1), 100);
+	expect_ret(on(test->server, rq_recv_loop(pair.server, 400, 1000, UP, 0)), 400);
+}
+
+static void peek_offset_and_the_mark(struct test *test)
+{
+	struct pair pair = peeking_pair(test, 0);
+
+	if (pair.server < 0)
+		return;
+	expect_ret(on(test->client, rq_send(pair.client, 1, MSG_OOB, UP, 300)), 1);
+	expect(poll_events(test->server, pair.server, POLLPRI, 5000) == POLLPRI, "no urgent byte");
+	expect_ret(on(test->client, rq_send(pair.client, 50, 0, UP, 301)), 50);
+	sleep_ms(200);
+	expect_ret(on(test->server, rq_recv(pair.server, 1000, MSG_PEEK, UP, 0)), 300);
+	expect_ret(on(test->server, rq_recv(pair.server, 1000, MSG_PEEK, UP, 301)), 50);
+	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 0)), 300);
+	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 301)), 50);
+}
+
+const struct test_case peek_offset_cases[] = {
+	{ "peek_offset_moves", peek_offset_moves, FATE_SMC },
+	{ "peek_offset_follows_reads", peek_offset_follows_reads, FATE_SMC },
+	{ "peek_offset_off", peek_offset_off, FATE_SMC },
+	{ "peek_offset_waits", peek_offset_waits, FATE_SMC },
+	{ "peek_offset_waitall", peek_offset_waitall, FATE_SMC },
+	{ "peek_offset_and_the_mark", peek_offset_and_the_mark, FATE_SMC },
+	{ NULL, NULL, FATE_NONE },
+};
