@@ -220,6 +220,23 @@ bool smc_sk_corked(const struct sock *sk)
 	return sk->corked;
 }
 
+bool smc_sk_urgent_inline(const struct sock *)
+{
+	return false;
+}
+
+u32 smc_sk_peek_offset(const struct sock *)
+{
+	return 0;
+}
+
+void smc_sk_move_peek_offset(struct sock *, u32, bool) {}
+
+bool smc_sk_has_queued_error(const struct sock *)
+{
+	return false;
+}
+
 u32 smc_sk_max_backlog(const struct sock *sk)
 {
 	return sk->backlog;
@@ -356,6 +373,27 @@ size_t smc_msg_copy_to(msghdr *msg, const void *from, size_t len)
 
 void smc_msg_no_name(msghdr *) {}
 
+bool smc_msg_control_is_good(struct sock *, msghdr *)
+{
+	return true;
+}
+
+void smc_msg_add_flags(msghdr *, u32) {}
+
+bool smc_msg_wants_inq(const struct sock *, const msghdr *)
+{
+	return false;
+}
+
+void smc_msg_put_inq(const struct sock *, msghdr *, u32) {}
+
+int smc_zerocopy_begin(struct sock *, const msghdr *, size_t, smc_zerocopy **)
+{
+	return 0;
+}
+
+void smc_zerocopy_end(smc_zerocopy *, bool) {}
+
 int smc_sk_stream_error(struct sock *sk, u32, int err)
 {
 	if (err == -32) {
@@ -476,7 +514,10 @@ bool sys_poll_wait(struct socket *sock, u32 events)
 int sys_shutdown(struct socket *sock, int how)
 {
 	enter_kernel();
-	return sock->ours ? smc_op_shutdown(sock, how) : smc_tcp_ops_shutdown(sock, how);
+	sock->calls++;
+	const int ret = sock->ours ? smc_op_shutdown(sock, how) : smc_tcp_ops_shutdown(sock, how);
+	sock->calls--;
+	return ret;
 }
 
 // As kernel/sock_ops.c: TCP first, then the module if it matters to it.
@@ -513,6 +554,8 @@ int sys_ioctl(struct socket *sock, unsigned int command, int *value)
 void sys_close(struct socket *sock)
 {
 	enter_kernel();
+	while (sock->calls != 0)
+		scheduler().yield();
 	if (sock->ours || sock->state != nullptr)
 		(void)smc_op_release(sock);
 	else

@@ -68,6 +68,7 @@ struct socket {
 	int ss = SMC_SS_UNCONNECTED;
 	bool ours = false; // ops are the module's
 	bool nonblock = false;
+	int calls = 0; // of others, that the last close() waits for, as a file's reference
 	sim::WaitQueue queue;
 };
 

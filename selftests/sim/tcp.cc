@@ -272,6 +272,9 @@ bool smc_tcp_oldest_is_smc(struct sock *listener)
 	return !listener->children.empty() && listener->children.front()->offers_smc;
 }
 
+// No simulated host has clients enough.
+void smc_tcp_limit_handshakes(struct sock *, bool) {}
+
 struct sock *smc_tcp_accept(struct sock *listener, bool, int *err)
 {
 	smc_sk_lock(listener);
@@ -344,20 +347,19 @@ void smc_tcp_close(struct sock *sk)
 
 // ---- The CLC exchange ---------------------------------------------------------------------------
 
-int smc_tcp_clc_begin(struct sock *sk)
+void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
 {
 	smc_sk_lock(sk);
-	const int saved = sk->rcvlowat;
+	saved->rcvlowat = sk->rcvlowat;
 	sk->rcvlowat = 1;
 	smc_sk_unlock(sk);
-	return saved;
 }
 
-void smc_tcp_clc_end(struct sock *sk, int saved)
+void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved)
 {
 	smc_sk_lock(sk);
 	if (sk->rcvlowat == 1)
-		sk->rcvlowat = saved;
+		sk->rcvlowat = saved->rcvlowat;
 	smc_sk_unlock(sk);
 }
 
@@ -523,9 +525,12 @@ int smc_tcp_ops_listen(struct socket *sock, int backlog)
 	return 0;
 }
 
-int smc_tcp_ops_accept(struct socket *, struct socket *, int, bool)
+// Of a listener that is shut down; any other is SMC's.
+int smc_tcp_ops_accept(struct socket *sock, struct socket *, int, bool)
 {
-	fail("TCP's own accept()");
+	if (sock->sk->state == SMC_TCP_LISTEN)
+		fail("TCP's own accept()");
+	return -22;
 }
 
 u32 smc_tcp_ops_poll(file *, struct socket *sock, poll_table_struct *)
