@@ -153,6 +153,9 @@ void Listener::drop_done()
 		Ref<Handshake> handshake;
 		{
 			Guard guard(lock_);
+			// close() ends them itself, and must find those that it knows of.
+			if (closed_)
+				return;
 			handshake = Ref<Handshake>::adopt(done_.pop_front());
 		}
 		if (!handshake)
