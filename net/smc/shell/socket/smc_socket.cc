@@ -142,16 +142,15 @@ void SmcSocket::run()
 {
 	if (mode() != Mode::kHandshaking)
 		return;
-	// What is left of an attempt that failed must not be taken for this one's.
-	if (attempt_failed_.exchange(false, std::memory_order_acq_rel)) {
+	// What is left of an attempt that failed, or of a connection that was disconnected, must
+	// not be taken for this one's.
+	if (attempt_failed_.exchange(false, std::memory_order_acq_rel) && handshake_) {
 		handshake_->cancel();
 		handshake_.reset();
 		if (mode() != Mode::kHandshaking)
 			return;
 	}
-	// That of a connection that was disconnected is done.
-	if (!handshake_ || handshake_->outcome() != nullptr) {
-		handshake_.reset();
+	if (!handshake_) {
 		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this);
 		if (!owned) {
 			smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
@@ -291,7 +290,9 @@ void SmcSocket::disconnect()
 	// and none will find anything there.
 	smc_sk_lock(sk_);
 	transport::Endpoint *endpoint = nullptr;
-	if (change_mode(Mode::kSmc, Mode::kIdle)) {
+	if (mode() == Mode::kSmc) {
+		attempt_failed_.store(true, std::memory_order_release);
+		(void)change_mode(Mode::kSmc, Mode::kIdle);
 		endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
 		shut_rcv_.store(false, std::memory_order_relaxed);
 		endpoint->abort();

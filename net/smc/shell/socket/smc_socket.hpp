@@ -137,7 +137,7 @@ private:
 	bool hooked_ = false; // also while the hook has taken itself off the queue
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
-	std::atomic<bool> attempt_failed_{false}; // handshake_ is that of a connect() that failed
+	std::atomic<bool> attempt_failed_{false}; // or is over: handshake_ is its
 	std::atomic<bool> worked_{false};         // work_ has been queued
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
