@@ -246,11 +246,12 @@ static bool read_stats(const struct runner *runner, struct smc_stat *client,
 	return !ret;
 }
 
-static bool judge_smcr(const struct smc_stat *client, const struct smc_stat *server)
+static bool judge_smcr(enum fate fate, const struct smc_stat *client, const struct smc_stat *server)
 {
 	const char *wrong = NULL;
 
-	if (!client->smcr.client_handshakes || !server->smcr.server_handshakes)
+	if (!client->smcr.client_handshakes ||
+	    (!server->smcr.server_handshakes && fate != FATE_UNACCEPTED))
 		wrong = "no connection became SMC-R";
 	else if (client->client_fallbacks || server->server_fallbacks)
 		wrong = "a connection fell back";
@@ -301,7 +302,7 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 	if (fate == FATE_FASTOPEN)
 		return judge_fallback(runner->client_mode, false, client, REASON_FASTOPEN);
 	if (runner->expectation == EXPECT_SMCR)
-		return judge_smcr(client, server);
+		return judge_smcr(fate, client, server);
 	return judge_fallback(runner->client_mode, false, client, runner->client_reason) &&
 	       (fate == FATE_UNACCEPTED ||
 		judge_fallback(runner->server_mode, true, server, runner->server_reason));

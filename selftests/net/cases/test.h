@@ -24,7 +24,8 @@ struct host;
 enum fate {
 	FATE_SMC, /* all of them become SMC */
 	FATE_NONE, /* the case makes none that comes to be */
-	FATE_UNACCEPTED, /* as FATE_SMC, but a server that falls back never hears of one */
+	/* As FATE_SMC, but a server never takes one: it may not be through with the handshake. */
+	FATE_UNACCEPTED,
 	FATE_FASTOPEN, /* the client falls back: TCP Fast Open was asked for */
 };
 
