@@ -150,7 +150,9 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 	if (!give_buffers(*fresh)) {
 		// The peer has never heard of these buffers.
 		take_out(*fresh, true);
-		*reason = wire::DeclineReason::kMem;
+		// A group that has begun to end meanwhile is no reason: there may be another.
+		if (!ending())
+			*reason = wire::DeclineReason::kMem;
 		return Join::kNo;
 	}
 	*endpoint = std::move(fresh);
@@ -486,15 +488,14 @@ void LinkGroup::lose_connections()
 	}
 }
 
-void LinkGroup::lose_connections_on(const group::RtokenSet &rtokens)
+void LinkGroup::lose_connections_on_deleted()
 {
 	for (std::size_t slot = 1; slot < slots_.size(); slot++) {
 		shell::Ref<RdmaEndpoint> endpoint;
 		{
 			shell::Guard guard(lock_);
 			RdmaEndpoint *candidate = slots_[slot].load(std::memory_order_relaxed);
-			if (candidate != nullptr && candidate->rtoken_held_ &&
-			    rtokens.contains(candidate->rtoken_))
+			if (candidate != nullptr && std::exchange(candidate->rmb_deleted_, false))
 				endpoint = shell::Ref<RdmaEndpoint>::share(candidate);
 		}
 		// A peer that has closed takes its RMB away at once; what it sent before is still
@@ -575,7 +576,12 @@ void LinkGroup::perform(const group::Effects &effects)
 		} else if (const auto *done = std::get_if<group::FlowDone>(&effect)) {
 			flow_done(*done);
 		} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
-			deleted_rtokens_.insert(gone->rtokens);
+			// At once: an index may be another RMB's by the time run() looks.
+			endpoints_.for_each([gone](RdmaEndpoint &endpoint, wire::Token) {
+				if (endpoint.rtoken_held_ &&
+				    gone->rtokens.contains(endpoint.rtoken_))
+					endpoint.rmb_deleted_ = true;
+			});
 			lose_due_ = true;
 			kick();
 		} else if (const auto *timer = std::get_if<group::SetTimer>(&effect)) {
@@ -734,7 +740,6 @@ void LinkGroup::arm()
 
 void LinkGroup::run()
 {
-	group::RtokenSet deleted;
 	bool activate_now, lose_now, free_now, end_now;
 	{
 		shell::Guard guard(lock_);
@@ -756,13 +761,12 @@ void LinkGroup::run()
 		activate_now = std::exchange(activate_due_, false);
 		lose_now = std::exchange(lose_due_, false);
 		free_now = std::exchange(free_due_, false);
-		deleted = std::exchange(deleted_rtokens_, group::RtokenSet());
 		end_now = state_ == State::kEnding;
 	}
 	if (activate_now)
 		activate();
 	if (lose_now)
-		lose_connections_on(deleted);
+		lose_connections_on_deleted();
 	if (free_now)
 		free_deleted();
 	if (end_now)

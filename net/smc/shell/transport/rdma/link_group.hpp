@@ -163,7 +163,7 @@ private:
 	void free_deleted();
 	void activate();
 	void lose_connections();
-	void lose_connections_on(const group::RtokenSet &rtokens);
+	void lose_connections_on_deleted();
 	void run();
 	void end_phase();
 	void arm();
@@ -201,7 +201,6 @@ private:
 	};
 	FixedVector<Deleting, kDeletingMax> deleting_;
 	group::FlowId next_delete_flow_ = kDeleteFlow;
-	group::RtokenSet deleted_rtokens_;
 	bool activate_due_ = false;
 	bool lose_due_ = false;
 	bool free_due_ = false;

@@ -53,8 +53,9 @@ private:
 	u32 peer_rkey_ = 0;
 	bool started_ = false; // this and early_: guarded by lock_
 	std::optional<connection::CursorMessage> early_;
-	bool rtoken_held_ = false; // guarded by the group's lock
+	bool rtoken_held_ = false; // this, rtoken_ and rmb_deleted_: guarded by the group's lock
 	group::RtokenIndex rtoken_ = 0;
+	bool rmb_deleted_ = false; // by the peer, with this connection still on it
 	// Whoever sets this connection up; guarded by the group's lock.
 	SetupObserver *observer_ = nullptr;
 };
