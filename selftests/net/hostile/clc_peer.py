@@ -14,15 +14,14 @@ import argparse
 import json
 import os
 import random
-import re
 import socket
 import sys
 import time
-from typing import Callable
 
 import clc
 from raw_tcp import Connection, RawHost
 from smc_target import smc_socket
+from suite import Failed, Suite, expect, parser
 
 # The kernel's own module waits 6 s for a CLC message; nothing may take much longer.
 PATIENCE_S = 14
@@ -30,15 +29,6 @@ CONNECT_MS_MAX = 20000
 BYSTANDER_S_MAX = 5
 HELLO = "hello from the application"
 CLIENTS_AT_ONCE = 40
-
-
-class Failed(Exception):
-    pass
-
-
-def expect(condition: bool, text: str) -> None:
-    if not condition:
-        raise Failed(text)
 
 
 class Scene:
@@ -158,30 +148,12 @@ class Scene:
             expect(data.endswith(received), f"the client read {received[:30].hex()!r}")
 
 
-CASES: list[tuple[str, Callable[[Scene], None]]] = []
-
-
-def case(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
-    CASES.append((function.__name__, function))
-    return function
-
-
-def variants(**messages: Callable[[Scene], bytes]) -> Callable:
-    """One case for each message: function(scene, message)."""
-    def register(function: Callable[[Scene, bytes], None]) -> Callable:
-        for name, make in messages.items():
-            def run(scene: Scene, make=make) -> None:
-                function(scene, make(scene))
-
-            CASES.append((f"{function.__name__}_{name}", run))
-        return function
-
-    return register
+SUITE = Suite()
 
 
 # --- a hostile client ---------------------------------------------------------------------------
 
-@variants(request=lambda _: b"GET / HTTP/1.0\r\n\r\n", one_byte=lambda _: b"\0",
+@SUITE.messages(request=lambda _: b"GET / HTTP/1.0\r\n\r\n", one_byte=lambda _: b"\0",
           nearly_eyecatcher=lambda _: clc.EYECATCHER[:3] + b"X" * 100,
           eyecatcher_later=lambda _: b"A" + clc.EYECATCHER + bytes(60),
           large=lambda _: random.Random(1).randbytes(30000))
@@ -192,7 +164,7 @@ def garbage_is_data(scene: Scene, message: bytes) -> None:
     client.fin()
 
 
-@case
+@SUITE.case
 def silence_becomes_tcp(scene: Scene) -> None:
     client = scene.client()
     scene.bystander()
@@ -201,7 +173,7 @@ def silence_becomes_tcp(scene: Scene) -> None:
     scene.echoed(client, b"late words")
 
 
-@variants(two=lambda _: clc.EYECATCHER[:2], eyecatcher=lambda _: clc.EYECATCHER,
+@SUITE.messages(two=lambda _: clc.EYECATCHER[:2], eyecatcher=lambda _: clc.EYECATCHER,
           header=lambda scene: scene.good[:8], half=lambda scene: scene.good[:70],
           all_but_one=lambda scene: scene.good[:-1])
 def stops_in_the_middle(scene: Scene, message: bytes) -> None:
@@ -211,7 +183,7 @@ def stops_in_the_middle(scene: Scene, message: bytes) -> None:
     scene.settled(client, message)
 
 
-@variants(eyecatcher=lambda _: clc.EYECATCHER, half=lambda scene: scene.good[:70])
+@SUITE.messages(eyecatcher=lambda _: clc.EYECATCHER, half=lambda scene: scene.good[:70])
 def ends_in_the_middle(scene: Scene, message: bytes) -> None:
     client = scene.client()
     client.send(message)
@@ -219,7 +191,7 @@ def ends_in_the_middle(scene: Scene, message: bytes) -> None:
     scene.settled(client, b"")
 
 
-@variants(
+@SUITE.messages(
     length_zero=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\0\0"),
     length_seven=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\0\7"),
     length_short=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\0\x30"),
@@ -245,7 +217,7 @@ def wrong_proposal(scene: Scene, message: bytes) -> None:
     scene.bystander()
 
 
-@variants(
+@SUITE.messages(
     version_fifteen=lambda s: clc.patched(s.good, clc.VERSION_AT, b"\xf2"),
     gid_count=lambda s: clc.patched(s.good, 81, b"\xff"),
     smcd_offset=lambda s: clc.patched(s.good, 86, b"\xff\xff"))
@@ -261,7 +233,7 @@ def odd_proposal(scene: Scene, message: bytes) -> None:
     scene.bystander()
 
 
-@case
+@SUITE.case
 def unknown_eid_is_declined(scene: Scene) -> None:
     client = scene.client()
     client.send(scene.stranger)
@@ -271,7 +243,7 @@ def unknown_eid_is_declined(scene: Scene) -> None:
     expect(scene.declined(client) == b"now as TCP", "data after the Decline")
 
 
-@case
+@SUITE.case
 def byte_by_byte(scene: Scene) -> None:
     client = scene.client()
     for byte in scene.stranger:
@@ -280,7 +252,7 @@ def byte_by_byte(scene: Scene) -> None:
     scene.declined(client)
 
 
-@case
+@SUITE.case
 def proposal_twice(scene: Scene) -> None:
     """Only the first is one; the second comes after the end of the handshake."""
     client = scene.client()
@@ -290,7 +262,7 @@ def proposal_twice(scene: Scene) -> None:
     scene.bystander()
 
 
-@variants(v1=lambda _: clc.decline(1), v2=lambda _: clc.decline(2))
+@SUITE.messages(v1=lambda _: clc.decline(1), v2=lambda _: clc.decline(2))
 def decline_comes_first(scene: Scene, message: bytes) -> None:
     client = scene.client()
     client.send(message)
@@ -309,7 +281,7 @@ def proposed(scene: Scene) -> Connection:
     return client
 
 
-@case
+@SUITE.case
 def good_proposal_is_accepted(scene: Scene) -> None:
     client = proposed(scene)
     expect(client.received[clc.TYPE_AT] == clc.ACCEPT,
@@ -317,7 +289,7 @@ def good_proposal_is_accepted(scene: Scene) -> None:
     client.send(clc.decline(2))
 
 
-@case
+@SUITE.case
 def silence_after_accept(scene: Scene) -> None:
     client = proposed(scene)
     del client.received[:]
@@ -326,7 +298,7 @@ def silence_after_accept(scene: Scene) -> None:
     expect(bool(client.ended or client.received), "the server waits for a Confirm for ever")
 
 
-@variants(garbage=lambda _: b"\0" * 200, proposal=lambda s: s.good, accept=lambda s:
+@SUITE.messages(garbage=lambda _: b"\0" * 200, proposal=lambda s: s.good, accept=lambda s:
           clc.accept(s.args.eid, s.gid_ip, True), cut=lambda s:
           clc.patched(clc.accept(s.args.eid, s.gid_ip, True), clc.TYPE_AT, b"\3")[:90],
           bogus=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), clc.TYPE_AT, b"\3"))
@@ -340,7 +312,7 @@ def wrong_confirm(scene: Scene, message: bytes) -> None:
     client.reset()
 
 
-@case
+@SUITE.case
 def reset_in_the_middle(scene: Scene) -> None:
     scene.client().reset()
     client = scene.client()
@@ -353,7 +325,7 @@ def reset_in_the_middle(scene: Scene) -> None:
     scene.bystander()
 
 
-@case
+@SUITE.case
 def vanishing_clients(scene: Scene) -> None:
     """Many at once, each at another stage; none answers any more."""
     for i in range(CLIENTS_AT_ONCE):
@@ -365,7 +337,7 @@ def vanishing_clients(scene: Scene) -> None:
     scene.bystander()
 
 
-@case
+@SUITE.case
 def mutated_proposals(scene: Scene) -> None:
     """Good ones with a few bytes changed, many at once; each is settled somehow."""
     chance = random.Random(scene.args.seed)
@@ -386,19 +358,19 @@ def mutated_proposals(scene: Scene) -> None:
 
 # --- a hostile server ---------------------------------------------------------------------------
 
-@case
+@SUITE.case
 def server_without_option(scene: Scene) -> None:
     scene.connected(scene.called(with_option=False))
 
 
-@variants(v1=lambda _: clc.decline(1), v2=lambda _: clc.decline(2))
+@SUITE.messages(v1=lambda _: clc.decline(1), v2=lambda _: clc.decline(2))
 def server_declines(scene: Scene, message: bytes) -> None:
     server = scene.called()
     server.send(message)
     scene.connected(server)
 
 
-@case
+@SUITE.case
 def server_declines_byte_by_byte(scene: Scene) -> None:
     server = scene.called()
     for byte in clc.decline(2):
@@ -407,7 +379,7 @@ def server_declines_byte_by_byte(scene: Scene) -> None:
     scene.connected(server)
 
 
-@case
+@SUITE.case
 def server_declines_and_talks(scene: Scene) -> None:
     """What follows the Decline in the same segment is data already."""
     server = scene.called()
@@ -415,21 +387,21 @@ def server_declines_and_talks(scene: Scene) -> None:
     scene.connected(server, b"220 welcome\r\n")
 
 
-@case
+@SUITE.case
 def server_is_silent(scene: Scene) -> None:
     server = scene.called()
     scene.bystander()
     scene.bounded(server)
 
 
-@case
+@SUITE.case
 def server_is_silent_and_gone(scene: Scene) -> None:
     server = scene.called()
     server.vanish()
     scene.bounded(server)
 
 
-@variants(
+@SUITE.messages(
     garbage=lambda _: b"220 smtp.example.org\r\n", byte=lambda _: b"\0",
     half=lambda s: clc.accept(s.args.eid, s.gid_ip, True)[:60],
     proposal=lambda s: s.good,
@@ -450,7 +422,7 @@ def server_answers(scene: Scene, message: bytes) -> None:
     scene.bystander()
 
 
-@case
+@SUITE.case
 def server_resets(scene: Scene) -> None:
     server = scene.called()
     server.reset()
@@ -458,14 +430,14 @@ def server_resets(scene: Scene) -> None:
     expect(answer["error"] != 0, "no error at the client")
 
 
-@case
+@SUITE.case
 def server_ends(scene: Scene) -> None:
     server = scene.called()
     server.fin()
     scene.bounded(server)
 
 
-@case
+@SUITE.case
 def server_resets_after_accept(scene: Scene) -> None:
     server = scene.called()
     server.send(clc.accept(scene.args.eid, scene.gid_ip, True))
@@ -475,7 +447,7 @@ def server_resets_after_accept(scene: Scene) -> None:
     scene.bystander()
 
 
-@case
+@SUITE.case
 def mutated_accepts(scene: Scene) -> None:
     chance = random.Random(scene.args.seed + 1)
     for _ in range(scene.args.mutations):
@@ -491,33 +463,15 @@ def mutated_accepts(scene: Scene) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--interface", default="eth0")
-    parser.add_argument("--address", required=True)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--echo-port", type=int, default=7300)
-    parser.add_argument("--control-port", type=int, default=7301)
-    parser.add_argument("--eid", required=True)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--mutations", type=int, default=8)
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
-    chosen = [(name, run) for name, run in CASES if re.search(args.only, name)]
-    failed = 0
-
-    print(f"TAP version 13\n1..{len(chosen)}", flush=True)
+    arguments = parser(__doc__, 7300)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--mutations", type=int, default=8)
+    args = arguments.parse_args()
     scene = Scene(args)
-    for number, (name, run) in enumerate(chosen, 1):
-        try:
-            run(scene)
-            print(f"ok {number} - {name}", flush=True)
-        except (Failed, OSError) as error:
-            failed += 1
-            print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
-    scene.host.close()
-    print(f"# {len(chosen)} cases, {failed} failed")
-    return 1 if failed or not chosen else 0
+    try:
+        return SUITE.run(scene, args.only)
+    finally:
+        scene.host.close()
 
 
 if __name__ == "__main__":

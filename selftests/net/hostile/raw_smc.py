@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import clc
 from raw_roce import Fabric, QueuePair
 from raw_tcp import Connection
+from suite import Failed
 
 CONFIRM_LINK, ADD_LINK, ADD_LINK_CONT, DELETE_LINK, REQ_ADD_LINK = 0x21, 0x22, 0x23, 0x24, 0x25
 CONFIRM_RKEY, TEST_LINK, CONFIRM_RKEY_CONT, DELETE_RKEY = 0x26, 0x27, 0x28, 0x29
@@ -31,7 +32,7 @@ FIRST_CONTACT = 0x08
 PATIENCE_S = 10
 
 
-class Broken(Exception):
+class Broken(Failed):
     """The peer under test did not do its part."""
 
 

@@ -13,7 +13,6 @@ import argparse
 import json
 import os
 import random
-import re
 import struct
 import sys
 import time
@@ -21,13 +20,14 @@ from contextlib import contextmanager
 from typing import Callable
 
 import clc_peer
-from clc_peer import HELLO, Failed, expect
+from clc_peer import HELLO
 from raw_roce import Fabric
 from raw_smc import (ABORTED, ADD_LINK, ADD_LINK_CONT, ALL, CDC, CLOSED, CONFIRM_LINK, CONFIRM_RKEY,
                      CONFIRM_RKEY_CONT, DELETE_LINK, DELETE_RKEY, MESSAGE_BYTES, NEGATIVE,
-                     NO_EYECATCHERS, PATIENCE_S, REQ_ADD_LINK, RESPONSE, RMB_BYTES, SENDING_DONE,
+                     NO_EYECATCHERS, PATIENCE_S, REQ_ADD_LINK, RESPONSE, SENDING_DONE,
                      TEST_LINK, UPDATE_REQUEST, URGENT_PENDING, URGENT_PRESENT, VALIDATION,
-                     WRITE_BLOCKED, Broken, Peer, llc)
+                     WRITE_BLOCKED, Peer, llc)
+from suite import Suite, expect, parser
 
 # Retries of a reliable connection, the goodbye of a group, one CDC that nobody answers.
 GONE_S = 30
@@ -96,23 +96,7 @@ class Scene(clc_peer.Scene):
             time.sleep(0.1)
 
 
-CASES: list[tuple[str, Callable[[Scene], None]]] = []
-
-
-def case(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
-    CASES.append((function.__name__, function))
-    return function
-
-
-def variants(**values) -> Callable:
-    """One case for each value: function(scene, value)."""
-    def register(function: Callable) -> Callable:
-        for name, value in values.items():
-            CASES.append((f"{function.__name__}_{name}",
-                          lambda scene, value=value: function(scene, value)))
-        return function
-
-    return register
+SUITE = Suite()
 
 
 def ends(peer: Peer, what: str = "the connection") -> None:
@@ -121,7 +105,7 @@ def ends(peer: Peer, what: str = "the connection") -> None:
 
 # --- positive controls ----------------------------------------------------------------------------
 
-@case
+@SUITE.case
 def honest_client(scene: Scene) -> None:
     with scene.as_client() as peer:
         for count in (1, 1000, 60000, 60000, 65536, 3):
@@ -130,7 +114,7 @@ def honest_client(scene: Scene) -> None:
         expect(peer.wait(lambda: peer.state & (CLOSED | ABORTED), PATIENCE_S), "no goodbye")
 
 
-@case
+@SUITE.case
 def honest_server(scene: Scene) -> None:
     with scene.as_server() as peer:
         peer.say(b"words of a server")
@@ -145,7 +129,7 @@ def cursor(wrap: int, count: int) -> bytes:
     return struct.pack("!HHI", 0, wrap, count)
 
 
-@variants(at_the_end=(0, 65536), far_outside=(0, 0x7FFFFFFF), all_ones=(0xFFFF, 0xFFFFFFFF),
+@SUITE.variants(at_the_end=(0, 65536), far_outside=(0, 0x7FFFFFFF), all_ones=(0xFFFF, 0xFFFFFFFF),
           beyond_free_space=(1, 200), many_wraps=(7, 0), backward=(0, 50),
           before_zero=(0xFFFF, 65535))
 def absurd_producer(scene: Scene, value: tuple[int, int]) -> None:
@@ -155,7 +139,7 @@ def absurd_producer(scene: Scene, value: tuple[int, int]) -> None:
     scene.settled()
 
 
-@variants(outside=(0, 65536), far_outside=(3, 0xFFFFFFFF), beyond_sent=(0, 101), next_wrap=(1, 100),
+@SUITE.variants(outside=(0, 65536), far_outside=(3, 0xFFFFFFFF), beyond_sent=(0, 101), next_wrap=(1, 100),
           before_zero=(0xFFFF, 65535))
 def absurd_consumer(scene: Scene, value: tuple[int, int]) -> None:
     with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
@@ -164,7 +148,7 @@ def absurd_consumer(scene: Scene, value: tuple[int, int]) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def consumer_goes_back(scene: Scene) -> None:
     with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
         expect(peer.echoes(), "no echo")
@@ -174,7 +158,7 @@ def consumer_goes_back(scene: Scene) -> None:
     scene.settled()
 
 
-@variants(zero=0, ones=0xFFFFFFFF, own=None)
+@SUITE.variants(zero=0, ones=0xFFFFFFFF, own=None)
 def wrong_token(scene: Scene, token: int | None) -> None:
     """It is nobody's: counted, and passed over."""
     with scene.as_client() as peer:
@@ -185,7 +169,7 @@ def wrong_token(scene: Scene, token: int | None) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def guessed_tokens(scene: Scene) -> None:
     """Neighbours of a token that is known are nobody's."""
     with scene.as_client() as peer:
@@ -198,7 +182,7 @@ def guessed_tokens(scene: Scene) -> None:
     scene.settled()
 
 
-@variants(one=CDC.to_bytes(1, "big"), short=bytes((CDC, MESSAGE_BYTES)) + bytes(23),
+@SUITE.variants(one=CDC.to_bytes(1, "big"), short=bytes((CDC, MESSAGE_BYTES)) + bytes(23),
           long=bytes((CDC, MESSAGE_BYTES)) + bytes(3000 - 2),
           length_zero=bytes((CDC, 0)) + bytes(42), length_wrong=bytes((CDC, 45)) + bytes(42))
 def malformed_cdc(scene: Scene, message: bytes) -> None:
@@ -210,7 +194,7 @@ def malformed_cdc(scene: Scene, message: bytes) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def stale_sequence(scene: Scene) -> None:
     """An old message changes nothing, whatever it says."""
     with scene.as_client() as peer:
@@ -222,7 +206,7 @@ def stale_sequence(scene: Scene) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def all_flags(scene: Scene) -> None:
     """Every pair of flag bytes ends well, one way or the other."""
     chance = random.Random(scene.args.seed)
@@ -239,7 +223,7 @@ def all_flags(scene: Scene) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def urgent_without_data(scene: Scene) -> None:
     with scene.as_client() as peer:
         for _ in range(5):
@@ -249,7 +233,7 @@ def urgent_without_data(scene: Scene) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def cdc_flood(scene: Scene) -> None:
     """Updates are asked for again and again; the other side stays in control of itself."""
     with scene.as_client() as peer:
@@ -261,7 +245,7 @@ def cdc_flood(scene: Scene) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def cdc_before_confirm(scene: Scene) -> None:
     """Data before the link is confirmed: no crash, and the connection is bounded."""
     peer = scene.peer(scene.client())
@@ -280,7 +264,7 @@ def cdc_before_confirm(scene: Scene) -> None:
 
 # --- RDMA -----------------------------------------------------------------------------------------
 
-@variants(behind=lambda peer: (peer.peer_rkey, peer.peer_address + peer.peer_size),
+@SUITE.variants(behind=lambda peer: (peer.peer_rkey, peer.peer_address + peer.peer_size),
           before=lambda peer: (peer.peer_rkey, peer.peer_address - 4096),
           nobodys_key=lambda peer: (peer.peer_rkey ^ 0xFF00, peer.peer_address))
 def writes_outside(scene: Scene, where: Callable[[Peer], tuple[int, int]]) -> None:
@@ -292,7 +276,7 @@ def writes_outside(scene: Scene, where: Callable[[Peer], tuple[int, int]]) -> No
     scene.settled()
 
 
-@case
+@SUITE.case
 def oversized_send(scene: Scene) -> None:
     with scene.as_client() as peer:
         peer.qp.send(bytes(9000))
@@ -300,7 +284,7 @@ def oversized_send(scene: Scene) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def falls_silent(scene: Scene) -> None:
     """No acknowledgement any more while the other side sends: the link is lost, in time."""
     with scene.as_client() as peer:
@@ -345,7 +329,7 @@ HARMLESS_LLC = {
 }
 
 
-@variants(**MALFORMED_LLC, **UNEXPECTED_LLC)
+@SUITE.variants(**MALFORMED_LLC, **UNEXPECTED_LLC)
 def wrong_llc(scene: Scene, message: bytes) -> None:
     """Counted; and a peer that does so again and again loses its group."""
     with scene.as_client() as peer, scene.counted("llc_rx"):
@@ -359,7 +343,7 @@ def wrong_llc(scene: Scene, message: bytes) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def violations_are_counted(scene: Scene) -> None:
     with scene.as_client() as peer:
         with scene.counted("wire_violation", "llc_malformed", "llc_unexpected"):
@@ -372,7 +356,7 @@ def violations_are_counted(scene: Scene) -> None:
     scene.settled()
 
 
-@variants(**HARMLESS_LLC)
+@SUITE.variants(**HARMLESS_LLC)
 def odd_llc(scene: Scene, message: bytes) -> None:
     """Answered, or passed over; the connection goes on."""
     messages = [message] * 20
@@ -386,7 +370,7 @@ def odd_llc(scene: Scene, message: bytes) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def answers_come(scene: Scene) -> None:
     """TEST_LINK is echoed; REQ_ADD_LINK is refused; an unknown key is no key."""
     with scene.as_client() as peer:
@@ -402,7 +386,7 @@ def answers_come(scene: Scene) -> None:
     scene.settled()
 
 
-@variants(test_link=lambda _: llc(TEST_LINK, 0, os.urandom(16)),
+@SUITE.variants(test_link=lambda _: llc(TEST_LINK, 0, os.urandom(16)),
           confirm_rkey=lambda i: llc(CONFIRM_RKEY, 0, struct.pack("!BIQ", 0, 0x1000 + i, i << 16)),
           delete_rkey=lambda i: llc(DELETE_RKEY, 0, struct.pack("!BxxxI", 1, 0x999 + i)))
 def flood(scene: Scene, make: Callable[[int], bytes]) -> None:
@@ -416,7 +400,7 @@ def flood(scene: Scene, make: Callable[[int], bytes]) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def own_rkey_is_deleted(scene: Scene) -> None:
     """The key under which the other side writes to us is withdrawn while the connection lives."""
     with scene.as_client() as peer:
@@ -427,7 +411,7 @@ def own_rkey_is_deleted(scene: Scene) -> None:
     scene.settled()
 
 
-@variants(all=ALL, one=0)
+@SUITE.variants(all=ALL, one=0)
 def link_is_deleted(scene: Scene, flags: int) -> None:
     with scene.as_client() as peer:
         peer.qp.send(llc(DELETE_LINK, flags, struct.pack("!BI", 0 if flags else 1, 0x00040000)))
@@ -435,7 +419,7 @@ def link_is_deleted(scene: Scene, flags: int) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def link_is_never_confirmed(scene: Scene) -> None:
     peer = scene.peer(scene.client())
     peer.confirms = False
@@ -450,7 +434,7 @@ def link_is_never_confirmed(scene: Scene) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def link_is_confirmed_wrongly(scene: Scene) -> None:
     """Another link, another number, RMBE eyecatchers wanted: TCP, or no connection."""
     for number in range(3):
@@ -476,7 +460,7 @@ def link_is_confirmed_wrongly(scene: Scene) -> None:
 
 # --- TCP under SMC-R ------------------------------------------------------------------------------
 
-@case
+@SUITE.case
 def tcp_is_reset(scene: Scene) -> None:
     """Noticed at once, not when something is next sent."""
     with scene.as_client() as peer, scene.counted("tcp_died"):
@@ -485,7 +469,7 @@ def tcp_is_reset(scene: Scene) -> None:
     scene.settled()
 
 
-@case
+@SUITE.case
 def tcp_ends_before_the_data(scene: Scene) -> None:
     """A FIN alone says nothing of the data that is still to come by RDMA."""
     with scene.as_client() as peer:
@@ -497,7 +481,7 @@ def tcp_ends_before_the_data(scene: Scene) -> None:
 
 # --- a hostile server -----------------------------------------------------------------------------
 
-@variants(producer=lambda peer: peer.cdc(producer=cursor(9, 9)),
+@SUITE.variants(producer=lambda peer: peer.cdc(producer=cursor(9, 9)),
           consumer=lambda peer: peer.cdc(consumer=cursor(9, 9)),
           abort=lambda peer: peer.cdc(state=ABORTED),
           delete_all=lambda _: llc(DELETE_LINK, ALL, struct.pack("!BI", 0, 0x00040000)))
@@ -510,7 +494,7 @@ def server_ends_it(scene: Scene, make: Callable[[Peer], bytes]) -> None:
     scene.settled()
 
 
-@variants(add_link=llc(ADD_LINK, 0, bytes(27) + b"\x02\x03", 72),
+@SUITE.variants(add_link=llc(ADD_LINK, 0, bytes(27) + b"\x02\x03", 72),
           add_link_with_key=llc(ADD_LINK, 0, bytes(27) + b"\x02\x03" + bytes(37) + b"\x01\0", 88),
           req_add_link=llc(REQ_ADD_LINK, 0, bytes(20) + b"\x01"),
           delete_unknown_link=llc(DELETE_LINK, 0, struct.pack("!BI", 77, 0x00010000)))
@@ -548,7 +532,7 @@ def random_message(chance: random.Random, peer: Peer) -> bytes:
     return bytes(message)
 
 
-@case
+@SUITE.case
 def generated_sessions(scene: Scene) -> None:
     chance = random.Random(scene.args.seed)
     print(f"# seed {scene.args.seed}", flush=True)
@@ -561,34 +545,15 @@ def generated_sessions(scene: Scene) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--interface", default="eth0")
-    parser.add_argument("--address", required=True)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--echo-port", type=int, default=7300)
-    parser.add_argument("--control-port", type=int, default=7301)
-    parser.add_argument("--eid", required=True)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--sessions", type=int, default=16)
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
-    chosen = [(name, run) for name, run in CASES if re.search(args.only, name)]
-    failed = 0
-
-    print(f"TAP version 13\n1..{len(chosen)}", flush=True)
+    arguments = parser(__doc__, 7300)
+    arguments.add_argument("--seed", type=int, default=1)
+    arguments.add_argument("--sessions", type=int, default=16)
+    args = arguments.parse_args()
     scene = Scene(args)
-    for number, (name, run) in enumerate(chosen, 1):
-        start_s = time.monotonic()
-        try:
-            run(scene)
-            print(f"ok {number} - {name} # {time.monotonic() - start_s:.1f} s", flush=True)
-        except (Failed, Broken, OSError) as error:
-            failed += 1
-            print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
-    scene.host.close()
-    print(f"# {len(chosen)} cases, {failed} failed")
-    return 1 if failed or not chosen else 0
+    try:
+        return SUITE.run(scene, args.only)
+    finally:
+        scene.host.close()
 
 
 if __name__ == "__main__":

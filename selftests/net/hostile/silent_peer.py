@@ -8,16 +8,12 @@ At the target runs smc_target.py, with a backlog far below CROWD. Silence costs 
 and ends.
 """
 
-import argparse
-import re
 import socket
 import sys
 import time
-from typing import Callable
 
-from clc_peer import Failed, expect
-from raw_smc import Broken
 from rdma_peer import Scene, cursor, ends
+from suite import Suite, expect, parser
 
 CROWD = 40
 # TCP's own bound for an empty queue that a program reads all the time.
@@ -26,12 +22,7 @@ SERVED_S_MAX = 3
 ABORTED_S_MAX = 45
 WORDS = b"words of a client that is served"
 
-CASES: list[tuple[str, Callable[[Scene], None]]] = []
-
-
-def case(function: Callable[[Scene], None]) -> Callable[[Scene], None]:
-    CASES.append((function.__name__, function))
-    return function
+SUITE = Suite()
 
 
 def plain_client(scene: Scene) -> None:
@@ -48,7 +39,7 @@ def plain_client(scene: Scene) -> None:
     expect(took_s < SERVED_S_MAX, f"a plain client had to wait for {took_s:.1f} s")
 
 
-@case
+@SUITE.case
 def crowd_holds_up_nobody(scene: Scene) -> None:
     """More clients than the backlog show the option and say nothing."""
     crowd = [scene.client() for _ in range(CROWD)]
@@ -63,7 +54,7 @@ def crowd_holds_up_nobody(scene: Scene) -> None:
         client.fin()
 
 
-@case
+@SUITE.case
 def crowd_is_limited(scene: Scene) -> None:
     """With net.smc.limit_smc_hs the server offers SMC to as many as its backlog has room for."""
     target, port = scene.args.target, scene.args.echo_port
@@ -92,7 +83,7 @@ def crowd_is_limited(scene: Scene) -> None:
     scene.bystander()
 
 
-@case
+@SUITE.case
 def abort_is_not_answered(scene: Scene) -> None:
     """The link acknowledges the other side's reset, and no CDC message answers it."""
     before = scene.counters()
@@ -110,31 +101,12 @@ def abort_is_not_answered(scene: Scene) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--interface", default="eth0")
-    parser.add_argument("--address", required=True)
-    parser.add_argument("--target", required=True)
-    parser.add_argument("--echo-port", type=int, default=7320)
-    parser.add_argument("--control-port", type=int, default=7321)
-    parser.add_argument("--eid", required=True)
-    parser.add_argument("--only", default="")
-    args = parser.parse_args()
-    chosen = [(name, run) for name, run in CASES if re.search(args.only, name)]
-    failed = 0
-
-    print(f"TAP version 13\n1..{len(chosen)}", flush=True)
+    args = parser(__doc__, 7320).parse_args()
     scene = Scene(args)
-    for number, (name, run) in enumerate(chosen, 1):
-        try:
-            run(scene)
-            print(f"ok {number} - {name}", flush=True)
-        except (Broken, Failed, OSError) as error:
-            failed += 1
-            print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
-    scene.host.close()
-    print(f"# {len(chosen)} cases, {failed} failed")
-    return 1 if failed or not chosen else 0
+    try:
+        return SUITE.run(scene, args.only)
+    finally:
+        scene.host.close()
 
 
 if __name__ == "__main__":
