@@ -57,6 +57,8 @@ help:
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
 	@echo '  make sim                core and shell on a simulated kernel (SEED=n for one run, TRACE=1)'
 	@echo '  make sim-soak           new seeds for MINUTES=m'
+	@echo '  make fuzz-check         fuzzers on what is stored, and for a moment on new inputs'
+	@echo '  make fuzz               each for FUZZ_SECONDS=60 (FUZZ="connection group" for some of them)'
 	@echo '  make mutants            whether faults put into core and shell are noticed'
 	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
@@ -103,7 +105,7 @@ format:
 .PHONY: check deps lint unit check-tools check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
-CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit sim \
+CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit sim fuzz-check \
 	harness-test $(KERNELS:%=check-selftest-%) check-interop
 
 check: deps

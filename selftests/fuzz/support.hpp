@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstdio>
 #include <cstdlib>
 #include <span>
 
@@ -17,10 +18,12 @@ inline ByteSpan input(const std::uint8_t *data, std::size_t size)
 }
 
 // Ends the run as a finding.
-inline void demand(bool holds)
+inline void demand(bool holds, const char *file = __builtin_FILE(), int line = __builtin_LINE())
 {
-	if (!holds)
-		std::abort();
+	if (holds)
+		return;
+	std::fprintf(stderr, "broken: %s:%d\n", file, line);
+	std::abort();
 }
 
 // What is accepted must be a value that can be sent again and then means the same. The second

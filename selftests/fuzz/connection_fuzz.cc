@@ -1,0 +1,570 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A live connection between an application that does anything and a peer that sends any CDC
+// message. Beside it runs an account of its own, in stream positions that never wrap, which says
+// of every message whether it is allowed, and of every plan what may be in it.
+#include "core/connection/cdc_mapping.hpp"
+#include "core/connection/connection.hpp"
+#include "core/wire/cdc.hpp"
+#include "script.hpp"
+#include "support.hpp"
+
+#include <array>
+#include <vector>
+
+using namespace smc;
+using namespace smc::connection;
+
+namespace {
+
+constexpr int kOpsMax = 200;
+// Plans in a row with nothing in between: bytes up to an urgent mark, those behind it, flags.
+constexpr int kPlansMax = 4;
+
+struct Knobs {
+	Config config;
+	bool smcd = false;
+};
+
+Knobs make_knobs(fuzz::Script &script)
+{
+	constexpr std::array<std::uint32_t, 8> sizes = {
+		64, 100, 1000, 16384 - 32, 16384, 65536, 1U << 20, ring::kMaxSizeBytes};
+	constexpr std::array<std::uint32_t, 4> corks = {0, 16, 4096, 65536};
+	Knobs knobs;
+
+	knobs.config.sndbuf_size_bytes = sizes[script.below(sizes.size())];
+	knobs.config.rmb_size_bytes = sizes[script.below(sizes.size())];
+	knobs.config.peer_rmb_size_bytes = sizes[script.below(sizes.size())];
+	const std::uint8_t choice = script.byte();
+	knobs.config.autocorking_size_bytes = corks[choice % corks.size()];
+	knobs.config.completion_frees_sndbuf = (choice & 0x80) == 0;
+	knobs.config.local_token = 1;
+	knobs.config.peer_token = 2;
+	knobs.smcd = (choice & 0x40) != 0;
+	return knobs;
+}
+
+// How far a cursor stands ahead of a stream position, as long as that is less than 65536 laps.
+std::uint64_t ahead_bytes(ring::Cursor cursor, std::uint64_t position_bytes,
+			  std::uint64_t size_bytes)
+{
+	const std::uint64_t all_laps_bytes = 65536 * size_bytes;
+	const std::uint64_t at_bytes = cursor.wrap * size_bytes + cursor.count;
+
+	return (at_bytes + all_laps_bytes - position_bytes % all_laps_bytes) % all_laps_bytes;
+}
+
+ring::Cursor cursor_at(std::uint64_t position_bytes, std::uint32_t size_bytes)
+{
+	return {static_cast<std::uint16_t>(position_bytes / size_bytes),
+		static_cast<std::uint32_t>(position_bytes % size_bytes)};
+}
+
+class Live {
+public:
+	explicit Live(const Knobs &knobs) : knobs_(knobs) { fuzz::demand(c_.init(knobs.config)); }
+
+	void run(fuzz::Script script)
+	{
+		for (int i = 0; i < kOpsMax && !script.done(); i++) {
+			const State before = c_.state();
+
+			act(script);
+			fuzz::demand(transition_is_legal(before, c_.state()));
+			check();
+		}
+	}
+
+private:
+	const Config &config() const { return knobs_.config; }
+
+	void act(fuzz::Script &script)
+	{
+		switch (script.below(20)) {
+		case 0: send(script.number(1), SendHint::kNormal); break;
+		case 1: send(script.number(3), SendHint::kNormal); break;
+		case 2: send(script.number(1), SendHint::kMore); break;
+		case 3: send(script.number(1), SendHint::kUrgent); break;
+		case 4: transmit(script.byte()); break;
+		case 5: complete(script.byte()); break;
+		case 6: raw_message(script); break;
+		case 7: near_message(script, /*distance_size_bytes=*/1); break;
+		case 8: near_message(script, /*distance_size_bytes=*/3); break;
+		case 9: consume(script.number(1)); break;
+		case 10: consume(script.number(4)); break;
+		case 11: look(script.number(2)); break;
+		case 12: urgent(script.byte()); break;
+		case 13: c_.set_corked((script.byte() & 1) != 0); break;
+		case 14: c_.push(); break;
+		case 15: c_.request_completion(); break;
+		case 16: c_.shutdown_write(); break;
+		case 17: close(); break;
+		case 18: abort(); break;
+		case 19: transport_lost(script.byte()); break;
+		}
+	}
+
+	// --- The application ---------------------------------------------------------------------
+
+	void send(std::uint32_t bytes, SendHint hint)
+	{
+		const ring::Segments segments = c_.write_segments(bytes);
+
+		check_segments(segments, std::min(bytes, c_.sndbuf_free_bytes()),
+			       config().sndbuf_size_bytes);
+		const bool open = c_.send_status() == SendStatus::kOpen;
+		c_.produce(segments.length_bytes(), hint);
+		if (open)
+			appended_bytes_ += segments.length_bytes();
+	}
+
+	void consume(std::uint32_t bytes)
+	{
+		const ring::Segments segments = c_.read_segments(bytes);
+
+		check_segments(segments, segments.length_bytes(), config().rmb_size_bytes);
+		fuzz::demand(segments.length_bytes() <= stored_bytes());
+		const bool tell = c_.consume(segments.length_bytes());
+		consumed_bytes_ += segments.length_bytes();
+		follow_urgent_skip();
+		if (tell)
+			fuzz::demand(can_transmit());
+	}
+
+	void look(std::uint32_t choice) const
+	{
+		const std::uint32_t max_bytes = choice >> 8;
+		const std::uint32_t skip_bytes = choice & 0xff;
+
+		for (const ring::Segments &segments : {c_.read_segments(max_bytes, skip_bytes),
+						       c_.peek_segments(max_bytes, skip_bytes)}) {
+			fuzz::demand(segments.length_bytes() <= max_bytes);
+			fuzz::demand(segments.empty() ||
+				     segments.length_bytes() + skip_bytes <= stored_bytes());
+			check_segments(segments, segments.length_bytes(), config().rmb_size_bytes);
+		}
+	}
+
+	void urgent(std::uint8_t choice)
+	{
+		switch (choice % 6) {
+		case 0: (void)c_.take_urgent(/*peek=*/true); break;
+		case 1: (void)c_.take_urgent(/*peek=*/false); break;
+		case 2: c_.set_urgent_inline(true); break;
+		case 3: c_.set_urgent_inline(false); break;
+		case 4: c_.leave_mark(); break;
+		case 5: c_.announce_urgent((choice & 0x80) != 0); break;
+		}
+		follow_urgent_skip();
+	}
+
+	void close()
+	{
+		const bool unread = stored_bytes() != 0;
+
+		c_.close();
+		if (unread)
+			drop_pending();
+		if (unread)
+			fuzz::demand(c_.send_status() == SendStatus::kAborted);
+		locally_closed_ = true;
+		aborted_ = aborted_ || unread;
+		consumed_bytes_ = received_bytes_;
+	}
+
+	void abort()
+	{
+		c_.abort();
+		aborted_ = true;
+		drop_pending();
+	}
+
+	void transport_lost(std::uint8_t choice)
+	{
+		// Rare: nothing happens any more behind it.
+		if (choice % 8 != 0)
+			return;
+		c_.transport_lost();
+		lost_ = true;
+		drop_pending();
+		fuzz::demand(c_.finished() && c_.releasable() && c_.reset());
+	}
+
+	// --- Transmit ----------------------------------------------------------------------------
+
+	[[nodiscard]] bool can_transmit() const
+	{
+		TransmitPlan plan;
+
+		return c_.plan_transmit(plan);
+	}
+
+	// The first of so many plans that find no room in the send queue is not committed.
+	void transmit(std::uint32_t room)
+	{
+		TransmitPlan plan;
+
+		for (int plans = 0; c_.plan_transmit(plan); plans++) {
+			fuzz::demand(plans < kPlansMax);
+			check_plan(plan);
+			if (room-- == 0)
+				return;
+			if (room % 16 == 15)
+				plan.signal = true; // the queue needs a signalled request
+			c_.commit_transmit(plan);
+			if (plan.signal)
+				markers_.push_back(plan.marker);
+			sent_bytes_ += plan.write_bytes;
+			sent_messages_++;
+			sent_flags_ |= plan.message.state_flags;
+			confirmed_bytes_ = consumed_bytes_;
+		}
+	}
+
+	void check_plan(const TransmitPlan &plan) const
+	{
+		const CursorMessage &message = plan.message;
+		std::uint64_t bytes = 0;
+
+		fuzz::demand(!lost_ && !c_.finished());
+		fuzz::demand((sent_flags_ & state_flag::kAborted) == 0);
+		fuzz::demand(plan.write_count <= TransmitPlan::kMaxWrites);
+		for (const WriteSegment &write : plan.write_segments()) {
+			const std::uint64_t at_bytes = sent_bytes_ + bytes;
+
+			fuzz::demand(write.length_bytes != 0);
+			fuzz::demand(write.sndbuf_offset_bytes ==
+				     at_bytes % config().sndbuf_size_bytes);
+			fuzz::demand(write.peer_offset_bytes ==
+				     at_bytes % config().peer_rmb_size_bytes);
+			fuzz::demand(write.sndbuf_offset_bytes + write.length_bytes <=
+				     config().sndbuf_size_bytes);
+			fuzz::demand(write.peer_offset_bytes + write.length_bytes <=
+				     config().peer_rmb_size_bytes);
+			bytes += write.length_bytes;
+		}
+		fuzz::demand(bytes == plan.write_bytes);
+		fuzz::demand(sent_bytes_ + bytes <= appended_bytes_);
+		fuzz::demand(sent_bytes_ + bytes - acknowledged_bytes_ <=
+			     config().peer_rmb_size_bytes);
+		fuzz::demand(message.token == config().peer_token);
+		fuzz::demand(message.sequence == static_cast<std::uint16_t>(sent_messages_ + 1));
+		fuzz::demand(message.producer ==
+			     cursor_at(sent_bytes_ + bytes, config().peer_rmb_size_bytes));
+		fuzz::demand(message.consumer ==
+			     cursor_at(consumed_bytes_, config().rmb_size_bytes));
+		// Flags are never taken back. Those that end the stream come behind its last byte.
+		fuzz::demand((sent_flags_ & ~message.state_flags) == 0);
+		fuzz::demand(sent_flags_ == 0 || bytes == 0);
+		if (message.state_flags != 0)
+			fuzz::demand(sent_bytes_ + bytes == appended_bytes_);
+		fuzz::demand(aborted_ == ((message.state_flags & state_flag::kAborted) != 0));
+	}
+
+	void complete(std::uint8_t choice)
+	{
+		if (markers_.empty())
+			return;
+		// In order, as a rule; one that was told already may be told again.
+		const TransmitMarker marker = markers_[choice % markers_.size()];
+		const Before before(*this);
+		const Verdict verdict = c_.on_transmit_complete(marker);
+
+		completed_bytes_ = std::max(completed_bytes_, marker.sent_bytes);
+		completed_messages_ = std::max(completed_messages_, marker.message_number);
+		check_verdict(before, verdict);
+		fuzz::demand(c_.transmit_idle() == (completed_messages_ == sent_messages_));
+	}
+
+	// --- The peer ----------------------------------------------------------------------------
+
+	void raw_message(fuzz::Script &script)
+	{
+		std::array<std::byte, wire::kCdcSize> space{};
+		const ByteSpan bytes = script.take(space.size());
+
+		std::copy(bytes.begin(), bytes.end(), space.begin());
+		if (const auto cdc = wire::decode_cdc(space))
+			receive(from_wire(*cdc));
+	}
+
+	// One that is nearly right: so much further than what we know.
+	void near_message(fuzz::Script &script, std::size_t distance_size_bytes)
+	{
+		const std::uint32_t produced_bytes = script.number(distance_size_bytes);
+		const std::uint32_t consumed_bytes = script.number(distance_size_bytes);
+		CursorMessage message;
+
+		message.sequence = static_cast<std::uint16_t>(peer_sequence_ + script.byte() % 4);
+		message.producer =
+			cursor_at(received_bytes_ + produced_bytes, config().rmb_size_bytes);
+		message.consumer = cursor_at(acknowledged_bytes_ + consumed_bytes,
+					     config().peer_rmb_size_bytes);
+		message.producer_flags = script.byte() & 0xf8;
+		message.state_flags = script.byte() & state_flag::kAll;
+		receive(message);
+	}
+
+	void receive(const CursorMessage &message)
+	{
+		const bool validation = !knobs_.smcd && (message.producer_flags &
+							 producer_flag::kFailoverValidation) != 0;
+		const auto ahead = static_cast<std::int16_t>(message.sequence - peer_sequence_);
+		const bool deaf = c_.finished();
+		const bool stale = !knobs_.smcd && !validation && ahead < 0;
+		const Before before(*this);
+		const Verdict verdict = knobs_.smcd ? c_.on_cursors(message) : c_.on_cdc(message);
+
+		if (validation) {
+			if (deaf || aborted_)
+				fuzz::demand(verdict.events == event::kIgnored);
+			else
+				fuzz::demand((verdict.violation == Violation::kMessagesLost) ==
+					     (ahead > 0));
+			failed_over_ = failed_over_ || (!deaf && !aborted_ && verdict.ok());
+		} else if (stale) {
+			fuzz::demand(verdict.events == event::kStale && verdict.ok());
+		} else if (deaf) {
+			fuzz::demand(verdict.events == event::kIgnored && verdict.ok());
+			peer_sequence_ = message.sequence;
+		} else {
+			take_in(message, verdict);
+		}
+		check_verdict(before, verdict);
+	}
+
+	void take_in(const CursorMessage &message, const Verdict &verdict)
+	{
+		std::uint64_t produced_bytes = 0;
+		std::uint64_t consumed_bytes = 0;
+		// An aborted connection takes in flags and nothing else.
+		const Violation violation =
+			aborted_ ? Violation::kNone
+				 : judge(message, produced_bytes, consumed_bytes);
+
+		fuzz::demand(verdict.violation == violation);
+		if (!verdict.ok())
+			return;
+		peer_sequence_ = message.sequence;
+		received_bytes_ += produced_bytes;
+		acknowledged_bytes_ += consumed_bytes;
+		if (locally_closed_ && !aborted_)
+			consumed_bytes_ = received_bytes_;
+		take_in_flags(message.state_flags & state_flag::kAll, verdict);
+		if (verdict.has(event::kUrgent)) {
+			fuzz::demand(c_.urgent_offset_bytes() ==
+				     (received_bytes_ - 1) % config().rmb_size_bytes);
+			c_.store_urgent('!');
+			follow_urgent_skip();
+		}
+	}
+
+	void take_in_flags(std::uint8_t flags, const Verdict &verdict)
+	{
+		const unsigned fresh = flags & ~peer_flags_;
+
+		// Each is told once.
+		fuzz::demand(verdict.has(event::kPeerDone) ==
+			     ((fresh & state_flag::kSendingDone) != 0));
+		fuzz::demand(verdict.has(event::kPeerClosed) ==
+			     ((fresh & state_flag::kClosed) != 0));
+		fuzz::demand(verdict.has(event::kPeerAborted) ==
+			     ((fresh & state_flag::kAborted) != 0));
+		peer_flags_ |= flags;
+		if ((fresh & state_flag::kAnyClose) != 0)
+			drop_pending();
+		if ((fresh & state_flag::kAborted) != 0)
+			aborted_ = true; // and so do we
+	}
+
+	// What the protocol says about the message's cursors.
+	Violation judge(const CursorMessage &message, std::uint64_t &produced_bytes,
+			std::uint64_t &consumed_bytes) const
+	{
+		const std::uint64_t rmb_bytes = config().rmb_size_bytes;
+		const std::uint64_t peer_bytes = config().peer_rmb_size_bytes;
+
+		if (message.producer.count >= rmb_bytes || message.consumer.count >= peer_bytes)
+			return Violation::kCursorOutsideRing;
+		produced_bytes = ahead_bytes(message.producer, received_bytes_, rmb_bytes);
+		if (produced_bytes > rmb_bytes - (received_bytes_ - confirmed_bytes_)) {
+			const bool behind = 65536 * rmb_bytes - produced_bytes <= rmb_bytes;
+			if (!behind)
+				return Violation::kProducerOverrun;
+			if (!failed_over_)
+				return Violation::kProducerBackward;
+			produced_bytes = 0;
+		}
+		consumed_bytes = ahead_bytes(message.consumer, acknowledged_bytes_, peer_bytes);
+		if (consumed_bytes > sent_bytes_ - acknowledged_bytes_) {
+			const bool behind = 65536 * peer_bytes - consumed_bytes <= peer_bytes;
+			if (!behind)
+				return Violation::kConsumerBeyondSent;
+			if (!failed_over_)
+				return Violation::kConsumerBackward;
+			consumed_bytes = 0;
+		}
+		return Violation::kNone;
+	}
+
+	// --- What holds at all times -------------------------------------------------------------
+
+	struct Before {
+		explicit Before(const Live &live)
+			: diagnostics(live.c_.diagnostics()),
+			  readable_bytes(live.c_.readable_bytes()), eof(live.c_.at_eof()),
+			  writable(live.c_.writable_for_poll()), can_transmit(live.can_transmit()),
+			  releasable(live.c_.releasable()), aborted(live.aborted_)
+		{
+		}
+
+		Diagnostics diagnostics;
+		std::uint32_t readable_bytes;
+		bool eof;
+		bool writable;
+		bool can_transmit;
+		bool releasable;
+		bool aborted;
+	};
+
+	// Nobody polls: what became possible has to be told. After an abort of our own nobody waits
+	// to read or to write.
+	void check_verdict(const Before &before, const Verdict &verdict)
+	{
+		if (!verdict.ok()) {
+			const Diagnostics now = c_.diagnostics();
+
+			fuzz::demand(verdict.events == 0);
+			fuzz::demand(now.rx_producer == before.diagnostics.rx_producer &&
+				     now.rx_consumer == before.diagnostics.rx_consumer &&
+				     now.rx_state_flags == before.diagnostics.rx_state_flags &&
+				     now.rx_producer_flags ==
+					     before.diagnostics.rx_producer_flags &&
+				     now.state == before.diagnostics.state);
+		}
+		if (!before.aborted &&
+		    (c_.readable_bytes() > before.readable_bytes || (c_.at_eof() && !before.eof)))
+			fuzz::demand(verdict.has(event::kReadable));
+		if (c_.writable_for_poll() && !before.writable)
+			fuzz::demand(verdict.has(event::kWritable) || aborted_ ||
+				     (peer_flags_ & state_flag::kAnyClose) != 0);
+		if (can_transmit() && !before.can_transmit)
+			fuzz::demand(verdict.has(event::kCanTransmit) ||
+				     verdict.has(event::kUrgent));
+		if (c_.releasable() && !before.releasable)
+			fuzz::demand(verdict.has(event::kReleasable));
+		if (verdict.has(event::kReleasable)) {
+			fuzz::demand(c_.releasable() && !release_told_);
+			release_told_ = true;
+		}
+	}
+
+	void check() const
+	{
+		const Diagnostics now = c_.diagnostics();
+		const std::uint64_t freed_bytes =
+			config().completion_frees_sndbuf
+				? std::max(completed_bytes_, acknowledged_bytes_)
+				: acknowledged_bytes_;
+
+		fuzz::demand(!c_.broken());
+		fuzz::demand(now.sent_bytes == sent_bytes_ &&
+			     now.received_bytes == received_bytes_);
+		fuzz::demand(now.rx_state_flags == peer_flags_ &&
+			     now.tx_state_flags == sent_flags_);
+		fuzz::demand(c_.unsent_bytes() == appended_bytes_ - sent_bytes_);
+		fuzz::demand(c_.sndbuf_used_bytes() == appended_bytes_ - freed_bytes);
+		fuzz::demand(appended_bytes_ - freed_bytes <= config().sndbuf_size_bytes);
+		fuzz::demand(c_.peer_window_bytes() ==
+			     config().peer_rmb_size_bytes - (sent_bytes_ - acknowledged_bytes_));
+		fuzz::demand(received_bytes_ - confirmed_bytes_ <= config().rmb_size_bytes);
+		fuzz::demand(c_.readable_bytes() <= stored_bytes() &&
+			     c_.readable_bytes() + 1 >= stored_bytes());
+		fuzz::demand(c_.inquired_bytes() <= stored_bytes());
+		fuzz::demand(now.tx_consumer ==
+			     cursor_at(consumed_bytes_, config().rmb_size_bytes));
+		fuzz::demand(c_.high_water_bytes() ==
+			     std::min<std::uint64_t>(received_bytes_, config().rmb_size_bytes));
+
+		// Once aborted, always aborted; and the end is the end.
+		if (aborted_ || lost_)
+			fuzz::demand(c_.send_status() == SendStatus::kAborted &&
+				     c_.unsent_bytes() == 0);
+		fuzz::demand(c_.reset() == (lost_ || (peer_flags_ & state_flag::kAborted) != 0));
+		fuzz::demand(c_.finished() ==
+			     (lost_ || ((sent_flags_ & state_flag::kAnyClose) != 0 &&
+					(peer_flags_ & state_flag::kAnyClose) != 0)));
+		if (c_.finished())
+			fuzz::demand(!can_transmit() && !c_.closing_flag_owed());
+		if (c_.at_eof())
+			fuzz::demand(c_.readable_bytes() == 0 && (lost_ || peer_flags_ != 0));
+		if (c_.reset() && c_.readable_bytes() == 0)
+			fuzz::demand(c_.at_eof());
+	}
+
+	static void check_segments(const ring::Segments &segments, std::uint32_t length_bytes,
+				   std::uint32_t size_bytes)
+	{
+		std::uint64_t sum_bytes = 0;
+
+		for (const ring::Segment &segment : segments) {
+			fuzz::demand(segment.length_bytes != 0);
+			fuzz::demand(std::uint64_t{segment.offset_bytes} + segment.length_bytes <=
+				     size_bytes);
+			sum_bytes += segment.length_bytes;
+		}
+		fuzz::demand(sum_bytes == length_bytes);
+	}
+
+	[[nodiscard]] std::uint64_t stored_bytes() const
+	{
+		return received_bytes_ - consumed_bytes_;
+	}
+
+	void drop_pending() { appended_bytes_ = sent_bytes_; }
+
+	// The reader may have been moved past an urgent byte, and past no more than that.
+	void follow_urgent_skip()
+	{
+		const std::uint64_t skipped_bytes = ahead_bytes(
+			c_.diagnostics().tx_consumer, consumed_bytes_, config().rmb_size_bytes);
+
+		fuzz::demand(skipped_bytes <= 1 && skipped_bytes <= stored_bytes());
+		consumed_bytes_ += skipped_bytes;
+	}
+
+	const Knobs knobs_;
+	Connection c_;
+	std::vector<TransmitMarker> markers_;
+
+	// The account.
+	std::uint64_t appended_bytes_ = 0;
+	std::uint64_t sent_bytes_ = 0;
+	std::uint64_t acknowledged_bytes_ = 0;
+	std::uint64_t completed_bytes_ = 0;
+	std::uint64_t received_bytes_ = 0;
+	std::uint64_t consumed_bytes_ = 0;
+	std::uint64_t confirmed_bytes_ = 0;
+	std::uint64_t sent_messages_ = 0;
+	std::uint64_t completed_messages_ = 0;
+	std::uint16_t peer_sequence_ = 0;
+	std::uint8_t sent_flags_ = 0;
+	std::uint8_t peer_flags_ = 0;
+	bool failed_over_ = false;
+	bool locally_closed_ = false;
+	bool aborted_ = false;
+	bool lost_ = false;
+	bool release_told_ = false;
+};
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
+{
+	fuzz::Script script(fuzz::input(data, size));
+	Live live(make_knobs(script));
+
+	live.run(script);
+	return 0;
+}

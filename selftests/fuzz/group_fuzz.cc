@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A link group, client or server, whose peer sends any LLC message on any of its links while the
+// shell does anything. Beside it runs an account of what each link, flow, timer and RMB of the
+// peer has come to, which every effect has to fit into.
+#include "core/group/machine.hpp"
+#include "script.hpp"
+#include "support.hpp"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+using namespace smc;
+using namespace smc::group;
+
+namespace {
+
+constexpr int kOpsMax = 120;
+constexpr int kWakeupsMax = 4000;
+constexpr std::uint64_t kLongestMs = 3600000;
+constexpr std::uint32_t kLlcInputMax = 1200;
+
+Config make_config(std::uint8_t choice)
+{
+	Config config;
+
+	config.role = (choice & 1) != 0 ? Role::kServer : Role::kClient;
+	config.version = (choice & 2) != 0 ? wire::LlcVersion::kV1 : wire::LlcVersion::kV2;
+	config.release = (choice & 4) != 0 ? 0 : 1;
+	config.max_links = (choice & 8) != 0 ? 2 : 1;
+	config.testlink_idle_ms = (choice & 16) != 0 ? 0 : 30000;
+	config.group_uid = 0x100;
+	return config;
+}
+
+LinkIdentity make_identity(std::uint8_t host)
+{
+	return {wire::Mac{{0x52, 0x54, 0, 0, 0, host}}, wire::gid_from_ipv4({10, 9, 0, host}),
+		wire::Qpn{0x11}};
+}
+
+class Group {
+public:
+	explicit Group(const Config &config) : machine_(std::make_unique<GroupMachine>(config)) {}
+
+	void run(fuzz::Script script)
+	{
+		for (int i = 0; i < kOpsMax && !script.done(); i++) {
+			act(script);
+			check();
+		}
+		// Nothing is forgotten: in an hour each flow and each confirmation has its end.
+		sleep(kLongestMs);
+		check();
+		for (const Progress progress : links_)
+			fuzz::demand(over_ || progress != Progress::kConfirming);
+		fuzz::demand(over_ || flows_.empty());
+		for (const Held &held : held_)
+			machine_->release_rtoken(held.index);
+	}
+
+private:
+	// What the shell was told about a link.
+	enum class Progress : std::uint8_t { kNone, kConfirming, kActive };
+	struct Held {
+		RtokenIndex index;
+		bool deleted;
+	};
+
+	void act(fuzz::Script &script)
+	{
+		switch (script.below(16)) {
+		case 0: receive(0, script.take(wire::kLlcSize)); break;
+		case 1: {
+			const LinkIndex from = link(script);
+			receive(from, script.take(script.number(2) % kLlcInputMax));
+			break;
+		}
+		case 2: start_link(StartConfirmLink{link(script), make_identity(1)}); break;
+		case 3: start_link(ExpectConfirmLink{link(script), make_identity(2)}); break;
+		case 4: {
+			const LinkIndex index = link(script);
+			deliver(LinkActivated{index, std::nullopt});
+			break;
+		}
+		case 5: {
+			const LinkIndex index = link(script);
+			deliver(LinkActivated{index, wire::DeclineReason::kErrRegBuf});
+			break;
+		}
+		case 6: deliver(LinkFailed{link(script)}); break;
+		case 7: add_flow<AnnounceRkey>(script); break;
+		case 8: add_flow<DeleteRkey>(script); break;
+		case 9: {
+			const FlowId flow = script.byte();
+			flows_.erase(flow);
+			deliver(CancelFlow{flow});
+			break;
+		}
+		case 10: sleep(std::uint64_t{script.byte()} * 256); break;
+		case 11: deliver(Timer{}); break;
+		case 12: acquire(script); break;
+		case 13: release(script); break;
+		case 14: machine_->note_activity(link(script), now_ms_); break;
+		case 15:
+			if (script.byte() % 8 == 0)
+				deliver(Terminate{});
+			break;
+		}
+	}
+
+	static LinkIndex link(fuzz::Script &script)
+	{
+		return static_cast<LinkIndex>(script.below(kLinksMax));
+	}
+
+	template <class Event>
+	void start_link(const Event &event)
+	{
+		// One that has not come to its end is not started again.
+		const bool starts = !over_ && links_[event.link] == Progress::kNone &&
+				    (machine_->config().role == Role::kServer) ==
+					    std::is_same_v<Event, StartConfirmLink>;
+
+		if (starts)
+			links_[event.link] = Progress::kConfirming;
+		deliver(event);
+	}
+
+	template <class Event>
+	void add_flow(fuzz::Script &script)
+	{
+		Event event;
+
+		event.flow = next_flow_++;
+		const std::uint8_t on_links = script.byte();
+		for (std::size_t i = 0; i < kLinksMax; i++) {
+			if ((on_links >> i & 1) != 0)
+				fuzz::demand(event.rkeys.push_back(
+					{static_cast<LinkIndex>(i), token(script)}));
+		}
+		if (!over_)
+			flows_[event.flow] = true;
+		deliver(event);
+	}
+
+	static wire::RemoteToken token(fuzz::Script &script)
+	{
+		const std::uint8_t choice = script.byte();
+
+		return {wire::Rkey{choice % 16U}, 0xff2c06a700000000 + 65536ULL * (choice / 16)};
+	}
+
+	// --- RMBs of the peer --------------------------------------------------------------------
+
+	void acquire(fuzz::Script &script)
+	{
+		const LinkIndex on = link(script);
+		const wire::RemoteToken wanted = token(script);
+		std::array<std::optional<wire::RemoteToken>, kRtokensMax> before;
+
+		for (const Held &held : held_)
+			before[held.index] = machine_->rtoken(held.index, on);
+		const auto index = machine_->acquire_rtoken(on, wanted);
+		if (!index)
+			return;
+		fuzz::demand(machine_->rtoken(*index, on) == wanted);
+		// An entry that a connection holds is never given to another RMB.
+		for (const Held &held : held_) {
+			fuzz::demand(held.index != *index || before[*index] == wanted);
+			fuzz::demand(held.index == *index ||
+				     machine_->rtoken(held.index, on) == before[held.index]);
+		}
+		held_.push_back({*index, false});
+	}
+
+	void release(fuzz::Script &script)
+	{
+		if (held_.empty())
+			return;
+		const std::size_t which = script.byte() % held_.size();
+
+		machine_->release_rtoken(held_[which].index);
+		held_.erase(held_.begin() + static_cast<std::ptrdiff_t>(which));
+	}
+
+	// --- Time and messages -------------------------------------------------------------------
+
+	void sleep(std::uint64_t ms)
+	{
+		const std::uint64_t until_ms = now_ms_ + ms;
+		int wakeups = 0;
+
+		while (deadline_ms_ && *deadline_ms_ <= until_ms) {
+			fuzz::demand(++wakeups < kWakeupsMax);
+			now_ms_ = std::max(now_ms_, *deadline_ms_);
+			deadline_ms_.reset();
+			deliver(Timer{});
+		}
+		now_ms_ = until_ms;
+	}
+
+	void receive(LinkIndex from, ByteSpan message)
+	{
+		// Of just the size, for AddressSanitizer's sake.
+		const std::vector<std::byte> bytes(message.begin(), message.end());
+		const Counters before = machine_->counters();
+		const bool was_over = over_;
+
+		deliver(LlcReceived{from, bytes});
+		const Counters &now = machine_->counters();
+		fuzz::demand(now.received == before.received + (was_over ? 0 : 1));
+		fuzz::demand(now.violations() >= before.violations() &&
+			     now.violations() <= before.violations() + 1);
+		fuzz::demand(over_ || now.violations() < kViolationsMax);
+	}
+
+	void deliver(const Event &event)
+	{
+		const bool was_over = over_;
+		const Effects effects = machine_->step(event, now_ms_);
+
+		fuzz::demand(!was_over || effects.empty());
+		for (const Effect &effect : effects) {
+			fuzz::demand(!over_);
+			perform(effect);
+		}
+		fuzz::demand(over_ == (machine_->state() == GroupState::kTerminated));
+	}
+
+	void perform(const Effect &effect)
+	{
+		if (const auto *send = std::get_if<SendLlc>(&effect)) {
+			const auto message = wire::decode_llc(send->bytes());
+			fuzz::demand(message && message->version == machine_->config().version);
+			fuzz::demand(links_[send->link] != Progress::kNone);
+		} else if (const auto *activate = std::get_if<ActivateLink>(&effect)) {
+			fuzz::demand(links_[activate->link] == Progress::kConfirming);
+		} else if (const auto *confirmed = std::get_if<LinkConfirmed>(&effect)) {
+			fuzz::demand(links_[confirmed->link] == Progress::kConfirming);
+			fuzz::demand(!confirmed->id.is_zero());
+			links_[confirmed->link] = Progress::kActive;
+		} else if (const auto *failed = std::get_if<LinkConfirmFailed>(&effect)) {
+			fuzz::demand(links_[failed->link] == Progress::kConfirming);
+			links_[failed->link] = Progress::kNone;
+		} else if (const auto *down = std::get_if<LinkDown>(&effect)) {
+			fuzz::demand(links_[down->link] == Progress::kActive);
+			links_[down->link] = Progress::kNone;
+		} else if (const auto *done = std::get_if<FlowDone>(&effect)) {
+			// One that is under way, and once.
+			fuzz::demand(flows_.erase(done->flow) == 1);
+		} else if (const auto *deleted = std::get_if<RtokensDeleted>(&effect)) {
+			remove(deleted->rtokens);
+		} else if (const auto *timer = std::get_if<SetTimer>(&effect)) {
+			deadline_ms_ = timer->deadline_ms;
+		} else if (std::holds_alternative<StopTimer>(effect)) {
+			fuzz::demand(deadline_ms_.has_value());
+			deadline_ms_.reset();
+		} else if (std::holds_alternative<TerminateGroup>(effect)) {
+			fuzz::demand(!deadline_ms_);
+			over_ = true;
+			for (const Progress progress : links_)
+				fuzz::demand(progress != Progress::kConfirming);
+		}
+	}
+
+	void remove(const RtokenSet &rtokens)
+	{
+		RtokenSet known;
+
+		for (Held &held : held_) {
+			known.insert(held.index);
+			held.deleted = held.deleted || rtokens.contains(held.index);
+		}
+		// Only those that somebody would miss.
+		known.insert(rtokens);
+		RtokenSet used;
+		for (const Held &held : held_)
+			used.insert(held.index);
+		fuzz::demand(known == used);
+	}
+
+	void check() const
+	{
+		for (std::size_t i = 0; i < kLinksMax && !over_; i++) {
+			const LinkState state = machine_->link_state(static_cast<LinkIndex>(i));
+
+			switch (links_[i]) {
+			case Progress::kNone:
+				fuzz::demand(state == LinkState::kUnused ||
+					     state == LinkState::kDown);
+				break;
+			case Progress::kConfirming:
+				fuzz::demand(state == LinkState::kAwaitRequest ||
+					     state == LinkState::kActivating ||
+					     state == LinkState::kAwaitResponse);
+				break;
+			case Progress::kActive: fuzz::demand(state == LinkState::kActive); break;
+			}
+		}
+		// What waits, waits for a time that comes.
+		bool confirming = false;
+		for (const Progress progress : links_)
+			confirming = confirming || progress == Progress::kConfirming;
+		fuzz::demand(over_ || (flows_.empty() && !confirming) || deadline_ms_.has_value() ||
+			     machine_->state() != GroupState::kActive);
+		for (const Held &held : held_) {
+			for (std::size_t i = 0; i < kLinksMax; i++)
+				fuzz::demand(
+					!held.deleted ||
+					!machine_->rtoken(held.index, static_cast<LinkIndex>(i)));
+		}
+	}
+
+	std::unique_ptr<GroupMachine> machine_;
+	std::array<Progress, kLinksMax> links_{};
+	std::map<FlowId, bool> flows_; // under way, and somebody waits for the result
+	std::vector<Held> held_;
+	std::optional<std::uint64_t> deadline_ms_;
+	std::uint64_t now_ms_ = 1000;
+	FlowId next_flow_ = 1;
+	bool over_ = false;
+};
+
+} // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
+{
+	fuzz::Script script(fuzz::input(data, size));
+	Group group(make_config(script.byte()));
+
+	group.run(script);
+	return 0;
+}
