@@ -24,6 +24,8 @@ from .own import own_module
 from .paths import RUNS
 
 _BOOT_TIMEOUT_S = 240
+# Emulation now and then breaks a kernel before the first program of it runs.
+_BOOTS = 3
 _POWER_OFF_TIMEOUT_S = 30
 _RUNS_KEPT = 12
 # One whose log is still being written, as its neighbour is gone already.
@@ -218,7 +220,25 @@ class Vm:
         return []
 
     def _boot(self, kernels: list, trees: list[Path]) -> None:
-        self.directory = _new_run_directory()
+        for left in reversed(range(_BOOTS)):
+            self.directory = _new_run_directory()
+            try:
+                self._start(kernels, trees)
+                break
+            except GuestGone as error:
+                # Nothing of ours has been loaded yet.
+                if left == 0:
+                    raise
+                print(f"# booting once more: {error}\n{self._boot_log()}", file=sys.stderr,
+                      flush=True)
+                self._stop()
+        self._baselines = self._at_once(self._prepare, self.guests)
+
+    def _boot_log(self) -> str:
+        return "\n".join(f"# {line}" for line in self.last_words().splitlines())
+
+    def _start(self, kernels: list, trees: list[Path]) -> None:
+        """Starts the guests, and waits until all of them answer."""
         # sun_path holds 108 bytes; the build directory may be deeper than that.
         self._sockets = Path(tempfile.mkdtemp(prefix="smc-vm-"))
         wire = self._sockets / "wire" if len(self.specs) == 2 else None
@@ -245,8 +265,6 @@ class Vm:
         for guest in self.guests:
             guest.channel.wait_ready(_BOOT_TIMEOUT_S)
 
-        self._baselines = self._at_once(self._prepare, self.guests)
-
     def _prepare(self, guest: Guest) -> dict:
         before = {}
         if guest.module in self._leakproof:
@@ -267,13 +285,17 @@ class Vm:
                 raise GuestGone(f"QEMU did not start; see {self.directory / 'a' / 'qemu.log'}")
             time.sleep(0.02)
 
-    def _end(self) -> None:
+    def _stop(self) -> None:
         for guest in self.guests:
             guest.channel.close()
         for machine in self._machines:
             machine.kill()
         if self._sockets is not None:
             shutil.rmtree(self._sockets, ignore_errors=True)
+        self.guests, self._machines, self._sockets = [], [], None
+
+    def _end(self) -> None:
+        self._stop()
         if self._lock is not None:
             self._lock.release()
 
@@ -306,7 +328,10 @@ def _new_run_directory() -> Path:
     runs = sorted(path for path in RUNS.iterdir() if path.is_dir() and not path.is_symlink())
     for old in runs[:-_RUNS_KEPT]:
         shutil.rmtree(old, ignore_errors=True)
-    directory = RUNS / f"{time.strftime('%m%d-%H%M%S')}-{os.getpid()}"
+    name = f"{time.strftime('%m%d-%H%M%S')}-{os.getpid()}"
+    # A boot that fails at once is repeated within the same second.
+    names = (name, *(f"{name}-{again}" for again in range(1, _BOOTS)))
+    directory = next(RUNS / found for found in names if not (RUNS / found).exists())
     directory.mkdir()
     last = RUNS / "last"
     last.unlink(missing_ok=True)
