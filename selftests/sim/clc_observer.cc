@@ -14,6 +14,7 @@ namespace sim {
 namespace {
 
 const std::string kEyecatcher("\xe2\xd4\xc3\xd9", 4);
+const std::string kEyecatcherD("\xe2\xd4\xc3\xc4", 4);
 constexpr std::size_t kHeader = 8;
 
 enum Type : u8 {
@@ -26,6 +27,8 @@ enum Type : u8 {
 // What Accept and Confirm have in common.
 struct Side {
 	Announced rmb;
+	bool smcd = false;
+	u64 dmb_token = 0;
 	u8 version = 0;
 	bool first_contact = false;
 	u8 mtu = 0;
@@ -53,7 +56,8 @@ public:
 		stream += bytes;
 		while (!stream.empty() && !plain_[side]) {
 			const std::size_t n = std::min(stream.size(), kEyecatcher.size());
-			if (stream.compare(0, n, kEyecatcher, 0, n) != 0) {
+			if (stream.compare(0, n, kEyecatcher, 0, n) != 0 &&
+			    stream.compare(0, n, kEyecatcherD, 0, n) != 0) {
 				user_data(side);
 				return;
 			}
@@ -96,7 +100,7 @@ private:
 		const u8 type = in.byte(4);
 
 		expect(message.size() >= kHeader + 4, "too short");
-		expect(message.substr(message.size() - 4) == kEyecatcher, "trailer");
+		expect(message.substr(message.size() - 4) == message.substr(0, 4), "trailer");
 		switch (type) {
 		case kProposal:
 			expect(side == 0 && proposals_++ == 0, "a Proposal out of place");
@@ -129,19 +133,27 @@ private:
 		const u8 modes = in.byte(7);
 		const u8 v1 = modes & 3;
 		const u8 v2 = modes >> 2 & 3;
+		const bool v2r = v2 == 0 || v2 == 3;
+		const bool v2d = v2 == 1 || v2 == 3;
 		const net *host = hosts_[0];
+		const bool near = world().may_meet(hosts_[0], hosts_[1]);
 		std::size_t size = 40 + 40 + 4;
 
 		expect(modes >> 4 == 2, "Proposal: version");
-		expect((v1 == 0 || v1 == 2) && (v2 == 0 || v2 == 2) && (v1 == 0 || v2 == 0),
-		       "Proposal: modes");
+		expect((v1 == 0 || v1 == 2) && (v1 == 0 || v2r || v2d), "Proposal: modes");
 		// A port may go between two looks at it.
-		expect((v1 == 0) <= world().knobs.smcr_v1 && (v2 == 0) <= world().knobs.smcr_v2 &&
-			       (world().knobs.any_fault() || ((v1 == 0) == world().knobs.smcr_v1 &&
-							      (v2 == 0) == world().knobs.smcr_v2)),
+		expect((v1 == 0) <= world().knobs.smcr_v1 && v2r <= world().knobs.smcr_v2 &&
+			       v2d <= near &&
+			       (world().knobs.any_fault() ||
+				((v1 == 0) == world().knobs.smcr_v1 &&
+				 v2r == world().knobs.smcr_v2 && v2d == near)),
 		       "Proposal: not what this host can do");
-		expect(!in.is_zero(8, 8), "Proposal: no peer ID");
-		expect(in.text(32, 6) == wire_mac(host), "Proposal: MAC");
+		if (v1 == 0 || v2r) {
+			expect(!in.is_zero(8, 8), "Proposal: no peer ID");
+			expect(in.text(32, 6) == wire_mac(host), "Proposal: MAC");
+		} else {
+			expect(in.is_zero(8, 8) && in.is_zero(32, 6), "Proposal: a peer ID");
+		}
 		if (v1 == 0)
 			expect(in.text(16, 16) == wire_gid(host, 1), "Proposal: GID");
 		else
@@ -159,23 +171,75 @@ private:
 			expect(in.is_zero(85, 3), "Proposal: prefixes of version 6");
 			size += 8;
 		}
-		if (v2 == 0) {
+		if (v2r || v2d) {
 			const std::size_t at = v1 == 0 ? 88 : 80;
 
 			expect(v2_offset == at - 52, "Proposal: offset of version 2");
 			const u8 eids = in.byte(at);
-			expect(eids == 1 && in.byte(at + 1) == 0, "Proposal: counts");
+			expect(eids == (v2r ? 1 : 0) && in.byte(at + 1) == (v2d ? 2 : 0),
+			       "Proposal: counts");
 			expect(in.number(at + 4, 2) == 0, "Proposal: reserved");
 			expect(in.byte(at + 3) == 0x10, "Proposal: release");
-			expect(in.text(at + 8, 16) == wire_gid(host, 2),
+			expect(v2r ? in.text(at + 8, 16) == wire_gid(host, 2)
+				   : in.is_zero(at + 8, 16),
 			       "Proposal: GID of version 2");
+			expect(in.number(at + 6, 2) == (v2d ? 32U + 32U * eids : 0U),
+			       "Proposal: offset of SMC-D");
 			expect(in.byte(at + 24) == host->max_conns, "Proposal: max_conns");
 			expect(in.byte(at + 25) == 1, "Proposal: max_links");
-			expect(in.is_zero(at + 26, 14), "Proposal: reserved");
-			expect(in.text(at + 40, 32) == eid_of_hosts(), "Proposal: EID");
+			expect(in.number(at + 26, 2) == (v2d ? 1U : 0U), "Proposal: features");
+			expect(in.is_zero(at + 28, 12), "Proposal: reserved");
+			if (v2r)
+				expect(in.text(at + 40, 32) == eid_of_hosts(), "Proposal: EID");
 			size += 40 + 32U * eids;
+			if (v2d) {
+				const std::size_t devices = at + 40 + 32U * eids + 48;
+
+				expect(in.is_zero(devices - 48, 48), "Proposal: system EID");
+				check_gid(in, devices, devices + 10);
+				expect(in.number(devices + 8, 2) == 0xffff &&
+					       in.number(devices + 18, 2) == 0xffff,
+				       "Proposal: CHID");
+				size += 48 + 20;
+			}
 		}
 		expect(in.size() == size, "Proposal: length");
+	}
+
+	// One device, one identity, in all messages of all hosts.
+	void check_gid(const Reader &in, std::size_t at, std::size_t extension_at) const
+	{
+		static std::string known;
+		const std::string gid = in.text(at, 8) + in.text(extension_at, 8);
+
+		if (known.empty())
+			known = gid;
+		expect(gid == known && !in.is_zero(at, 8) && !in.is_zero(extension_at, 8),
+		       "GID of the loopback device");
+	}
+
+	Side read_dmb(const Reader &in)
+	{
+		const u8 flags = in.byte(7);
+		Side out;
+
+		out.smcd = true;
+		out.version = flags >> 4;
+		out.first_contact = true;
+		expect(flags == 0x29, "SMC-D: version, first contact, kind");
+		check_gid(in, 8, 66);
+		out.dmb_token = in.number(16, 8);
+		expect(out.dmb_token != 0 && in.byte(24) == 0, "SMC-D: token, index");
+		expect(in.byte(25) >> 4 <= 10 && (in.byte(25) & 15) == 0, "SMC-D: size");
+		expect(in.is_zero(26, 2) && in.number(28, 4) == 1, "SMC-D: group");
+		expect(in.number(32, 2) == 0xffff, "SMC-D: CHID");
+		expect(in.is_zero(34, 32), "SMC-D: an EID");
+		expect(in.byte(74) == 0 && in.byte(75) == 0x21, "SMC-D: OS, release");
+		expect(in.is_zero(76, 2) && in.text(78, 9) == "SIMULATED", "SMC-D: host name");
+		expect(in.is_zero(110, 2) && in.number(112, 2) == 1 && in.is_zero(114, 12),
+		       "SMC-D: features");
+		expect(in.size() == 130, "SMC-D: length");
+		return out;
 	}
 
 	Side read_side(const Reader &in, unsigned side, u8 type)
@@ -183,6 +247,11 @@ private:
 		const net *host = hosts_[side];
 		const u8 flags = in.byte(7);
 		Side out;
+
+		if (in.text(0, 4) == kEyecatcherD) {
+			expect(world().may_meet(hosts_[0], hosts_[1]), "SMC-D with a stranger");
+			return read_dmb(in);
+		}
 
 		out.version = flags >> 4;
 		out.first_contact = (flags & 8) != 0;
@@ -264,7 +333,8 @@ private:
 		       "Decline: reason");
 		expect(declines_[side]++ == 0, "a second Decline");
 		declined_ = true;
-		if (side == 0 && confirm_.version != 0 && !confirm_.first_contact)
+		if (side == 0 && confirm_.version != 0 &&
+		    (confirm_.smcd || !confirm_.first_contact))
 			wrong("a Decline behind a Confirm that was the last word");
 		note("tcp-%llu: declines for %08llx", connection_,
 		     static_cast<unsigned long long>(reason));
@@ -275,8 +345,15 @@ private:
 		const Side &a = accept_;
 		const Side &c = confirm_;
 
-		expect(a.version == c.version && a.first_contact == c.first_contact,
+		expect(a.version == c.version && a.first_contact == c.first_contact &&
+			       a.smcd == c.smcd,
 		       "Confirm: kind");
+		if (a.smcd) {
+			expect(a.dmb_token != c.dmb_token, "Confirm: the server's own token");
+			confirmed_ = true;
+			note("tcp-%llu: goes by the loopback device", connection_);
+			return;
+		}
 		expect(a.eid == c.eid && a.release == c.release && a.max_conns == c.max_conns &&
 			       a.max_links == c.max_links && a.direct == c.direct,
 		       "Confirm: not what the Accept says");

@@ -47,6 +47,11 @@ u32 smc_sysctl_smcr_max_conns_per_lgr(net *net)
 	return net->max_conns;
 }
 
+u32 smc_sysctl_smcd_loopback(net *)
+{
+	return world().knobs.loopback;
+}
+
 bool smc_sysctl_limit_smc_hs(net *)
 {
 	return false;

@@ -122,6 +122,11 @@ void *smc_mem_alloc(size_t size_bytes)
 	return memory().allocate(size_bytes);
 }
 
+void *smc_mem_alloc_ring(struct sock *, size_t size_bytes)
+{
+	return smc_mem_alloc(size_bytes);
+}
+
 void *smc_mem_alloc_atomic(size_t size_bytes)
 {
 	return memory().allocate(size_bytes);

@@ -70,6 +70,8 @@ void start_clients(Load &load)
 		net *from = world().hosts[back ? 1 : 0].get();
 		net *to = world().hosts[back ? 0 : 1].get();
 
+		if (knobs.loopback != 0 && random.one_in(3))
+			from = to;
 		under_way++;
 		processes()++;
 		scheduler().spawn("client-" + std::to_string(n), [from, to, &under_way] {
@@ -174,7 +176,8 @@ void check_nothing_left()
 		expect_equal(*host, "buffers", SMC_STAT_BUF_NEW, SMC_STAT_BUF_FREE);
 		for (u32 i = 0; i < SMC_STAT_SIZES; i++) {
 			if (host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF_SIZE + i)] != 0 ||
-			    host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_SIZE + i)] != 0)
+			    host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_SIZE + i)] != 0 ||
+			    host->stats[SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_BUF_SIZE + i)] != 0)
 				fail("host %s: buffers are still counted as used",
 				     host->name.c_str());
 		}

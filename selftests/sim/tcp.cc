@@ -252,6 +252,12 @@ bool smc_tcp_agreed(const struct sock *sk)
 	return sk->offers_smc;
 }
 
+// There is one kernel.
+bool smc_tcp_addr_is_here(const struct sock *, const struct sockaddr *, int)
+{
+	return true;
+}
+
 bool smc_tcp_uses_ipsec(struct sock *)
 {
 	return false;
@@ -457,6 +463,8 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	path->ipv4 = true;
 	path->local[10] = path->local[11] = path->peer[10] = path->peer[11] = 0xff;
 	std::copy(sk->net->address.begin(), sk->net->address.end(), path->local + 12);
+	const struct sock *peer = sk->connection->end(1 - sk->side);
+	path->peer_is_here = peer != nullptr && world().may_meet(sk->net, peer->net);
 	path->have_prefix4 = true;
 	std::copy_n(sk->net->address.begin(), 3, path->prefix4);
 	path->prefix4_len = 24;

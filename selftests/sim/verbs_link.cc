@@ -385,7 +385,9 @@ int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
 	const smc_ib_link *peer = fabric().link(path->peer_qpn);
 
 	link->path = *path;
-	if (path->mtu_code != 3)
+	// The hosts' ports differ; one of them alone may use all that it has.
+	const bool alone = peer != nullptr && peer->device == link->device;
+	if (path->mtu_code != 3 && !(alone && path->mtu_code == 5))
 		fail("qp %u: mtu code %u, not the smaller one", link->qpn, path->mtu_code);
 	if (peer != nullptr) {
 		const u8 version = path->gid_index == 0 ? 1 : 2;

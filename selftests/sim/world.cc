@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "world.hpp"
 
+#include "kernel/abi/pernet.h"
 #include "random.hpp"
 #include "scheduler.hpp"
 
@@ -43,6 +44,11 @@ World &world()
 bool World::fault(u64 one_in) const
 {
 	return faults && scheduler().random().one_in(one_in);
+}
+
+bool World::may_meet(const net *a, const net *b) const
+{
+	return a == b ? knobs.loopback != SMC_LOOPBACK_OFF : knobs.loopback == SMC_LOOPBACK_KERNEL;
 }
 
 bool Knobs::any_fault() const
@@ -93,6 +99,8 @@ Knobs Knobs::draw(u64 seed)
 				knobs.*rate.value = random.pick(rate.values);
 		}
 	}
+	knobs.loopback = random.pick<u32>(
+		{SMC_LOOPBACK_OFF, SMC_LOOPBACK_OFF, SMC_LOOPBACK_NAMESPACE, SMC_LOOPBACK_KERNEL});
 	return knobs;
 }
 
@@ -108,6 +116,8 @@ std::string Knobs::describe() const
 
 	text += smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
 	text += gateway ? ", gateway" : "";
+	if (loopback != SMC_LOOPBACK_OFF)
+		text += ", loopback " + std::to_string(loopback);
 	text += both_ways ? ", both ways" : "";
 	text += idle_end ? ", idle end" : net_first ? ", namespaces end" : "";
 	text += any_fault() ? "; faults:" : "; no faults";

@@ -44,6 +44,7 @@ struct Knobs {
 	bool smcr_v1 = false;
 	bool smcr_v2 = true;
 	bool gateway = false;
+	u32 loopback = 0; // net.smc.smcd_loopback, on both hosts
 
 	// Load.
 	u32 connections = 6;
@@ -83,6 +84,8 @@ public:
 	bool faults = false; // may anything go wrong now?
 
 	[[nodiscard]] bool fault(u64 one_in) const;
+	// Both hosts are namespaces of one kernel: may they meet over its loopback device?
+	[[nodiscard]] bool may_meet(const net *a, const net *b) const;
 };
 
 [[nodiscard]] World &world();

@@ -95,6 +95,23 @@ static int smc_diag_put_lgr(struct sk_buff *skb, const struct smc_sock_info *inf
 	return nla_put(skb, SMC_DIAG_LGRINFO, sizeof(lgr), &lgr);
 }
 
+static int smc_diag_put_dmb(struct sk_buff *skb, const struct smc_sock_info *info)
+{
+	struct smcd_diag_dmbinfo dmb;
+
+	memset(&dmb, 0, sizeof(dmb));
+	dmb.linkid = info->dmb.link_id;
+	dmb.peer_gid = info->dmb.gid;
+	dmb.my_gid = info->dmb.gid;
+	dmb.token = info->dmb.token;
+	dmb.peer_token = info->dmb.peer_token;
+#ifdef HAVE_SMCD_DIAG_GID_EXT
+	dmb.peer_gid_ext = info->dmb.gid_extension;
+	dmb.my_gid_ext = info->dmb.gid_extension;
+#endif
+	return nla_put(skb, SMC_DIAG_DMBINFO, sizeof(dmb), &dmb);
+}
+
 static bool smc_diag_wants(const struct smc_diag_req *req, int ext)
 {
 	return req->diag_ext & (1 << (ext - 1));
@@ -124,6 +141,9 @@ static int smc_diag_put(struct sk_buff *skb, struct netlink_callback *cb,
 		goto full;
 	if (info->has_link && smc_diag_wants(req, SMC_DIAG_LGRINFO) &&
 	    smc_diag_put_lgr(skb, info))
+		goto full;
+	if (info->has_dmb && smc_diag_wants(req, SMC_DIAG_DMBINFO) &&
+	    smc_diag_put_dmb(skb, info))
 		goto full;
 	nlmsg_end(skb, nlh);
 	return 0;

@@ -8,7 +8,9 @@
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <net/sock.h>
 
 #include "kernel/abi/mem.h"
 
@@ -18,6 +20,16 @@ void *smc_mem_alloc(size_t size_bytes)
 {
 	/* Without it a connection becomes TCP; peers are not to fill the log for that. */
 	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+}
+
+void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes)
+{
+	/* In a handshake's work item, which has no memory cgroup of its own. */
+	struct mem_cgroup *old = set_active_memcg(sk->sk_memcg);
+	void *ring = kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+
+	set_active_memcg(old);
+	return ring;
 }
 
 void *smc_mem_alloc_atomic(size_t size_bytes)

@@ -23,6 +23,7 @@ struct smc_sysctl {
 	int smcr_max_links_per_lgr;
 	int smcr_max_conns_per_lgr;
 	int limit_smc_hs;
+	int smcd_loopback;
 };
 
 struct smc_pernet {

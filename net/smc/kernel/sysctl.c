@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel.
+ * every kernel; smcd_loopback is this module's own.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -30,6 +30,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.smcr_max_links_per_lgr	= 2,
 	.smcr_max_conns_per_lgr	= 255,
 	.limit_smc_hs		= 0,
+	.smcd_loopback		= SMC_LOOPBACK_KERNEL,
 };
 
 /* .data is an offset here; each namespace's copy gets its address added. */
@@ -57,6 +58,8 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("smcr_max_conns_per_lgr", smcr_max_conns_per_lgr, proc_dointvec_minmax,
 		   &smc_conns_min, &smc_conns_max),
 	SMC_SYSCTL("limit_smc_hs", limit_smc_hs, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("smcd_loopback", smcd_loopback, proc_dointvec_minmax,
+		   SYSCTL_ZERO, SYSCTL_TWO),
 	{ }
 };
 
@@ -143,6 +146,11 @@ u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net)
 bool smc_sysctl_limit_smc_hs(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.limit_smc_hs);
+}
+
+u32 smc_sysctl_smcd_loopback(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.smcd_loopback);
 }
 
 void smc_sysctl_set_limit_smc_hs(struct net *net, bool on)

@@ -7,6 +7,7 @@
 #include "kernel/abi/shell.h"
 #include "shell/control/directory.hpp"
 #include "shell/socket/socket_list.hpp"
+#include "shell/transport/loopback/device.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 
 namespace smc::shell {
@@ -23,10 +24,16 @@ int next_group(net *net, u64 *cursor, smc_lgr_info *out)
 	return 1;
 }
 
+void leave_namespace(net *net)
+{
+	transport::rdma::end_groups_of(net);
+	transport::loopback::leave_namespace(net);
+}
+
 constexpr control::Directory kDirectory{
 	.next_group = next_group,
 	.next_socket = SmcSocket::next,
-	.namespace_exit = transport::rdma::end_groups_of,
+	.namespace_exit = leave_namespace,
 };
 
 } // namespace
@@ -36,7 +43,9 @@ using namespace smc::shell;
 
 extern "C" int smc_shell_setup(void)
 {
-	if (!set_up_socket_list() || !smc::transport::rdma::set_up_group_table()) {
+	if (!set_up_socket_list() || !smc::transport::loopback::set_up_device() ||
+	    !smc::transport::rdma::set_up_group_table()) {
+		smc::transport::loopback::tear_down_device();
 		tear_down_socket_list();
 		return kNoMemory;
 	}
@@ -53,5 +62,6 @@ extern "C" void smc_shell_teardown(void)
 	smc_rcu_barrier();
 	smc::control::set_directory(nullptr);
 	smc::transport::rdma::tear_down_group_table();
+	smc::transport::loopback::tear_down_device();
 	tear_down_socket_list();
 }

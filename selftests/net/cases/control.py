@@ -267,6 +267,7 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "smcr_max_links_per_lgr": (2, (1,), (0, 3)),
     "smcr_max_conns_per_lgr": (255, (16, 100), (15, 256)),
     "limit_smc_hs": (0, (1,), (-1, 2)),
+    "smcd_loopback": (2, (0, 1), (-1, 3)),
 }
 
 

@@ -301,8 +301,8 @@ private:
 	{
 		const Diagnostics now = end.connection.diagnostics();
 		ASSERT_FALSE(end.connection.broken());
-		ASSERT_LE(end.connection.sndbuf_used_bytes(), now.sndbuf_size_bytes);
-		ASSERT_LE(end.connection.unsent_bytes(), end.connection.sndbuf_used_bytes());
+		ASSERT_LE(end.connection.undelivered_bytes(), now.sndbuf_size_bytes);
+		ASSERT_LE(end.connection.unsent_bytes(), end.connection.undelivered_bytes());
 		ASSERT_LE(end.connection.peer_window_bytes(), now.peer_rmb_size_bytes);
 		ASSERT_LE(end.connection.readable_bytes(), now.rmb_size_bytes);
 		ASSERT_LE(end.connection.high_water_bytes(), now.rmb_size_bytes);
@@ -320,7 +320,7 @@ private:
 				std::to_string(app->read_bytes) + "/" +
 				std::to_string(app->expected_bytes) + " unsent " +
 				std::to_string(connection.unsent_bytes()) + " used " +
-				std::to_string(connection.sndbuf_used_bytes()) + " window " +
+				std::to_string(connection.undelivered_bytes()) + " window " +
 				std::to_string(connection.peer_window_bytes()) + " sndbuf " +
 				std::to_string(app->end.sndbuf.size()) + " posted " +
 				std::to_string(app->end.posted.size()) + " arrived " +

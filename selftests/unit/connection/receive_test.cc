@@ -140,7 +140,7 @@ TEST(ReceiveTest, ConsumerBeyondWhatWasSent)
 	EXPECT_EQ(b.on_cdc(message(1, {}, {0, 6})).violation, Violation::kConsumerBeyondSent);
 	EXPECT_EQ(b.on_cdc(message(1, {}, {1, 1})).violation, Violation::kConsumerBeyondSent);
 	EXPECT_TRUE(b.on_cdc(message(1, {}, {0, 5})).ok());
-	EXPECT_EQ(b.sndbuf_used_bytes(), 0u);
+	EXPECT_EQ(b.undelivered_bytes(), 0u);
 }
 
 TEST(ReceiveTest, ConsumerBackward)

@@ -74,7 +74,7 @@ TEST(TransmitTest, UncommittedPlanIsPlannedAgain)
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 6u);
 	pair.a.connection.commit_transmit(plan);
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 0u);
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 6u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 6u);
 	EXPECT_FALSE(pair.a.connection.plan_transmit(plan));
 }
 
@@ -220,7 +220,7 @@ TEST(TransmitTest, PingPongNeedsNoCompletion)
 		pair.wire.settle();
 		ASSERT_EQ(pair.a.receive(), "q");
 	}
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 0u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
 	EXPECT_EQ(pair.a.last_plan.message.sequence, 70000 % 65536);
 }
 
@@ -243,7 +243,7 @@ TEST(TransmitTest, SecondMessageIsSignalledThirdWaits)
 	const Verdict verdict = pair.wire.complete(pair.a);
 	EXPECT_TRUE(verdict.has(event::kCanTransmit));
 	EXPECT_FALSE(verdict.has(event::kWritable));
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 2u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 2u);
 	EXPECT_EQ(pair.a.transmit(), 1);
 	EXPECT_EQ(pair.a.last_plan.write_bytes, 2u);
 	pair.wire.settle();
@@ -340,9 +340,9 @@ TEST(TransmitTest, CompletionsMayBeReportedInAnyOrder)
 	pair.a.send("2");
 	const TransmitMarker second = pair.a.last_plan.marker;
 	pair.a.connection.on_transmit_complete(second);
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 0u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
 	pair.a.connection.on_transmit_complete(first);
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 0u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
 	EXPECT_EQ(pair.a.connection.last_completed().message_number, 2u);
 	EXPECT_EQ(pair.a.connection.last_completed().sent_bytes, 2u);
 	EXPECT_FALSE(pair.a.connection.broken());
@@ -377,7 +377,7 @@ TEST(TransmitTest, RequestedCompletionComesByAnEmptyMessage)
 	EXPECT_EQ(pair.a.transmit(), 0); // nothing to learn
 	pair.a.send("x");
 	ASSERT_FALSE(pair.a.last_plan.signal);
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 1u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 1u);
 	pair.a.connection.request_completion();
 	EXPECT_EQ(pair.a.transmit(), 1);
 	EXPECT_TRUE(pair.a.last_plan.signal);
@@ -385,7 +385,7 @@ TEST(TransmitTest, RequestedCompletionComesByAnEmptyMessage)
 	pair.a.connection.request_completion();
 	EXPECT_EQ(pair.a.transmit(), 0); // on its way already
 	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 0u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
 	EXPECT_TRUE(pair.a.connection.transmit_idle());
 }
 
@@ -400,15 +400,74 @@ TEST(TransmitTest, CompletionThatFreesNothing)
 	EXPECT_EQ(pair.a.last_plan.message.producer_flags, 0);
 	pair.wire.settle();
 	EXPECT_TRUE(pair.a.connection.transmit_idle());
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 8192u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 8192u);
 	pair.a.send("x");
 	EXPECT_EQ(pair.a.last_plan.message.producer_flags, producer_flag::kConsumerUpdateWanted);
 	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 8193u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 8193u);
 	EXPECT_EQ(pair.b.receive().size(), 8193u);
 	EXPECT_TRUE(pair.b.update_wanted);
 	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.sndbuf_used_bytes(), 0u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
+}
+
+// The send buffer is the peer's ring: every byte is put where the peer reads it, has arrived when
+// it was sent, and makes room when the peer has taken it.
+TEST(TransmitTest, InPlace)
+{
+	Config config = plain_config();
+	config.sndbuf_size_bytes = config.rmb_size_bytes = config.peer_rmb_size_bytes = 16384;
+	config.in_place = true;
+	Pair pair{config};
+	std::uint32_t offset_bytes = 0;
+
+	for (int lap = 0; lap < 40; lap++) {
+		EXPECT_EQ(pair.a.connection.write_segments(1).begin()->offset_bytes, offset_bytes);
+		EXPECT_EQ(pair.a.send(std::string(3000, 'x')), 3000u);
+		for (const WriteSegment &write : pair.a.last_plan.write_segments())
+			EXPECT_EQ(write.sndbuf_offset_bytes, write.peer_offset_bytes);
+		EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
+		EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u - 3000u);
+		pair.wire.settle();
+		EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u - 3000u);
+		EXPECT_EQ(pair.b.receive().size(), 3000u);
+		pair.b.connection.request_completion();
+		pair.b.send("y");
+		pair.wire.settle();
+		EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u);
+		EXPECT_EQ(pair.a.receive(), "y");
+		offset_bytes = (offset_bytes + 3000) % 16384;
+	}
+}
+
+// Half of it passes for the peer's receive buffer.
+TEST(TransmitTest, InPlaceWaitsForTheReaderInItsUpperHalf)
+{
+	Config config = plain_config();
+	config.sndbuf_size_bytes = config.rmb_size_bytes = config.peer_rmb_size_bytes = 16384;
+	config.in_place = true;
+	Pair pair{config};
+
+	pair.a.send(std::string(8192, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.queued_bytes(), 0u);
+	pair.a.send(std::string(8000, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.queued_bytes(), 8000u);
+	EXPECT_EQ(pair.a.connection.queued_unsent_bytes(), 8000u);
+	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
+	EXPECT_EQ(pair.b.receive().size(), 16192u);
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.queued_bytes(), 0u);
+}
+
+TEST(TransmitTest, InPlaceNeedsOneSize)
+{
+	Config config = plain_config();
+	config.in_place = true;
+	config.peer_rmb_size_bytes = config.sndbuf_size_bytes * 2;
+	Connection connection;
+	EXPECT_FALSE(connection.init(config));
 }
 
 // --- Corks -----------------------------------------------------------------------------------

@@ -44,6 +44,7 @@ public:
 			Abort{},
 			TcpError{32},
 			LinkAcquired{one_in(2), one_in(2), endpoint_of(1)},
+			DmbAcquired{dmb_of(1)},
 			LinkFailed{},
 			LinkConnected{},
 			LinkConnectFailed{},

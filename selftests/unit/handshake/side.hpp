@@ -95,6 +95,30 @@ inline LocalOffer offer_of(std::uint8_t host, bool v1, bool v2)
 	return offer;
 }
 
+// Inside one kernel: both hosts have the one loopback device there is.
+inline LocalOffer near_offer_of(std::uint8_t host, bool v2 = false)
+{
+	LocalOffer offer = offer_of(host, false, v2);
+
+	offer.smcd = true;
+	offer.smcd_gid = wire::IsmGid{0x1122334455667788};
+	offer.smcd_gid_extension = wire::IsmGid{0x99aabbccddeeff01};
+	return offer;
+}
+
+inline wire::SmcdEndpoint dmb_of(std::uint8_t host)
+{
+	wire::SmcdEndpoint dmb;
+
+	dmb.gid = wire::IsmGid{0x1122334455667788};
+	dmb.gid_extension = wire::IsmGid{0x99aabbccddeeff01};
+	dmb.chid = wire::kLoopbackChid;
+	dmb.dmb_token = wire::DmbToken{0xd0d1d2d3d4d5d600U + host};
+	dmb.dmbe_size = wire::BufferSize{2};
+	dmb.link_id = 1;
+	return dmb;
+}
+
 inline wire::SmcrEndpoint endpoint_of(std::uint8_t host, bool v2 = true)
 {
 	wire::SmcrEndpoint endpoint;
@@ -124,6 +148,14 @@ inline Answers answers(const wire::SmcrEndpoint &local, bool first_contact)
 	Answers answers;
 
 	answers.acquire.push_back(LinkAcquired{first_contact, /*v2_direct=*/true, local});
+	return answers;
+}
+
+inline Answers answers(const wire::SmcdEndpoint &local)
+{
+	Answers answers;
+
+	answers.acquire.push_back(DmbAcquired{local});
 	return answers;
 }
 
@@ -308,9 +340,12 @@ private:
 			EXPECT_TRUE(deadline_ms_.has_value());
 			deadline_ms_.reset();
 		} else if (std::holds_alternative<AcquireServerLink>(effect) ||
-			   std::holds_alternative<AcquireClientLink>(effect)) {
+			   std::holds_alternative<AcquireClientLink>(effect) ||
+			   std::holds_alternative<AcquireServerDmb>(effect) ||
+			   std::holds_alternative<AcquireClientDmb>(effect)) {
 			perform_acquire();
-		} else if (std::holds_alternative<ConnectLink>(effect)) {
+		} else if (std::holds_alternative<ConnectLink>(effect) ||
+			   std::holds_alternative<ConnectDmb>(effect)) {
 			answer(answers_.connect);
 		} else if (std::holds_alternative<AnnounceRkey>(effect)) {
 			answer(answers_.announce);

@@ -21,11 +21,12 @@ bool Connection::init(const Config &config)
 {
 	*this = Connection{};
 	if (!is_usable(config.sndbuf_size_bytes) || !is_usable(config.rmb_size_bytes) ||
-	    !is_usable(config.peer_rmb_size_bytes))
+	    !is_usable(config.peer_rmb_size_bytes) ||
+	    (config.in_place && config.sndbuf_size_bytes != config.peer_rmb_size_bytes))
 		return false;
 
 	send_.init(config.sndbuf_size_bytes, config.peer_rmb_size_bytes,
-		   config.completion_frees_sndbuf);
+		   config.completion_frees_sndbuf, config.in_place);
 	receive_.init(config.rmb_size_bytes);
 	local_token_ = config.local_token;
 	peer_token_ = config.peer_token;

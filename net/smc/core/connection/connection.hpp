@@ -46,6 +46,7 @@ struct Config {
 	std::uint32_t local_token = 0;       // ours: the peer's messages carry it
 	std::uint32_t peer_token = 0;        // the peer's: our messages carry it
 	bool completion_frees_sndbuf = true; // see SendRing::init()
+	bool in_place = false;               // ditto; needs sndbuf_size == peer_rmb_size
 };
 
 // How the bytes of a produce() are to leave.
@@ -242,8 +243,14 @@ public:
 	// --- Accounts ----------------------------------------------------------------------------
 
 	[[nodiscard]] std::uint32_t local_token() const { return local_token_; }
-	// SIOCOUTQ: appended and still held in the send buffer. SIOCOUTQNSD: not yet written.
-	[[nodiscard]] std::uint32_t sndbuf_used_bytes() const { return send_.used_bytes(); }
+	// Appended, and not known to have reached the peer.
+	[[nodiscard]] std::uint32_t undelivered_bytes() const { return send_.undelivered_bytes(); }
+	// SIOCOUTQ, SIOCOUTQNSD.
+	[[nodiscard]] std::uint32_t queued_bytes() const { return send_.queued_bytes(); }
+	[[nodiscard]] std::uint32_t queued_unsent_bytes() const
+	{
+		return send_.queued_unsent_bytes();
+	}
 	[[nodiscard]] std::uint32_t rmb_size_bytes() const { return receive_.size_bytes(); }
 	[[nodiscard]] std::uint32_t unsent_bytes() const { return send_.pending_bytes(); }
 	[[nodiscard]] std::uint32_t peer_window_bytes() const { return send_.window_bytes(); }

@@ -26,12 +26,16 @@ public:
 	// `completion_frees` false: a completion does not prove that the device has stopped reading
 	// the send buffer (iWARP devices that send large writes by page reference); only the peer's
 	// consumer cursor frees space.
-	void init(std::uint32_t size_bytes, std::uint32_t peer_size_bytes, bool completion_frees)
+	// `in_place`: the send buffer is the peer's ring itself. Both are of one size, what is
+	// written there has arrived, and space is free when the peer has consumed it.
+	void init(std::uint32_t size_bytes, std::uint32_t peer_size_bytes, bool completion_frees,
+		  bool in_place)
 	{
 		*this = SendRing{};
 		size_bytes_ = size_bytes;
 		peer_size_bytes_ = peer_size_bytes;
-		completion_frees_ = completion_frees;
+		completion_frees_ = completion_frees && !in_place;
+		in_place_ = in_place;
 	}
 
 	[[nodiscard]] std::uint32_t size_bytes() const { return size_bytes_; }
@@ -56,6 +60,25 @@ public:
 	[[nodiscard]] std::uint32_t pending_bytes() const
 	{
 		return static_cast<std::uint32_t>(appended_bytes_ - sent_bytes_);
+	}
+	// Appended, and not known to have reached the peer.
+	[[nodiscard]] std::uint32_t undelivered_bytes() const
+	{
+		return in_place_ ? pending_bytes() : used_bytes();
+	}
+	// Appended, and waiting for the peer to read. Where two buffers are one, the first half of
+	// what is in it passes for the peer's: a program that asks expects nothing to wait as long
+	// as the peer has room, and something when it has none.
+	[[nodiscard]] std::uint32_t queued_bytes() const
+	{
+		if (!in_place_)
+			return used_bytes();
+		return pending_bytes() +
+		       (std::max(unacknowledged_bytes(), size_bytes_ / 2) - size_bytes_ / 2);
+	}
+	[[nodiscard]] std::uint32_t queued_unsent_bytes() const
+	{
+		return in_place_ ? queued_bytes() : pending_bytes();
 	}
 	// Peer's ring: written and not yet consumed, and still free.
 	[[nodiscard]] std::uint32_t unacknowledged_bytes() const
@@ -138,6 +161,7 @@ private:
 	ring::Cursor producer_{};      // peer's ring: next byte to write
 	ring::Cursor peer_consumer_{}; // peer's ring: next byte that the peer will consume
 	bool completion_frees_ = true;
+	bool in_place_ = false;
 };
 
 } // namespace smc::connection

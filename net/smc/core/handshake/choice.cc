@@ -2,6 +2,7 @@
 #include "core/handshake/choice.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "core/base/check.hpp"
 
@@ -34,6 +35,27 @@ void try_choice(const Result<Choice, DeclineReason> &choice, Choices &choices)
 
 } // namespace
 
+Result<Choice, DeclineReason> choose_smcd(const wire::Proposal &proposal, const LocalOffer &offer)
+{
+	const auto &devices = proposal.smcd_v2.devices;
+	// An emulated device takes two entries.
+	const std::array<wire::IsmDevice, 2> ours{
+		{{offer.smcd_gid, wire::kLoopbackChid},
+		 {offer.smcd_gid_extension, wire::kLoopbackChid}}};
+	Choice choice;
+
+	if (!offer.smcd)
+		return fail(DeclineReason::kNoSmcdDev);
+	if (std::search(devices.begin(), devices.end(), ours.begin(), ours.end()) == devices.end())
+		return fail(DeclineReason::kNoSmcd2Dev);
+	choice.agreement.version = 2;
+	choice.agreement.smcd = true;
+	choice.agreement.first_contact = true;
+	choice.agreement.release = std::min(proposal.v2.release, offer.release);
+	choice.agreement.feature_mask = wire::kFeatureEmulatedIsm;
+	return choice;
+}
+
 Result<Choice, DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
 					     const LocalOffer &offer)
 {
@@ -42,7 +64,7 @@ Result<Choice, DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
 	Agreement &agreement = choice.agreement;
 
 	if (!offer.smcr_v2)
-		return fail(offer.any() ? DeclineReason::kNoSmcrDev : offer.unavailable);
+		return fail(offer.any_smcr() ? DeclineReason::kNoSmcrDev : offer.unavailable);
 	const auto eid = std::find_first_of(theirs.eids.begin(), theirs.eids.end(),
 					    offer.eids.begin(), offer.eids.end());
 	if (eid == theirs.eids.end())
@@ -77,7 +99,7 @@ Result<Choice, DeclineReason> choose_smcr_v1(const wire::Proposal &proposal,
 	Choice choice;
 
 	if (!offer.smcr_v1)
-		return fail(offer.any() ? DeclineReason::kNoSmcrDev : offer.unavailable);
+		return fail(offer.any_smcr() ? DeclineReason::kNoSmcrDev : offer.unavailable);
 	if (!share_prefix(proposal.prefixes, offer))
 		return fail(DeclineReason::kDiffPrefix);
 	if (proposal.gid.is_zero())
@@ -98,7 +120,17 @@ Result<Choice, DeclineReason> choose_smcr_v1(const wire::Proposal &proposal,
 Choices choose(const wire::Proposal &proposal, const LocalOffer &offer)
 {
 	Choices choices;
+	DeclineReason no_smcd = DeclineReason::kNoSmcdDev;
 
+	if (wire::offers_d(proposal.mode_v2)) {
+		const auto smcd = choose_smcd(proposal, offer);
+
+		// A client elsewhere has SMC-R at heart.
+		if (smcd)
+			try_choice(smcd, choices);
+		else
+			no_smcd = smcd.error();
+	}
 	if (wire::offers_r(proposal.mode_v2))
 		try_choice(choose_smcr_v2(proposal, offer), choices);
 	if (wire::offers_r(proposal.mode_v1))
@@ -107,7 +139,7 @@ Choices choose(const wire::Proposal &proposal, const LocalOffer &offer)
 		const bool something =
 			wire::offers_d(proposal.mode_v2) || wire::offers_d(proposal.mode_v1);
 
-		choices.reason = something ? DeclineReason::kNoSmcdDev : DeclineReason::kPeerNoSmc;
+		choices.reason = something ? no_smcd : DeclineReason::kPeerNoSmc;
 	}
 	return choices;
 }

@@ -21,7 +21,7 @@ struct Choice {
 	wire::Mac peer_mac;
 };
 
-inline constexpr std::size_t kChoicesMax = 2;
+inline constexpr std::size_t kChoicesMax = 3;
 
 // All of them, the best one first, each to be tried if no link can be had for the one before.
 struct Choices {
@@ -32,6 +32,9 @@ struct Choices {
 
 [[nodiscard]] Choices choose(const wire::Proposal &proposal, const LocalOffer &offer);
 
+// SMC-D: the client sits in this kernel. No EID is needed.
+[[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcd(const wire::Proposal &proposal,
+							      const LocalOffer &offer);
 // SMC-R version 2: one EID in common, release and limits the smaller ones of both sides.
 [[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
 								 const LocalOffer &offer);

@@ -18,7 +18,7 @@ using wire::DeclineReason;
 	wire::Proposal proposal;
 
 	proposal.mode_v1 = wire::clc_mode(offer.smcr_v1, /*d=*/false);
-	proposal.mode_v2 = wire::clc_mode(offer.smcr_v2, /*d=*/false);
+	proposal.mode_v2 = wire::clc_mode(offer.smcr_v2, offer.smcd);
 	// Linux fills these in for version 1 only, and is then a stranger to its server at each
 	// first contact. The fields are there, so say who we are.
 	proposal.peer_id = offer.peer_id;
@@ -30,13 +30,24 @@ using wire::DeclineReason;
 		proposal.prefixes.ipv6 = offer.ipv6_prefixes;
 	}
 	if (offer.smcr_v2) {
-		proposal.v2.release = offer.release;
 		proposal.v2.eids = offer.eids;
 		proposal.v2.roce_gid = offer.v2_gid;
+	}
+	if (offer.smcr_v2 || offer.smcd) {
+		proposal.v2.release = offer.release;
 		if (offer.release >= 1) {
 			proposal.v2.max_conns = offer.max_conns;
 			proposal.v2.max_links = offer.max_links;
 			proposal.v2.feature_mask = offer.feature_mask;
+			if (offer.smcd)
+				proposal.v2.feature_mask |= wire::kFeatureEmulatedIsm;
+		}
+	}
+	if (offer.smcd) {
+		for (const wire::IsmGid half : {offer.smcd_gid, offer.smcd_gid_extension}) {
+			const bool fits =
+				proposal.smcd_v2.devices.push_back({half, wire::kLoopbackChid});
+			expects(fits);
 		}
 	}
 	return proposal;
@@ -48,8 +59,10 @@ using wire::DeclineReason;
 	Agreement agreement;
 
 	agreement.version = accept.version;
+	agreement.smcd = accept.smcd() != nullptr;
 	agreement.first_contact = accept.first_contact;
-	agreement.peer_id = accept.smcr()->peer_id;
+	if (accept.smcr() != nullptr)
+		agreement.peer_id = accept.smcr()->peer_id;
 	agreement.eid = accept.eid;
 	if (!accept.first_contact)
 		return agreement;
@@ -60,7 +73,9 @@ using wire::DeclineReason;
 	agreement.release = extension.release;
 	agreement.peer_os = extension.os;
 	agreement.peer_host_name = extension.host_name;
-	if (extension.release >= 1) {
+	if (agreement.smcd) {
+		agreement.feature_mask = extension.feature_mask & wire::kFeatureEmulatedIsm;
+	} else if (extension.release >= 1) {
 		agreement.max_conns = extension.max_conns;
 		agreement.max_links = extension.max_links;
 		agreement.feature_mask = extension.feature_mask & offer.feature_mask;
@@ -85,6 +100,9 @@ Effects ClientHandshake::step(const Event &event, std::uint64_t now_ms)
 	} else if (const auto *acquired = std::get_if<LinkAcquired>(&event)) {
 		if (state_ == State::kAcquiringLink)
 			link_acquired(*acquired, effects);
+	} else if (const auto *dmb = std::get_if<DmbAcquired>(&event)) {
+		if (state_ == State::kAcquiringLink)
+			dmb_acquired(*dmb, effects);
 	} else if (const auto *missing = std::get_if<LinkFailed>(&event)) {
 		if (state_ == State::kAcquiringLink) {
 			exchange_.acquire_failed();
@@ -177,15 +195,22 @@ void ClientHandshake::accept_arrived(ByteSpan message, std::uint64_t now_ms, Eff
 		decline(DeclineReason::kCnfErr, effects);
 		return;
 	}
-	const DeclineReason refusal = examine(*accept);
+	const DeclineReason refusal =
+		accept->smcd() != nullptr ? examine_smcd(*accept) : examine(*accept);
 	if (refusal != DeclineReason::kNone) {
 		decline(refusal, effects);
 		return;
 	}
-	peer_ = *accept->smcr();
 	agreement_ = make_agreement(*accept, exchange_.offer());
-	const bool v2_direct = accept->version < 2 || accept->first_contact_extension.v2_direct;
-	exchange_.acquire(AcquireClientLink{peer_, v2_direct, agreement_}, effects);
+	if (const wire::SmcdEndpoint *dmb = accept->smcd()) {
+		exchange_.acquire(AcquireClientDmb{*dmb}, effects);
+	} else {
+		const bool v2_direct =
+			accept->version < 2 || accept->first_contact_extension.v2_direct;
+
+		peer_ = *accept->smcr();
+		exchange_.acquire(AcquireClientLink{peer_, v2_direct, agreement_}, effects);
+	}
 	exchange_.set_timer(now_ms, exchange_.timeouts().local_ms, effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kAcquiringLink);
@@ -216,6 +241,27 @@ DeclineReason ClientHandshake::examine(const wire::Accept &accept) const
 		}
 	}
 	return usable(*accept.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
+}
+
+// Whoever names our GID need not sit here: whether its token is known is found out next.
+DeclineReason ClientHandshake::examine_smcd(const wire::Accept &accept) const
+{
+	const LocalOffer &offer = exchange_.offer();
+
+	if (!offer.smcd || accept.version != 2)
+		return DeclineReason::kModeUnsupp;
+	if (accept.first_contact && accept.first_contact_extension.release > offer.release)
+		return DeclineReason::kReleaseErr;
+	return usable(*accept.smcd(), offer) ? DeclineReason::kNone : DeclineReason::kCnfErr;
+}
+
+void ClientHandshake::dmb_acquired(const DmbAcquired &dmb, Effects &effects)
+{
+	local_dmb_ = dmb.local;
+	if (send_confirm(effects))
+		use_smc(effects);
+	else
+		decline(DeclineReason::kIntErr, effects);
 }
 
 void ClientHandshake::link_acquired(const LinkAcquired &link, Effects &effects)
@@ -258,19 +304,24 @@ bool ClientHandshake::send_confirm(Effects &effects)
 
 	confirm.version = agreement_.version;
 	confirm.first_contact = agreement_.first_contact;
-	confirm.endpoint = local_;
+	if (agreement_.smcd)
+		confirm.endpoint = local_dmb_;
+	else
+		confirm.endpoint = local_;
 	if (agreement_.version >= 2)
 		confirm.eid = agreement_.eid;
 	if (agreement_.version >= 2 && agreement_.first_contact) {
 		wire::FirstContactExtension &extension = confirm.first_contact_extension;
 
-		extension.v2_direct = v2_direct_;
+		extension.v2_direct = v2_direct_ && !agreement_.smcd;
 		extension.release = agreement_.release;
 		extension.host_name = exchange_.offer().host_name;
+		extension.feature_mask = agreement_.feature_mask;
+		if (agreement_.smcd)
+			return exchange_.send(confirm, effects);
 		if (agreement_.release >= 1) {
 			extension.max_conns = agreement_.max_conns;
 			extension.max_links = agreement_.max_links;
-			extension.feature_mask = agreement_.feature_mask;
 		}
 		const bool fits = confirm.gids.push_back(local_.gid);
 		expects(fits);

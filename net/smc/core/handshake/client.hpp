@@ -17,12 +17,14 @@ namespace smc::handshake {
 //	Proposal ->            <- Accept     AcquireClientLink, ConnectLink
 //	first contact:  ConfirmLink, Confirm ->, CONFIRM_LINK done, UseSmc
 //	later contact:  AnnounceRkey, Confirm ->, UseSmc
+//	SMC-D:          AcquireClientDmb, Confirm ->, UseSmc
 //
 // Once the Proposal is out, only an SMC server can tell it from data, so silence, FIN, or bytes
 // that are no CLC message end in Fail (kTimedOut, kConnectionReset): there is no telling whether
 // the peer's application has been handed the Proposal. Before that, after a Decline in either
 // direction, and for every trouble of our own, the connection falls back.
-// At a later contact nothing can go back to TCP once the Confirm is out: handshake is over then.
+// At a later contact, and with SMC-D, nothing can go back to TCP once the Confirm is out: the
+// handshake is over then.
 //
 // Not thread safe; the caller serialises the steps. About 1.5 KiB.
 class ClientHandshake {
@@ -45,6 +47,8 @@ private:
 	void accept_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] wire::DeclineReason examine(const wire::Accept &accept) const;
 	void link_acquired(const LinkAcquired &link, Effects &effects);
+	[[nodiscard]] wire::DeclineReason examine_smcd(const wire::Accept &accept) const;
+	void dmb_acquired(const DmbAcquired &dmb, Effects &effects);
 	void link_connected(std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] bool send_confirm(Effects &effects);
 	void rkey_announced(Effects &effects);
@@ -58,6 +62,7 @@ private:
 	Exchange exchange_;
 	Agreement agreement_;
 	wire::SmcrEndpoint local_;
+	wire::SmcdEndpoint local_dmb_;
 	wire::SmcrEndpoint peer_;
 	bool v2_direct_ = true;
 	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;

@@ -20,6 +20,7 @@ namespace smc::handshake {
 // first contact only; at a later one they are the group's, and not set here by a client.
 struct Agreement {
 	std::uint8_t version = 0; // 1 or 2
+	bool smcd = false;        // else SMC-R
 	bool first_contact = false;
 	wire::PeerId peer_id;
 	wire::Eid eid;
@@ -71,6 +72,21 @@ struct AcquireClientLink {
 	Agreement agreement;
 };
 
+// Server: make a buffer (DMB) for this connection on the loopback device, which waits for the
+// client under its token.
+struct AcquireServerDmb {};
+
+// Client: find the buffer that waits under peer's token, make one's own, and join both. From then
+// on bytes can move. kSyncErr if nothing waits there.
+struct AcquireClientDmb {
+	wire::SmcdEndpoint peer;
+};
+
+// Server: is peer's buffer the one that was joined to ours?
+struct ConnectDmb {
+	wire::SmcdEndpoint peer;
+};
+
 // Register the peer's RMB with the group (kErrRtok if there is no room), and on first contact
 // bring up the queue pair towards peer: client as far as ready to receive, so that CONFIRM_LINK
 // can arrive; server ready to send, with its RMB registered.
@@ -114,9 +130,10 @@ struct Finished {
 	std::variant<UseSmc, FallBack, Fail> outcome;
 };
 
-using Effect = std::variant<SendClc, ConsumeTcp, WantBytes, SetTimer, StopTimer, AcquireServerLink,
-			    AcquireClientLink, ConnectLink, AnnounceRkey, ConfirmLink, ReleaseLink,
-			    TerminateGroup, Finished>;
+using Effect =
+	std::variant<SendClc, ConsumeTcp, WantBytes, SetTimer, StopTimer, AcquireServerLink,
+		     AcquireClientLink, AcquireServerDmb, AcquireClientDmb, ConnectDmb, ConnectLink,
+		     AnnounceRkey, ConfirmLink, ReleaseLink, TerminateGroup, Finished>;
 
 inline constexpr std::size_t kEffectsMax = 6;
 using Effects = FixedVector<Effect, kEffectsMax>;

@@ -13,4 +13,11 @@ bool usable(const wire::SmcrEndpoint &endpoint)
 	return !endpoint.token.is_zero() && endpoint.rmb_address <= UINT64_MAX - size;
 }
 
+bool usable(const wire::SmcdEndpoint &endpoint, const LocalOffer &offer)
+{
+	return endpoint.chid == wire::kLoopbackChid && endpoint.gid == offer.smcd_gid &&
+	       endpoint.gid_extension == offer.smcd_gid_extension && endpoint.dmbe_index == 0 &&
+	       !endpoint.dmb_token.is_zero();
+}
+
 } // namespace smc::handshake

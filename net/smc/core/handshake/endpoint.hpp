@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "core/handshake/offer.hpp"
 #include "core/wire/clc.hpp"
 #include "core/wire/ids.hpp"
 
@@ -12,6 +13,9 @@ namespace smc::handshake {
 // seen to it that each field is one that can be; here its RMBE has to lie inside of the address
 // space, and its token has to name a connection.
 [[nodiscard]] bool usable(const wire::SmcrEndpoint &endpoint);
+
+// Does the peer name the loopback device of this kernel, and a buffer there?
+[[nodiscard]] bool usable(const wire::SmcdEndpoint &endpoint, const LocalOffer &offer);
 
 [[nodiscard]] inline wire::QpMtu smaller_mtu(const wire::SmcrEndpoint &a,
 					     const wire::SmcrEndpoint &b)

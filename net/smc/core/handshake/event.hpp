@@ -36,11 +36,16 @@ struct LinkAcquired {
 	// Own end of the link, and own RMBE.
 	wire::SmcrEndpoint local;
 };
+// Answers AcquireServerDmb and AcquireClientDmb: own DMB.
+struct DmbAcquired {
+	wire::SmcdEndpoint local;
+};
+// Answers any of the four.
 struct LinkFailed {
 	wire::DeclineReason reason = wire::DeclineReason::kMem;
 };
 
-// Answer ConnectLink.
+// Answer ConnectLink and ConnectDmb.
 struct LinkConnected {};
 struct LinkConnectFailed {
 	wire::DeclineReason reason = wire::DeclineReason::kErrRdyLnk;
@@ -64,8 +69,8 @@ struct Timer {};
 // Nobody wants this connection any more.
 struct Abort {};
 
-using Event = std::variant<Start, TcpBytes, TcpError, LinkAcquired, LinkFailed, LinkConnected,
-			   LinkConnectFailed, RkeyAnnounced, RkeyAnnounceFailed, LinkConfirmed,
-			   LinkConfirmFailed, Timer, Abort>;
+using Event = std::variant<Start, TcpBytes, TcpError, LinkAcquired, DmbAcquired, LinkFailed,
+			   LinkConnected, LinkConnectFailed, RkeyAnnounced, RkeyAnnounceFailed,
+			   LinkConfirmed, LinkConfirmFailed, Timer, Abort>;
 
 } // namespace smc::handshake

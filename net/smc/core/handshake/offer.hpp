@@ -27,6 +27,8 @@ inline constexpr std::uint8_t kReleaseMax = 1;
 struct LocalOffer {
 	bool smcr_v1 = false; // SMC-R over RoCE v1
 	bool smcr_v2 = false; // SMC-R over RoCE v2; needs an EID
+	// SMC-D over the loopback device, with a peer in this very kernel; needs no EID.
+	bool smcd = false;
 	// Why, where neither is possible.
 	wire::DeclineReason unavailable = wire::DeclineReason::kNoSmcDev;
 	wire::PeerId peer_id;
@@ -48,7 +50,12 @@ struct LocalOffer {
 	std::uint8_t max_links = kMaxLinksLeast;
 	std::uint16_t feature_mask = 0;
 
-	[[nodiscard]] bool any() const { return smcr_v1 || smcr_v2; }
+	// SMC-D: the loopback device. Its 128 bits are this kernel's and nobody else's.
+	wire::IsmGid smcd_gid;
+	wire::IsmGid smcd_gid_extension;
+
+	[[nodiscard]] bool any_smcr() const { return smcr_v1 || smcr_v2; }
+	[[nodiscard]] bool any() const { return any_smcr() || smcd; }
 };
 
 // How long each wait lasts. The defaults are those of Linux, where it has such a wait.

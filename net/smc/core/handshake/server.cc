@@ -26,6 +26,11 @@ Effects ServerHandshake::step(const Event &event, std::uint64_t now_ms)
 	} else if (const auto *acquired = std::get_if<LinkAcquired>(&event)) {
 		if (state_ == State::kAcquiringLink)
 			link_acquired(*acquired, now_ms, effects);
+	} else if (const auto *dmb = std::get_if<DmbAcquired>(&event)) {
+		if (state_ == State::kAcquiringLink) {
+			local_dmb_ = dmb->local;
+			send_accept(now_ms, effects);
+		}
 	} else if (const auto *missing = std::get_if<LinkFailed>(&event)) {
 		if (state_ == State::kAcquiringLink)
 			link_failed(missing->reason, effects);
@@ -147,6 +152,10 @@ void ServerHandshake::acquire_next(Effects &effects)
 {
 	chosen_ = choices_.list.front();
 	choices_.list.erase(0);
+	if (chosen_.agreement.smcd) {
+		exchange_.acquire(AcquireServerDmb{}, effects);
+		return;
+	}
 	exchange_.acquire(AcquireServerLink{chosen_.peer_id, chosen_.peer_gid, chosen_.peer_mac,
 					    chosen_.agreement},
 			  effects);
@@ -185,19 +194,22 @@ void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
 
 	accept.version = agreement.version;
 	accept.first_contact = agreement.first_contact;
-	accept.endpoint = local_;
+	if (agreement.smcd)
+		accept.endpoint = local_dmb_;
+	else
+		accept.endpoint = local_;
 	if (agreement.version >= 2)
 		accept.eid = agreement.eid;
 	if (agreement.version >= 2 && agreement.first_contact) {
 		wire::FirstContactExtension &extension = accept.first_contact_extension;
 
-		extension.v2_direct = v2_direct_;
+		extension.v2_direct = v2_direct_ && !agreement.smcd;
 		extension.release = agreement.release;
 		extension.host_name = exchange_.offer().host_name;
+		extension.feature_mask = agreement.feature_mask;
 		if (agreement.release >= 1) {
 			extension.max_conns = agreement.max_conns;
 			extension.max_links = agreement.max_links;
-			extension.feature_mask = agreement.feature_mask;
 		}
 	}
 	if (!exchange_.send(accept, effects)) {
@@ -217,7 +229,8 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 		give_up(DeclineReason::kCnfErr, effects);
 		return;
 	}
-	const DeclineReason refusal = examine(*confirm);
+	const DeclineReason refusal =
+		chosen_.agreement.smcd ? examine_smcd(*confirm) : examine(*confirm);
 	if (refusal != DeclineReason::kNone) {
 		give_up(refusal, effects);
 		return;
@@ -225,6 +238,14 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 	Agreement &agreement = chosen_.agreement;
 	const wire::FirstContactExtension &extension = confirm->first_contact_extension;
 
+	if (agreement.smcd) {
+		agreement.peer_os = extension.os;
+		agreement.peer_host_name = extension.host_name;
+		Exchange::emit(effects, ConnectDmb{*confirm->smcd()});
+		exchange_.set_timer(now_ms, exchange_.timeouts().connect_link_ms, effects);
+		set_state(State::kConnectingLink);
+		return;
+	}
 	peer_ = *confirm->smcr();
 	// Linux takes these out of the Proposal, where a client of version 2 leaves some of them
 	// empty. The Confirm speaks of the very link in use.
@@ -270,9 +291,25 @@ DeclineReason ServerHandshake::examine(const wire::Confirm &confirm) const
 	return usable(*confirm.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
 }
 
+DeclineReason ServerHandshake::examine_smcd(const wire::Confirm &confirm) const
+{
+	const Agreement &agreement = chosen_.agreement;
+
+	if (confirm.version != agreement.version)
+		return DeclineReason::kVersMismat;
+	if (confirm.smcd() == nullptr)
+		return DeclineReason::kModeUnsupp;
+	if (confirm.first_contact != agreement.first_contact || confirm.eid != agreement.eid)
+		return DeclineReason::kCnfErr;
+	if (confirm.first_contact_extension.release != agreement.release)
+		return DeclineReason::kReleaseErr;
+	return usable(*confirm.smcd(), exchange_.offer()) ? DeclineReason::kNone
+							  : DeclineReason::kCnfErr;
+}
+
 void ServerHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 {
-	if (!chosen_.agreement.first_contact) {
+	if (!chosen_.agreement.first_contact || chosen_.agreement.smcd) {
 		use_smc(effects);
 		return;
 	}
@@ -285,7 +322,7 @@ void ServerHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 // The Confirm is here, and it does not lead to a connection.
 void ServerHandshake::give_up(DeclineReason reason, Effects &effects)
 {
-	if (chosen_.agreement.first_contact)
+	if (chosen_.agreement.first_contact && !chosen_.agreement.smcd)
 		decline(reason, effects);
 	else
 		fail(kConnectionAborted, effects);

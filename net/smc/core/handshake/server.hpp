@@ -19,13 +19,14 @@ namespace smc::handshake {
 //	Accept ->      <- Confirm    ConnectLink
 //	first contact: ConfirmLink, CONFIRM_LINK done, UseSmc
 //	later contact: UseSmc
+//	SMC-D: AcquireServerDmb before the Accept, ConnectDmb behind the Confirm, UseSmc
 //
 // Until a Proposal has been recognised nothing is taken out of the stream: a peer that is silent,
 // hangs up, or sends something else is served by plain TCP and loses no byte. A Proposal that
 // cannot be used is answered with a Decline. Once the Accept is out the peer is known to speak
-// SMC and may be sending its Confirm, so silence or nonsense ends in Fail. At a later contact the
-// peer takes the connection for established when it sends its Confirm, and would never read a
-// Decline: trouble after that ends in Fail (kConnectionAborted), too.
+// SMC and may be sending its Confirm, so silence or nonsense ends in Fail. At a later contact, and
+// with SMC-D, the peer takes the connection for established when it sends its Confirm, and would
+// never read a Decline: trouble after that ends in Fail (kConnectionAborted), too.
 //
 // Not thread safe; the caller serialises the steps. About 2 KiB.
 class ServerHandshake {
@@ -53,6 +54,7 @@ private:
 	void send_accept(std::uint64_t now_ms, Effects &effects);
 	void confirm_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] wire::DeclineReason examine(const wire::Confirm &confirm) const;
+	[[nodiscard]] wire::DeclineReason examine_smcd(const wire::Confirm &confirm) const;
 	void link_connected(std::uint64_t now_ms, Effects &effects);
 	void give_up(wire::DeclineReason reason, Effects &effects);
 	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
@@ -67,6 +69,7 @@ private:
 	Choices choices_;
 	Choice chosen_;
 	wire::SmcrEndpoint local_;
+	wire::SmcdEndpoint local_dmb_;
 	wire::SmcrEndpoint peer_;
 	bool v2_direct_ = true;
 	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;

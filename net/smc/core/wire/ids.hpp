@@ -79,6 +79,7 @@ using DmbToken = NumberId<struct DmbTokenTag, std::uint64_t>;
 // CHIDs from here on are emulated ISM (0xFFFF loopback, below it virtio): such a device takes
 // two consecutive entries of a CHID list, the second with the upper half of its 128-bit GID.
 inline constexpr std::uint16_t kEmulatedChidFirst = 0xff00;
+inline constexpr Chid kLoopbackChid{0xffff};
 
 [[nodiscard]] constexpr bool is_emulated(Chid chid)
 {

@@ -233,6 +233,14 @@ struct smc_sock_info {
 	bool has_link;		/* the block below is valid (SMC-R) */
 	bool is_server;
 	struct smc_link_info link;
+	bool has_dmb;		/* the block below is valid (SMC-D) */
+	struct {
+		u32 link_id;
+		u64 gid;	/* of both: they share a device */
+		u64 gid_extension;
+		u64 token;
+		u64 peer_token;
+	} dmb;
 };
 
 /* These three in process context. */

@@ -13,6 +13,11 @@ SMC_ABI_BEGIN
 void *smc_mem_alloc(size_t size_bytes);
 /* Zeroed memory or NULL. Any context. */
 void *smc_mem_alloc_atomic(size_t size_bytes);
+/*
+ * The same for a ring, charged to the memory cgroup of @sk. Contiguous if that
+ * is free.
+ */
+void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes);
 /* Any context; NULL is fine. */
 void smc_mem_free(void *mem);
 

@@ -33,6 +33,8 @@ u32 smc_sysctl_wmem(struct net *net);			/* bytes, 16 KiB .. 1 GiB - 1 */
 u32 smc_sysctl_rmem(struct net *net);
 u32 smc_sysctl_smcr_max_links_per_lgr(struct net *net);	/* 1 .. 2 */
 u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net);	/* 16 .. 255 */
+/* Who may be met over the loopback device (SMC-D). */
+u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */
 /*
  * Refuse new handshakes while too many are under way. Also switched by
  * netlink and, for one listener, by setsockopt(SOL_SMC, SMC_LIMIT_HS).
@@ -44,6 +46,12 @@ enum {
 	SMC_BUF_TYPE_PHYS,	/* physically contiguous */
 	SMC_BUF_TYPE_VIRT,	/* vmalloc */
 	SMC_BUF_TYPE_MIXED,	/* contiguous if it can be had, else vmalloc */
+};
+
+enum {
+	SMC_LOOPBACK_OFF,
+	SMC_LOOPBACK_NAMESPACE,	/* sockets of the same network namespace */
+	SMC_LOOPBACK_KERNEL,	/* and of others that say so, too */
 };
 
 /* The host's name as it goes into CLC messages: blank padded, no NUL. */

@@ -29,6 +29,11 @@ void smc_tcp_drop_ulp(struct sock *sk);
 /* After the three-way handshake: did both ends carry the option? */
 bool smc_tcp_agreed(const struct sock *sk);
 bool smc_tcp_uses_ipsec(struct sock *sk);
+/*
+ * Before connect(): is @addr one of this kernel, in any namespace? That does not
+ * say who answers there. Any context.
+ */
+bool smc_tcp_addr_is_here(const struct sock *sk, const struct sockaddr *addr, int addr_len);
 
 /* ---- Accepting ------------------------------------------------------------ */
 
@@ -99,6 +104,7 @@ struct smc_tcp_path {
 	bool ipv4;		/* IPv4, or IPv6 with v4-mapped addresses */
 	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
 	u8 peer[16];
+	bool peer_is_here;	/* in this kernel, by its address */
 	bool ipsec;
 	/* Prefixes of the local address's device (CLC Proposal, v1 part). */
 	u8 prefix4[4];		/* masked */

@@ -88,6 +88,8 @@ void Handshake::cancel()
 		endpoint_->abort();
 		endpoint_.release()->release_from_user();
 	}
+	if (near_)
+		near_.release()->abandon();
 	// What the last run armed, or a wakeup that came between.
 	if (work_.cancel())
 		put();
@@ -96,6 +98,8 @@ void Handshake::cancel()
 
 Ref<transport::Endpoint> Handshake::take_endpoint()
 {
+	if (near_)
+		return Ref<transport::Endpoint>::adopt(near_.release());
 	return Ref<transport::Endpoint>::adopt(endpoint_.release());
 }
 
@@ -168,6 +172,13 @@ handshake::LocalOffer Handshake::make_offer()
 		std::copy_n(eids[i], SMC_EID_LEN, eid.bytes.begin());
 		if (!offer.eids.push_back(eid))
 			break;
+	}
+	// A server is here for every client that is; a client only offers it to who may be.
+	if (transport::loopback::usable_in(net_) &&
+	    (role_ == Role::kServer || path_.peer_is_here)) {
+		offer.smcd = true;
+		offer.smcd_gid = transport::loopback::device().gid();
+		offer.smcd_gid_extension = transport::loopback::device().gid_extension();
 	}
 	offer.max_conns = static_cast<u8>(smc_sysctl_smcr_max_conns_per_lgr(net_));
 
@@ -359,6 +370,34 @@ void Handshake::on(const handshake::AcquireClientLink &wanted)
 	acquire(wanted);
 }
 
+void Handshake::acquired(transport::loopback::Acquired dmb)
+{
+	if (dmb.endpoint) {
+		near_ = std::move(dmb.endpoint);
+		later(handshake::DmbAcquired{near_->announced()});
+	} else {
+		later(handshake::LinkFailed{dmb.reason});
+	}
+}
+
+void Handshake::on(const handshake::AcquireServerDmb &)
+{
+	acquired(transport::loopback::device().open(sk_));
+}
+
+void Handshake::on(const handshake::AcquireClientDmb &wanted)
+{
+	acquired(transport::loopback::device().attach(sk_, wanted.peer));
+}
+
+void Handshake::on(const handshake::ConnectDmb &towards)
+{
+	if (near_->joined_to(towards.peer))
+		later(handshake::LinkConnected{});
+	else
+		later(handshake::LinkConnectFailed{wire::DeclineReason::kCnfErr});
+}
+
 void Handshake::on(const handshake::ConnectLink &towards)
 {
 	const wire::DeclineReason reason = endpoint_->group().connect(*endpoint_, towards);
@@ -403,6 +442,8 @@ void Handshake::give_back()
 		group.abandon(*endpoint_, first_contact_);
 		endpoint_.reset();
 	}
+	if (near_)
+		near_.release()->abandon();
 }
 
 // A TCP connection that has died, or that could not carry the last message, is no good end: the
@@ -425,14 +466,15 @@ void Handshake::on(const handshake::Finished &wanted)
 {
 	const handshake::Finished finished = outcome_on_tcp(wanted);
 
-	if (const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome)) {
+	const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome);
+	if (smc == nullptr) {
+		give_back();
+	} else if (endpoint_) {
 		transport::rdma::LinkGroup &group = endpoint_->group();
 
 		if (first_contact_)
 			group.know_peer(smc->agreement);
 		group.unobserve(endpoint_.get(), *this);
-	} else {
-		give_back();
 	}
 	smc_tcp_clc_end(sk_, &saved_);
 	deadline_ms_ = 0;
@@ -449,7 +491,9 @@ void Handshake::count_outcome()
 		const u32 v1 = server ? SMC_TS_SRV_V1 : SMC_TS_CLNT_V1;
 		const u32 v2 = server ? SMC_TS_SRV_V2 : SMC_TS_CLNT_V2;
 
-		smc_stat_inc(net_, SMC_STAT_OF(SMC_TECH_R, smc->agreement.version == 1 ? v1 : v2));
+		const smc_tech tech = smc->agreement.smcd ? SMC_TECH_D : SMC_TECH_R;
+
+		smc_stat_inc(net_, SMC_STAT_OF(tech, smc->agreement.version == 1 ? v1 : v2));
 	} else if (const auto *tcp = std::get_if<handshake::FallBack>(&finished_->outcome)) {
 		smc_stat_fallback(net_, static_cast<u32>(tcp->reason), server);
 		if (server && tcp->reason == wire::DeclineReason::kCnfErr)

@@ -21,6 +21,7 @@
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
+#include "shell/transport/loopback/device.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/setup.hpp"
 
@@ -92,6 +93,9 @@ private:
 	void on(const handshake::StopTimer &);
 	void on(const handshake::AcquireServerLink &wanted);
 	void on(const handshake::AcquireClientLink &wanted);
+	void on(const handshake::AcquireServerDmb &);
+	void on(const handshake::AcquireClientDmb &wanted);
+	void on(const handshake::ConnectDmb &towards);
 	void on(const handshake::ConnectLink &towards);
 	void on(const handshake::AnnounceRkey &);
 	void on(const handshake::ConfirmLink &);
@@ -101,6 +105,7 @@ private:
 	template <class Wanted>
 	void acquire(const Wanted &wanted);
 	void acquire_again();
+	void acquired(transport::loopback::Acquired dmb);
 	void begin();
 	void take_results();
 	void look_into_stream();
@@ -133,7 +138,9 @@ private:
 	int tcp_error_ = 0;      // the last call of TCP's failed; a positive errno
 	// Answers to effects, delivered after the step that asked for them.
 	FixedVector<handshake::Event, 4> events_;
+	// What was acquired: one of the two, or none.
 	Ref<transport::rdma::RdmaEndpoint> endpoint_;
+	Ref<transport::loopback::LoopbackEndpoint> near_; // its peer is in this kernel
 	bool first_contact_ = false;
 	bool watching_ = false;
 	struct smc_tcp_clc saved_ {};

@@ -8,6 +8,7 @@
 #include "kernel/abi/verbs.h"
 #include "shell/socket/smc_socket.hpp"
 #include "shell/socket/stream.hpp"
+#include "shell/transport/loopback/device.hpp"
 
 namespace smc::shell {
 namespace {
@@ -112,12 +113,20 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	return ret != 0 ? ret : kConnectionAborted;
 }
 
+bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
+{
+	return transport::loopback::usable_in(smc_sk_net(sk)) &&
+	       smc_tcp_addr_is_here(sk, addr, addr_len);
+}
+
 int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_len, int flags)
 {
 	struct sock *sk = smc_sock_sk(sock);
 
-	// On a host without any RDMA device nothing can come of an offer.
+	// On a host without any RDMA device nothing can come of an offer, but to a peer in this
+	// kernel.
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED && !smc_ib_device_any() &&
+	    !may_be_near(sk, addr, addr_len) &&
 	    state.fall_unused(wire::DeclineReason::kNoSmcrDev)) {
 		(void)state.take_connect_result();
 		return smc_tcp_ops_connect(sock, addr, addr_len, flags);

@@ -4,7 +4,6 @@
 #include "core/wire/clc.hpp"
 #include "kernel/abi/stats.h"
 #include "shell/socket/socket_list.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::shell {
 
@@ -330,7 +329,7 @@ void SmcSocket::end_connection()
 					[](connection::Connection &conn) {
 						return conn.finished() || conn.reset() ||
 						       (conn.unsent_bytes() == 0 &&
-							conn.sndbuf_used_bytes() == 0 &&
+							conn.undelivered_bytes() == 0 &&
 							!conn.closing_flag_owed());
 					});
 			};
@@ -367,8 +366,7 @@ int SmcSocket::next(net *net, u64 *cursor, smc_sock_info *out)
 			break;
 		case Mode::kSmc:
 			if (const auto endpoint = socket.connection())
-				static_cast<transport::rdma::RdmaEndpoint &>(*endpoint).snapshot(
-					*out);
+				endpoint->snapshot(*out);
 			break;
 		}
 		out->fallback_reason = socket.fallback_reason_;

@@ -158,7 +158,8 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 		if (room.segments.empty()) {
 			Waiter waiter{sk, &endpoint, 0, nullptr, false, false};
 
-			smc_stat_inc(net, SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF) + SMC_BUF_FULL);
+			smc_stat_inc(net,
+				     SMC_STAT_OF(endpoint.tech(), SMC_TS_TX_BUF) + SMC_BUF_FULL);
 			// Nothing may be held back by a cork while somebody waits for room.
 			smc_sk_set_nospace(sk);
 			const int ret = smc_sk_wait(sk, &timeo, may_write, &waiter, false);
@@ -176,8 +177,10 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 			hint = last ? SendHint::kMore : SendHint::kNormal;
 		endpoint.produce(n, hint, corked || hint == SendHint::kMore);
 		sent += n;
-		if (n != room.segments.length_bytes())
+		if (n != room.segments.length_bytes()) {
+			endpoint.note_stray_bytes();
 			return sent != 0 ? static_cast<int>(sent) : kFault;
+		}
 	} while (sent < len);
 	return static_cast<int>(sent);
 }
@@ -296,7 +299,7 @@ int send(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonb
 		if (notice != nullptr)
 			smc_zerocopy_end(notice, ret > 0);
 	}
-	smc_stat_tx(endpoint.netns(), SMC_TECH_R, len, ret);
+	smc_stat_tx(endpoint.netns(), endpoint.tech(), len, ret);
 	return ret;
 }
 
@@ -315,7 +318,7 @@ int receive(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int fl
 		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {
 			return conn.at_eof() ? 1 : conn.inquired_bytes();
 		}));
-	smc_stat_rx(endpoint.netns(), SMC_TECH_R, len, ret);
+	smc_stat_rx(endpoint.netns(), endpoint.tech(), len, ret);
 	return ret;
 }
 
@@ -387,13 +390,14 @@ int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long a
 	case SMC_SIOCOUTQ:
 		value = endpoint.with_lock([](Connection &conn) {
 			conn.request_completion();
-			return conn.sndbuf_used_bytes();
+			return conn.queued_bytes();
 		});
 		if (value != 0)
 			endpoint.transmit();
 		break;
 	case SMC_SIOCOUTQNSD:
-		value = endpoint.with_lock([](Connection &conn) { return conn.unsent_bytes(); });
+		value = endpoint.with_lock(
+			[](Connection &conn) { return conn.queued_unsent_bytes(); });
 		break;
 	case SMC_SIOCATMARK:
 		value = endpoint.with_lock(

@@ -2,6 +2,7 @@
 #include "shell/transport/endpoint.hpp"
 
 #include "kernel/abi/stats.h"
+#include "shell/transport/loopback/loopback_endpoint.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport {
@@ -11,7 +12,8 @@ namespace event = connection::event;
 // errno values, as they go to user space.
 constexpr int kConnectionReset = 104;
 
-Endpoint::Endpoint(Kind kind, struct sock *sk) : sk_(sk), net_(smc_sk_net(sk)), kind_(kind)
+Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
+	: lock_(shared != nullptr ? *shared : own_lock_), sk_(sk), net_(smc_sk_net(sk)), kind_(kind)
 {
 	smc_sk_hold(sk_);
 	smc_stat_inc(net_, SMC_STAT_CONN_NEW);
@@ -34,15 +36,65 @@ void Endpoint::free_later(smc_rcu_head *head)
 						      offsetof(Endpoint, rcu_));
 	switch (endpoint->kind_) {
 	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(endpoint)->destroy(); return;
+	case Kind::kLoopback:
+		static_cast<loopback::LoopbackEndpoint *>(endpoint)->destroy();
+		return;
 	}
 }
 
-int Endpoint::post(const connection::TransmitPlan &plan)
+void Endpoint::snapshot(smc_sock_info &info)
 {
+	const auto state =
+		with_lock([](connection::Connection &conn) { return conn.diagnostics(); });
+	const auto cursor = [](const ring::Cursor &from) -> smc_cursor_info {
+		return {from.wrap, from.count};
+	};
+
+	info.state = static_cast<u8>(state.state);
+	info.has_conn = true;
+	info.token = state.token;
+	info.sndbuf_bytes = state.sndbuf_size_bytes;
+	info.rmbe_bytes = state.rmb_size_bytes;
+	info.peer_rmbe_bytes = state.peer_rmb_size_bytes;
+	info.rx_prod = cursor(state.rx_producer);
+	info.rx_cons = cursor(state.rx_consumer);
+	info.tx_prod = cursor(state.tx_producer);
+	info.tx_cons = cursor(state.tx_consumer);
+	info.tx_prep = cursor(state.tx_prepared);
+	info.tx_sent = cursor(state.tx_sent);
+	info.tx_fin = cursor(state.tx_finished);
+	info.rx_prod_flags = state.rx_producer_flags;
+	info.rx_conn_flags = state.rx_state_flags;
+	info.tx_prod_flags = state.tx_producer_flags;
+	info.tx_conn_flags = state.tx_state_flags;
 	switch (kind_) {
-	case Kind::kRdma: return static_cast<rdma::RdmaEndpoint *>(this)->post_plan(plan);
+	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->snapshot_link(info); break;
+	case Kind::kLoopback:
+		static_cast<loopback::LoopbackEndpoint *>(this)->snapshot_dmb(info);
+		break;
 	}
-	return -1;
+}
+
+template <class F>
+void Endpoint::change(F &&f)
+{
+	// The neighbour may be given back meanwhile, by whoever has it.
+	shell::RcuGuard rcu;
+	Endpoint *neighbour;
+	u16 own;
+	u16 theirs = 0;
+	{
+		shell::Guard guard(lock_);
+		own = f();
+		own |= std::exchange(heard_events_, u16{0});
+		neighbour = neighbour_;
+		if (neighbour != nullptr)
+			theirs = std::exchange(neighbour->heard_events_, u16{0});
+	}
+	settle(own);
+	if (neighbour != nullptr &&
+	    (theirs != 0 || neighbour->lingering_.load(std::memory_order_acquire)))
+		neighbour->settle(theirs);
 }
 
 void Endpoint::transmit_locked()
@@ -51,10 +103,17 @@ void Endpoint::transmit_locked()
 
 	if (detached_)
 		return;
-	while (conn_.plan_transmit(plan)) {
-		if (post(plan) != 0)
-			return;
-		conn_.commit_transmit(plan);
+	switch (kind_) {
+	case Kind::kRdma:
+		while (conn_.plan_transmit(plan)) {
+			if (static_cast<rdma::RdmaEndpoint *>(this)->post_plan(plan) != 0)
+				return;
+			conn_.commit_transmit(plan);
+		}
+		return;
+	case Kind::kLoopback:
+		static_cast<loopback::LoopbackEndpoint *>(this)->converse_locked();
+		return;
 	}
 }
 
@@ -69,35 +128,43 @@ void Endpoint::handle_urgent_locked(u16 events)
 
 void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
 {
-	shell::Guard guard(lock_);
-	conn_.produce(bytes, hint);
-	transmit_locked();
-	if (corked && push_ms_ == 0 && conn_.unsent_bytes() != 0) {
-		push_ms_ = smc_now_ms() + kCorkLimit_ms;
-		get();
-		if (work_.queue_delayed(kCorkLimit_ms))
-			put();
-	}
+	change([&]() -> u16 {
+		const u32 unsent_bytes = conn_.unsent_bytes() + bytes;
+
+		conn_.produce(bytes, hint);
+		if (conn_.unsent_bytes() != unsent_bytes)
+			note_stray_bytes();
+		transmit_locked();
+		if (conn_.unsent_bytes() == 0)
+			return 0;
+		note_stray_bytes();
+		if (corked && push_ms_ == 0) {
+			push_ms_ = smc_now_ms() + kCorkLimit_ms;
+			get();
+			if (work_.queue_delayed(kCorkLimit_ms))
+				put();
+		}
+		return 0;
+	});
 }
 
 void Endpoint::consume(u32 bytes)
 {
-	shell::Guard guard(lock_);
-	if (conn_.consume(bytes))
-		transmit_locked();
-	if (conn_.eof_withheld())
-		arm_locked();
+	change([&]() -> u16 {
+		if (conn_.consume(bytes))
+			transmit_locked();
+		if (conn_.eof_withheld())
+			arm_locked();
+		return 0;
+	});
 }
 
 void Endpoint::transmit()
 {
-	u16 events;
-	{
-		shell::Guard guard(lock_);
+	change([&]() -> u16 {
 		transmit_locked();
-		events = conn_.finished() ? event::kReleasable : 0;
-	}
-	settle(events);
+		return conn_.finished() ? event::kReleasable : 0;
+	});
 }
 
 void Endpoint::shutdown_write()
@@ -132,14 +199,13 @@ void Endpoint::abort()
 
 void Endpoint::give_up()
 {
-	{
-		shell::Guard guard(lock_);
+	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
+	change([&]() -> u16 {
 		conn_.abort();
 		transmit_locked();
 		conn_.transport_lost();
-	}
-	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
-	settle(event::kReleasable);
+		return event::kReleasable;
+	});
 }
 
 bool Endpoint::ready_to_read(u32 seen_bytes)
@@ -155,42 +221,50 @@ bool Endpoint::ready_to_write()
 	return conn_.writable_for_poll() || conn_.send_status() != connection::SendStatus::kOpen;
 }
 
-void Endpoint::on_message(const connection::CursorMessage &message)
+u16 Endpoint::take_in_locked(const connection::CursorMessage &message)
 {
-	connection::Verdict verdict;
-	bool violated = false;
-	{
-		shell::Guard guard(lock_);
-		if (detached_)
-			return;
-		verdict = conn_.on_cdc(message);
-		if (verdict.ok()) {
-			handle_urgent_locked(verdict.events);
-			if (conn_.eof_withheld())
-				arm_locked();
-		} else {
-			violated = true;
-			conn_.abort();
-			verdict.events |= event::kReadable | event::kWritable | event::kPeerAborted;
+	connection::Verdict verdict = conn_.on_cdc(message);
+
+	if (verdict.ok()) {
+		handle_urgent_locked(verdict.events);
+		if (conn_.eof_withheld())
 			arm_locked();
-		}
-		transmit_locked();
-		if (conn_.finished())
-			verdict.events |= event::kReleasable;
-		// Before anybody can see the end, who would take it for a clean one. A peer that
-		// resets may do so on TCP, too; whoever was first has told the user.
-		if (verdict.has(event::kPeerAborted) && !left_.load(std::memory_order_acquire) &&
-		    smc_sk_state(sk_) != SMC_TCP_CLOSE)
-			smc_sk_report_error(sk_, kConnectionReset);
-	}
-	if (violated) {
+	} else {
+		conn_.abort();
+		verdict.events |= event::kReadable | event::kWritable | event::kPeerAborted;
+		arm_locked();
 		smc_stat_inc(net_, SMC_STAT_VIOLATION);
 		smc_stat_inc(net_, verdict.violation == connection::Violation::kMessagesLost
 					   ? SMC_STAT_CDC_BAD_SEQUENCE
 					   : SMC_STAT_CDC_BAD_CURSOR);
 		smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
 	}
-	settle(verdict.events);
+	// Before anybody can see the end, who would take it for a clean one. A peer that resets may
+	// do so on TCP, too; whoever was first has told the user.
+	if (verdict.has(event::kPeerAborted) && !left_.load(std::memory_order_acquire) &&
+	    smc_sk_state(sk_) != SMC_TCP_CLOSE)
+		smc_sk_report_error(sk_, kConnectionReset);
+	return verdict.events;
+}
+
+void Endpoint::hear_locked(const connection::CursorMessage &message)
+{
+	heard_events_ |= take_in_locked(message);
+	if (conn_.finished())
+		heard_events_ |= event::kReleasable;
+}
+
+void Endpoint::on_message(const connection::CursorMessage &message)
+{
+	change([&]() -> u16 {
+		if (detached_)
+			return 0;
+		u16 events = take_in_locked(message);
+		transmit_locked();
+		if (conn_.finished())
+			events |= event::kReleasable;
+		return events;
+	});
 }
 
 void Endpoint::on_transmit_complete(const connection::TransmitMarker &marker)
@@ -278,19 +352,17 @@ bool Endpoint::retire_due()
 // After every change: tells the sleepers, and sees whether that was the end.
 void Endpoint::settle(u16 events)
 {
-	bool retire = false;
-
 	notify(events);
 	if (lingering_.load(std::memory_order_acquire) && !left_.load(std::memory_order_acquire))
 		smc_sk_wake(sk_, SMC_POLL_OUT);
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
-		retire = retire_due();
-	}
-	if (retire) {
-		get();
-		if (work_.queue())
-			put();
+		// Under the lock, while the transport's reference is certain to be there.
+		if (retire_due()) {
+			get();
+			if (work_.queue())
+				put();
+		}
 	}
 }
 
@@ -333,10 +405,11 @@ void Endpoint::note_progress_locked()
 
 void Endpoint::run()
 {
-	u16 events = 0;
 	bool retire = false;
-	{
-		shell::Guard guard(lock_);
+
+	change([&]() -> u16 {
+		u16 events = 0;
+
 		if (push_ms_ != 0) {
 			push_ms_ = 0;
 			conn_.push();
@@ -357,17 +430,17 @@ void Endpoint::run()
 			conn_.transport_lost();
 		}
 		transmit_locked();
-		if (!retiring_)
-			retire = retire_due();
-		else
-			retire = true;
+		retire = retiring_ || retire_due();
 		if (!retire && (released_ || conn_.eof_withheld()))
 			arm_locked();
-	}
-	notify(events);
+		return events;
+	});
 	if (retire) {
 		switch (kind_) {
 		case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->retire(); break;
+		case Kind::kLoopback:
+			static_cast<loopback::LoopbackEndpoint *>(this)->retire();
+			break;
 		}
 	}
 	put();

@@ -6,7 +6,8 @@
 //
 // Locking: lock_ guards the Connection and is shared with softirqs. The socket's lock serialises
 // the users, so that one thread copies into and one out of the rings at a time. Never take the
-// socket's lock under lock_.
+// socket's lock under lock_. Two ends in one kernel are neighbours and share one lock: what one of
+// them says, the other one hears under it at once.
 //
 // Life: the socket has one reference from UseSmc to its release, the transport another one from
 // creation until the endpoint is retired: the user has let go of it, both sides have said that
@@ -20,7 +21,9 @@
 #include <cstddef>
 
 #include "core/connection/connection.hpp"
+#include "kernel/abi/control.h"
 #include "kernel/abi/sock.h"
+#include "kernel/abi/stats.h"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
@@ -29,6 +32,7 @@ namespace smc::transport {
 
 enum class Kind : u8 {
 	kRdma,
+	kLoopback,
 };
 
 class Endpoint : public shell::RefCounted<Endpoint> {
@@ -79,6 +83,14 @@ public:
 	[[nodiscard]] struct sock *sk() const { return sk_; }
 	[[nodiscard]] net *netns() const { return net_; }
 	[[nodiscard]] Kind kind() const { return kind_; }
+	[[nodiscard]] smc_tech tech() const
+	{
+		return kind_ == Kind::kLoopback ? SMC_TECH_D : SMC_TECH_R;
+	}
+	// A copy into the send buffer stopped half-way: what lies there is not all in the stream.
+	void note_stray_bytes() { stray_bytes_.store(true, std::memory_order_relaxed); }
+	// For sock_diag. Process.
+	void snapshot(smc_sock_info &info);
 	// Hot paths ask this instead of taking the lock.
 	// More than @seen_bytes to read, or an end.
 	[[nodiscard]] bool ready_to_read(u32 seen_bytes);
@@ -110,7 +122,8 @@ public:
 	void last_ref_gone();
 
 protected:
-	Endpoint(Kind kind, struct sock *sk);
+	// @shared: the lock of both neighbours, which outlives them.
+	Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared = nullptr);
 	// Only called through RCU, when the last reference has gone.
 	~Endpoint();
 
@@ -121,13 +134,30 @@ protected:
 		rmb_ = rmb;
 	}
 
-	shell::SpinLock lock_{SMC_LOCK_ENDPOINT};
-	connection::Connection conn_;
+	// Under the lock: takes in a message of the peer. What settle() is to be told.
+	[[nodiscard]] u16 take_in_locked(const connection::CursorMessage &message);
+	// The same for one that the neighbour says; settled when its turn is over.
+	void hear_locked(const connection::CursorMessage &message);
+	[[nodiscard]] bool detached() const { return detached_; }
+	// Bytes may lie in the send buffer that were never sent.
+	[[nodiscard]] bool stray_bytes() const
+	{
+		return stray_bytes_.load(std::memory_order_relaxed);
+	}
 
 private:
-	// 0: posted. Otherwise it was not, and the transport calls on_room() or
-	// on_transport_lost().
-	int post(const connection::TransmitPlan &plan);
+	shell::SpinLock own_lock_{SMC_LOCK_ENDPOINT};
+
+protected:
+	shell::SpinLock &lock_;
+	connection::Connection conn_;
+	Endpoint *neighbour_ = nullptr; // guarded by lock_; alive for as long, and under RCU
+
+private:
+	// Runs @f() under the lock, which returns events. Whatever came of it, here and at the
+	// neighbour, is settled when the lock is free again.
+	template <class F>
+	void change(F &&f);
 	void transmit_locked();
 	void handle_urgent_locked(u16 events);
 	// Wakes and reports; not under the lock.
@@ -151,6 +181,8 @@ private:
 	bool released_ = false;         // by the user
 	bool retiring_ = false;
 	bool detached_ = false;
+	u16 heard_events_ = 0; // from the neighbour, not settled yet
+	std::atomic<bool> stray_bytes_{false};
 	u64 progress_position_ = 0; // stream bytes acknowledged at progress_ms_
 	u64 progress_ms_ = 0;
 	shell::Work<Endpoint, &Endpoint::run> work_{*this};

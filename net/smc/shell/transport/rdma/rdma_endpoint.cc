@@ -107,32 +107,9 @@ void RdmaEndpoint::destroy()
 	shell::Deleter()(this);
 }
 
-void RdmaEndpoint::snapshot(smc_sock_info &info)
+void RdmaEndpoint::snapshot_link(smc_sock_info &info)
 {
-	const auto state =
-		with_lock([](connection::Connection &conn) { return conn.diagnostics(); });
-	const auto cursor = [](const ring::Cursor &from) -> smc_cursor_info {
-		return {from.wrap, from.count};
-	};
-
-	info.state = static_cast<u8>(state.state);
 	info.mode = SMC_MODE_SMCR;
-	info.has_conn = true;
-	info.token = token_;
-	info.sndbuf_bytes = state.sndbuf_size_bytes;
-	info.rmbe_bytes = state.rmb_size_bytes;
-	info.peer_rmbe_bytes = state.peer_rmb_size_bytes;
-	info.rx_prod = cursor(state.rx_producer);
-	info.rx_cons = cursor(state.rx_consumer);
-	info.tx_prod = cursor(state.tx_producer);
-	info.tx_cons = cursor(state.tx_consumer);
-	info.tx_prep = cursor(state.tx_prepared);
-	info.tx_sent = cursor(state.tx_sent);
-	info.tx_fin = cursor(state.tx_finished);
-	info.rx_prod_flags = state.rx_producer_flags;
-	info.rx_conn_flags = state.rx_state_flags;
-	info.tx_prod_flags = state.tx_producer_flags;
-	info.tx_conn_flags = state.tx_state_flags;
 	info.is_server = group_->is_server();
 	info.has_link = group_->link_snapshot(info.link);
 }

@@ -30,14 +30,15 @@ public:
 	[[nodiscard]] LinkGroup &group() const { return *group_; }
 	[[nodiscard]] u32 token() const { return token_; }
 	[[nodiscard]] bool started() const { return started_; }
-	void snapshot(smc_sock_info &info);
 
 	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits,
 	// is kept: messages are cumulative, so the newest one is enough. Softirq.
 	void on_cdc(const connection::CursorMessage &message);
 
-	// Endpoint's hooks.
+	// Endpoint's hooks. post_plan(): 0 if it was posted. Otherwise it was not, and on_room() or
+	// on_transport_lost() will be called.
 	int post_plan(const connection::TransmitPlan &plan);
+	void snapshot_link(smc_sock_info &info);
 	void retire();
 	void destroy();
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/loopback/device.hpp"
+
+#include "kernel/abi/pernet.h"
+#include "shell/base/alloc.hpp"
+
+namespace smc::transport::loopback {
+
+using wire::DeclineReason;
+
+namespace {
+
+Device *the_device;
+
+u64 random_number()
+{
+	u64 number = 0;
+
+	while (number == 0)
+		smc_random_bytes(&number, sizeof(number));
+	return number;
+}
+
+// The two namespaces are one, or neither wants to be kept apart.
+bool may_meet(net *a, net *b)
+{
+	if (a == b)
+		return usable_in(a);
+	return smc_sysctl_smcd_loopback(a) == SMC_LOOPBACK_KERNEL &&
+	       smc_sysctl_smcd_loopback(b) == SMC_LOOPBACK_KERNEL;
+}
+
+} // namespace
+
+bool usable_in(net *net)
+{
+	return smc_sysctl_smcd_loopback(net) != SMC_LOOPBACK_OFF;
+}
+
+Device::Device() : gid_(random_number()), gid_extension_(random_number()) {}
+
+Acquired Device::make_end(shell::Ref<Pair> pair, Side side, struct sock *sk)
+{
+	const u32 rcvbuf_bytes = smc_sk_asked_rcvbuf_bytes(sk);
+	const u32 sndbuf_bytes = smc_sk_asked_sndbuf_bytes(sk);
+	net *net = smc_sk_net(sk);
+	// The buffers of both ends in one: who sends expects as much room as with two.
+	const auto size = wire::BufferSize::covering(
+		u64{rcvbuf_bytes != 0 ? rcvbuf_bytes : smc_sysctl_rmem(net)} +
+		(sndbuf_bytes != 0 ? sndbuf_bytes : smc_sysctl_wmem(net)));
+
+	Dmb *dmb = pool_.take(sk, size);
+	if (dmb == nullptr)
+		return {{}, DeclineReason::kMem};
+	{
+		shell::Guard guard(pair->lock_);
+		pair->dmbs_[side] = dmb;
+	}
+	auto owned = shell::make<LoopbackEndpoint>(std::move(pair), side, sk, random_number());
+	if (!owned)
+		return {{}, DeclineReason::kMem};
+	return {shell::Ref<LoopbackEndpoint>::adopt(owned.release()), DeclineReason::kNone};
+}
+
+Acquired Device::open(struct sock *sk)
+{
+	if (!usable_in(smc_sk_net(sk)))
+		return {{}, DeclineReason::kNoSmcdDev};
+	auto pair = shell::make<Pair>(*this);
+	if (!pair)
+		return {{}, DeclineReason::kMem};
+	Acquired acquired = make_end(shell::Ref<Pair>::adopt(pair.release()), kServer, sk);
+	if (acquired.endpoint) {
+		shell::Guard guard(lock_);
+		bucket(acquired.endpoint->token()).push_back(*acquired.endpoint);
+	}
+	return acquired;
+}
+
+shell::Ref<LoopbackEndpoint> Device::claim(u64 token)
+{
+	shell::Guard guard(lock_);
+	Waiting &waiting = bucket(token);
+
+	for (LoopbackEndpoint *end = waiting.front(); end != nullptr; end = waiting.next(*end)) {
+		if (end->token() == token) {
+			waiting.remove(*end);
+			return shell::Ref<LoopbackEndpoint>::share(end);
+		}
+	}
+	return {};
+}
+
+Acquired Device::attach(struct sock *sk, const wire::SmcdEndpoint &peer)
+{
+	const auto server = claim(peer.dmb_token.value());
+
+	if (!server || server->size() != peer.dmbe_size)
+		return {{}, DeclineReason::kCnfErr};
+	if (!may_meet(smc_sk_net(sk), server->netns()))
+		return {{}, DeclineReason::kNoSmcd2Dev};
+	Acquired acquired = make_end(server->pair_, kClient, sk);
+	if (acquired.endpoint && !LoopbackEndpoint::join(*server, *acquired.endpoint)) {
+		acquired.endpoint.release()->abandon();
+		return {{}, DeclineReason::kCnfErr};
+	}
+	return acquired;
+}
+
+void Device::forget(LoopbackEndpoint &endpoint)
+{
+	shell::Guard guard(lock_);
+	bucket(endpoint.token()).remove(endpoint);
+}
+
+Device &device()
+{
+	return *the_device;
+}
+
+bool set_up_device()
+{
+	the_device = shell::make<Device>().release();
+	return the_device != nullptr;
+}
+
+void tear_down_device()
+{
+	if (the_device != nullptr)
+		shell::Deleter()(the_device);
+	the_device = nullptr;
+}
+
+void leave_namespace(net *net)
+{
+	device().pool().drop(net);
+}
+
+} // namespace smc::transport::loopback

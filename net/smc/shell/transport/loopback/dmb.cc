@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/loopback/dmb.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/abi/stats.h"
+
+namespace smc::transport::loopback {
+
+namespace {
+
+constexpr u32 kRun = SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_BUF);
+
+void free_dmb(Dmb *dmb)
+{
+	smc_stat_inc(dmb->netns(), SMC_STAT_BUF_FREE);
+	shell::Deleter()(dmb);
+}
+
+} // namespace
+
+Dmb *DmbPool::take_kept(net *net, wire::BufferSize size)
+{
+	if (size.code() > kKeptCodeMax)
+		return nullptr;
+	shell::Guard guard(lock_);
+	auto &kept = kept_[size.code()];
+	for (Dmb *dmb = kept.front(); dmb != nullptr; dmb = kept.next(*dmb)) {
+		if (dmb->netns() == net) {
+			kept.remove(*dmb);
+			return dmb;
+		}
+	}
+	return nullptr;
+}
+
+Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size)
+{
+	net *net = smc_sk_net(sk);
+	auto *data = static_cast<std::byte *>(smc_mem_alloc_ring(sk, size.bytes()));
+
+	if (data == nullptr)
+		return nullptr;
+	auto dmb = shell::make<Dmb>(net, data, size);
+	if (!dmb) {
+		smc_mem_free(data);
+		return nullptr;
+	}
+	smc_stat_inc(net, SMC_STAT_BUF_NEW);
+	return dmb.release();
+}
+
+Dmb *DmbPool::take(struct sock *sk, wire::BufferSize asked)
+{
+	net *net = smc_sk_net(sk);
+
+	for (int code = std::min(asked.code(), kCodeMax); code >= 0; code--) {
+		const wire::BufferSize size{static_cast<u8>(code)};
+		Dmb *dmb = take_kept(net, size);
+
+		if (dmb != nullptr) {
+			smc_stat_inc(net, kRun + SMC_BUF_REUSE);
+		} else {
+			dmb = create(sk, size);
+			if (dmb == nullptr)
+				continue;
+			smc_stat_inc(net, kRun + SMC_BUF_ALLOC);
+		}
+		if (size != asked)
+			smc_stat_inc(net, kRun + SMC_BUF_DOWNGRADE);
+		return dmb;
+	}
+	return nullptr;
+}
+
+void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
+{
+	if (dmb->size().code() <= kKeptCodeMax) {
+		std::memset(dmb->data(), 0, std::min(used_bytes, dmb->size().bytes()));
+		shell::Guard guard(lock_);
+		auto &kept = kept_[dmb->size().code()];
+		if (kept.size() < kKeepMax) {
+			kept.push_back(*dmb);
+			return;
+		}
+	}
+	free_dmb(dmb);
+}
+
+void DmbPool::drop(const net *net)
+{
+	for (auto &kept : kept_) {
+		for (;;) {
+			Dmb *dmb;
+			{
+				shell::Guard guard(lock_);
+				dmb = kept.front();
+				while (dmb != nullptr && net != nullptr && dmb->netns() != net)
+					dmb = kept.next(*dmb);
+				if (dmb != nullptr)
+					kept.remove(*dmb);
+			}
+			if (dmb == nullptr)
+				break;
+			free_dmb(dmb);
+		}
+	}
+}
+
+} // namespace smc::transport::loopback

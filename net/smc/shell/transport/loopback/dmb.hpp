@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Dmb: the buffer that one end of a loopback connection receives in, and that the other end copies
+// into. DmbPool keeps a few between connections: a new one has to be zeroed as a whole, one that
+// was used only as far as it was written. They stay in their network namespace, as they are
+// charged to the memory cgroup of the socket that they were made for.
+//
+// Locking: the pool's own (class POOL).
+#pragma once
+
+#include <array>
+
+#include "core/wire/ids.hpp"
+#include "kernel/abi/mem.h"
+#include "kernel/abi/sock.h"
+#include "shell/base/alloc.hpp"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+
+namespace smc::transport::loopback {
+
+struct DmbTag;
+
+class Dmb : public shell::ListNode<DmbTag> {
+public:
+	Dmb(net *net, std::byte *data, wire::BufferSize size) : net_(net), data_(data), size_(size)
+	{
+	}
+	~Dmb() { smc_mem_free(data_); }
+	Dmb(const Dmb &) = delete;
+	Dmb &operator=(const Dmb &) = delete;
+
+	[[nodiscard]] std::byte *data() const { return data_; }
+	[[nodiscard]] wire::BufferSize size() const { return size_; }
+	[[nodiscard]] net *netns() const { return net_; }
+
+private:
+	net *const net_;
+	std::byte *const data_;
+	const wire::BufferSize size_;
+};
+
+class DmbPool {
+public:
+	// Unused ones that are kept, of each size, and the largest size that is.
+	static constexpr u32 kKeepMax = 16;
+	static constexpr u32 kKeptCodeMax = 4; // 256 KiB
+	// Nobody gets a larger one, whatever SO_RCVBUF or net.smc.rmem say.
+	static constexpr u8 kCodeMax = 10; // 16 MiB
+
+	DmbPool() = default;
+	~DmbPool() { drop(nullptr); }
+
+	// One of @size, or smaller if there is no memory for that; nullptr if there is none at all.
+	// All of it is zero. For @sk, which receives in it. Process.
+	[[nodiscard]] Dmb *take(struct sock *sk, wire::BufferSize size);
+	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. Process.
+	void give_back(Dmb *dmb, u32 used_bytes);
+	// Frees those of @net (nullptr: all) that are not in use. Process.
+	void drop(const net *net);
+
+private:
+	[[nodiscard]] Dmb *take_kept(net *net, wire::BufferSize size);
+	[[nodiscard]] static Dmb *create(struct sock *sk, wire::BufferSize size);
+
+	shell::SpinLock lock_{SMC_LOCK_POOL};
+	std::array<shell::List<Dmb, DmbTag>, kKeptCodeMax + 1> kept_;
+};
+
+} // namespace smc::transport::loopback

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/loopback/loopback_endpoint.hpp"
+
+#include <algorithm>
+
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
+#include "shell/transport/loopback/device.hpp"
+
+namespace smc::transport::loopback {
+
+Pair::~Pair()
+{
+	// Only of a pair that never had an end.
+	for (Dmb *dmb : dmbs_) {
+		if (dmb != nullptr)
+			device_.pool().give_back(dmb, 0);
+	}
+}
+
+LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, struct sock *sk, u64 token)
+	: Endpoint(Kind::kLoopback, sk, &pair->lock_), pair_(std::move(pair)), side_(side),
+	  token_(token), size_(pair_->dmbs_[side]->size())
+{
+	// The transport's reference.
+	get();
+	shell::Guard guard(lock_);
+	pair_->ends_++;
+}
+
+wire::SmcdEndpoint LoopbackEndpoint::announced() const
+{
+	const Device &device = pair_->device_;
+
+	return {.gid = device.gid(),
+		.dmb_token = wire::DmbToken{token_},
+		.dmbe_index = 0,
+		.dmbe_size = size_,
+		.link_id = device.group_id(),
+		.chid = wire::kLoopbackChid,
+		.gid_extension = device.gid_extension()};
+}
+
+bool LoopbackEndpoint::joined_to(const wire::SmcdEndpoint &peer)
+{
+	shell::Guard guard(lock_);
+	return joined_ && peer.dmb_token.value() == peer_token_ && peer.dmbe_size == peer_size_;
+}
+
+bool LoopbackEndpoint::start_locked(const LoopbackEndpoint &peer)
+{
+	const connection::Config config{
+		.sndbuf_size_bytes = peer.size_.bytes(),
+		.rmb_size_bytes = size_.bytes(),
+		.peer_rmb_size_bytes = peer.size_.bytes(),
+		.local_token = static_cast<u32>(token_),
+		.peer_token = static_cast<u32>(peer.token_),
+		.in_place = true,
+	};
+
+	set_rings(pair_->dmbs_[peer.side_]->data(), pair_->dmbs_[side_]->data());
+	peer_token_ = peer.token_;
+	peer_size_ = peer.size_;
+	joined_ = conn_.init(config);
+	return joined_;
+}
+
+bool LoopbackEndpoint::join(LoopbackEndpoint &server, LoopbackEndpoint &client)
+{
+	{
+		shell::Guard guard(server.lock_);
+		if (server.gone_ || server.joined_ || !server.start_locked(client) ||
+		    !client.start_locked(server))
+			return false;
+		server.neighbour_ = &client;
+		client.neighbour_ = &server;
+	}
+	for (const LoopbackEndpoint *end : {&server, &client})
+		smc_stat_rx_buf(end->netns(), SMC_TECH_D, end->size_.bytes(), 1);
+	return true;
+}
+
+bool LoopbackEndpoint::speak_locked()
+{
+	connection::TransmitPlan plan;
+	bool spoken = false;
+
+	while (conn_.plan_transmit(plan)) {
+		conn_.commit_transmit(plan);
+		if (conn_.broken()) [[unlikely]] {
+			smc_warn_bug("a loopback connection contradicts itself");
+			break;
+		}
+		// The bytes are where they belong, and here is nothing that still reads them.
+		(void)conn_.on_transmit_complete(plan.marker);
+		peer_locked()->hear_locked(plan.message);
+		spoken = true;
+	}
+	return spoken;
+}
+
+void LoopbackEndpoint::converse_locked()
+{
+	LoopbackEndpoint *speaker = this;
+
+	while (speaker->neighbour_ != nullptr && speaker->speak_locked())
+		speaker = speaker->peer_locked();
+}
+
+void LoopbackEndpoint::abandon()
+{
+	pair_->device_.forget(*this);
+	bool joined;
+	{
+		shell::Guard guard(lock_);
+		joined = joined_;
+		gone_ = gone_ || !joined;
+	}
+	if (joined) {
+		abort();
+		release_from_user();
+		return;
+	}
+	retire();
+	put();
+}
+
+void LoopbackEndpoint::retire()
+{
+	Pair &pair = *pair_;
+	std::array<Dmb *, 2> dmbs{};
+
+	if (detached())
+		return;
+	detach();
+	{
+		shell::Guard guard(lock_);
+		gone_ = true;
+		if (joined_) {
+			const u64 sent_bytes = conn_.diagnostics().sent_bytes;
+			const u32 size_bytes = peer_size_.bytes();
+
+			pair.used_bytes_[1 - side_] =
+				stray_bytes()
+					? size_bytes
+					: static_cast<u32>(std::min<u64>(sent_bytes, size_bytes));
+		}
+		if (neighbour_ != nullptr)
+			peer_locked()->neighbour_ = nullptr;
+		neighbour_ = nullptr;
+		if (--pair.ends_ == 0)
+			dmbs = std::exchange(pair.dmbs_, {});
+	}
+	for (u32 side = 0; side < dmbs.size(); side++) {
+		if (dmbs[side] != nullptr)
+			pair.device_.pool().give_back(dmbs[side], pair.used_bytes_[side]);
+	}
+	if (joined_)
+		smc_stat_rx_buf(netns(), SMC_TECH_D, size_.bytes(), -1);
+	put();
+}
+
+void LoopbackEndpoint::destroy()
+{
+	shell::Deleter()(this);
+}
+
+void LoopbackEndpoint::snapshot_dmb(smc_sock_info &info)
+{
+	const Device &device = pair_->device_;
+
+	info.mode = SMC_MODE_SMCD;
+	info.is_server = side_ == kServer;
+	info.has_dmb = true;
+	info.dmb.link_id = device.group_id();
+	info.dmb.gid = device.gid().value();
+	info.dmb.gid_extension = device.gid_extension().value();
+	info.dmb.token = token_;
+	info.dmb.peer_token = peer_token_;
+}
+
+} // namespace smc::transport::loopback

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// LoopbackEndpoint: an endpoint whose peer sits in this kernel (SMC-D over the loopback device).
+// Its send buffer is the peer's ring (DMB) itself: the sender copies from the user straight to
+// where the receiver copies out. There is no CDC message: both ends share one lock, and under it
+// the one hands its cursors to the other's Connection.
+//
+// Life: as any endpoint. Both DMBs belong to the Pair and go back to the pool when the second end
+// is retired, for until then the other one's user may be copying. A server's end waits under its
+// token for the client's to be joined to it; until then it is alone and has no Connection.
+#pragma once
+
+#include <array>
+
+#include "core/handshake/effect.hpp"
+#include "core/wire/clc.hpp"
+#include "kernel/abi/control.h"
+#include "shell/base/list.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/transport/endpoint.hpp"
+#include "shell/transport/loopback/dmb.hpp"
+
+namespace smc::transport::loopback {
+
+class Device;
+
+enum Side : u8 {
+	kServer,
+	kClient,
+};
+
+// What two ends share.
+class Pair : public shell::RefCounted<Pair> {
+public:
+	explicit Pair(Device &device) : device_(device) {}
+	~Pair();
+
+	void last_ref_gone() { shell::Deleter()(this); }
+
+private:
+	friend class LoopbackEndpoint;
+	friend class Device;
+
+	Device &device_;
+	shell::SpinLock lock_{SMC_LOCK_ENDPOINT};
+	// All guarded by lock_.
+	std::array<Dmb *, 2> dmbs_{};
+	std::array<u32, 2> used_bytes_{}; // of each DMB, at most; known when the other end is done
+	u32 ends_ = 0;                    // that are not retired
+};
+
+struct WaitingTag;
+
+class LoopbackEndpoint final : public Endpoint, public shell::ListNode<WaitingTag> {
+public:
+	LoopbackEndpoint(shell::Ref<Pair> pair, Side side, struct sock *sk, u64 token);
+
+	[[nodiscard]] u64 token() const { return token_; }
+	// What Accept and Confirm say of it.
+	[[nodiscard]] wire::SmcdEndpoint announced() const;
+	// The peer's Confirm names the end that was joined to this one.
+	[[nodiscard]] bool joined_to(const wire::SmcdEndpoint &peer);
+	// The handshake has no use for it any more and gives its reference back. Process.
+	void abandon();
+
+	// Endpoint's hooks.
+	// Under the lock: says what there is to say, and lets the peer answer, until both are done.
+	void converse_locked();
+	void retire();
+	void destroy();
+	void snapshot_dmb(smc_sock_info &info);
+
+private:
+	friend class Device;
+
+	// Process. False if the server's end was given up meanwhile.
+	[[nodiscard]] static bool join(LoopbackEndpoint &server, LoopbackEndpoint &client);
+	[[nodiscard]] bool start_locked(const LoopbackEndpoint &peer);
+	// True if anything was said.
+	bool speak_locked();
+	[[nodiscard]] LoopbackEndpoint *peer_locked() const
+	{
+		return static_cast<LoopbackEndpoint *>(neighbour_);
+	}
+	[[nodiscard]] wire::BufferSize size() const { return size_; }
+
+	const shell::Ref<Pair> pair_;
+	const Side side_;
+	const u64 token_; // unguessable: who has it was told it by us
+	const wire::BufferSize size_;
+	// Guarded by lock_.
+	bool joined_ = false;
+	bool gone_ = false; // retired, or on its way
+	u64 peer_token_ = 0;
+	wire::BufferSize peer_size_;
+};
+
+} // namespace smc::transport::loopback
