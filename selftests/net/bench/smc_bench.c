@@ -282,10 +282,11 @@ static void run_client(const struct order *order, const struct address *server, 
 		value = run_test(order, &data, seconds);
 	}
 	close(control);
-	printf("{\"value\":%.3f,\"unit\":\"%s\",\"smcr\":%" PRIu64 ",\"fallbacks\":%" PRIu64
+	printf("{\"value\":%.3f,\"unit\":\"%s\",\"smcr\":%" PRIu64 ",\"smcd\":%" PRIu64
+	       ",\"fallbacks\":%" PRIu64
 	       ",\"server_fallbacks\":%" PRIu64 "}\n",
-	       value, units[order->test], delta.smcr.client_handshakes, delta.client_fallbacks,
-	       delta.server_fallbacks);
+	       value, units[order->test], delta.smcr.client_handshakes,
+	       delta.smcd.client_handshakes, delta.client_fallbacks, delta.server_fallbacks);
 }
 
 static void usage(FILE *out)

@@ -246,23 +246,32 @@ static bool read_stats(const struct runner *runner, struct smc_stat *client,
 	return !ret;
 }
 
-static bool judge_smcr(enum fate fate, const struct smc_stat *client, const struct smc_stat *server)
+static const struct smc_stat_tech *wanted_tech(enum expectation expectation,
+					       const struct smc_stat *delta)
 {
+	return expectation == EXPECT_SMCD ? &delta->smcd : &delta->smcr;
+}
+
+static bool judge_smc(enum expectation expectation, enum fate fate, const struct smc_stat *client,
+		      const struct smc_stat *server)
+{
+	const struct smc_stat_tech *client_tech = wanted_tech(expectation, client);
+	const struct smc_stat_tech *server_tech = wanted_tech(expectation, server);
 	const char *wrong = NULL;
 
-	if (!client->smcr.client_handshakes ||
-	    (!server->smcr.server_handshakes && fate != FATE_UNACCEPTED))
-		wrong = "no connection became SMC-R";
+	if (!client_tech->client_handshakes ||
+	    (!server_tech->server_handshakes && fate != FATE_UNACCEPTED))
+		wrong = "no connection became SMC";
 	else if (client->client_fallbacks || server->server_fallbacks)
 		wrong = "a connection fell back";
 	if (!wrong)
 		return true;
 	snprintf(current.reason, sizeof(current.reason),
-		 "%s (client: %llu SMC-R, %llu fallbacks, reason %#x; server: %llu, %llu, %#x)",
-		 wrong, (unsigned long long)client->smcr.client_handshakes,
+		 "%s (client: %llu SMC, %llu fallbacks, reason %#x; server: %llu, %llu, %#x)",
+		 wrong, (unsigned long long)client_tech->client_handshakes,
 		 (unsigned long long)client->client_fallbacks,
 		 client->reason_count ? client->reasons[0].code : 0,
-		 (unsigned long long)server->smcr.server_handshakes,
+		 (unsigned long long)server_tech->server_handshakes,
 		 (unsigned long long)server->server_fallbacks,
 		 server->reason_count ? server->reasons[0].code : 0);
 	return false;
@@ -273,15 +282,15 @@ static bool judge_fallback(enum mode mode, bool is_server, const struct smc_stat
 {
 	const char *side = is_server ? "server" : "client";
 	uint64_t fallbacks = is_server ? delta->server_fallbacks : delta->client_fallbacks;
+	uint64_t by_smc = delta->smcr.client_handshakes + delta->smcr.server_handshakes +
+			  delta->smcd.client_handshakes + delta->smcd.server_handshakes;
 
 	if (mode == MODE_TCP)
 		return true;
-	if (delta->smcr.client_handshakes || delta->smcr.server_handshakes || !fallbacks) {
+	if (by_smc || !fallbacks) {
 		snprintf(current.reason, sizeof(current.reason),
-			 "%s: %llu SMC-R connections, %llu fallbacks", side,
-			 (unsigned long long)(delta->smcr.client_handshakes +
-					      delta->smcr.server_handshakes),
-			 (unsigned long long)fallbacks);
+			 "%s: %llu SMC connections, %llu fallbacks", side,
+			 (unsigned long long)by_smc, (unsigned long long)fallbacks);
 		return false;
 	}
 	if (reason && smc_stat_reason_count(delta, is_server, reason) != fallbacks) {
@@ -301,8 +310,8 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 		return true;
 	if (fate == FATE_FASTOPEN)
 		return judge_fallback(runner->client_mode, false, client, REASON_FASTOPEN);
-	if (runner->expectation == EXPECT_SMCR)
-		return judge_smcr(fate, client, server);
+	if (runner->expectation != EXPECT_FALLBACK)
+		return judge_smc(runner->expectation, fate, client, server);
 	return judge_fallback(runner->client_mode, false, client, runner->client_reason) &&
 	       (fate == FATE_UNACCEPTED ||
 		judge_fallback(runner->server_mode, true, server, runner->server_reason));
@@ -341,7 +350,8 @@ static bool run_once(const struct runner *runner, const struct test_case *test_c
 		.family = runner->family,
 		.server_address = runner->server_address,
 		.nowhere = fresh_nowhere(&runner->nowhere),
-		.expect_smc = runner->expectation == EXPECT_SMCR,
+		.expect_smc = runner->expectation == EXPECT_SMCR ||
+			      runner->expectation == EXPECT_SMCD,
 	};
 	current.runner = runner;
 	current.skipped = false;

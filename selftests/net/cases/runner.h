@@ -8,6 +8,7 @@
 enum expectation {
 	EXPECT_ANY,
 	EXPECT_SMCR, /* connections become SMC-R and nothing falls back */
+	EXPECT_SMCD, /* the same with SMC-D */
 	EXPECT_FALLBACK, /* every SMC socket falls back */
 };
 

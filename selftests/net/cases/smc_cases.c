@@ -59,7 +59,7 @@ static void usage(FILE *out)
 	      "  --mode tcp|smc|inet|ulp     the client's sockets; inet is IPPROTO_SMC (smc)\n"
 	      "  --server-mode tcp|smc|inet|ulp   the server's sockets (as --mode)\n"
 	      "  --role client|server        what this host is (client)\n"
-	      "  --expect any|smcr|fallback  how connections go, told by the counters (any)\n"
+	      "  --expect any|smcr|smcd|fallback  how connections go, told by the counters (any)\n"
 	      "  --client-reason CODE, --server-reason CODE   of the fallback, hexadecimal\n"
 	      "  --only PATTERN              cases whose names match, as a shell matches files\n"
 	      "  --known FILE                lines of a pattern and a reason: these may fail\n"
@@ -314,7 +314,7 @@ static int list_cases(void)
 int main(int argc, char **argv)
 {
 	static const char *const role_names[] = { "client", "server", NULL };
-	static const char *const expect_names[] = { "any", "smcr", "fallback", NULL };
+	static const char *const expect_names[] = { "any", "smcr", "smcd", "fallback", NULL };
 	static struct settings settings;
 	struct runner *runner = &settings.runner;
 	uint16_t port = AGENT_PORT_DEFAULT;

@@ -27,6 +27,7 @@
 enum expectation {
 	EXPECT_ANY,
 	EXPECT_SMCR, /* every connection over SMC-R, and its bytes counted there */
+	EXPECT_SMCD, /* the same with SMC-D */
 	EXPECT_FALLBACK, /* every SMC socket fell back */
 	EXPECT_TCP, /* SMC had no part in it */
 };
@@ -120,7 +121,7 @@ static void usage(FILE *out)
 	      "  --read-delay MS             before the first read\n"
 	      "  --read-pause MS             after each read\n"
 	      "  --timeout SECONDS           for the whole run (120)\n"
-	      "  --expect any|smcr|fallback|tcp\n"
+	      "  --expect any|smcr|smcd|fallback|tcp\n"
 	      "  --client-reason CODE, --server-reason CODE   of the fallback, hexadecimal\n",
 	      out);
 }
@@ -175,23 +176,22 @@ static const char *check_bytes(const struct plan *plan, const struct outcome *ou
 	return NULL;
 }
 
-static const char *check_smcr(const struct plan *plan, const struct outcome *outcome)
+static const char *check_smc(const struct plan *plan, const struct smc_stat_tech *client,
+			     const struct smc_stat_tech *server, const struct outcome *outcome)
 {
-	const struct smc_stat_tech *client = &outcome->client.delta.smcr;
-	const struct smc_stat_tech *server = &outcome->server.delta.smcr;
 	uint64_t count = (uint64_t)plan->connections;
 
 	if (outcome->client.stat_error || outcome->server.stat_error)
 		return "no SMC statistics";
 	if (client->client_handshakes != count || server->server_handshakes != count)
-		return "not every connection became SMC-R";
+		return "not every connection became SMC";
 	if (outcome->client.delta.client_fallbacks || outcome->server.delta.server_fallbacks)
 		return "fallbacks were counted";
 	if (client->tx_bytes < plan->up_bytes * count ||
 	    client->rx_bytes < plan->down_bytes * count ||
 	    server->tx_bytes < plan->down_bytes * count ||
 	    server->rx_bytes < plan->up_bytes * count)
-		return "bytes are missing in the SMC-R counters";
+		return "bytes are missing in the SMC counters";
 	return NULL;
 }
 
@@ -205,7 +205,8 @@ static const char *check_fallback(const struct plan *plan, const struct wanted *
 	if (plan->client_mode != MODE_TCP) {
 		if (outcome->client.stat_error)
 			return "no SMC statistics at the client";
-		if (client->smcr.client_handshakes || client->client_fallbacks != count)
+		if (client->smcr.client_handshakes || client->smcd.client_handshakes ||
+		    client->client_fallbacks != count)
 			return "not every client connection fell back";
 		if (wanted->client_reason &&
 		    smc_stat_reason_count(client, false, wanted->client_reason) != count)
@@ -214,7 +215,8 @@ static const char *check_fallback(const struct plan *plan, const struct wanted *
 	if (plan->server_mode != MODE_TCP) {
 		if (outcome->server.stat_error)
 			return "no SMC statistics at the server";
-		if (server->smcr.server_handshakes || server->server_fallbacks != count)
+		if (server->smcr.server_handshakes || server->smcd.server_handshakes ||
+		    server->server_fallbacks != count)
 			return "not every server connection fell back";
 		if (wanted->server_reason &&
 		    smc_stat_reason_count(server, true, wanted->server_reason) != count)
@@ -229,6 +231,7 @@ static const char *check_tcp(const struct outcome *outcome)
 	const struct smc_stat *server = &outcome->server.delta;
 
 	if (client->smcr.client_handshakes || server->smcr.server_handshakes ||
+	    client->smcd.client_handshakes || server->smcd.server_handshakes ||
 	    client->client_fallbacks || server->server_fallbacks)
 		return "SMC had a part in it";
 	return NULL;
@@ -244,7 +247,11 @@ static const char *verdict(const struct plan *plan, const struct wanted *wanted,
 		return wrong;
 	switch (wanted->how) {
 	case EXPECT_SMCR:
-		return check_smcr(plan, outcome);
+		return check_smc(plan, &outcome->client.delta.smcr, &outcome->server.delta.smcr,
+				 outcome);
+	case EXPECT_SMCD:
+		return check_smc(plan, &outcome->client.delta.smcd, &outcome->server.delta.smcd,
+				 outcome);
 	case EXPECT_FALLBACK:
 		return check_fallback(plan, wanted, outcome);
 	case EXPECT_TCP:
@@ -284,7 +291,8 @@ int main(int argc, char **argv)
 	static const char *const io_names[] = { "poll", "block", NULL };
 	static const char *const closer_names[] = { "client", "server", "both", NULL };
 	static const char *const close_names[] = { "shutdown", "close", NULL };
-	static const char *const expect_names[] = { "any", "smcr", "fallback", "tcp", NULL };
+	static const char *const expect_names[] = { "any",	"smcr", "smcd",
+						    "fallback", "tcp",	NULL };
 	struct plan plan = {
 		.magic = XFER_MAGIC,
 		.version = XFER_VERSION,

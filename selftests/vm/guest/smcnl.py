@@ -239,8 +239,8 @@ def pnet_flush() -> None:
 
 def sockets() -> list[dict]:
     """AF_SMC sockets as sock_diag tells them; mode: "SMC-R", "TCP" or "SMC-D"."""
-    # Extensions CONNINFO and LGRINFO, by bit number - 1.
-    body = struct.pack("=B2xB48x", AF_SMC, 0b11)
+    # Extensions CONNINFO, LGRINFO and DMBINFO, by bit number - 1.
+    body = struct.pack("=B2xB48x", AF_SMC, 0b1011)
     with Netlink(NETLINK_SOCK_DIAG) as netlink:
         answers = netlink.request(_SOCK_DIAG_BY_FAMILY, body, dump=True)
     return [_diag(answer) for answer in answers]
@@ -271,4 +271,7 @@ def _diag(answer: bytes) -> dict:
             entry["token"] = struct.unpack_from("=I", value)[0]
         elif kind == 2:
             entry["link"] = {"id": value[0], "device": string(value[1:65]), "role": value[146]}
+        elif kind == 4:
+            entry["dmb"] = dict(zip(("group", "peer_gid", "gid", "token", "peer_token"),
+                                    struct.unpack_from("=I4x4Q", value)))
     return entry

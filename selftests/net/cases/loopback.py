@@ -1,0 +1,150 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Inside one host: SMC-D over the loopback device, within a network namespace and between two."""
+
+from contextlib import contextmanager
+
+from harness import Guest, case
+
+CASES = "build/selftests/smc_cases"
+XFER = "build/selftests/smc_xfer"
+HOLD = "python3 selftests/net/hold.py"
+PORT = 7260
+# Those of a namespace behind a pair of veth devices.
+NEAR4, FAR4, NOWHERE4 = "10.8.0.1", "10.8.0.2", "10.8.0.250"
+NEAR6, FAR6, NOWHERE6 = "fd08::1", "fd08::2", "fd08::fefe"
+FAR = "ip netns exec far"
+TIMEOUT_S = 900
+NO_RDMA_DEVICE = 0x03030002
+OWN, OTHERS = 1, 2
+
+
+@contextmanager
+def second_namespace(guest: Guest):
+    guest.run(f"""set -e
+        ip netns add far
+        ip link add near type veth peer name far netns far
+        {FAR} sysctl -q net.ipv6.conf.all.accept_dad=0 net.ipv6.conf.far.accept_dad=0
+        sysctl -q net.ipv6.conf.near.accept_dad=0
+        ip addr add {NEAR4}/24 dev near && ip addr add {NEAR6}/64 dev near nodad
+        {FAR} ip addr add {FAR4}/24 dev far
+        {FAR} ip addr add {FAR6}/64 dev far nodad
+        ip link set near up
+        {FAR} ip link set lo up && {FAR} ip link set far up
+        for nowhere in {NOWHERE4} {NOWHERE6}; do
+            ip neigh replace $nowhere lladdr 02:00:00:00:00:fa nud permanent dev near
+        done""")
+    try:
+        yield
+    finally:
+        guest.run("ip netns del far", check=False)
+        guest.wait_for("! ip netns | grep far && ! ip link show near 2>/dev/null")
+
+
+@contextmanager
+def serving(guest: Guest, command: str):
+    process = guest.spawn(command)
+    process.expect("ready")
+    try:
+        yield
+    finally:
+        process.kill()
+        process.wait(10, check=False)
+
+
+def compare(guest: Guest, address: str, options: str, prefix: str = "") -> None:
+    with serving(guest, f"{prefix} {CASES} --agent --port {PORT}"):
+        guest.run_tap(f"{CASES} --to {address} --port {PORT} {options}", TIMEOUT_S)
+
+
+def transfer(guest: Guest, address: str, options: str) -> None:
+    guest.run(f"{XFER} --to {address} --port {PORT} {options}", 180)
+
+
+def allow(guest: Guest, whom: int, prefix: str = "") -> None:
+    guest.run(f"{prefix} sysctl -q net.smc.smcd_loopback={whom}")
+
+
+@case(on="ours")
+def over_smcd(vm):
+    """All socket calls, between two namespaces."""
+    with second_namespace(vm.a):
+        compare(vm.a, FAR4, "--mode smc --expect smcd", FAR)
+
+
+@case(on="ours")
+def over_smcd_by_ulp(vm):
+    with second_namespace(vm.a):
+        compare(vm.a, FAR4, "--mode ulp --expect smcd --only '[a-k]*'", FAR)
+
+
+@case(on="ours")
+def over_smcd_by_protocol_ipv6(vm):
+    with second_namespace(vm.a):
+        compare(vm.a, FAR6, "--mode inet --expect smcd --only '[k-z]*'", FAR)
+
+
+@case(on="ours")
+def over_smcd_in_one_namespace(vm):
+    """By each address that is the host's own; with an RDMA device, and an EID, beside."""
+    with serving(vm.a, f"{XFER} --serve --port {PORT}"):
+        for address in ("127.0.0.1", "::1", vm.a.ip4, vm.a.ip6):
+            transfer(vm.a, address, "--up 1000003 --down 500009 --expect smcd")
+            transfer(vm.a, address, "--up 10007 --down 5 --connections 60 --parallel 20 --hold"
+                                    " --expect smcd")
+
+
+@case(on="ours")
+def over_smcd_without_an_rdma_device(vm):
+    """The offer goes to those who are here, and to nobody else."""
+    vm.a.run("rdma link delete rxe0")
+    try:
+        with serving(vm.a, f"{XFER} --serve --port {PORT}"):
+            transfer(vm.a, "127.0.0.1", "--up 100003 --down 50021 --expect smcd")
+        vm.a.run(f"ip neigh replace 10.9.0.250 lladdr 02:00:00:00:00:fa nud permanent dev eth0;"
+                 f" timeout 3 {HOLD} connect 10.9.0.250 {PORT}", check=False)
+        refused = vm.a.call("smcnl.counters")["reasons"].get(f"client {NO_RDMA_DEVICE:#010x}", 0)
+        assert refused == 1, f"{refused} times no offer to another host"
+    finally:
+        vm.a.run("rdma link add rxe0 type rxe netdev eth0")
+
+
+@case(on="ours")
+def namespaces_are_kept_apart(vm):
+    with second_namespace(vm.a), serving(vm.a, f"{FAR} {XFER} --serve --port {PORT}"):
+        transfer(vm.a, FAR4, "--up 1009 --down 1013 --expect smcd")
+        for prefix in ("", FAR):
+            allow(vm.a, OWN, prefix)
+            transfer(vm.a, FAR4, "--up 1009 --down 1013 --expect fallback")
+            vm.a.run(f"{FAR} {XFER} --to {FAR4} --port {PORT} --up 1009 --down 1013 --expect smcd")
+            allow(vm.a, OTHERS, prefix)
+        allow(vm.a, 0, FAR)
+        transfer(vm.a, FAR4, "--up 1009 --down 1013 --expect fallback")
+        allow(vm.a, OTHERS, FAR)
+        transfer(vm.a, FAR4, "--up 1009 --down 1013 --expect smcd")
+
+
+@case(on="ours")
+def open_connections_are_shown(vm):
+    with serving(vm.a, f"{XFER} --serve --port {PORT}"):
+        before = vm.a.call("smcnl.stats")["smcd"]
+        transfer(vm.a, "127.0.0.1", "--up 1009 --down 1013 --expect smcd")
+        after = vm.a.call("smcnl.stats")["smcd"]
+    for counter in ("client_v2", "server_v2"):
+        assert after[counter] == before[counter] + 1, f"{counter}: {before} {after}"
+    assert after["tx_bytes"] >= before["tx_bytes"] + 1009 + 1013, f"{before} {after}"
+    holder = vm.a.spawn(f"{HOLD} serve {PORT}")
+    holder.expect("listening")
+    client = vm.a.spawn(f"{HOLD} connect 127.0.0.1 {PORT}")
+    client.expect("connected")
+    holder.expect("connected")
+    try:
+        shown = [entry for entry in vm.a.call("smcnl.sockets") if entry["mode"] == "SMC-D"]
+        assert len(shown) == 2, f"{shown}"
+        one, other = (entry["dmb"] for entry in shown)
+        assert one["gid"] == other["gid"] == other["peer_gid"] != 0, f"{shown}"
+        assert one["token"] == other["peer_token"] and other["token"] == one["peer_token"], f"{shown}"
+    finally:
+        client.kill(9)
+        assert "ended: EOF" in holder.wait(30).out
+        client.wait(10, check=False)
+
