@@ -6,8 +6,6 @@ import statistics
 from dataclasses import dataclass
 from pathlib import Path
 
-RESULTS_HEADING = "## Results"
-
 
 @dataclass(frozen=True)
 class Row:
@@ -58,8 +56,10 @@ def table(values: Values, rows: tuple[Row, ...], variants: tuple[str, ...],
     return "".join(f"| {line} |\n" for line in lines)
 
 
-def write_results(path: Path, text: str) -> None:
-    """Replaces the results of the file and leaves what stands above them."""
-    above = path.read_text().split(RESULTS_HEADING)[0] if path.exists() else \
-        "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n\n"
-    path.write_text(f"{above}{RESULTS_HEADING}\n\n{text}")
+def write_results(path: Path, heading: str, text: str) -> None:
+    """Replaces what stands under the heading, up to the next one, and leaves the rest."""
+    before, found, behind = path.read_text().partition(f"## {heading}\n") if path.exists() else \
+        ("<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n", "", "")
+    _, following, rest = behind.partition("\n## ")
+    before = before if found else f"{before}\n"
+    path.write_text(f"{before}## {heading}\n\n{text}{following}{rest}")
