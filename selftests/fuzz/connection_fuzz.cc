@@ -474,7 +474,7 @@ private:
 		fuzz::demand(now.rx_state_flags == peer_flags_ &&
 			     now.tx_state_flags == sent_flags_);
 		fuzz::demand(c_.unsent_bytes() == appended_bytes_ - sent_bytes_);
-		fuzz::demand(c_.sndbuf_used_bytes() == appended_bytes_ - freed_bytes);
+		fuzz::demand(c_.queued_bytes() == appended_bytes_ - freed_bytes);
 		fuzz::demand(appended_bytes_ - freed_bytes <= config().sndbuf_size_bytes);
 		fuzz::demand(c_.peer_window_bytes() ==
 			     config().peer_rmb_size_bytes - (sent_bytes_ - acknowledged_bytes_));
