@@ -38,14 +38,12 @@ public:
 	[[nodiscard]] bool empty() const { return head_.next_ == &head_; }
 	[[nodiscard]] u32 size() const { return size_; }
 
-	void push_back(T &object)
+	void push_back(T &object) { insert(object, *head_.prev_); }
+
+	// Behind @before, which is in this list; at its front without one.
+	void insert_behind(T *before, T &object)
 	{
-		Node &node = object;
-		node.prev_ = head_.prev_;
-		node.next_ = &head_;
-		head_.prev_->next_ = &node;
-		head_.prev_ = &node;
-		size_++;
+		insert(object, before != nullptr ? static_cast<Node &>(*before) : head_);
 	}
 
 	// Does nothing if it is in no list; it must not be in another one of this kind.
@@ -61,6 +59,7 @@ public:
 	}
 
 	[[nodiscard]] T *front() const { return empty() ? nullptr : object_of(head_.next_); }
+	[[nodiscard]] T *back() const { return empty() ? nullptr : object_of(head_.prev_); }
 
 	[[nodiscard]] T *pop_front()
 	{
@@ -68,6 +67,13 @@ public:
 		if (object != nullptr)
 			remove(*object);
 		return object;
+	}
+
+	// The one before it, or nullptr.
+	[[nodiscard]] T *previous(const T &object) const
+	{
+		const Node &node = object;
+		return node.prev_ == &head_ ? nullptr : object_of(node.prev_);
 	}
 
 	// The one behind it, or nullptr.
@@ -78,6 +84,16 @@ public:
 	}
 
 private:
+	void insert(T &object, Node &before)
+	{
+		Node &node = object;
+		node.prev_ = &before;
+		node.next_ = before.next_;
+		before.next_->prev_ = &node;
+		before.next_ = &node;
+		size_++;
+	}
+
 	static T *object_of(Node *node) { return static_cast<T *>(node); }
 
 	Node head_;

@@ -59,6 +59,10 @@ public:
 	void cancel();
 
 	[[nodiscard]] struct socket *sock() const { return sock_; }
+	// Of a server's child: when TCP had it, in the order of its listener, under whose lock it is
+	// given.
+	[[nodiscard]] u64 turn() const { return turn_; }
+	void set_turn(u64 turn) { turn_ = turn; }
 	// After on_handshake_done() only; nullptr if it was cancelled.
 	[[nodiscard]] const handshake::Finished *outcome() const
 	{
@@ -127,6 +131,7 @@ private:
 	struct sock *const sk_;
 	net *const net_;
 	HandshakeOwner &owner_;
+	u64 turn_ = 0;
 	struct smc_tcp_path path_ {};
 	std::variant<std::monostate, handshake::ClientHandshake, handshake::ServerHandshake>
 		machine_;

@@ -83,6 +83,7 @@ void Listener::start(struct sock *child)
 	const auto keep = Ref<Handshake>::share(handshake);
 	{
 		Guard guard(lock_);
+		handshake->set_turn(turns_++);
 		under_way_.push_back(*handshake);
 		limit_offers_locked();
 	}
@@ -96,7 +97,12 @@ void Listener::on_handshake_done(Handshake &handshake)
 	// close() does not know of it, and nothing of this function may be left to run then.
 	Guard guard(lock_);
 	under_way_.remove(handshake);
-	done_.push_back(handshake);
+	// In TCP's order: a client is through before its server is, and may have made its next
+	// connection when this one is told.
+	Handshake *before = done_.back();
+	while (before != nullptr && before->turn() > handshake.turn())
+		before = done_.previous(*before);
+	done_.insert_behind(before, handshake);
 	limit_offers_locked();
 	smc_sk_wake(sk_, SMC_POLL_IN);
 	// There is room for one more, perhaps; or nobody wants this one any more.

@@ -62,6 +62,7 @@ private:
 	SpinLock lock_{SMC_LOCK_LISTENER};
 	List<Handshake, ChildrenTag> under_way_; // each with a reference
 	List<Handshake, ChildrenTag> done_;      // each with a reference
+	u64 turns_ = 0;                          // so many have been started
 	bool closed_ = false;
 	Work<Listener, &Listener::run> work_{*this};
 };
