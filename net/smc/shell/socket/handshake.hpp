@@ -59,8 +59,8 @@ public:
 	void cancel();
 
 	[[nodiscard]] struct socket *sock() const { return sock_; }
-	// Of a server's child: when TCP had it, in the order of its listener, under whose lock it is
-	// given.
+	// Of a server's child: when TCP had it, in the order of its listener, under whose lock it
+	// is given.
 	[[nodiscard]] u64 turn() const { return turn_; }
 	void set_turn(u64 turn) { turn_ = turn; }
 	// After on_handshake_done() only; nullptr if it was cancelled.
