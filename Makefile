@@ -59,6 +59,7 @@ help:
 	@echo '  make sim-soak           new seeds for MINUTES=m'
 	@echo '  make fuzz-check         fuzzers on what is stored, and for a moment on new inputs'
 	@echo '  make fuzz               each for FUZZ_SECONDS=60 (FUZZ="connection group" for some of them)'
+	@echo '  make coverage           what of the core the tests on the host run through'
 	@echo '  make mutants            whether faults put into core and shell are noticed'
 	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
@@ -102,7 +103,7 @@ format:
 
 # --- checks --------------------------------------------------------------------------------------
 
-.PHONY: check deps lint unit check-tools check-build $(KERNELS:%=check-build-%)
+.PHONY: check deps lint unit coverage check-tools check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
 CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit sim fuzz-check \
@@ -127,6 +128,9 @@ check-tools:
 
 unit:
 	@scripts/run-unit $(UNIT)
+
+coverage:
+	@scripts/coverage
 
 # --- the rest of the house: each has its own targets ----------------------------------------------
 

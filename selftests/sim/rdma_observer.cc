@@ -20,7 +20,6 @@ constexpr std::size_t kMessage = 44;
 constexpr u8 kBlocked = 0x80;
 constexpr u8 kUrgentPending = 0x40;
 constexpr u8 kUrgentPresent = 0x20;
-constexpr u8 kDone = 0x80;
 constexpr u8 kClosed = 0x40;
 constexpr u8 kAborted = 0x20;
 constexpr u8 kAnyClose = kClosed | kAborted;
