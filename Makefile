@@ -57,6 +57,7 @@ help:
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
 	@echo '  make sim                core and shell on a simulated kernel (SEED=n for one run, TRACE=1)'
 	@echo '  make sim-soak           new seeds for MINUTES=m'
+	@echo '  make sim-sweep          each allocation of a run fails once, for SEEDS=20 of them'
 	@echo '  make fuzz-check         fuzzers on what is stored, and for a moment on new inputs'
 	@echo '  make fuzz               each for FUZZ_SECONDS=60 (FUZZ="connection group" for some of them)'
 	@echo '  make coverage           what of the core the tests on the host run through'

@@ -5,6 +5,9 @@
 //	sim --hunt FROM COUNT          the same, until one fails
 //	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
 //	sim --check COUNT              seeds 1 to COUNT, new ones, and that runs can be repeated
+//	sim --sweep FROM COUNT         so many seeds, each with its first resource missing,
+//	                               then its second, … until none is
+//	sim --fail N --seed SEED [--trace]    one run of a sweep
 //
 // Each run is a process of its own and explains its failure. Ends with "N passed, N failed".
 #include <chrono>
@@ -27,6 +30,8 @@ namespace {
 
 // Of the processor's time, for one run; SIM_LIMIT_S in the environment says otherwise.
 constexpr long kLimit_s = 120;
+// Of a sweep, should no run of it succeed.
+constexpr u64 kResourcesMax = 5000;
 
 void on_signal(int signal)
 {
@@ -41,7 +46,13 @@ void on_signal(int signal)
 	_exit(1);
 }
 
-void run_here(u64 seed, bool echo, int result)
+// What a run leaves behind; all 0 if it failed.
+struct Result {
+	u64 hash = 0;
+	u64 resources_asked = 0;
+};
+
+void run_here(u64 seed, u64 fail_nth, bool echo, int result)
 {
 	for (const int signal : {SIGILL, SIGTRAP, SIGPROF, SIGABRT})
 		std::signal(signal, on_signal);
@@ -53,19 +64,18 @@ void run_here(u64 seed, bool echo, int result)
 
 	setitimer(ITIMER_PROF, &limit, nullptr);
 	sim::trace_start(seed, echo);
-	const std::string summary = sim::run_scenario(seed);
-	const u64 hash = sim::trace_hash();
+	const std::string summary = sim::run_scenario(seed, fail_nth);
+	const Result left{sim::trace_hash(), sim::world().resources_asked};
 	std::printf("seed %llu, trace %016llx: %s\n  (%s)\n", seed,
-		    static_cast<unsigned long long>(hash), summary.c_str(),
+		    static_cast<unsigned long long>(left.hash), summary.c_str(),
 		    sim::world().knobs.describe().c_str());
 	std::fflush(stdout);
-	if (write(result, &hash, sizeof(hash)) != sizeof(hash))
+	if (write(result, &left, sizeof(left)) != sizeof(left))
 		_exit(1);
 	_exit(0);
 }
 
-// The hash of the trace, or 0 if it failed.
-u64 run(u64 seed, bool echo)
+Result run_to_end(u64 seed, u64 fail_nth, bool echo)
 {
 	int channel[2];
 
@@ -75,21 +85,30 @@ u64 run(u64 seed, bool echo)
 	const pid_t child = fork();
 	if (child == 0) {
 		close(channel[0]);
-		run_here(seed, echo, channel[1]);
+		run_here(seed, fail_nth, echo, channel[1]);
 	}
 	close(channel[1]);
-	u64 hash = 0;
-	if (read(channel[0], &hash, sizeof(hash)) != sizeof(hash))
-		hash = 0;
+	Result result;
+	if (read(channel[0], &result, sizeof(result)) != sizeof(result))
+		result = {};
 	close(channel[0]);
 	int status = 0;
 	waitpid(child, &status, 0);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
 		std::fprintf(stderr, "seed %llu failed (status %#x)\n", seed,
 			     static_cast<unsigned>(status));
-		return 0;
+		if (fail_nth != 0)
+			std::fprintf(stderr, "once more: sim --fail %llu --seed %llu --trace\n",
+				     fail_nth, seed);
+		return {};
 	}
-	return hash;
+	return result;
+}
+
+// The hash of the trace, or 0 if it failed.
+u64 run(u64 seed, bool echo)
+{
+	return run_to_end(seed, /*fail_nth=*/0, echo).hash;
 }
 
 struct Sum {
@@ -141,6 +160,23 @@ int soak(double minutes, u64 seed)
 	return sum.report();
 }
 
+// The last run of a seed is one that was never asked for its n-th resource.
+int sweep(u64 from, u64 count)
+{
+	Sum sum;
+
+	for (u64 seed = from; seed < from + count; seed++) {
+		Result result;
+		u64 n = 0;
+
+		do {
+			result = run_to_end(seed, ++n, false);
+			sum.count(result.hash != 0);
+		} while ((result.hash == 0 || result.resources_asked >= n) && n < kResourcesMax);
+	}
+	return sum.report();
+}
+
 u64 number(const char *text)
 {
 	return std::strtoull(text, nullptr, 0);
@@ -170,6 +206,14 @@ int main(int argc, char **argv)
 			sum.count(run(number(argv[2]) + i, false) != 0);
 		return sum.report();
 	}
+	if (mode == "--sweep" && argc > 3)
+		return sweep(number(argv[2]), number(argv[3]));
+	if (mode == "--fail" && argc > 4) {
+		const bool echo = argc > 5 && std::strcmp(argv[5], "--trace") == 0;
+		Sum sum;
+		sum.count(run_to_end(number(argv[4]), number(argv[2]), echo).hash != 0);
+		return sum.report();
+	}
 	if (mode == "--minutes" && argc > 2)
 		return soak(std::atof(argv[2]), argc > 4 ? number(argv[4]) : seed_of_now());
 	if (mode == "--check" && argc > 2)
@@ -177,6 +221,6 @@ int main(int argc, char **argv)
 	std::fprintf(stderr,
 		     "usage: sim --seed N [--trace] | --seeds FROM COUNT | --hunt FROM COUNT | "
 		     "--minutes M [--from SEED] "
-		     "| --check COUNT\n");
+		     "| --check COUNT | --sweep FROM COUNT | --fail N --seed SEED [--trace]\n");
 	return 2;
 }

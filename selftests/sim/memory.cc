@@ -21,7 +21,7 @@ Memory &memory()
 
 void *Memory::allocate(std::size_t bytes)
 {
-	if (world().fault(world().knobs.no_memory)) {
+	if (world().lacks(world().knobs.no_memory)) {
 		note("no memory for %zu bytes", bytes);
 		return nullptr;
 	}

@@ -234,12 +234,12 @@ void in_process(const char *name, u64 within_us, F &&f)
 
 } // namespace
 
-std::string run_scenario(u64 seed)
+std::string run_scenario(u64 seed, u64 fail_nth)
 {
 	Random random(seed ^ 0xdecade);
 	Load load;
 
-	world().knobs = Knobs::draw(seed);
+	world().knobs = fail_nth != 0 ? Knobs::draw_sweep(seed, fail_nth) : Knobs::draw(seed);
 	trace_describe(world().knobs.describe());
 	scheduler().start(seed);
 	in_process("load", kUnload_us, [&] {

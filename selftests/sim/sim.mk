@@ -3,12 +3,14 @@
 # make sim SEED=n           one run of the simulator, TRACE=1 with every event; without SEED what
 #                           `make check` runs (SIM_RUNS)
 # make sim-soak MINUTES=m   new seeds until the time is up
+# make sim-sweep SEEDS=n    each resource of a small run fails once, on n machines
 # make mutants              that the simulator and the unit tests notice faults in the core
 #
 # core/ and shell/ as they are, on a kernel that is played (selftests/sim), under ASan and UBSan.
 
 SIM_RUNS ?= 200
 MINUTES ?= 5
+SEEDS ?= 20
 SIM_CXX ?= g++
 SIM_SANITIZE ?= -fsanitize=address,undefined -fno-sanitize-recover=all
 SIM_OPTIMIZE ?= -O1 -g -fno-omit-frame-pointer
@@ -42,12 +44,15 @@ $(sim-dir)/sim: $(sim-objects)
 sim-run = ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTIONS=print_stacktrace=1 \
 	nice $(sim-dir)/sim
 
-.PHONY: sim sim-soak mutants
+.PHONY: sim sim-soak sim-sweep mutants
 sim: $(sim-dir)/sim
 	@$(sim-run) $(if $(SEED),--seed $(SEED) $(if $(TRACE),--trace),--check $(SIM_RUNS))
 
 sim-soak: $(sim-dir)/sim
 	@$(sim-run) --minutes $(MINUTES)
+
+sim-sweep: $(sim-dir)/sim
+	@$(sim-run) --sweep 1 $(SEEDS)
 
 mutants:
 	@selftests/sim/mutants

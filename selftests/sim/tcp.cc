@@ -319,7 +319,7 @@ struct socket *smc_tcp_wrap(struct sock *sk)
 {
 	if (scheduler().current()->is_atomic())
 		fail("a socket is made in atomic context");
-	if (world().fault(world().knobs.no_memory))
+	if (world().lacks(world().knobs.no_memory))
 		return nullptr;
 	socket_counts().sockets++;
 	auto *sock = new struct socket;
@@ -437,7 +437,7 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 {
 	smc_sk_lock(sk);
 	const int ret =
-		world().fault(world().knobs.no_memory) ? -kNoBuffers : send_now(sk, buf, len);
+		world().lacks(world().knobs.no_memory) ? -kNoBuffers : send_now(sk, buf, len);
 	smc_sk_unlock(sk);
 	return ret < 0 ? ret : 0;
 }
@@ -457,7 +457,7 @@ void smc_tcp_reset(struct sock *sk, int err)
 bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 {
 	*path = {};
-	if (world().fault(world().knobs.no_route))
+	if (world().lacks(world().knobs.no_route))
 		return false;
 	path->ifindex = 2;
 	path->ipv4 = true;

@@ -224,7 +224,7 @@ int smc_ib_route_resolve(smc_ib_device *dev, u8, const struct smc_ib_gid *, cons
 {
 	// A neighbour that has to be asked.
 	scheduler().sleep_us(scheduler().random().below(200));
-	if (world().fault(world().knobs.no_route)) {
+	if (world().lacks(world().knobs.no_route)) {
 		scheduler().sleep_us(u64{timeout_ms} * 1000);
 		return -113;
 	}
@@ -238,7 +238,7 @@ int smc_ib_route_resolve(smc_ib_device *dev, u8, const struct smc_ib_gid *, cons
 int smc_ib_route_lookup(smc_ib_device *dev, u8, const struct smc_ib_gid *, const u8 *,
 			bool *uses_gateway)
 {
-	if (!dev->present || world().fault(world().knobs.no_route))
+	if (!dev->present || world().lacks(world().knobs.no_route))
 		return -113;
 	*uses_gateway = world().knobs.gateway;
 	return 0;

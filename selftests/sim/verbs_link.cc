@@ -208,7 +208,7 @@ void arrive(u32 qpn)
 		return;
 	const std::shared_ptr<Post> post = link->wire.front();
 	if (post->registered_key != 0) {
-		if (world().fault(world().knobs.registration)) {
+		if (world().lacks(world().knobs.registration)) {
 			note("qp %u: a registration fails", qpn);
 			if (smc_ib_region *region = fabric().by_local_key(post->registered_key))
 				region->state = smc_ib_region::State::kFailed;
@@ -305,7 +305,7 @@ int smc_ib_link_create(smc_ib_device *dev, u8, void *context, smc_ib_link **out)
 	scheduler().sleep_us(scheduler().random().below(100));
 	if (!dev->present)
 		return -19;
-	if (world().fault(world().knobs.no_memory))
+	if (world().lacks(world().knobs.no_memory))
 		return -12;
 	auto *link = new smc_ib_link;
 	link->device = dev;
@@ -364,7 +364,7 @@ int change_state(smc_ib_link *link, smc_ib_link::State from, smc_ib_link::State 
 	scheduler().sleep_us(scheduler().random().below(50));
 	if (link->state != from)
 		fail("qp %u: states out of order", link->qpn);
-	if (!link->device->present || world().fault(world().knobs.qp_change)) {
+	if (!link->device->present || world().lacks(world().knobs.qp_change)) {
 		note("qp %u: a change of state fails", link->qpn);
 		return -5;
 	}

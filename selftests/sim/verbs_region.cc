@@ -28,7 +28,7 @@ int smc_ib_buffer_create(smc_ib_buffer_kind kind, size_t size_bytes, bool, smc_i
 	if (scheduler().current()->is_atomic())
 		fail("a buffer is made in atomic context");
 	scheduler().maybe_yield();
-	if (world().fault(world().knobs.no_memory))
+	if (world().lacks(world().knobs.no_memory))
 		return -12;
 	fabric().buffers++;
 	*out = new smc_ib_buffer{kind, std::vector<u8>(size_bytes), 0};
@@ -65,7 +65,7 @@ int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region
 	scheduler().maybe_yield();
 	if (!link->device->present)
 		return -19;
-	if (world().fault(world().knobs.no_memory))
+	if (world().lacks(world().knobs.no_memory))
 		return -12;
 	auto *region = new smc_ib_region;
 	region->qpn = link->qpn;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "world.hpp"
 
+#include <algorithm>
+
 #include "kernel/abi/pernet.h"
 #include "random.hpp"
 #include "scheduler.hpp"
@@ -33,6 +35,9 @@ constexpr Rate kRates[] = {
 	{"signal", &Knobs::signal, {10, 50, 200}},
 };
 
+constexpr u32 kSweepConnections = 3;
+constexpr u32 kSweepBytes = 5000;
+
 } // namespace
 
 World &world()
@@ -51,8 +56,18 @@ bool World::may_meet(const net *a, const net *b) const
 	return a == b ? knobs.loopback != SMC_LOOPBACK_OFF : knobs.loopback == SMC_LOOPBACK_KERNEL;
 }
 
+bool World::lacks(u64 one_in)
+{
+	if (!faults)
+		return false;
+	resources_asked++;
+	return knobs.fail_nth != 0 ? resources_asked == knobs.fail_nth : fault(one_in);
+}
+
 bool Knobs::any_fault() const
 {
+	if (fail_nth != 0)
+		return true;
 	for (const Rate &rate : kRates) {
 		if (this->*rate.value != 0)
 			return true;
@@ -104,6 +119,19 @@ Knobs Knobs::draw(u64 seed)
 	return knobs;
 }
 
+Knobs Knobs::draw_sweep(u64 seed, u64 fail_nth)
+{
+	Knobs knobs = draw(seed);
+
+	for (const Rate &rate : kRates)
+		knobs.*rate.value = 0;
+	knobs.connections = kSweepConnections;
+	knobs.parallel = std::min(knobs.parallel, kSweepConnections);
+	knobs.bytes_max = std::min(knobs.bytes_max, kSweepBytes);
+	knobs.fail_nth = fail_nth;
+	return knobs;
+}
+
 std::string Knobs::describe() const
 {
 	std::string text = "connections " + std::to_string(connections) + ", parallel " +
@@ -126,6 +154,7 @@ std::string Knobs::describe() const
 			text += std::string(" ") + rate.name + " 1/" +
 				std::to_string(this->*rate.value);
 	}
+	text += fail_nth != 0 ? " resource " + std::to_string(fail_nth) : "";
 	return text;
 }
 

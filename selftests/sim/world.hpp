@@ -72,20 +72,29 @@ struct Knobs {
 	u64 efault = 0;
 	u64 signal = 0;
 
+	// A sweep: none of these, but this resource, counted from 1 as they are asked for, is not
+	// there.
+	u64 fail_nth = 0;
+
 	[[nodiscard]] bool any_fault() const;
 	[[nodiscard]] std::string describe() const;
 	static Knobs draw(u64 seed);
+	// The machine that the seed says, a small load, and no fault but that one.
+	static Knobs draw_sweep(u64 seed, u64 fail_nth);
 };
 
 class World {
 public:
 	Knobs knobs;
 	std::vector<std::unique_ptr<net>> hosts;
-	bool faults = false; // may anything go wrong now?
+	bool faults = false;     // may anything go wrong now?
+	u64 resources_asked = 0; // for, while they may
 
 	[[nodiscard]] bool fault(u64 one_in) const;
 	// Both hosts are namespaces of one kernel: may they meet over its loopback device?
 	[[nodiscard]] bool may_meet(const net *a, const net *b) const;
+	// The same for memory, routes, registrations and states of queue pairs.
+	[[nodiscard]] bool lacks(u64 one_in);
 };
 
 [[nodiscard]] World &world();
