@@ -463,12 +463,17 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	path->ipv4 = true;
 	path->local[10] = path->local[11] = path->peer[10] = path->peer[11] = 0xff;
 	std::copy(sk->net->address.begin(), sk->net->address.end(), path->local + 12);
-	const struct sock *peer = sk->connection->end(1 - sk->side);
-	path->peer_is_here = peer != nullptr && world().may_meet(sk->net, peer->net);
 	path->have_prefix4 = true;
 	std::copy_n(sk->net->address.begin(), 3, path->prefix4);
 	path->prefix4_len = 24;
 	return true;
+}
+
+bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *)
+{
+	const struct sock *peer = sk->connection->end(1 - sk->side);
+
+	return peer != nullptr && world().may_meet(sk->net, peer->net);
 }
 
 // ---- TCP's own calls ----------------------------------------------------------------------------

@@ -26,7 +26,7 @@ void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes)
 {
 	/* In a handshake's work item, which has no memory cgroup of its own. */
 	struct mem_cgroup *old = set_active_memcg(sk->sk_memcg);
-	void *ring = kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	void *ring = smc_mem_alloc(size_bytes);
 
 	set_active_memcg(old);
 	return ring;

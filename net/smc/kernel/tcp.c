@@ -455,7 +455,13 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	}
 	rcu_read_unlock();
 	dst_release(dst);
-	memcpy(&addr, path->peer, sizeof(addr));
-	path->peer_is_here = addr_is_here(sk, &addr);
 	return true;
+}
+
+bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *path)
+{
+	struct in6_addr addr;
+
+	memcpy(&addr, path->peer, sizeof(addr));
+	return addr_is_here(sk, &addr);
 }

@@ -104,7 +104,6 @@ struct smc_tcp_path {
 	bool ipv4;		/* IPv4, or IPv6 with v4-mapped addresses */
 	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
 	u8 peer[16];
-	bool peer_is_here;	/* in this kernel, by its address */
 	bool ipsec;
 	/* Prefixes of the local address's device (CLC Proposal, v1 part). */
 	u8 prefix4[4];		/* masked */
@@ -116,6 +115,11 @@ struct smc_tcp_path {
 };
 /* False if there is no route (any more). Process context. */
 bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path);
+/*
+ * Is the peer in this kernel, by its address? Asks each network namespace, so only
+ * for those who need to know. Process context.
+ */
+bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *path);
 
 SMC_ABI_END
 

@@ -175,7 +175,7 @@ handshake::LocalOffer Handshake::make_offer()
 	}
 	// A server is here for every client that is; a client only offers it to who may be.
 	if (transport::loopback::usable_in(net_) &&
-	    (role_ == Role::kServer || path_.peer_is_here)) {
+	    (role_ == Role::kServer || smc_tcp_peer_is_here(sk_, &path_))) {
 		offer.smcd = true;
 		offer.smcd_gid = transport::loopback::device().gid();
 		offer.smcd_gid_extension = transport::loopback::device().gid_extension();
