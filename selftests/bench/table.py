@@ -5,6 +5,7 @@ ratios."""
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,13 @@ class Row:
 Values = dict[str, dict[str, list[float]]]
 
 
+def _median_and_half(values: list[float], form: Callable[[float], str], mark: str = "") -> str:
+    """The median, and between what the middle half lies."""
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 \
+        else values * 3
+    return f"{mark}{form(statistics.median(values))}{mark} ({form(low)}…{form(high)})"
+
+
 def figures(values: list[float]) -> str:
     if not values:
         return "–"
@@ -32,7 +40,7 @@ def figures(values: list[float]) -> str:
     def text(value: float) -> str:
         return f"{value:.0f}" if value >= 100 else f"{value:.1f}"
 
-    return f"{text(statistics.median(values))} ({text(min(values))}…{text(max(values))})"
+    return _median_and_half(values, text)
 
 
 def ratios(row: Row, values: Values, variant: str, base: str) -> str:
@@ -40,7 +48,7 @@ def ratios(row: Row, values: Values, variant: str, base: str) -> str:
             for value, other in zip(values[variant][row.name], values[base][row.name])]
     if not each:
         return "–"
-    return f"**{statistics.median(each):.2f}** ({min(each):.2f}…{max(each):.2f})"
+    return _median_and_half(each, "{:.2f}".format, "**")
 
 
 def table(values: Values, rows: tuple[Row, ...], variants: tuple[str, ...],

@@ -68,13 +68,14 @@ class Vm:
     eid: the user EID that both sides get with smc.ko; soft-RoCE connects under a common one only.
     leakproof: the modules that must leave nothing behind. The kernel's own is not among them by
     default: it is a peer here, not what is tested. unload_timeout_s: how long its last users may
-    take to let go of it. counting: one guest whose clock counts instructions.
+    take to let go of it. counting: one guest whose clock counts instructions. beside: a run that is
+    under way and outlives this one, which shares the machine with it.
     """
 
     def __init__(self, specs: list[Spec], *, rdma: bool = True, load: bool = True, mtu: int = 1500,
                  eid: str = "SMC-SELFTEST", append: str = "", keep: bool = False,
                  leakproof: tuple[str, ...] = ("ours",), unload_timeout_s: float = 30,
-                 counting: bool = False) -> None:
+                 counting: bool = False, beside: "Vm | None" = None) -> None:
         self.specs = specs
         self.nonce = secrets.token_hex(8)
         self.guests: list[Guest] = []
@@ -86,12 +87,17 @@ class Vm:
         self._baselines: list[dict] = []
         self._planned = 0
         self._sockets: Path | None = None
+        self._beside = beside
         self._lock: VmLock | None = None
         self._judged = False
 
     @property
     def name(self) -> str:
         return "+".join(map(str, self.specs))
+
+    @property
+    def lock(self) -> VmLock | None:
+        return self._lock
 
     @property
     def a(self) -> Guest:
@@ -104,7 +110,7 @@ class Vm:
     def __enter__(self) -> "Vm":
         # Fetching needs no guest. The module is taken as it is when the wait for the lock is over.
         kernels = [kernel(spec.version) for spec in self.specs]
-        self._lock = VmLock()
+        self._lock = VmLock() if self._beside is None else self._beside.lock
         try:
             trees = [module_tree(found, spec.module,
                                  own_module(found) if spec.module == "ours" else None)
@@ -296,7 +302,7 @@ class Vm:
 
     def _end(self) -> None:
         self._stop()
-        if self._lock is not None:
+        if self._lock is not None and self._beside is None:
             self._lock.release()
 
 
