@@ -20,6 +20,17 @@ void smc_stat_add(struct net *net, u32 index, s64 n)
 	this_cpu_add(smc_pernet(net)->stats[index], n);
 }
 
+void smc_stat_add_call(struct net *net, u32 calls, u32 payload, u32 bytes, s64 n)
+{
+	u64 __percpu *stats = smc_pernet(net)->stats;
+
+	if (WARN_ON_ONCE(calls >= SMC_STATS || payload >= SMC_STATS || bytes >= SMC_STATS))
+		return;
+	this_cpu_inc(stats[calls]);
+	this_cpu_inc(stats[payload]);
+	this_cpu_add(stats[bytes], n);
+}
+
 u64 smc_stat_read(struct net *net, u32 index)
 {
 	u64 __percpu *stats = smc_pernet(net)->stats;

@@ -76,6 +76,13 @@ void smc_stat_add(net *net, u32 index, s64 n)
 	net->stats[index] += n;
 }
 
+void smc_stat_add_call(net *net, u32 calls, u32 payload, u32 bytes, s64 n)
+{
+	smc_stat_add(net, calls, 1);
+	smc_stat_add(net, payload, 1);
+	smc_stat_add(net, bytes, n);
+}
+
 namespace smc::control {
 
 void end_namespace(net *net)

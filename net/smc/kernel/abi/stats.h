@@ -139,6 +139,8 @@ enum smc_stat {
  * namespace of a socket at hand). Any context. Costs one per-CPU addition.
  */
 void smc_stat_add(struct net *net, u32 index, s64 n);
+/* The same for a call that moved something: 1 to @calls and @payload, @n to @bytes. */
+void smc_stat_add_call(struct net *net, u32 calls, u32 payload, u32 bytes, s64 n);
 
 /* Sum over all CPUs; 0 for an index out of range. */
 u64 smc_stat_read(struct net *net, u32 index);
@@ -167,21 +169,23 @@ static inline u32 smc_stat_size_class(u64 len)
 /* One send call asked for @len bytes, @done of them (below zero: errno) went. */
 static inline void smc_stat_tx(struct net *net, u32 tech, u64 len, s64 done)
 {
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_CALLS), 1);
 	if (done <= 0 || !len)
-		return;
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_PAYLOAD) + smc_stat_size_class(len), 1);
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_BYTES), done);
+		smc_stat_inc(net, SMC_STAT_OF(tech, SMC_TS_TX_CALLS));
+	else
+		smc_stat_add_call(net, SMC_STAT_OF(tech, SMC_TS_TX_CALLS),
+				  SMC_STAT_OF(tech, SMC_TS_TX_PAYLOAD) + smc_stat_size_class(len),
+				  SMC_STAT_OF(tech, SMC_TS_TX_BYTES), done);
 }
 
 /* One receive call asked for @len bytes and got @done. */
 static inline void smc_stat_rx(struct net *net, u32 tech, u64 len, s64 done)
 {
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_CALLS), 1);
 	if (done <= 0 || !len)
-		return;
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_PAYLOAD) + smc_stat_size_class(len), 1);
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_BYTES), done);
+		smc_stat_inc(net, SMC_STAT_OF(tech, SMC_TS_RX_CALLS));
+	else
+		smc_stat_add_call(net, SMC_STAT_OF(tech, SMC_TS_RX_CALLS),
+				  SMC_STAT_OF(tech, SMC_TS_RX_PAYLOAD) + smc_stat_size_class(len),
+				  SMC_STAT_OF(tech, SMC_TS_RX_BYTES), done);
 }
 
 /* A connection took (@sign 1) or gave back (@sign -1) a buffer of @len bytes. */
