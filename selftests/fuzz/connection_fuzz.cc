@@ -197,7 +197,9 @@ private:
 	{
 		TransmitPlan plan;
 
-		return c_.plan_transmit(plan);
+		const bool planned = c_.plan_transmit(plan);
+		fuzz::demand(!planned || c_.has_something_to_say());
+		return planned;
 	}
 
 	// The first of so many plans that find no room in the send queue is not committed.

@@ -257,13 +257,11 @@ int smc_intr_errno(long)
 }
 
 // A jiffy is a millisecond here.
-int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		bool exclusive)
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		 bool exclusive)
 {
 	Fiber *fiber = scheduler().current();
 
-	if (ready(arg))
-		return 0;
 	if (*timeo_jiffies == 0)
 		return -kAgain;
 	if (sk->owner != fiber)
@@ -272,13 +270,10 @@ int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), 
 	scheduler().prepare();
 	const auto place = sock->queue.add({.fiber = fiber, .exclusive = exclusive});
 	int ret = 0;
-	while (!ready(arg)) {
-		if (*timeo_jiffies == 0)
-			ret = -kAgain;
-		else if (fiber->signalled || world().fault(world().knobs.signal))
-			ret = smc_intr_errno(*timeo_jiffies);
-		if (ret != 0)
-			break;
+	const bool there = ready(arg);
+	if (!there && (fiber->signalled || world().fault(world().knobs.signal))) {
+		ret = smc_intr_errno(*timeo_jiffies);
+	} else if (!there) {
 		const u64 before_us = scheduler().now_us();
 		std::optional<u64> deadline_us;
 		if (*timeo_jiffies < 1L << 30)
@@ -294,6 +289,16 @@ int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), 
 		smc_sk_lock(sk);
 	}
 	sock->queue.remove(place);
+	return ret;
+}
+
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		bool exclusive)
+{
+	int ret = 0;
+
+	while (ret == 0 && !ready(arg))
+		ret = smc_sk_sleep(sk, timeo_jiffies, ready, arg, exclusive);
 	return ret;
 }
 

@@ -217,34 +217,38 @@ int smc_intr_errno(long timeo_jiffies)
 	return sock_intr_errno(timeo_jiffies);
 }
 
-int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		bool exclusive)
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		 bool exclusive)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
 	int ret = 0;
 
-	if (ready(arg))
-		return 0;
 	if (!*timeo_jiffies)
 		return -EAGAIN;
 	if (exclusive)
 		add_wait_queue_exclusive(sk_sleep(sk), &wait);
 	else
 		add_wait_queue(sk_sleep(sk), &wait);
-	while (!ready(arg)) {
-		if (!*timeo_jiffies) {
-			ret = -EAGAIN;
-			break;
-		}
+	if (!ready(arg)) {
 		if (signal_pending(current)) {
 			ret = sock_intr_errno(*timeo_jiffies);
-			break;
+		} else {
+			release_sock(sk);
+			*timeo_jiffies = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo_jiffies);
+			lock_sock(sk);
 		}
-		release_sock(sk);
-		*timeo_jiffies = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo_jiffies);
-		lock_sock(sk);
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
+	return ret;
+}
+
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		bool exclusive)
+{
+	int ret = 0;
+
+	while (!ret && !ready(arg))
+		ret = smc_sk_sleep(sk, timeo_jiffies, ready, arg, exclusive);
 	return ret;
 }
 
@@ -333,12 +337,13 @@ u32 smc_msg_flags(const struct msghdr *msg)
 
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len)
 {
-	return copy_from_iter(to, len, &msg->msg_iter);
+	/* Past hardened usercopy, which looks a vmalloc()ed ring up under a lock each time. */
+	return _copy_from_iter(to, len, &msg->msg_iter);
 }
 
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len)
 {
-	return copy_to_iter(from, len, &msg->msg_iter);
+	return _copy_to_iter(from, len, &msg->msg_iter);
 }
 
 bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg)

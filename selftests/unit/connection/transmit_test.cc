@@ -308,12 +308,18 @@ TEST(TransmitTest, AutocorkingOff)
 TEST(TransmitTest, AQuarterOfTheSendBufferIsSignalled)
 {
 	Pair pair;
-	EXPECT_EQ(pair.a.connection.send_quantum_bytes(), 4096u);
+	ASSERT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u);
 	pair.a.send(std::string(4095, 'x'));
 	EXPECT_FALSE(pair.a.last_plan.signal);
 	Pair other;
 	other.a.send(std::string(4096, 'x'));
 	EXPECT_TRUE(other.a.last_plan.signal);
+}
+
+TEST(TransmitTest, HalfOfTheSendBufferIsCopiedAtOnce)
+{
+	Pair pair;
+	EXPECT_EQ(pair.a.connection.send_quantum_bytes(), 8192u);
 }
 
 TEST(TransmitTest, CallerMayRaiseTheSignal)

@@ -30,9 +30,10 @@ bool Connection::init(const Config &config)
 	receive_.init(config.rmb_size_bytes);
 	local_token_ = config.local_token;
 	peer_token_ = config.peer_token;
-	quantum_bytes_ = config.sndbuf_size_bytes / 4;
+	quantum_bytes_ = config.sndbuf_size_bytes / 2;
+	quarter_bytes_ = config.sndbuf_size_bytes / 4;
 	writable_from_bytes_ = config.sndbuf_size_bytes / 3;
-	autocork_bytes_ = std::min(quantum_bytes_, config.autocorking_size_bytes);
+	autocork_bytes_ = std::min(quarter_bytes_, config.autocorking_size_bytes);
 	crumb_bytes_ = config.peer_rmb_size_bytes / 8;
 	update_floor_bytes_ = std::min(kUpdateFloorBytes, config.rmb_size_bytes / 2);
 	update_above_bytes_ = std::max(config.rmb_size_bytes / 10, update_floor_bytes_);

@@ -99,7 +99,7 @@ public:
 		return send_.free_bytes() >= writable_from_bytes_;
 	}
 	// A good size for one copy of a large send: after each piece of it, transmit, so that the
-	// wire works while the next one is copied.
+	// wire works while the next one is copied. Each piece costs a message.
 	[[nodiscard]] std::uint32_t send_quantum_bytes() const { return quantum_bytes_; }
 	// Where the next min(max_bytes, sndbuf_free_bytes()) bytes of the application are to be
 	// put.
@@ -115,21 +115,28 @@ public:
 	// for a send that fails before its last byte.
 	void announce_urgent(bool pending);
 
-	// TCP_CORK. Setting holds small amounts until they fill a quantum or the send buffer runs
-	// short; clearing lets everything go (then transmit).
+	// TCP_CORK. Setting holds small amounts until they fill a quarter of the send buffer or it
+	// runs short; clearing lets everything go (then transmit).
 	void set_corked(bool corked);
 	// Everything pending may go now (TCP_NODELAY set, a cork's timer ran out). Then transmit.
 	void push();
 
 	// --- Transmit ----------------------------------------------------------------------------
 
+	// False if plan_transmit() would certainly find nothing; cheaper than that.
+	[[nodiscard]] bool has_something_to_say() const
+	{
+		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
+		       close_.owed_flags() != close_.sent_flags();
+	}
 	// Fills `plan` and returns true, or returns false when there is nothing to send now.
 	[[nodiscard]] bool plan_transmit(TransmitPlan &plan) const;
 	// The plan's work requests have been posted. `plan` must come from the last plan_transmit()
 	// and nothing may have been called in between.
 	void commit_transmit(const TransmitPlan &plan);
 	// The message of a committed plan has completed, and with it all posted before it. Plans
-	// that were not signalled may be reported, older ones after newer ones too.
+	// that were not signalled may be reported, older ones after newer ones too. Not in place,
+	// where what is said is through.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
 	// The next transmit will be signalled, with an empty message if need be: to learn when the
 	// outstanding bytes have left (SIOCOUTQ asked, waiting for the buffers to be idle).
@@ -300,7 +307,8 @@ private:
 	std::uint64_t last_signalled_bytes_ = 0;
 
 	std::uint32_t peer_token_ = 0;
-	std::uint32_t quantum_bytes_ = 0;       // a quarter of the send buffer
+	std::uint32_t quantum_bytes_ = 0;       // half of the send buffer
+	std::uint32_t quarter_bytes_ = 0;       // of it
 	std::uint32_t writable_from_bytes_ = 0; // a third of it
 	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock
 	std::uint32_t crumb_bytes_ = 0;         // windows below this are not worth a write

@@ -33,7 +33,7 @@ inline bool Connection::held(std::uint32_t pending_bytes) const
 {
 	if (push_)
 		return false;
-	if ((corked_ || more_) && pending_bytes < quantum_bytes_ && writable_for_poll())
+	if ((corked_ || more_) && pending_bytes < quarter_bytes_ && writable_for_poll())
 		return true;
 	return pending_bytes < autocork_bytes_ && clock_running() && send_.outstanding();
 }
@@ -82,7 +82,7 @@ inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t stat
 		return true;
 	const std::uint64_t known_bytes =
 		std::max(last_signalled_bytes_, send_.acknowledged_bytes());
-	return send_.sent_bytes() + write_bytes - known_bytes >= quantum_bytes_;
+	return send_.sent_bytes() + write_bytes - known_bytes >= quarter_bytes_;
 }
 
 inline std::uint8_t Connection::producer_flags(std::uint32_t write_bytes,
@@ -160,6 +160,10 @@ inline void Connection::commit_transmit(const TransmitPlan &plan)
 		urgent_tx_.clear();
 	if (send_.pending_bytes() == 0)
 		push_ = false;
+	if (send_.in_place()) {
+		completed_messages_ = sent_messages_;
+		send_.complete_to(send_.sent_bytes());
+	}
 }
 
 inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)

@@ -41,6 +41,7 @@ public:
 	[[nodiscard]] std::uint32_t size_bytes() const { return size_bytes_; }
 	[[nodiscard]] std::uint32_t peer_size_bytes() const { return peer_size_bytes_; }
 	[[nodiscard]] bool completion_frees() const { return completion_frees_; }
+	[[nodiscard]] bool in_place() const { return in_place_; }
 	[[nodiscard]] std::uint64_t appended_bytes() const { return appended_bytes_; }
 	[[nodiscard]] std::uint64_t sent_bytes() const { return sent_bytes_; }
 	[[nodiscard]] std::uint64_t completed_bytes() const { return completed_bytes_; }

@@ -144,6 +144,15 @@ bool smc_sk_has_queued_error(const struct sock *sk);
 u32 smc_sk_max_backlog(const struct sock *sk);
 
 /*
+ * Sleeps on the user's wait queue until it is woken, for whoever has found
+ * nothing and looks again then; not if @ready says that something has come
+ * meanwhile. Called and returning with the sock's lock held, asleep without
+ * it. 0, -EAGAIN when *timeo_jiffies has run out, or the errno of an
+ * interrupting signal.
+ */
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		 bool exclusive);
+/*
  * Sleeps on the user's wait queue until @ready says so. Called and returning
  * with the sock's lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies
  * has run out, or the errno of an interrupting signal.

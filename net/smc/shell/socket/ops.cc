@@ -79,6 +79,21 @@ int settle(struct socket *sock, bool nonblock, bool for_receive)
 	return ret;
 }
 
+// What carries the bytes, when it is clear what the socket is: an SMC connection, or TCP (none).
+// *err: -errno if that did not come about.
+Ref<transport::Endpoint> connection_to_use(struct socket *sock, bool nonblock, bool for_receive,
+					   int *err)
+{
+	Ref<transport::Endpoint> endpoint = connection_of(SmcSocket::of(sock));
+
+	if (!endpoint) {
+		*err = settle(sock, nonblock, for_receive);
+		if (*err == 0)
+			endpoint = connection_of(SmcSocket::of(sock));
+	}
+	return endpoint;
+}
+
 // connect() while the handshake runs, or after it.
 int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 {
@@ -250,7 +265,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 			return err;
 		AcceptWait wait{&state, sk};
 		smc_sk_lock(sk);
-		err = smc_sk_wait(sk, &timeo, may_accept, &wait, true);
+		err = smc_sk_sleep(sk, &timeo, may_accept, &wait, true);
 		smc_sk_unlock(sk);
 		if (err != 0)
 			return err;
@@ -437,34 +452,26 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 		return refused != 0 ? refused : smc_tcp_ops_sendmsg(sock, msg, len);
 	}
 	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
-	const int ret = settle(sock, nonblock, false);
-	if (ret != 0)
-		return ret;
-	SmcSocket *state = SmcSocket::of(sock);
-	if (const auto endpoint = connection_of(state))
+	int err = 0;
+
+	if (const auto endpoint = connection_to_use(sock, nonblock, false, &err))
 		return (flags & SMC_MSG_FASTOPEN) != 0
 			       ? kIsConnected
 			       : stream::send(smc_sock_sk(sock), *endpoint, msg, len, nonblock);
-	return smc_tcp_ops_sendmsg(sock, msg, len);
+	return err != 0 ? err : smc_tcp_ops_sendmsg(sock, msg, len);
 }
 
 int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 {
 	const bool nonblock = (static_cast<u32>(flags) & SMC_MSG_DONTWAIT) != 0;
-	const bool errqueue = (static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) != 0;
+	int err = 0;
 
-	if (!errqueue) {
-		const int ret = settle(sock, nonblock, true);
-		if (ret != 0)
-			return ret;
-	}
-	SmcSocket *state = SmcSocket::of(sock);
-	if (!errqueue) {
-		if (const auto endpoint = connection_of(state))
+	if ((static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) == 0) {
+		if (const auto endpoint = connection_to_use(sock, nonblock, true, &err))
 			return stream::receive(smc_sock_sk(sock), *endpoint, msg, len, flags,
-					       state->shut_rcv(), nonblock);
+					       SmcSocket::of(sock)->shut_rcv(), nonblock);
 	}
-	return smc_tcp_ops_recvmsg(sock, msg, len, flags);
+	return err != 0 ? err : smc_tcp_ops_recvmsg(sock, msg, len, flags);
 }
 
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,

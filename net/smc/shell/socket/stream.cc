@@ -279,7 +279,7 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 			return smc_sk_take_error(sk);
 		}
 		Waiter waiter{sk, &endpoint, seen, &shut_rcv, got != 0, peek};
-		const int ret = smc_sk_wait(sk, &timeo, may_read, &waiter, false);
+		const int ret = smc_sk_sleep(sk, &timeo, may_read, &waiter, false);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
 	} while (got < len || len == 0);

@@ -91,7 +91,8 @@ void Endpoint::change(F &&f)
 		if (neighbour != nullptr)
 			theirs = std::exchange(neighbour->heard_events_, u16{0});
 	}
-	settle(own);
+	if (own != 0 || lingering_.load(std::memory_order_acquire))
+		settle(own);
 	if (neighbour != nullptr &&
 	    (theirs != 0 || neighbour->lingering_.load(std::memory_order_acquire)))
 		neighbour->settle(theirs);
@@ -99,18 +100,10 @@ void Endpoint::change(F &&f)
 
 void Endpoint::transmit_locked()
 {
-	connection::TransmitPlan plan;
-
-	if (detached_)
+	if (detached_ || !conn_.has_something_to_say())
 		return;
 	switch (kind_) {
-	case Kind::kRdma:
-		while (conn_.plan_transmit(plan)) {
-			if (static_cast<rdma::RdmaEndpoint *>(this)->post_plan(plan) != 0)
-				return;
-			conn_.commit_transmit(plan);
-		}
-		return;
+	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->post_locked(); return;
 	case Kind::kLoopback:
 		static_cast<loopback::LoopbackEndpoint *>(this)->converse_locked();
 		return;

@@ -85,14 +85,12 @@ bool LoopbackEndpoint::speak_locked()
 	connection::TransmitPlan plan;
 	bool spoken = false;
 
-	while (conn_.plan_transmit(plan)) {
+	while (conn_.has_something_to_say() && conn_.plan_transmit(plan)) {
 		conn_.commit_transmit(plan);
 		if (conn_.broken()) [[unlikely]] {
 			smc_warn_bug("a loopback connection contradicts itself");
 			break;
 		}
-		// The bytes are where they belong, and here is nothing that still reads them.
-		(void)conn_.on_transmit_complete(plan.marker);
 		peer_locked()->hear_locked(plan.message);
 		spoken = true;
 	}

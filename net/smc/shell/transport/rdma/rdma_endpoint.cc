@@ -63,6 +63,17 @@ void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
 	on_message(message);
 }
 
+void RdmaEndpoint::post_locked()
+{
+	connection::TransmitPlan plan;
+
+	while (conn_.plan_transmit(plan)) {
+		if (post_plan(plan) != 0)
+			return;
+		conn_.commit_transmit(plan);
+	}
+}
+
 int RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 {
 	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;

@@ -35,14 +35,17 @@ public:
 	// is kept: messages are cumulative, so the newest one is enough. Softirq.
 	void on_cdc(const connection::CursorMessage &message);
 
-	// Endpoint's hooks. post_plan(): 0 if it was posted. Otherwise it was not, and on_room() or
-	// on_transport_lost() will be called.
-	int post_plan(const connection::TransmitPlan &plan);
+	// Endpoint's hooks. post_locked(): posts what there is to say. What does not fit into the
+	// send queue is left until on_room(), or on_transport_lost().
+	void post_locked();
 	void snapshot_link(smc_sock_info &info);
 	void retire();
 	void destroy();
 
 private:
+	// 0 if it was posted.
+	[[nodiscard]] int post_plan(const connection::TransmitPlan &plan);
+
 	friend class LinkGroup;
 
 	shell::Ref<LinkGroup> group_;
