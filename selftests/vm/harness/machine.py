@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import subprocess
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -110,6 +111,16 @@ class Machine:
     def set_link(self, up: bool) -> None:
         """Plugs or pulls the network cable: the guest sees its carrier change."""
         self._monitor("set_link", {"name": "wire", "up": up})
+
+    def trace(self, path: Path, seconds: float) -> None:
+        """Writes down each instruction that the guest executes for so long. It runs much slower
+        meanwhile."""
+        path.unlink(missing_ok=True)
+        for command in (f"logfile {path}", "singlestep on", "log exec,nochain"):
+            self._monitor("human-monitor-command", {"command-line": command})
+        time.sleep(seconds)
+        for command in ("log none", "singlestep off"):
+            self._monitor("human-monitor-command", {"command-line": command})
 
     def _monitor(self, command: str, arguments: dict) -> None:
         with socket.socket(socket.AF_UNIX) as connection:
