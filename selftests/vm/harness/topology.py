@@ -96,10 +96,6 @@ class Vm:
         return "+".join(map(str, self.specs))
 
     @property
-    def lock(self) -> VmLock | None:
-        return self._lock
-
-    @property
     def a(self) -> Guest:
         return self.guests[0]
 
@@ -110,7 +106,7 @@ class Vm:
     def __enter__(self) -> "Vm":
         # Fetching needs no guest. The module is taken as it is when the wait for the lock is over.
         kernels = [kernel(spec.version) for spec in self.specs]
-        self._lock = VmLock() if self._beside is None else self._beside.lock
+        self._lock = VmLock() if self._beside is None else self._beside._lock
         try:
             trees = [module_tree(found, spec.module,
                                  own_module(found) if spec.module == "ours" else None)

@@ -123,12 +123,6 @@ public:
 
 	// --- Transmit ----------------------------------------------------------------------------
 
-	// False if plan_transmit() would certainly find nothing; cheaper than that.
-	[[nodiscard]] bool has_something_to_say() const
-	{
-		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
-		       close_.owed_flags() != close_.sent_flags();
-	}
 	// Fills `plan` and returns true, or returns false when there is nothing to send now.
 	[[nodiscard]] bool plan_transmit(TransmitPlan &plan) const;
 	// The plan's work requests have been posted. `plan` must come from the last plan_transmit()
@@ -274,6 +268,12 @@ private:
 	[[nodiscard]] std::uint32_t transmittable_bytes() const;
 	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool can_transmit() const;
+	// False if there is certainly nothing to transmit; cheaper than a plan.
+	[[nodiscard]] bool has_something_to_say() const
+	{
+		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
+		       close_.owed_flags() != close_.sent_flags();
+	}
 	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
 	[[nodiscard]] bool update_due() const;
 	[[nodiscard]] bool clock_running() const

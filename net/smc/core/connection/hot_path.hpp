@@ -103,7 +103,7 @@ inline std::uint8_t Connection::producer_flags(std::uint32_t write_bytes,
 
 inline bool Connection::plan_transmit(TransmitPlan &plan) const
 {
-	if (!close_.may_transmit())
+	if (!has_something_to_say() || !close_.may_transmit())
 		return false;
 
 	const std::uint32_t write_bytes = transmittable_bytes();

@@ -100,7 +100,7 @@ void Endpoint::change(F &&f)
 
 void Endpoint::transmit_locked()
 {
-	if (detached_ || !conn_.has_something_to_say())
+	if (detached_)
 		return;
 	switch (kind_) {
 	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->post_locked(); return;

@@ -85,7 +85,7 @@ bool LoopbackEndpoint::speak_locked()
 	connection::TransmitPlan plan;
 	bool spoken = false;
 
-	while (conn_.has_something_to_say() && conn_.plan_transmit(plan)) {
+	while (conn_.plan_transmit(plan)) {
 		conn_.commit_transmit(plan);
 		if (conn_.broken()) [[unlikely]] {
 			smc_warn_bug("a loopback connection contradicts itself");
