@@ -13,22 +13,37 @@
 
 #define SMC_STATS_FILE "smc_stat"
 
-void smc_stat_add(struct net *net, u32 index, s64 n)
+struct smc_counters *smc_counters(struct net *net)
+{
+	return (struct smc_counters __force *)smc_pernet(net)->stats;
+}
+
+static u64 __percpu *values_of(struct smc_counters *counters)
+{
+	return (u64 __percpu __force *)counters;
+}
+
+void smc_count(struct smc_counters *counters, u32 index, s64 n)
 {
 	if (WARN_ON_ONCE(index >= SMC_STATS))
 		return;
-	this_cpu_add(smc_pernet(net)->stats[index], n);
+	this_cpu_add(values_of(counters)[index], n);
 }
 
-void smc_stat_add_call(struct net *net, u32 calls, u32 payload, u32 bytes, s64 n)
+void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n)
 {
-	u64 __percpu *stats = smc_pernet(net)->stats;
+	u64 __percpu *values = values_of(counters);
 
 	if (WARN_ON_ONCE(calls >= SMC_STATS || payload >= SMC_STATS || bytes >= SMC_STATS))
 		return;
-	this_cpu_inc(stats[calls]);
-	this_cpu_inc(stats[payload]);
-	this_cpu_add(stats[bytes], n);
+	this_cpu_inc(values[calls]);
+	this_cpu_inc(values[payload]);
+	this_cpu_add(values[bytes], n);
+}
+
+void smc_stat_add(struct net *net, u32 index, s64 n)
+{
+	smc_count(smc_counters(net), index, n);
 }
 
 u64 smc_stat_read(struct net *net, u32 index)

@@ -417,65 +417,6 @@ TEST(TransmitTest, CompletionThatFreesNothing)
 	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
 }
 
-// The send buffer is the peer's ring: every byte is put where the peer reads it, has arrived when
-// it was sent, and makes room when the peer has taken it.
-TEST(TransmitTest, InPlace)
-{
-	Config config = plain_config();
-	config.sndbuf_size_bytes = config.rmb_size_bytes = config.peer_rmb_size_bytes = 16384;
-	config.in_place = true;
-	Pair pair{config};
-	std::uint32_t offset_bytes = 0;
-
-	for (int lap = 0; lap < 40; lap++) {
-		EXPECT_EQ(pair.a.connection.write_segments(1).begin()->offset_bytes, offset_bytes);
-		EXPECT_EQ(pair.a.send(std::string(3000, 'x')), 3000u);
-		for (const WriteSegment &write : pair.a.last_plan.write_segments())
-			EXPECT_EQ(write.sndbuf_offset_bytes, write.peer_offset_bytes);
-		EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
-		EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u - 3000u);
-		pair.wire.settle();
-		EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u - 3000u);
-		EXPECT_EQ(pair.b.receive().size(), 3000u);
-		pair.b.connection.request_completion();
-		pair.b.send("y");
-		pair.wire.settle();
-		EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u);
-		EXPECT_EQ(pair.a.receive(), "y");
-		offset_bytes = (offset_bytes + 3000) % 16384;
-	}
-}
-
-// Half of it passes for the peer's receive buffer.
-TEST(TransmitTest, InPlaceWaitsForTheReaderInItsUpperHalf)
-{
-	Config config = plain_config();
-	config.sndbuf_size_bytes = config.rmb_size_bytes = config.peer_rmb_size_bytes = 16384;
-	config.in_place = true;
-	Pair pair{config};
-
-	pair.a.send(std::string(8192, 'x'));
-	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.queued_bytes(), 0u);
-	pair.a.send(std::string(8000, 'x'));
-	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.queued_bytes(), 8000u);
-	EXPECT_EQ(pair.a.connection.queued_unsent_bytes(), 8000u);
-	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
-	EXPECT_EQ(pair.b.receive().size(), 16192u);
-	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.queued_bytes(), 0u);
-}
-
-TEST(TransmitTest, InPlaceNeedsOneSize)
-{
-	Config config = plain_config();
-	config.in_place = true;
-	config.peer_rmb_size_bytes = config.sndbuf_size_bytes * 2;
-	Connection connection;
-	EXPECT_FALSE(connection.init(config));
-}
-
 // --- Corks -----------------------------------------------------------------------------------
 
 TEST(TransmitTest, CorkHoldsUntilUncorked)

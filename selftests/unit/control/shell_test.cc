@@ -76,11 +76,21 @@ void smc_stat_add(net *net, u32 index, s64 n)
 	net->stats[index] += n;
 }
 
-void smc_stat_add_call(net *net, u32 calls, u32 payload, u32 bytes, s64 n)
+struct smc_counters *smc_counters(net *net)
 {
-	smc_stat_add(net, calls, 1);
-	smc_stat_add(net, payload, 1);
-	smc_stat_add(net, bytes, n);
+	return reinterpret_cast<struct smc_counters *>(net);
+}
+
+void smc_count(struct smc_counters *counters, u32 index, s64 n)
+{
+	smc_stat_add(reinterpret_cast<net *>(counters), index, n);
+}
+
+void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n)
+{
+	smc_count(counters, calls, 1);
+	smc_count(counters, payload, 1);
+	smc_count(counters, bytes, n);
 }
 
 namespace smc::control {
@@ -299,9 +309,9 @@ TEST(StatSizeClassTest, EdgesOfTheClasses)
 TEST(StatTest, CallsAndBuffers)
 {
 	net counted;
-	smc_stat_tx(&counted, SMC_TECH_R, 10000, 4000);
-	smc_stat_tx(&counted, SMC_TECH_R, 10000, -EAGAIN);
-	smc_stat_rx(&counted, SMC_TECH_D, 100, 0);
+	smc_stat_tx(smc_counters(&counted), SMC_TECH_R, 10000, 4000);
+	smc_stat_tx(smc_counters(&counted), SMC_TECH_R, 10000, -EAGAIN);
+	smc_stat_rx(smc_counters(&counted), SMC_TECH_D, 100, 0);
 	smc_stat_rx_buf(&counted, SMC_TECH_R, 65536, 1);
 	smc_stat_rx_buf(&counted, SMC_TECH_R, 65536, -1);
 

@@ -13,6 +13,7 @@
 // Receiving:   on_cdc() → read_segments() → copy → consume() → transmit loop if it says so
 // Transmit:    while (plan_transmit(plan) && post(plan)) commit_transmit(plan);
 //              A post that fails for want of room is simply not committed and planned again later.
+// In place:    while (speak(saying)) peer.hear(saying); the peer's ring is the send buffer.
 //
 // Errors: a message that breaks the protocol gives a Violation and changes nothing; the caller
 // counts it and calls abort(). A call against this contract is a bug of ours: it is refused, and
@@ -129,9 +130,14 @@ public:
 	// and nothing may have been called in between.
 	void commit_transmit(const TransmitPlan &plan);
 	// The message of a committed plan has completed, and with it all posted before it. Plans
-	// that were not signalled may be reported, older ones after newer ones too. Not in place,
-	// where what is said is through.
+	// that were not signalled may be reported, older ones after newer ones too.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
+	// In place, instead of the three above: says one thing, which is through with that, and
+	// which the caller makes the peer's Connection hear. False if there is nothing to say now.
+	[[nodiscard]] bool speak(Saying &saying)
+	{
+		return has_something_to_say() && speak_up(saying);
+	}
 	// The next transmit will be signalled, with an empty message if need be: to learn when the
 	// outstanding bytes have left (SIOCOUTQ asked, waiting for the buffers to be idle).
 	void request_completion();
@@ -140,8 +146,11 @@ public:
 
 	// An SMC-R message that carried our token, in the order of arrival.
 	Verdict on_cdc(const CursorMessage &message);
-	// The same without sequence number and failover flag (SMC-D).
+	// The same without sequence number and failover flag.
 	Verdict on_cursors(const CursorMessage &message);
+	// What the peer's speak() said. It comes from this code, not from a wire, and what it says of
+	// bytes is only checked for what would do harm.
+	Verdict hear(const Saying &saying);
 
 	// Bytes that the application can read. An urgent byte out of line is not counted.
 	[[nodiscard]] std::uint32_t readable_bytes() const;
@@ -274,6 +283,14 @@ private:
 		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
 		       close_.owed_flags() != close_.sent_flags();
 	}
+	[[nodiscard]] bool choose(std::uint32_t &write_bytes, std::uint8_t &state_flags) const;
+	[[nodiscard]] CursorMessage message(ring::Cursor producer, std::uint32_t write_bytes,
+					    std::uint8_t state_flags) const;
+	void mark_sent(const CursorMessage &message, std::uint32_t write_bytes);
+	[[nodiscard]] bool speak_up(Saying &saying);
+	[[nodiscard]] bool listens(const CursorMessage &message, Verdict &verdict);
+	void take_in(const CursorMessage &message, std::uint32_t produced_bytes,
+		     std::uint32_t consumed_bytes, Verdict &verdict);
 	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
 	[[nodiscard]] bool update_due() const;
 	[[nodiscard]] bool clock_running() const

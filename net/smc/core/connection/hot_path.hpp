@@ -101,15 +101,34 @@ inline std::uint8_t Connection::producer_flags(std::uint32_t write_bytes,
 	return flags;
 }
 
+// What goes out now, if anything: so many bytes, and a message with these flags.
+inline bool Connection::choose(std::uint32_t &write_bytes, std::uint8_t &state_flags) const
+{
+	if (!close_.may_transmit())
+		return false;
+	write_bytes = transmittable_bytes();
+	state_flags = close_.ready_flags(write_bytes == send_.pending_bytes());
+	return write_bytes != 0 || update_due_ || completion_requested_ ||
+	       state_flags != close_.sent_flags();
+}
+
+inline CursorMessage Connection::message(ring::Cursor producer, std::uint32_t write_bytes,
+					 std::uint8_t state_flags) const
+{
+	return {.sequence = static_cast<std::uint16_t>(sent_messages_ + 1),
+		.token = peer_token_,
+		.producer = producer,
+		.consumer = receive_.consumer(),
+		.producer_flags = producer_flags(write_bytes, state_flags),
+		.state_flags = state_flags};
+}
+
 inline bool Connection::plan_transmit(TransmitPlan &plan) const
 {
-	if (!has_something_to_say() || !close_.may_transmit())
-		return false;
+	std::uint32_t write_bytes;
+	std::uint8_t state_flags;
 
-	const std::uint32_t write_bytes = transmittable_bytes();
-	const std::uint8_t state_flags = close_.ready_flags(write_bytes == send_.pending_bytes());
-	if (write_bytes == 0 && !update_due_ && !completion_requested_ &&
-	    state_flags == close_.sent_flags())
+	if (!has_something_to_say() || !choose(write_bytes, state_flags))
 		return false;
 
 	ring::Cursor from = send_.sent();
@@ -127,12 +146,7 @@ inline bool Connection::plan_transmit(TransmitPlan &plan) const
 	}
 	plan.write_bytes = write_bytes;
 	plan.marker = {send_.sent_bytes() + write_bytes, sent_messages_ + 1};
-	plan.message = {.sequence = static_cast<std::uint16_t>(plan.marker.message_number),
-			.token = peer_token_,
-			.producer = to,
-			.consumer = receive_.consumer(),
-			.producer_flags = producer_flags(write_bytes, state_flags),
-			.state_flags = state_flags};
+	plan.message = message(to, write_bytes, state_flags);
 	plan.signal = must_signal(write_bytes, state_flags);
 	return true;
 }
@@ -145,25 +159,46 @@ inline void Connection::commit_transmit(const TransmitPlan &plan)
 		broken_ = true;
 		return;
 	}
-	send_.mark_sent(plan.write_bytes);
-	receive_.confirm();
-	close_.flags_sent(plan.message.state_flags);
-	sent_messages_ = plan.marker.message_number;
-	sent_producer_flags_ = plan.message.producer_flags;
-	update_due_ = false;
+	mark_sent(plan.message, plan.write_bytes);
 	if (plan.signal) {
 		last_signalled_message_ = plan.marker.message_number;
 		last_signalled_bytes_ = plan.marker.sent_bytes;
 		completion_requested_ = false;
 	}
-	if ((plan.message.producer_flags & producer_flag::kUrgentPresent) != 0)
+}
+
+inline void Connection::mark_sent(const CursorMessage &message, std::uint32_t write_bytes)
+{
+	send_.mark_sent(write_bytes);
+	receive_.confirm();
+	close_.flags_sent(message.state_flags);
+	sent_messages_++;
+	sent_producer_flags_ = message.producer_flags;
+	update_due_ = false;
+	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0)
 		urgent_tx_.clear();
 	if (send_.pending_bytes() == 0)
 		push_ = false;
-	if (send_.in_place()) {
-		completed_messages_ = sent_messages_;
-		send_.complete_to(send_.sent_bytes());
-	}
+}
+
+inline bool Connection::speak_up(Saying &saying)
+{
+	std::uint32_t write_bytes;
+	std::uint8_t state_flags;
+
+	if (!choose(write_bytes, state_flags))
+		return false;
+	saying.message =
+		message(ring::advance(send_.producer(), write_bytes, send_.peer_size_bytes()),
+			write_bytes, state_flags);
+	saying.produced_bytes = write_bytes;
+	saying.consumed_bytes = receive_.unconfirmed_bytes();
+	mark_sent(saying.message, write_bytes);
+	// It is through as soon as it is said.
+	completed_messages_ = sent_messages_;
+	send_.complete_to(send_.sent_bytes());
+	completion_requested_ = false;
+	return true;
 }
 
 inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
@@ -225,24 +260,57 @@ inline Violation Connection::check(const CursorMessage &message, std::uint32_t &
 	return Violation::kNone;
 }
 
-inline Verdict Connection::on_cursors(const CursorMessage &message)
+// Whether the cursors of a message still mean something; what else it says is taken in if not.
+inline bool Connection::listens(const CursorMessage &message, Verdict &verdict)
 {
-	Verdict verdict;
-	if (!close_.started() || close_.finished()) [[unlikely]]
-		return {.events = event::kIgnored};
+	if (!close_.started() || close_.finished()) [[unlikely]] {
+		verdict.events = event::kIgnored;
+		return false;
+	}
 	if (close_.locally_aborted()) [[unlikely]] {
 		// The data does not matter any more, but the peer's answer does.
 		take_in_state_flags(message.state_flags, verdict);
 		tell_if_releasable(verdict);
-		return verdict;
+		return false;
 	}
+	return true;
+}
 
+inline Verdict Connection::on_cursors(const CursorMessage &message)
+{
+	Verdict verdict;
 	std::uint32_t produced_bytes = 0;
 	std::uint32_t consumed_bytes = 0;
+
+	if (!listens(message, verdict)) [[unlikely]]
+		return verdict;
 	verdict.violation = check(message, produced_bytes, consumed_bytes);
 	if (!verdict.ok()) [[unlikely]]
 		return verdict;
+	take_in(message, produced_bytes, consumed_bytes, verdict);
+	if (can_transmit())
+		verdict.events |= event::kCanTransmit;
+	return verdict;
+}
 
+inline Verdict Connection::hear(const Saying &saying)
+{
+	Verdict verdict;
+
+	if (!listens(saying.message, verdict)) [[unlikely]]
+		return verdict;
+	if (saying.produced_bytes > receive_.confirmed_free_bytes() ||
+	    saying.consumed_bytes > send_.unacknowledged_bytes()) [[unlikely]] {
+		verdict.violation = Violation::kCursorOutsideRing;
+		return verdict;
+	}
+	take_in(saying.message, saying.produced_bytes, saying.consumed_bytes, verdict);
+	return verdict;
+}
+
+inline void Connection::take_in(const CursorMessage &message, std::uint32_t produced_bytes,
+				std::uint32_t consumed_bytes, Verdict &verdict)
+{
 	const bool was_writable = writable_for_poll();
 	const bool was_eof = at_eof();
 	const std::uint32_t readable_before_bytes = readable_bytes();
@@ -277,10 +345,7 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 		verdict.events |= event::kReadable;
 	if (!was_writable && writable_for_poll())
 		verdict.events |= event::kWritable;
-	if (can_transmit())
-		verdict.events |= event::kCanTransmit;
 	tell_if_releasable(verdict);
-	return verdict;
 }
 
 inline void Connection::tell_if_releasable(Verdict &verdict)

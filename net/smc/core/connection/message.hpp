@@ -38,4 +38,11 @@ struct CursorMessage {
 	std::uint8_t state_flags = 0;
 };
 
+// A message between two connections that share their memory, with what its cursors mean.
+struct Saying {
+	CursorMessage message{};
+	std::uint32_t produced_bytes = 0; // since the last one
+	std::uint32_t consumed_bytes = 0; // ditto
+};
+
 } // namespace smc::connection

@@ -139,8 +139,15 @@ enum smc_stat {
  * namespace of a socket at hand). Any context. Costs one per-CPU addition.
  */
 void smc_stat_add(struct net *net, u32 index, s64 n);
-/* The same for a call that moved something: 1 to @calls and @payload, @n to @bytes. */
-void smc_stat_add_call(struct net *net, u32 calls, u32 payload, u32 bytes, s64 n);
+/*
+ * For who counts often in one namespace: its counters, there as long as @net is
+ * alive. smc_count() is smc_stat_add(); smc_count_call() adds 1 to @calls and
+ * @payload and @n to @bytes. Any context.
+ */
+struct smc_counters;
+struct smc_counters *smc_counters(struct net *net);
+void smc_count(struct smc_counters *counters, u32 index, s64 n);
+void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n);
 
 /* Sum over all CPUs; 0 for an index out of range. */
 u64 smc_stat_read(struct net *net, u32 index);
@@ -167,25 +174,25 @@ static inline u32 smc_stat_size_class(u64 len)
 }
 
 /* One send call asked for @len bytes, @done of them (below zero: errno) went. */
-static inline void smc_stat_tx(struct net *net, u32 tech, u64 len, s64 done)
+static inline void smc_stat_tx(struct smc_counters *counters, u32 tech, u64 len, s64 done)
 {
 	if (done <= 0 || !len)
-		smc_stat_inc(net, SMC_STAT_OF(tech, SMC_TS_TX_CALLS));
+		smc_count(counters, SMC_STAT_OF(tech, SMC_TS_TX_CALLS), 1);
 	else
-		smc_stat_add_call(net, SMC_STAT_OF(tech, SMC_TS_TX_CALLS),
-				  SMC_STAT_OF(tech, SMC_TS_TX_PAYLOAD) + smc_stat_size_class(len),
-				  SMC_STAT_OF(tech, SMC_TS_TX_BYTES), done);
+		smc_count_call(counters, SMC_STAT_OF(tech, SMC_TS_TX_CALLS),
+			       SMC_STAT_OF(tech, SMC_TS_TX_PAYLOAD) + smc_stat_size_class(len),
+			       SMC_STAT_OF(tech, SMC_TS_TX_BYTES), done);
 }
 
 /* One receive call asked for @len bytes and got @done. */
-static inline void smc_stat_rx(struct net *net, u32 tech, u64 len, s64 done)
+static inline void smc_stat_rx(struct smc_counters *counters, u32 tech, u64 len, s64 done)
 {
 	if (done <= 0 || !len)
-		smc_stat_inc(net, SMC_STAT_OF(tech, SMC_TS_RX_CALLS));
+		smc_count(counters, SMC_STAT_OF(tech, SMC_TS_RX_CALLS), 1);
 	else
-		smc_stat_add_call(net, SMC_STAT_OF(tech, SMC_TS_RX_CALLS),
-				  SMC_STAT_OF(tech, SMC_TS_RX_PAYLOAD) + smc_stat_size_class(len),
-				  SMC_STAT_OF(tech, SMC_TS_RX_BYTES), done);
+		smc_count_call(counters, SMC_STAT_OF(tech, SMC_TS_RX_CALLS),
+			       SMC_STAT_OF(tech, SMC_TS_RX_PAYLOAD) + smc_stat_size_class(len),
+			       SMC_STAT_OF(tech, SMC_TS_RX_BYTES), done);
 }
 
 /* A connection took (@sign 1) or gave back (@sign -1) a buffer of @len bytes. */

@@ -79,19 +79,16 @@ int settle(struct socket *sock, bool nonblock, bool for_receive)
 	return ret;
 }
 
-// What carries the bytes, when it is clear what the socket is: an SMC connection, or TCP (none).
-// *err: -errno if that did not come about.
-Ref<transport::Endpoint> connection_to_use(struct socket *sock, bool nonblock, bool for_receive,
-					   int *err)
+// The socket, when it is clear what it is, if that is an SMC connection; nullptr: TCP. *err: -errno
+// if that did not come about.
+inline SmcSocket *connected_by_smc(struct socket *sock, bool nonblock, bool for_receive, int *err)
 {
-	Ref<transport::Endpoint> endpoint = connection_of(SmcSocket::of(sock));
+	SmcSocket *state = SmcSocket::of(sock);
 
-	if (!endpoint) {
-		*err = settle(sock, nonblock, for_receive);
-		if (*err == 0)
-			endpoint = connection_of(SmcSocket::of(sock));
-	}
-	return endpoint;
+	if (state == nullptr || state->mode() == Mode::kSmc) [[likely]]
+		return state;
+	*err = settle(sock, nonblock, for_receive);
+	return *err == 0 && state->mode() == Mode::kSmc ? state : nullptr;
 }
 
 // connect() while the handshake runs, or after it.
@@ -454,10 +451,12 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
 	int err = 0;
 
-	if (const auto endpoint = connection_to_use(sock, nonblock, false, &err))
-		return (flags & SMC_MSG_FASTOPEN) != 0
-			       ? kIsConnected
-			       : stream::send(smc_sock_sk(sock), *endpoint, msg, len, nonblock);
+	if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
+		if ((flags & SMC_MSG_FASTOPEN) != 0)
+			return kIsConnected;
+		if (const auto ret = stream::send(*socket, msg, len, nonblock))
+			return *ret;
+	}
 	return err != 0 ? err : smc_tcp_ops_sendmsg(sock, msg, len);
 }
 
@@ -467,9 +466,10 @@ int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 	int err = 0;
 
 	if ((static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) == 0) {
-		if (const auto endpoint = connection_to_use(sock, nonblock, true, &err))
-			return stream::receive(smc_sock_sk(sock), *endpoint, msg, len, flags,
-					       SmcSocket::of(sock)->shut_rcv(), nonblock);
+		if (SmcSocket *socket = connected_by_smc(sock, nonblock, true, &err)) {
+			if (const auto ret = stream::receive(*socket, msg, len, flags, nonblock))
+				return *ret;
+		}
 	}
 	return err != 0 ? err : smc_tcp_ops_recvmsg(sock, msg, len, flags);
 }

@@ -13,8 +13,9 @@
 //
 // Locking: mode_ only moves by compare-and-swap, since it does so in wakeups, too, where no lock
 // can be taken. hook_lock_ (class LEAF) guards the coming and going of the wake hook, which does
-// not take it. endpoint_ is set before the mode becomes kSmc, and goes with release() or
-// disconnect(); who uses it meanwhile has a reference of its own, taken under RCU.
+// not take it. endpoint_ is set before the mode becomes kSmc, and goes with release(), when no call
+// is left, or with disconnect(), under the sock's lock; who uses it meanwhile has that lock, or a
+// reference of its own, taken under RCU.
 #pragma once
 
 #include <atomic>
@@ -60,6 +61,12 @@ public:
 	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
 	// What carries the bytes in mode kSmc, else nothing. Process.
 	[[nodiscard]] Ref<transport::Endpoint> connection() const;
+	// The same without a reference: it stays until the sock's lock is let go of. Sock lock held,
+	// on behalf of a user's call.
+	[[nodiscard]] transport::Endpoint *connection_locked() const
+	{
+		return mode() == Mode::kSmc ? endpoint_.load(std::memory_order_acquire) : nullptr;
+	}
 	// In mode kListening, and afterwards.
 	[[nodiscard]] Listener &listener() const { return *listener_; }
 
@@ -109,6 +116,8 @@ public:
 
 	// For sock_diag: the socket with the smallest serial above *cursor.
 	static int next(net *net, u64 *cursor, ::smc_sock_info *out);
+
+	[[nodiscard]] struct sock *sk() const { return sk_; }
 
 private:
 	friend class SocketList;

@@ -21,25 +21,43 @@ constexpr int kFault = -14;
 constexpr int kInvalid = -22;
 constexpr int kBrokenPipe = -32;
 
-// The sock's lock, with what has to be done about it while sleeping.
-class SockLock {
+// The sock's lock, and the connection that it keeps.
+class LockedConnection {
 public:
-	explicit SockLock(struct sock *sk) : sk_(sk) { smc_sk_lock(sk_); }
-	~SockLock() { smc_sk_unlock(sk_); }
-	SockLock(const SockLock &) = delete;
-	SockLock &operator=(const SockLock &) = delete;
+	explicit LockedConnection(const SmcSocket &socket) : socket_(socket)
+	{
+		smc_sk_lock(sk());
+		endpoint_ = socket_.connection_locked();
+	}
+	~LockedConnection() { smc_sk_unlock(sk()); }
+	LockedConnection(const LockedConnection &) = delete;
+	LockedConnection &operator=(const LockedConnection &) = delete;
+
+	[[nodiscard]] bool there() const { return endpoint_ != nullptr; }
+	[[nodiscard]] Endpoint &endpoint() const { return *endpoint_; }
+	[[nodiscard]] struct sock *sk() const { return socket_.sk(); }
+	[[nodiscard]] bool shut_rcv() const
+	{
+		return socket_.shut_rcv().load(std::memory_order_acquire);
+	}
+	// Before a sleep, during which the lock is free: somebody may disconnect the socket.
+	void keep()
+	{
+		if (!kept_)
+			kept_ = Ref<Endpoint>::share(endpoint_);
+	}
 
 private:
-	struct sock *const sk_;
+	const SmcSocket &socket_;
+	Endpoint *endpoint_;
+	Ref<Endpoint> kept_;
 };
 
 struct Waiter {
-	struct sock *sk;
-	Endpoint *endpoint;
-	u32 seen_bytes; // a peek waits for more than these
-	const std::atomic<bool> *shut_rcv;
-	bool stops_at_mark; // since it has something
-	bool peeks;
+	const LockedConnection &connection;
+	u32 seen_bytes = 0;         // a peek waits for more than these
+	bool stops_at_mark = false; // since it has something
+	bool peeks = false;
 };
 
 // The TCP connection underneath has died. Its error is reported once, like any error of a socket;
@@ -51,9 +69,10 @@ bool tcp_died(const struct sock *sk)
 
 bool may_write(void *arg)
 {
-	const auto *waiter = static_cast<Waiter *>(arg);
-	return waiter->endpoint->ready_to_write() || smc_sk_error(waiter->sk) != 0 ||
-	       tcp_died(waiter->sk);
+	const LockedConnection &connection = static_cast<Waiter *>(arg)->connection;
+
+	return connection.endpoint().ready_to_write() || smc_sk_error(connection.sk()) != 0 ||
+	       tcp_died(connection.sk());
 }
 
 bool may_read(void *arg)
@@ -63,10 +82,12 @@ bool may_read(void *arg)
 		return conn.mark_is_ahead(waiter->seen_bytes) || (!waiter->peeks && conn.at_mark());
 	};
 
-	return waiter->endpoint->ready_to_read(waiter->seen_bytes) ||
-	       (waiter->stops_at_mark && waiter->endpoint->with_lock(at_mark)) ||
-	       smc_sk_error(waiter->sk) != 0 || tcp_died(waiter->sk) ||
-	       waiter->shut_rcv->load(std::memory_order_acquire);
+	const LockedConnection &connection = waiter->connection;
+
+	return connection.endpoint().ready_to_read(waiter->seen_bytes) ||
+	       (waiter->stops_at_mark && connection.endpoint().with_lock(at_mark)) ||
+	       smc_sk_error(connection.sk()) != 0 || tcp_died(connection.sk()) ||
+	       connection.shut_rcv();
 }
 
 // What is free now, and whether the stream still takes anything.
@@ -135,12 +156,13 @@ private:
 	const bool urgent_;
 };
 
-int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonblock)
+int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonblock)
 {
+	struct sock *sk = connection.sk();
+	Endpoint &endpoint = connection.endpoint();
 	const u32 flags = smc_msg_flags(msg);
 	long timeo = smc_sk_sndtimeo(sk, nonblock || (flags & SMC_MSG_DONTWAIT) != 0);
 	const bool urgent = (flags & SMC_MSG_OOB) != 0;
-	net *net = endpoint.netns();
 	const bool corked = smc_sk_corked(sk);
 	size_t sent = 0;
 
@@ -156,9 +178,10 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 		if (len == sent)
 			break;
 		if (room.segments.empty()) {
-			Waiter waiter{sk, &endpoint, 0, nullptr, false, false};
+			Waiter waiter{connection};
 
-			smc_stat_inc(net,
+			connection.keep();
+			smc_stat_inc(endpoint.netns(),
 				     SMC_STAT_OF(endpoint.tech(), SMC_TS_TX_BUF) + SMC_BUF_FULL);
 			// Nothing may be held back by a cork while somebody waits for room.
 			smc_sk_set_nospace(sk);
@@ -185,20 +208,19 @@ int send_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bo
 	return static_cast<int>(sent);
 }
 
-int receive_urgent(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
-		   const std::atomic<bool> &shut_rcv)
+int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, int flags)
 {
+	struct sock *sk = connection.sk();
 	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
 	const bool urgent_inline = smc_sk_urgent_inline(sk);
-	const connection::UrgentRead read = endpoint.with_lock([=](Connection &conn) {
+	const connection::UrgentRead read = connection.endpoint().with_lock([=](Connection &conn) {
 		conn.set_urgent_inline(urgent_inline);
 		return conn.take_urgent(peek);
 	});
 
 	switch (read.status) {
 	case UrgentStatus::kNone: return kInvalid;
-	case UrgentStatus::kWait:
-		return tcp_died(sk) || shut_rcv.load(std::memory_order_acquire) ? 0 : kAgain;
+	case UrgentStatus::kWait: return tcp_died(sk) || connection.shut_rcv() ? 0 : kAgain;
 	case UrgentStatus::kByte:
 		smc_msg_add_flags(msg, len == 0 ? SMC_MSG_OOB | SMC_MSG_TRUNC : SMC_MSG_OOB);
 		if (len == 0)
@@ -213,15 +235,16 @@ int receive_urgent(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 
 struct View {
 	ring::Segments segments;
-	u32 readable_bytes;
-	bool ended;
-	bool full; // nothing more can come before something is taken
-	bool at_mark;
+	u32 readable_bytes = 0;
+	bool ended = false;
+	bool full = false; // nothing more can come before something is taken
+	bool at_mark = false;
 };
 
-int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
-		   const std::atomic<bool> &shut_rcv, bool nonblock)
+int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int flags, bool nonblock)
 {
+	struct sock *sk = connection.sk();
+	Endpoint &endpoint = connection.endpoint();
 	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
 	const bool discard = (flags & static_cast<int>(SMC_MSG_TRUNC)) != 0;
 	const bool waitall = (flags & static_cast<int>(SMC_MSG_WAITALL)) != 0;
@@ -242,12 +265,17 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 			conn.set_urgent_inline(urgent_inline);
 			if (!peek && len != 0 && got == 0)
 				conn.leave_mark();
-			return {peek ? conn.peek_segments(most, seen) : conn.read_segments(most),
-				conn.readable_bytes(),
-				conn.at_eof() || conn.reset() ||
-					conn.send_status() == SendStatus::kAborted,
-				conn.readable_bytes() == conn.rmb_size_bytes(),
-				conn.mark_is_ahead(seen) || (!peek && conn.at_mark())};
+			View view{.segments = peek ? conn.peek_segments(most, seen)
+						   : conn.read_segments(most)};
+			// The rest is of no interest then.
+			if (got == 0 && !view.segments.empty())
+				return view;
+			view.readable_bytes = conn.readable_bytes();
+			view.ended = conn.at_eof() || conn.reset() ||
+				     conn.send_status() == SendStatus::kAborted;
+			view.full = view.readable_bytes == conn.rmb_size_bytes();
+			view.at_mark = conn.mark_is_ahead(seen) || (!peek && conn.at_mark());
+			return view;
 		});
 
 		if (len == 0 && view.readable_bytes != 0)
@@ -272,13 +300,13 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 		// A peek does not empty the ring.
 		if (got != 0 && (got >= target || (peek && view.full)))
 			break;
-		if (view.ended || tcp_died(sk) || shut_rcv.load(std::memory_order_acquire) ||
-		    smc_sk_error(sk) != 0) {
+		if (view.ended || tcp_died(sk) || connection.shut_rcv() || smc_sk_error(sk) != 0) {
 			if (got != 0)
 				break;
 			return smc_sk_take_error(sk);
 		}
-		Waiter waiter{sk, &endpoint, seen, &shut_rcv, got != 0, peek};
+		Waiter waiter{connection, seen, got != 0, peek};
+		connection.keep();
 		const int ret = smc_sk_sleep(sk, &timeo, may_read, &waiter, false);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
@@ -288,37 +316,44 @@ int receive_locked(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len,
 
 } // namespace
 
-int send(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, bool nonblock)
+std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
 {
-	SockLock lock(sk);
+	LockedConnection connection(socket);
+	if (!connection.there())
+		return std::nullopt;
+	struct sock *sk = connection.sk();
 	// MSG_ZEROCOPY: copied, and said so. Where TCP takes no notice of it, nor does this.
 	smc_zerocopy *notice = nullptr;
 	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
 	if (ret == 0) {
-		ret = send_locked(sk, endpoint, msg, len, nonblock);
+		ret = send_locked(connection, msg, len, nonblock);
 		if (notice != nullptr)
 			smc_zerocopy_end(notice, ret > 0);
 	}
-	smc_stat_tx(endpoint.netns(), endpoint.tech(), len, ret);
+	const Endpoint &endpoint = connection.endpoint();
+	smc_stat_tx(endpoint.counters(), endpoint.tech(), len, ret);
 	return ret;
 }
 
-int receive(struct sock *sk, Endpoint &endpoint, msghdr *msg, size_t len, int flags,
-	    const std::atomic<bool> &shut_rcv, bool nonblock)
+std::optional<int> receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock)
 {
-	SockLock lock(sk);
+	LockedConnection connection(socket);
+	if (!connection.there())
+		return std::nullopt;
+	struct sock *sk = connection.sk();
+	Endpoint &endpoint = connection.endpoint();
 	int ret;
 
 	smc_msg_no_name(msg);
 	if ((flags & static_cast<int>(SMC_MSG_OOB)) != 0)
-		ret = receive_urgent(sk, endpoint, msg, len, flags, shut_rcv);
+		ret = receive_urgent(connection, msg, len, flags);
 	else
-		ret = receive_locked(sk, endpoint, msg, len, flags, shut_rcv, nonblock);
+		ret = receive_locked(connection, msg, len, flags, nonblock);
 	if (ret >= 0 && smc_msg_wants_inq(sk, msg))
 		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {
 			return conn.at_eof() ? 1 : conn.inquired_bytes();
 		}));
-	smc_stat_rx(endpoint.netns(), endpoint.tech(), len, ret);
+	smc_stat_rx(endpoint.counters(), endpoint.tech(), len, ret);
 	return ret;
 }
 

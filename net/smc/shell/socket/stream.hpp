@@ -4,16 +4,16 @@
 // without the sock's lock, which they take. Results are those of struct proto_ops.
 #pragma once
 
-#include <atomic>
+#include <optional>
 
+#include "shell/socket/smc_socket.hpp"
 #include "shell/transport/endpoint.hpp"
 
 namespace smc::shell::stream {
 
-int send(struct sock *sk, transport::Endpoint &endpoint, msghdr *msg, size_t len, bool nonblock);
-// @shut_rcv: shutdown(SHUT_RD) was called; looked at again after each wait.
-int receive(struct sock *sk, transport::Endpoint &endpoint, msghdr *msg, size_t len, int flags,
-	    const std::atomic<bool> &shut_rcv, bool nonblock);
+// Both give nothing if @socket is not connected by SMC (any more).
+std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock);
+std::optional<int> receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock);
 // Poll bits; the poller is registered already.
 u32 poll(struct sock *sk, transport::Endpoint &endpoint, bool shut_rcv);
 int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg,

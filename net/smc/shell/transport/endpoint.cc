@@ -13,7 +13,8 @@ namespace event = connection::event;
 constexpr int kConnectionReset = 104;
 
 Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
-	: lock_(shared != nullptr ? *shared : own_lock_), sk_(sk), net_(smc_sk_net(sk)), kind_(kind)
+	: lock_(shared != nullptr ? *shared : own_lock_), sk_(sk), net_(smc_sk_net(sk)),
+	  counters_(smc_counters(net_)), kind_(kind)
 {
 	smc_sk_hold(sk_);
 	smc_stat_inc(net_, SMC_STAT_CONN_NEW);
@@ -143,9 +144,14 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
 
 void Endpoint::consume(u32 bytes)
 {
+	{
+		shell::Guard guard(lock_);
+		// Most of the time nobody has to know.
+		if (!conn_.consume(bytes) && !conn_.eof_withheld())
+			return;
+	}
 	change([&]() -> u16 {
-		if (conn_.consume(bytes))
-			transmit_locked();
+		transmit_locked();
 		if (conn_.eof_withheld())
 			arm_locked();
 		return 0;
@@ -214,10 +220,8 @@ bool Endpoint::ready_to_write()
 	return conn_.writable_for_poll() || conn_.send_status() != connection::SendStatus::kOpen;
 }
 
-u16 Endpoint::take_in_locked(const connection::CursorMessage &message)
+u16 Endpoint::take_in_locked(connection::Verdict verdict)
 {
-	connection::Verdict verdict = conn_.on_cdc(message);
-
 	if (verdict.ok()) {
 		handle_urgent_locked(verdict.events);
 		if (conn_.eof_withheld())
@@ -240,9 +244,9 @@ u16 Endpoint::take_in_locked(const connection::CursorMessage &message)
 	return verdict.events;
 }
 
-void Endpoint::hear_locked(const connection::CursorMessage &message)
+void Endpoint::hear_locked(const connection::Saying &saying)
 {
-	heard_events_ |= take_in_locked(message);
+	heard_events_ |= take_in_locked(conn_.hear(saying));
 	if (conn_.finished())
 		heard_events_ |= event::kReleasable;
 }
@@ -252,7 +256,7 @@ void Endpoint::on_message(const connection::CursorMessage &message)
 	change([&]() -> u16 {
 		if (detached_)
 			return 0;
-		u16 events = take_in_locked(message);
+		u16 events = take_in_locked(conn_.on_cdc(message));
 		transmit_locked();
 		if (conn_.finished())
 			events |= event::kReleasable;

@@ -82,6 +82,7 @@ public:
 	[[nodiscard]] std::byte *rmb() const { return rmb_; }
 	[[nodiscard]] struct sock *sk() const { return sk_; }
 	[[nodiscard]] net *netns() const { return net_; }
+	[[nodiscard]] struct smc_counters *counters() const { return counters_; }
 	[[nodiscard]] Kind kind() const { return kind_; }
 	[[nodiscard]] smc_tech tech() const
 	{
@@ -134,10 +135,8 @@ protected:
 		rmb_ = rmb;
 	}
 
-	// Under the lock: takes in a message of the peer. What settle() is to be told.
-	[[nodiscard]] u16 take_in_locked(const connection::CursorMessage &message);
-	// The same for one that the neighbour says; settled when its turn is over.
-	void hear_locked(const connection::CursorMessage &message);
+	// What the neighbour says. Settled when its turn is over.
+	void hear_locked(const connection::Saying &saying);
 	[[nodiscard]] bool detached() const { return detached_; }
 	// Bytes may lie in the send buffer that were never sent.
 	[[nodiscard]] bool stray_bytes() const
@@ -159,6 +158,8 @@ private:
 	template <class F>
 	void change(F &&f);
 	void transmit_locked();
+	// After a message of the peer. What settle() is to be told.
+	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
 	void handle_urgent_locked(u16 events);
 	// Wakes and reports; not under the lock.
 	void notify(u16 events);
@@ -174,6 +175,7 @@ private:
 	std::byte *rmb_ = nullptr;
 	struct sock *sk_;
 	net *net_;
+	struct smc_counters *const counters_; // of net_
 	const Kind kind_;
 	std::atomic<bool> lingering_{false};
 	std::atomic<bool> left_{false}; // by the user: nobody is to be told anything

@@ -82,16 +82,11 @@ bool LoopbackEndpoint::join(LoopbackEndpoint &server, LoopbackEndpoint &client)
 
 bool LoopbackEndpoint::speak_locked()
 {
-	connection::TransmitPlan plan;
+	connection::Saying saying;
 	bool spoken = false;
 
-	while (conn_.plan_transmit(plan)) {
-		conn_.commit_transmit(plan);
-		if (conn_.broken()) [[unlikely]] {
-			smc_warn_bug("a loopback connection contradicts itself");
-			break;
-		}
-		peer_locked()->hear_locked(plan.message);
+	while (conn_.speak(saying)) {
+		peer_locked()->hear_locked(saying);
 		spoken = true;
 	}
 	return spoken;
