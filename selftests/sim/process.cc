@@ -282,8 +282,12 @@ void run_client(net *host, net *server)
 		if (ret == kInterrupted && lot().one_in(3))
 			break;
 		// Another thread has second thoughts.
-		if (ret == kInProgress && world().fault(world().knobs.signal))
+		if (ret == kInProgress && world().fault(world().knobs.signal)) {
 			(void)sys_shutdown(sock, 2);
+			// Too late to end the attempt, it has ended what comes of it.
+			if (sock->sk->connection != nullptr && sock->sk->shut_snd)
+				talks().of(connection_id(sock)).side(0).ended = true;
+		}
 		(void)sys_poll_wait(sock, SMC_POLL_OUT);
 	}
 	if (ret != 0) {

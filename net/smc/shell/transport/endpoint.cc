@@ -287,6 +287,11 @@ void Endpoint::on_transport_lost(int err)
 	bool ended_well;
 	{
 		shell::Guard guard(lock_);
+		// The handshake still goes on, over TCP, and finds that out when it wants to start.
+		if (conn_.state() == connection::State::kInit) {
+			lost_early_ = true;
+			return;
+		}
 		ended_well = conn_.finished() ||
 			     (conn_.peer_finished_sending() && !conn_.reset() && conn_.at_eof() &&
 			      conn_.send_status() != connection::SendStatus::kOpen);

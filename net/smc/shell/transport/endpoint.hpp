@@ -150,6 +150,7 @@ private:
 protected:
 	shell::SpinLock &lock_;
 	connection::Connection conn_;
+	bool lost_early_ = false;       // guarded by lock_; the transport, before conn_ had begun
 	Endpoint *neighbour_ = nullptr; // guarded by lock_; alive for as long, and under RCU
 
 private:

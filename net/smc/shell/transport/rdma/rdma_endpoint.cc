@@ -39,7 +39,7 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 	std::optional<connection::CursorMessage> early;
 	{
 		shell::Guard guard(lock_);
-		if (!conn_.init(config))
+		if (lost_early_ || !conn_.init(config))
 			return false;
 		started_ = true;
 		early = early_;
