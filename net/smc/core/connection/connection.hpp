@@ -148,8 +148,8 @@ public:
 	Verdict on_cdc(const CursorMessage &message);
 	// The same without sequence number and failover flag.
 	Verdict on_cursors(const CursorMessage &message);
-	// What the peer's speak() said. It comes from this code, not from a wire, and what it says of
-	// bytes is only checked for what would do harm.
+	// What the peer's speak() said. It comes from this code, not from a wire, and what it says
+	// of bytes is only checked for what would do harm.
 	Verdict hear(const Saying &saying);
 
 	// Bytes that the application can read. An urgent byte out of line is not counted.

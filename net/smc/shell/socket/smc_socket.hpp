@@ -61,8 +61,8 @@ public:
 	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
 	// What carries the bytes in mode kSmc, else nothing. Process.
 	[[nodiscard]] Ref<transport::Endpoint> connection() const;
-	// The same without a reference: it stays until the sock's lock is let go of. Sock lock held,
-	// on behalf of a user's call.
+	// The same without a reference: it stays until the sock's lock is let go of. Sock lock
+	// held, on behalf of a user's call.
 	[[nodiscard]] transport::Endpoint *connection_locked() const
 	{
 		return mode() == Mode::kSmc ? endpoint_.load(std::memory_order_acquire) : nullptr;
