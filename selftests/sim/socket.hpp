@@ -119,10 +119,15 @@ enum class Segment : u8 {
 // Two ends and what is under way between them.
 class TcpConnection {
 public:
-	TcpConnection(u64 id, struct sock *client) : id_(id) { ends_[0] = client; }
+	TcpConnection(u64 id, struct sock *client);
 
 	[[nodiscard]] u64 id() const { return id_; }
+	// Sequence numbers of the next byte, as @side sees them.
+	[[nodiscard]] u32 sequence_sent(unsigned side) const { return sent_[side]; }
+	[[nodiscard]] u32 sequence_received(unsigned side) const { return received_[side]; }
 	void send(unsigned from, Segment kind, std::string bytes);
+	// The network resets it, at both ends.
+	void break_off();
 	void set_end(unsigned side, struct sock *sk) { ends_[side] = sk; }
 	[[nodiscard]] struct sock *end(unsigned side) const { return ends_[side]; }
 
@@ -134,6 +139,8 @@ private:
 	u64 id_;
 	struct sock *ends_[2] = {};
 	u64 last_us_[2] = {}; // order is kept
+	u32 sent_[2] = {};
+	u32 received_[2] = {};
 };
 
 // ---- What processes do to sockets ---------------------------------------------------------------
@@ -161,6 +168,9 @@ struct SocketCounts {
 	long socks = 0;
 };
 [[nodiscard]] SocketCounts &socket_counts();
+
+// The one that began with these, if nobody changes them on the way.
+[[nodiscard]] std::shared_ptr<TcpConnection> connection_by_sequence(u32 client, u32 server);
 
 // TCP resets a connection, by its number, whoever has it.
 void reset_connection(struct sock *sk, int err);

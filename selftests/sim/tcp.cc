@@ -37,6 +37,7 @@ constexpr unsigned kSynTries = 4;
 
 u64 connections_made;
 std::map<std::pair<net *, u16>, struct sock *> listeners;
+std::map<std::pair<u32, u32>, std::weak_ptr<TcpConnection>> by_sequence;
 
 u64 latency_us()
 {
@@ -75,6 +76,18 @@ void die(struct sock *sk, int err)
 
 } // namespace
 
+TcpConnection::TcpConnection(u64 id, struct sock *client) : id_(id), ends_{client, nullptr}
+{
+	Random &random = scheduler().random();
+
+	for (unsigned side = 0; side < 2; side++) {
+		sent_[side] = static_cast<u32>(random.next());
+		received_[1 - side] = sent_[side];
+	}
+	if (random.one_in(world().knobs.middlebox))
+		received_[random.below(2)] += 1 + static_cast<u32>(random.below(1000));
+}
+
 void TcpConnection::send(unsigned from, Segment kind, std::string bytes)
 {
 	const unsigned to = 1 - from;
@@ -95,9 +108,24 @@ void TcpConnection::send(unsigned from, Segment kind, std::string bytes)
 		scheduler().at(time_us, [self, from] { self->deliver(from, Segment::kReset, {}); });
 	}
 	last_us_[to] = time_us;
+	sent_[from] += static_cast<u32>(bytes.size());
 	scheduler().at(time_us, [self, to, kind, bytes = std::move(bytes)] {
 		self->deliver(to, kind, bytes);
 	});
+}
+
+void TcpConnection::break_off()
+{
+	note("tcp-%llu: reset by the network", id_);
+	for (const unsigned from : {0U, 1U})
+		send(from, Segment::kReset, {});
+}
+
+std::shared_ptr<TcpConnection> connection_by_sequence(u32 client, u32 server)
+{
+	const auto found = by_sequence.find({client, server});
+
+	return found != by_sequence.end() ? found->second.lock() : nullptr;
 }
 
 void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
@@ -114,6 +142,7 @@ void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
 	case Segment::kData:
 		// In pieces, now and then: a reader must not count on whole messages.
 		sk->received += bytes;
+		received_[to] += static_cast<u32>(bytes.size());
 		wake(sk, SMC_POLL_IN);
 		break;
 	case Segment::kFin:
@@ -357,6 +386,10 @@ void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
 {
 	smc_sk_lock(sk);
 	saved->rcvlowat = sk->rcvlowat;
+	// connect(AF_UNSPEC), or the like, may have ended it.
+	saved->sent = sk->connection != nullptr ? sk->connection->sequence_sent(sk->side) : 0;
+	saved->received =
+		sk->connection != nullptr ? sk->connection->sequence_received(sk->side) : 0;
 	sk->rcvlowat = 1;
 	smc_sk_unlock(sk);
 }
@@ -497,6 +530,8 @@ int smc_tcp_ops_connect(struct socket *sock, sockaddr *addr, int, int flags)
 		}
 		sk->connection = std::make_shared<TcpConnection>(++connections_made, sk);
 		sk->connection->observer = observe_clc(sk->connection->id(), sk->net, addr->host);
+		by_sequence[{sk->connection->sequence_sent(0), sk->connection->sequence_sent(1)}] =
+			sk->connection;
 		sk->side = 0;
 		sk->state = SMC_TCP_SYN_SENT;
 		sk->shut_rcv = sk->shut_snd = false;

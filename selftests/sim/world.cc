@@ -116,6 +116,7 @@ Knobs Knobs::draw(u64 seed)
 	}
 	knobs.loopback = random.pick<u32>(
 		{SMC_LOOPBACK_OFF, SMC_LOOPBACK_OFF, SMC_LOOPBACK_NAMESPACE, SMC_LOOPBACK_KERNEL});
+	knobs.middlebox = random.pick<u64>({0, 0, 1, 3});
 	return knobs;
 }
 
@@ -145,7 +146,8 @@ std::string Knobs::describe() const
 	text += smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
 	text += gateway ? ", gateway" : "";
 	if (loopback != SMC_LOOPBACK_OFF)
-		text += ", loopback " + std::to_string(loopback);
+		text += ", loopback " + std::to_string(loopback) + ", middlebox 1/" +
+			std::to_string(middlebox);
 	text += both_ways ? ", both ways" : "";
 	text += idle_end ? ", idle end" : net_first ? ", namespaces end" : "";
 	text += any_fault() ? "; faults:" : "; no faults";

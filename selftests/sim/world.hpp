@@ -44,7 +44,8 @@ struct Knobs {
 	bool smcr_v1 = false;
 	bool smcr_v2 = true;
 	bool gateway = false;
-	u32 loopback = 0; // net.smc.smcd_loopback, on both hosts
+	u32 loopback = 0;  // net.smc.smcd_loopback, on both hosts
+	u64 middlebox = 0; // one that changes sequence numbers, on so many connections
 
 	// Load.
 	u32 connections = 6;

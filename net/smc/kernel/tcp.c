@@ -230,6 +230,8 @@ void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
 {
 	lock_sock(sk);
 	saved->rcvlowat = READ_ONCE(sk->sk_rcvlowat);
+	saved->sent = tcp_sk(sk)->snd_nxt;
+	saved->received = tcp_sk(sk)->rcv_nxt;
 	WRITE_ONCE(sk->sk_rcvlowat, 1);
 	write_lock_bh(&sk->sk_callback_lock);
 	saved->data_ready = sk->sk_data_ready;

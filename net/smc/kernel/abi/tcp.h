@@ -82,6 +82,13 @@ void smc_tcp_close(struct sock *sk);
 struct smc_tcp_clc {
 	int rcvlowat;
 	void (*data_ready)(struct sock *sk);
+	/*
+	 * Sequence numbers of the next byte to be sent and received. Where nothing was
+	 * sent yet, the other end has the same two the other way round, unless somebody
+	 * between them changes them.
+	 */
+	u32 sent;
+	u32 received;
 };
 void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved);
 void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved);
