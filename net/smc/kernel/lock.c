@@ -28,6 +28,7 @@ static const char *const smc_lock_names[SMC_LOCK_CLASSES] = {
 	[SMC_LOCK_POOL] = "smc_pool",
 	[SMC_LOCK_LINK] = "smc_link",
 	[SMC_LOCK_CONTROL] = "smc_control",
+	[SMC_LOCK_RENDEZVOUS] = "smc_rendezvous",
 	[SMC_LOCK_LEAF] = "smc_leaf",
 };
 

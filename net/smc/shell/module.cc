@@ -6,6 +6,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/shell.h"
 #include "shell/control/directory.hpp"
+#include "shell/socket/rendezvous.hpp"
 #include "shell/socket/socket_list.hpp"
 #include "shell/transport/loopback/device.hpp"
 #include "shell/transport/rdma/group_table.hpp"
@@ -43,9 +44,11 @@ using namespace smc::shell;
 
 extern "C" int smc_shell_setup(void)
 {
-	if (!set_up_socket_list() || !smc::transport::loopback::set_up_device() ||
+	if (!set_up_socket_list() || !set_up_rendezvous() ||
+	    !smc::transport::loopback::set_up_device() ||
 	    !smc::transport::rdma::set_up_group_table()) {
 		smc::transport::loopback::tear_down_device();
+		tear_down_rendezvous();
 		tear_down_socket_list();
 		return kNoMemory;
 	}
@@ -63,5 +66,6 @@ extern "C" void smc_shell_teardown(void)
 	smc::control::set_directory(nullptr);
 	smc::transport::rdma::tear_down_group_table();
 	smc::transport::loopback::tear_down_device();
+	tear_down_rendezvous();
 	tear_down_socket_list();
 }

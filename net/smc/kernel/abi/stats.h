@@ -91,6 +91,9 @@ enum smc_stat {
 	SMC_STAT_RMBE_BAD_INDEX,
 	SMC_STAT_RKEY_UNKNOWN,
 
+	/* Handshakes whose CLC messages were handed over in memory. */
+	SMC_STAT_CLC_NEAR,
+
 	/* Silence. */
 	SMC_STAT_CLC_TIMEOUT,
 	SMC_STAT_LLC_TIMEOUT,

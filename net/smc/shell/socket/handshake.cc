@@ -7,14 +7,22 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/alloc.hpp"
+#include "shell/socket/rendezvous.hpp"
 
 namespace smc::shell {
 
 using transport::SetupResult;
 using transport::rdma::Acquired;
 
+namespace {
+
+constexpr int kNoBuffers = 105;
+
+} // namespace
+
 Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner)
-	: role_(role), sock_(sock), sk_(smc_sock_sk(sock)), net_(smc_sk_net(sk_)), owner_(owner)
+	: role_(role), sock_(sock), sk_(smc_sock_sk(sock)), net_(smc_sk_net(sk_)), owner_(owner),
+	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this)
 {
 	hook_.owner = this;
 	smc_sk_hold(sk_);
@@ -111,16 +119,10 @@ void Handshake::run()
 	if (!cancelled_.load(std::memory_order_acquire) && !finished_) {
 		if (!started())
 			begin();
-		take_results();
-		if (!finished_ && deadline_ms_ != 0 && smc_now_ms() >= deadline_ms_) {
-			deadline_ms_ = 0;
-			timed_out_ = true;
-			step(handshake::Timer{});
-			timed_out_ = timed_out_ && finished_.has_value();
-		}
-		look_due_ = true;
-		while (!finished_ && std::exchange(look_due_, false))
-			look_into_stream();
+		else if (alone_)
+			look_for_server();
+		if (!alone_)
+			exchange();
 		if (!finished_ && deadline_ms_ != 0) {
 			const u64 now_ms = smc_now_ms();
 
@@ -149,7 +151,46 @@ void Handshake::begin()
 		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
 	else
 		machine_.emplace<handshake::ServerHandshake>(offer, handshake::Timeouts());
+	if (offer.smcd) {
+		const net *within = transport::loopback::meets_others(net_) ? nullptr : net_;
+		const NearKey key = role_ == Role::kClient
+					    ? NearKey{saved_.sent, saved_.received, within}
+					    : NearKey{saved_.received, saved_.sent, within};
+
+		alone_ = !rendezvous().enter(near_clc_, key) && role_ == Role::kClient;
+	}
+	if (alone_)
+		deadline_ms_ = smc_now_ms() + kAlone_ms;
+	else
+		step(handshake::Start{});
+}
+
+// Whichever way the Proposal goes, all that follows goes the same way.
+void Handshake::look_for_server()
+{
+	const bool patient =
+		smc_now_ms() < deadline_ms_ && smc_sk_state(sk_) == SMC_TCP_ESTABLISHED;
+
+	if (patient && !rendezvous().met(near_clc_))
+		return;
+	rendezvous().stop_waiting(near_clc_);
+	alone_ = false;
+	deadline_ms_ = 0;
 	step(handshake::Start{});
+}
+
+void Handshake::exchange()
+{
+	take_results();
+	if (!finished_ && deadline_ms_ != 0 && smc_now_ms() >= deadline_ms_) {
+		deadline_ms_ = 0;
+		timed_out_ = true;
+		step(handshake::Timer{});
+		timed_out_ = timed_out_ && finished_.has_value();
+	}
+	look_due_ = true;
+	while (!finished_ && std::exchange(look_due_, false))
+		look_into_stream();
 }
 
 handshake::LocalOffer Handshake::make_offer()
@@ -240,9 +281,15 @@ void Handshake::take_results()
 
 void Handshake::look_into_stream()
 {
+	if (look_into_inbox())
+		return;
+	from_near_ = false;
 	bool eof = false;
 	const int n = smc_tcp_peek(sk_, peeked_.data(), peeked_.size(), &eof);
 
+	// What the peer's last message has led to, there or by its user, must not overtake it.
+	if ((n != 0 || eof) && look_into_inbox())
+		return;
 	if (n < 0) {
 		tcp_error_ = -n;
 		step(handshake::TcpError{-n});
@@ -250,6 +297,17 @@ void Handshake::look_into_stream()
 		step(handshake::TcpBytes{ByteSpan{peeked_}.first(static_cast<std::size_t>(n)),
 					 eof});
 	}
+}
+
+bool Handshake::look_into_inbox()
+{
+	const ByteSpan bytes = rendezvous().received(near_clc_);
+
+	if (bytes.empty())
+		return false;
+	from_near_ = true;
+	step(handshake::TcpBytes{bytes, /*eof=*/false});
+	return true;
 }
 
 void Handshake::later(const handshake::Event &event)
@@ -292,7 +350,18 @@ void Handshake::perform(const handshake::Effect &effect)
 
 void Handshake::on(const handshake::SendClc &send)
 {
-	const int ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
+	int ret = 0;
+
+	switch (rendezvous().send(near_clc_, send.bytes)) {
+	case Rendezvous::Sent::kDelivered: break;
+	case Rendezvous::Sent::kNotHere:
+		ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
+		break;
+	case Rendezvous::Sent::kNoRoom:
+		smc_warn_bug("a handshake's messages are not read");
+		ret = -kNoBuffers;
+		break;
+	}
 	if (ret != 0) {
 		tcp_error_ = -ret;
 		later(handshake::TcpError{-ret});
@@ -301,6 +370,10 @@ void Handshake::on(const handshake::SendClc &send)
 
 void Handshake::on(const handshake::ConsumeTcp &consume)
 {
+	if (from_near_) {
+		rendezvous().consume(near_clc_, consume.bytes);
+		return;
+	}
 	const int ret = smc_tcp_drop(sk_, consume.bytes);
 	if (ret != 0) {
 		tcp_error_ = -ret;
@@ -466,6 +539,7 @@ void Handshake::on(const handshake::Finished &wanted)
 {
 	const handshake::Finished finished = outcome_on_tcp(wanted);
 
+	rendezvous().part(near_clc_);
 	const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome);
 	if (smc == nullptr) {
 		give_back();
@@ -509,6 +583,8 @@ void Handshake::count_outcome()
 	}
 	if (timed_out_)
 		smc_stat_inc(net_, SMC_STAT_CLC_TIMEOUT);
+	if (rendezvous().met(near_clc_))
+		smc_stat_inc(net_, SMC_STAT_CLC_NEAR);
 }
 
 void Handshake::count_violation(u32 kind)

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Handshake: runs the core's handshake machine for one connection, client or server, and carries
-// out what it wants: CLC messages over TCP, a link and buffers from the transport. It runs in a
-// work item, one step after the other, and never waits for the network: it is woken by the TCP
-// socket's wait queue, by the transport, and by its timer.
+// out what it wants: CLC messages over TCP, or in memory to a peer in this kernel (NearClc), a link
+// and buffers from the transport. It runs in a work item, one step after the other, and never
+// waits for the network: it is woken by the TCP socket's wait queue, by the transport, by its peer,
+// and by its timer.
 //
 // Locking: lock_ (class LEAF) guards what wakers leave for the next run; all else belongs to the
 // work item. Wakers hold a reference or are taken away before the last one goes.
@@ -21,6 +22,7 @@
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
+#include "shell/socket/near_clc.hpp"
 #include "shell/transport/loopback/device.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/setup.hpp"
@@ -42,7 +44,8 @@ struct ChildrenTag;
 
 class Handshake final : public RefCounted<Handshake>,
 			public ListNode<ChildrenTag>,
-			public transport::SetupObserver {
+			public transport::SetupObserver,
+			public NearClcOwner {
 public:
 	enum class Role : u8 { kClient, kServer };
 
@@ -76,6 +79,7 @@ public:
 	void watch();
 
 	void on_setup_result(transport::SetupResult result, wire::DeclineReason reason) override;
+	void on_near_clc() override { wake(); }
 	void last_ref_gone();
 
 private:
@@ -84,6 +88,9 @@ private:
 		wire::DeclineReason reason;
 	};
 	static constexpr std::size_t kResultsMax = 8;
+	// How long a client that could be near its server waits for it to come: as a rule the
+	// listener's work is queued behind its own. A listener whose backlog is full takes nobody.
+	static constexpr u64 kAlone_ms = 10;
 
 	void run();
 	void step(const handshake::Event &event);
@@ -111,8 +118,11 @@ private:
 	void acquire_again();
 	void acquired(transport::loopback::Acquired dmb);
 	void begin();
+	void look_for_server();
+	void exchange();
 	void take_results();
 	void look_into_stream();
+	[[nodiscard]] bool look_into_inbox();
 	[[nodiscard]] bool started() const { return machine_.index() != 0; }
 	void later(const handshake::Event &event);
 	void give_back();
@@ -138,6 +148,9 @@ private:
 	std::variant<std::monostate, handshake::AcquireServerLink, handshake::AcquireClientLink>
 		wanted_;
 	Ref<transport::rdma::LinkGroup> awaited_; // set while it may tell us kGroupSettled
+	NearClc near_clc_;
+	bool alone_ = false;     // a client that waits for its server, and has sent nothing
+	bool from_near_ = false; // the bytes that the machine was shown last
 	bool look_due_ = false;
 	bool timed_out_ = false; // this run's timer step
 	int tcp_error_ = 0;      // the last call of TCP's failed; a positive errno

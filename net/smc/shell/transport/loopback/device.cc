@@ -26,8 +26,7 @@ bool may_meet(net *a, net *b)
 {
 	if (a == b)
 		return usable_in(a);
-	return smc_sysctl_smcd_loopback(a) == SMC_LOOPBACK_KERNEL &&
-	       smc_sysctl_smcd_loopback(b) == SMC_LOOPBACK_KERNEL;
+	return meets_others(a) && meets_others(b);
 }
 
 } // namespace
@@ -35,6 +34,11 @@ bool may_meet(net *a, net *b)
 bool usable_in(net *net)
 {
 	return smc_sysctl_smcd_loopback(net) != SMC_LOOPBACK_OFF;
+}
+
+bool meets_others(net *net)
+{
+	return smc_sysctl_smcd_loopback(net) == SMC_LOOPBACK_KERNEL;
 }
 
 Device::Device() : gid_(random_number()), gid_extension_(random_number()) {}

@@ -63,6 +63,8 @@ private:
 
 // May a connection from or to a socket of @net go by this device at all?
 [[nodiscard]] bool usable_in(net *net);
+// ... also with those of other namespaces?
+[[nodiscard]] bool meets_others(net *net);
 
 // Exists between setup and teardown.
 [[nodiscard]] Device &device();

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// CLC messages that are handed over in memory. Nothing of the kernel is called for them, so the
+// linker leads the module's Rendezvous::send() through here (sim.mk): they are read along as those
+// over TCP are, and the connection may break under them as well.
+#include "shell/socket/rendezvous.hpp"
+
+#include "clc_observer.hpp"
+#include "socket.hpp"
+#include "trace.hpp"
+
+using smc::ByteSpan;
+using smc::shell::NearClc;
+using smc::shell::Rendezvous;
+
+#define SMC_SEND \
+	"_ZN3smc5shell10Rendezvous4sendERNS0_7NearClcESt4spanIKSt4byteLm18446744073709551615EE"
+
+Rendezvous::Sent module_send(Rendezvous *, NearClc &, ByteSpan) __asm__("__real_" SMC_SEND);
+Rendezvous::Sent send(Rendezvous *, NearClc &, ByteSpan) __asm__("__wrap_" SMC_SEND);
+
+Rendezvous::Sent send(Rendezvous *rendezvous, NearClc &from, ByteSpan message)
+{
+	if (!rendezvous->met(from))
+		return module_send(rendezvous, from, message);
+	const unsigned side = from.side() == NearClc::Side::kClient ? 0 : 1;
+	const auto connection =
+		sim::connection_by_sequence(from.key().client_sequence, from.key().server_sequence);
+
+	if (connection == nullptr)
+		sim::fail("two handshakes have met that have no connection");
+	sim::note("tcp-%llu: %zu bytes of CLC in memory from side %u",
+		  static_cast<unsigned long long>(connection->id()), message.size(), side);
+	connection->observer->sent(
+		side, {reinterpret_cast<const char *>(message.data()), message.size()});
+	if (sim::world().fault(sim::world().knobs.tcp_reset))
+		connection->break_off();
+	return module_send(rendezvous, from, message);
+}

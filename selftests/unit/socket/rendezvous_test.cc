@@ -1,0 +1,263 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Who meets whom in the Rendezvous, and what becomes of the messages. The few kernel functions
+// under it are played here.
+#include "shell/socket/rendezvous.cc"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <string>
+
+struct net {};
+
+namespace {
+
+bool memory = true;
+int locks_held = 0;
+
+} // namespace
+
+void *smc_mem_alloc(size_t size_bytes)
+{
+	return memory ? std::calloc(1, size_bytes) : nullptr;
+}
+
+void smc_mem_free(void *freed)
+{
+	std::free(freed);
+}
+
+void smc_spin_init(smc_spinlock *, smc_lock_class lock_class)
+{
+	EXPECT_EQ(lock_class, SMC_LOCK_RENDEZVOUS);
+}
+
+void smc_spin_lock(smc_spinlock *)
+{
+	EXPECT_EQ(locks_held++, 0) << "locked twice";
+}
+
+void smc_spin_unlock(smc_spinlock *)
+{
+	EXPECT_EQ(--locks_held, 0);
+}
+
+namespace smc::shell {
+namespace {
+
+constexpr auto kClient = NearClc::Side::kClient;
+constexpr auto kServer = NearClc::Side::kServer;
+
+struct End final : NearClcOwner {
+	explicit End(NearClc::Side side) : clc(side, *this) {}
+
+	void on_near_clc() override
+	{
+		EXPECT_EQ(locks_held, 1);
+		calls++;
+	}
+
+	NearClc clc;
+	int calls = 0;
+};
+
+ByteSpan bytes_of(const std::string &text)
+{
+	return std::as_bytes(std::span{text.data(), text.size()});
+}
+
+class RendezvousTest : public testing::Test {
+protected:
+	void TearDown() override
+	{
+		for (End *end : {&client, &server, &stranger})
+			place.part(end->clc);
+		EXPECT_EQ(locks_held, 0);
+	}
+
+	std::string received(End &end)
+	{
+		const ByteSpan bytes = place.received(end.clc);
+
+		return {reinterpret_cast<const char *>(bytes.data()), bytes.size()};
+	}
+
+	Rendezvous place;
+	net one;
+	net other;
+	NearKey key{0x12345678, 0x9abcdef0, nullptr};
+	End client{kClient};
+	End server{kServer};
+	End stranger{kClient};
+};
+
+TEST_F(RendezvousTest, ClientComesFirst)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_FALSE(place.met(client.clc));
+	EXPECT_TRUE(place.enter(server.clc, key));
+	EXPECT_TRUE(place.met(client.clc));
+	EXPECT_TRUE(place.met(server.clc));
+	// It waits for that, to say the first word.
+	EXPECT_EQ(client.calls, 1);
+	EXPECT_EQ(server.calls, 0);
+}
+
+TEST_F(RendezvousTest, ServerComesFirst)
+{
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_TRUE(place.enter(client.clc, key));
+	EXPECT_TRUE(place.met(server.clc));
+	EXPECT_EQ(client.calls + server.calls, 0);
+}
+
+TEST_F(RendezvousTest, OnlyTheSameNumbersMeet)
+{
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_FALSE(place.enter(client.clc, {key.server_sequence, key.client_sequence, nullptr}));
+	EXPECT_FALSE(
+		place.enter(stranger.clc, {key.client_sequence, key.server_sequence + 1, nullptr}));
+	EXPECT_FALSE(place.met(server.clc));
+}
+
+TEST_F(RendezvousTest, ANamespaceThatKeepsToItselfMeetsNoOther)
+{
+	EXPECT_FALSE(place.enter(server.clc, {1, 2, &one}));
+	EXPECT_FALSE(place.enter(client.clc, {1, 2, &other}));
+	EXPECT_FALSE(place.enter(stranger.clc, {1, 2, nullptr}));
+	place.part(client.clc);
+	End own{kClient};
+	EXPECT_TRUE(place.enter(own.clc, {1, 2, &one}));
+	place.part(own.clc);
+}
+
+TEST_F(RendezvousTest, TwoOfOneSideDoNotMeet)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_FALSE(place.enter(stranger.clc, key));
+	EXPECT_TRUE(place.enter(server.clc, key));
+	EXPECT_TRUE(place.met(client.clc));
+	EXPECT_FALSE(place.met(stranger.clc));
+}
+
+TEST_F(RendezvousTest, AThirdComesTooLate)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_TRUE(place.enter(server.clc, key));
+	EXPECT_FALSE(place.enter(stranger.clc, key));
+	EXPECT_EQ(place.send(stranger.clc, bytes_of("x")), Rendezvous::Sent::kNotHere);
+}
+
+TEST_F(RendezvousTest, WhoStoppedWaitingIsNotFound)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	place.stop_waiting(client.clc);
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_FALSE(place.met(client.clc));
+	EXPECT_EQ(place.send(client.clc, bytes_of("x")), Rendezvous::Sent::kNotHere);
+	EXPECT_EQ(client.calls, 0);
+}
+
+TEST_F(RendezvousTest, ToStopWaitingForWhoHasComeChangesNothing)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_TRUE(place.enter(server.clc, key));
+	place.stop_waiting(client.clc);
+	EXPECT_TRUE(place.met(client.clc));
+	EXPECT_EQ(place.send(client.clc, bytes_of("x")), Rendezvous::Sent::kDelivered);
+	EXPECT_EQ(received(server), "x");
+}
+
+TEST_F(RendezvousTest, NobodyWhoNeverEntered)
+{
+	EXPECT_FALSE(place.met(client.clc));
+	EXPECT_EQ(place.send(client.clc, bytes_of("x")), Rendezvous::Sent::kNotHere);
+	EXPECT_TRUE(place.received(client.clc).empty());
+}
+
+TEST_F(RendezvousTest, MessagesStandInLine)
+{
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_TRUE(place.enter(client.clc, key));
+	EXPECT_EQ(place.send(client.clc, bytes_of("Confirm")), Rendezvous::Sent::kDelivered);
+	EXPECT_EQ(place.send(client.clc, bytes_of("Decline")), Rendezvous::Sent::kDelivered);
+	EXPECT_EQ(server.calls, 2);
+	EXPECT_EQ(received(server), "ConfirmDecline");
+	place.consume(server.clc, 7);
+	EXPECT_EQ(received(server), "Decline");
+	place.consume(server.clc, 7);
+	EXPECT_EQ(received(server), "");
+	EXPECT_EQ(received(client), "");
+}
+
+TEST_F(RendezvousTest, WhatHasNoRoomIsNotTakenInPart)
+{
+	const std::string longest(wire::kClcMessageSizeMax, 'x');
+
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_TRUE(place.enter(client.clc, key));
+	EXPECT_EQ(place.send(client.clc, bytes_of(longest)), Rendezvous::Sent::kDelivered);
+	EXPECT_EQ(place.send(client.clc, bytes_of("y")), Rendezvous::Sent::kNoRoom);
+	EXPECT_EQ(received(server), longest);
+	EXPECT_EQ(server.calls, 1);
+}
+
+TEST_F(RendezvousTest, AMessageOutlivesItsSender)
+{
+	EXPECT_FALSE(place.enter(server.clc, key));
+	{
+		End brief{kClient};
+
+		EXPECT_TRUE(place.enter(brief.clc, key));
+		EXPECT_EQ(place.send(brief.clc, bytes_of("Confirm")), Rendezvous::Sent::kDelivered);
+		place.part(brief.clc);
+	}
+	EXPECT_EQ(received(server), "Confirm");
+	EXPECT_EQ(place.send(server.clc, bytes_of("x")), Rendezvous::Sent::kDelivered);
+	EXPECT_TRUE(place.met(server.clc));
+}
+
+TEST_F(RendezvousTest, WhoHasPartedIsNotCalled)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	place.part(client.clc);
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_EQ(client.calls, 0);
+	End late{kClient};
+	EXPECT_TRUE(place.enter(late.clc, key));
+	place.part(late.clc);
+	EXPECT_EQ(place.send(server.clc, bytes_of("x")), Rendezvous::Sent::kDelivered);
+	EXPECT_EQ(late.calls, 0);
+}
+
+TEST_F(RendezvousTest, ManyAtOnce)
+{
+	std::vector<std::unique_ptr<End>> ends;
+
+	for (u32 n = 0; n < 200; n++) {
+		ends.push_back(std::make_unique<End>(kClient));
+		EXPECT_FALSE(place.enter(ends.back()->clc, {n % 7, n, nullptr}));
+	}
+	for (u32 n = 200; n-- > 0;) {
+		ends.push_back(std::make_unique<End>(kServer));
+		EXPECT_TRUE(place.enter(ends.back()->clc, {n % 7, n, nullptr}));
+		EXPECT_TRUE(place.met(ends[n]->clc));
+	}
+	for (const auto &end : ends)
+		place.part(end->clc);
+}
+
+TEST(RendezvousSetup, WithoutMemory)
+{
+	memory = false;
+	EXPECT_FALSE(set_up_rendezvous());
+	tear_down_rendezvous();
+	memory = true;
+	EXPECT_TRUE(set_up_rendezvous());
+	tear_down_rendezvous();
+}
+
+} // namespace
+} // namespace smc::shell
