@@ -79,6 +79,11 @@ def allow(guest: Guest, whom: int, prefix: str = "") -> None:
     guest.run(f"{prefix} sysctl -q net.smc.smcd_loopback={whom}")
 
 
+def near(guest: Guest, prefix: str = "") -> int:
+    """Handshakes of a namespace whose messages did not go over TCP."""
+    return int(guest.run(f"{prefix} awk '$1 == \"clc_near\" {{print $2}}' /proc/net/smc_stat").out)
+
+
 @case(on="ours")
 def over_smcd(vm):
     """All socket calls, between two namespaces."""
@@ -136,6 +141,30 @@ def namespaces_are_kept_apart(vm):
         transfer(vm.a, FAR4, "--up 1009 --down 1013 --expect fallback")
         allow(vm.a, OTHERS, FAR)
         transfer(vm.a, FAR4, "--up 1009 --down 1013 --expect smcd")
+
+
+@case(on="ours")
+def handshakes_meet_in_memory(vm):
+    """A client that has to wait too long for its server uses TCP: not all of them have to meet."""
+    several = 30
+    options = f"--up 11 --down 13 --connections {several} --expect smcd"
+
+    with serving(vm.a, f"{XFER} --serve --port {PORT}"):
+        before = near(vm.a)
+        transfer(vm.a, "127.0.0.1", options)
+        met = near(vm.a) - before
+        assert several <= met <= 2 * several, f"{met} ends of {several} connections"
+    with second_namespace(vm.a), serving(vm.a, f"{FAR} {XFER} --serve --port {PORT}"):
+        before = near(vm.a)
+        transfer(vm.a, FAR4, options)
+        met = near(vm.a) - before
+        assert several / 2 <= met <= several, f"{met} clients of {several} connections"
+        assert near(vm.a, FAR) == met, f"{near(vm.a, FAR)} servers, {met} clients"
+        allow(vm.a, OWN, FAR)
+        transfer(vm.a, FAR4, "--up 11 --down 13 --connections 3 --expect fallback")
+        assert near(vm.a) == before + met, "met one that keeps to itself"
+        assert near(vm.a, FAR) == met, "met one of elsewhere"
+        allow(vm.a, OTHERS, FAR)
 
 
 @case(on="ours")
