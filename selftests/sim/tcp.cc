@@ -445,6 +445,13 @@ int send_now(struct sock *sk, const void *buf, size_t len)
 
 } // namespace
 
+bool smc_tcp_quiet(const struct sock *sk)
+{
+	scheduler().maybe_yield();
+	return sk->received.empty() && sk->err == 0 && !sk->shut_rcv &&
+	       sk->state == SMC_TCP_ESTABLISHED;
+}
+
 int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
 {
 	smc_sk_lock(sk);

@@ -263,6 +263,13 @@ static int receive(struct sock *sk, void *buf, size_t len, int flags)
 	return READ_ONCE(sk->sk_prot)->recvmsg(sk, &msg, len, flags | MSG_DONTWAIT, &addr_len);
 }
 
+bool smc_tcp_quiet(const struct sock *sk)
+{
+	return skb_queue_empty_lockless(&sk->sk_receive_queue) && !READ_ONCE(sk->sk_err) &&
+	       !(READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) &&
+	       inet_sk_state_load(sk) == TCP_ESTABLISHED;
+}
+
 int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
 {
 	int ret = receive(sk, buf, len, MSG_PEEK);

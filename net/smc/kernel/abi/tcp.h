@@ -92,6 +92,11 @@ struct smc_tcp_clc {
 };
 void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved);
 void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved);
+/*
+ * Nothing to be read, no FIN, no error, so that a peek would find nothing. A look
+ * without the lock: what comes behind it wakes.
+ */
+bool smc_tcp_quiet(const struct sock *sk);
 /* Bytes there are (0: none yet), *eof after the last; or -errno. */
 int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof);
 /* Drops @len bytes that were peeked. */

@@ -281,7 +281,7 @@ void Handshake::take_results()
 
 void Handshake::look_into_stream()
 {
-	if (look_into_inbox())
+	if (look_into_inbox() || smc_tcp_quiet(sk_))
 		return;
 	from_near_ = false;
 	bool eof = false;
