@@ -112,7 +112,8 @@ bool SmcSocket::look_at_tcp()
 
 void SmcSocket::resolve()
 {
-	if (look_at_tcp())
+	// Of what comes later, the hook knows.
+	if (mode() == Mode::kConnecting && look_at_tcp())
 		unhook();
 }
 
