@@ -180,7 +180,6 @@ void Endpoint::close()
 	{
 		shell::Guard guard(lock_);
 		conn_.close();
-		arm_locked();
 	}
 	transmit();
 }
@@ -374,7 +373,9 @@ void Endpoint::release_from_user()
 	{
 		shell::Guard guard(lock_);
 		released_ = true;
-		arm_locked();
+		// Unless the peer was the first to close, and this is the end.
+		if (!conn_.releasable())
+			arm_locked();
 	}
 	settle(event::kReleasable);
 	put();

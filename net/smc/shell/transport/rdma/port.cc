@@ -86,6 +86,8 @@ std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_
 	smc_ib_device *device;
 	u8 number;
 
+	if (!smc_ib_device_any())
+		return std::nullopt;
 	if (smc_pnet_of_netdev(net, path.ifindex, pnetid))
 		return find_by_pnet(pnetid, net, path, type);
 	if (smc_ib_port_find(net, path.ifindex, &device, &number) != 0)
