@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work items for the C++ side, on one unbound work queue of the module's own,
- * so that unloading can wait for all of them.
+ * Work items for the C++ side, on one work queue of the module's own, so that
+ * unloading can wait for all of them. It is bound to processors: an item runs where
+ * it was queued, and what several of them queue for each other in turn, as two
+ * handshakes do, one thread does in a row. On an unbound queue each of these would
+ * wake one more thread, which as a rule comes too late.
  */
 #include <linux/jiffies.h>
 #include <linux/workqueue.h>
@@ -16,9 +19,9 @@ struct work_item {
 static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
 
 /*
- * Runs at the same time. They wait for devices now and then, never for each
- * other, so a handful is enough; without a limit a burst of connections would
- * make a thread for each.
+ * Runs at the same time, of each processor. They wait for devices now and then,
+ * never for each other, so a handful is enough; without a limit a burst of
+ * connections could make a thread for each.
  */
 #define RUNS_MAX 16
 
@@ -81,7 +84,7 @@ void smc_work_flush_all(void)
 
 int smc_work_setup(void)
 {
-	smc_queue = alloc_workqueue("smc", WQ_UNBOUND, RUNS_MAX);
+	smc_queue = alloc_workqueue("smc", 0, RUNS_MAX);
 	return smc_queue ? 0 : -ENOMEM;
 }
 
