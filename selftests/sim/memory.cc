@@ -171,6 +171,11 @@ u64 smc_now_ms()
 	return scheduler().now_us() / 1000 + 4'294'000;
 }
 
+u64 smc_random_u64()
+{
+	return scheduler().random().next();
+}
+
 void smc_random_bytes(void *out, size_t len_bytes)
 {
 	auto *bytes = static_cast<u8 *>(out);

@@ -72,6 +72,11 @@ void smc_random_bytes(void *out, size_t len_bytes)
 	get_random_bytes(out, len_bytes);
 }
 
+u64 smc_random_u64(void)
+{
+	return get_random_u64();
+}
+
 void smc_warn_bug(const char *what)
 {
 	WARN_ONCE(1, "smc: %s\n", what);

@@ -17,7 +17,7 @@ u64 random_number()
 	u64 number = 0;
 
 	while (number == 0)
-		smc_random_bytes(&number, sizeof(number));
+		number = smc_random_u64();
 	return number;
 }
 
