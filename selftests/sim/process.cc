@@ -41,8 +41,8 @@ struct Shared {
 	struct socket *sock;
 	Talk &talk;
 	unsigned side;
-	bool polls;        // does not block
-	bool shut = false; // the reading direction, by itself
+	bool polls; // does not block
+	bool shut;  // the reading direction, by itself
 	int readers = 1;
 	Fiber *waiter = nullptr; // for the reader's end
 };
@@ -222,7 +222,8 @@ void converse(struct socket *sock, unsigned index)
 {
 	Talk &talk = talks().of(connection_id(sock));
 	Side &side = talk.side(index);
-	auto shared = std::make_shared<Shared>(Shared{sock, talk, index, lot().one_in(2)});
+	auto shared =
+		std::make_shared<Shared>(Shared{sock, talk, index, lot().one_in(2), side.shut});
 
 	side.arrived = true;
 	side.ours = sys_uses_smc(sock);
@@ -284,9 +285,13 @@ void run_client(net *host, net *server)
 		// Another thread has second thoughts.
 		if (ret == kInProgress && world().fault(world().knobs.signal)) {
 			(void)sys_shutdown(sock, 2);
-			// Too late to end the attempt, it has ended what comes of it.
-			if (sock->sk->connection != nullptr && sock->sk->shut_snd)
-				talks().of(connection_id(sock)).side(0).ended = true;
+			// Too late to end the attempt, it has ended what comes of it: there is
+			// nothing to write any more, and an end to read at once.
+			if (sock->sk->connection != nullptr && sock->sk->shut_snd) {
+				Side &side = talks().of(connection_id(sock)).side(0);
+				side.ended = side.shut = true;
+				side.total_bytes = 0;
+			}
 		}
 		(void)sys_poll_wait(sock, SMC_POLL_OUT);
 	}

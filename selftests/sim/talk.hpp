@@ -29,6 +29,7 @@ struct Side {
 	u64 received_bytes = 0; // position in the peer's stream
 	std::set<u64> urgent;   // positions of urgent bytes that it has sent
 	bool ended = false;     // has shut down, or closed, without being asked to reset
+	bool shut = false;      // both directions, before it had anything to say
 	bool closed = false;
 	bool saw_end = false;
 	bool true_end = false; // what it saw was the end of all that the other side sent

@@ -19,8 +19,9 @@ _SLAB_OBJECTS = 160
 # The guest's file system is 9p, whose files have two handles of this size each while they are open or
 # remembered.
 _SLAB_OBJECTS_OF = {"kmalloc-96": 800}
-# The objects of the debug kernel are larger, more lie about half used, and there is a better way to look.
-_SLAB_SLABS = 4 if Path("/sys/kernel/debug/kmemleak").exists() else 2
+# The objects of the debug kernel are larger, more lie about half used or in KASAN's quarantine, and
+# there is a better way to look.
+_SLAB_SLABS = 8 if Path("/sys/kernel/debug/kmemleak").exists() else 2
 _MEMORY_KIB = 12 << 10
 _VMALLOC_KIB = 512
 _POLL_INTERVAL_S = 0.2
