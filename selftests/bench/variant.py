@@ -14,11 +14,12 @@ class BenchFailed(Exception):
     """A figure would not mean what the table says."""
 
 
-def load(guest: Guest, variant: str, own: Path) -> None:
+def load(guest: Guest, variant: str, own: Path, other: Path | None = None) -> None:
+    """other: takes the place of the kernel's own smc.ko; below the repository, as own is."""
     guest.run("modprobe -a ib_core && for m in $(modinfo -F depends smc | tr , ' ');"
               " do modprobe $m; done")
-    if variant == OURS:
-        guest.run(f"insmod '{own}'")
+    if variant == OURS or other is not None:
+        guest.run(f"insmod '{own if variant == OURS else other}'")
     else:
         guest.run("insmod \"$(modinfo -F filename smc)\"")
     guest.call("smcnl.add_ueid", guest.eid)

@@ -23,6 +23,9 @@ from .modtree import VARIANTS, module_tree
 from .own import own_module
 from .paths import RUNS
 
+# A clock that counts instructions leaps over the time in which a guest waits for its disk: half a
+# minute of it may be one second.
+_COUNTING_PATIENCE = 30
 _BOOT_TIMEOUT_S = 240
 # Emulation now and then breaks a kernel before the first program of it runs.
 _BOOTS = 3
@@ -260,6 +263,8 @@ class Vm:
             if wire is not None and index == 0:
                 self._wait_for_wire(wire)
         patience = max(found.patience for found in kernels)
+        if self._counting:
+            patience *= _COUNTING_PATIENCE
         for index, machine in enumerate(self._machines):
             channel = Channel(machine.agent_path, lambda m=machine: m.process.poll() is None)
             self.guests.append(Guest("ab"[index], machine, channel, self.specs[index].module,
