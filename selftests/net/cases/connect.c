@@ -272,6 +272,6 @@ const struct test_case connect_cases[] = {
 	{ "connect_leaves_socket_usable", connect_leaves_socket_usable, FATE_NONE },
 	{ "connect_interrupted", connect_interrupted, FATE_NONE },
 	{ "connect_timeout", connect_timeout, FATE_NONE },
-	{ "connect_then_close", connect_then_close, FATE_SMC },
+	{ "connect_then_close", connect_then_close, FATE_CLOSED_EARLY },
 	{ NULL, NULL, FATE_NONE },
 };

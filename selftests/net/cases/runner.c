@@ -18,6 +18,7 @@
 #define FORKS_MAX 4
 #define NOWHERE_COUNT 150
 #define REASON_FASTOPEN 0x03060000u
+#define REASON_NO_PROPOSAL 0x03010000u
 
 struct notes {
 	char text[NOTES_BYTES];
@@ -252,6 +253,12 @@ static const struct smc_stat_tech *wanted_tech(enum expectation expectation,
 	return expectation == EXPECT_SMCD ? &delta->smcd : &delta->smcr;
 }
 
+/* How many connections fell back at a server because the case closed them too early. */
+static uint64_t closed_early(enum fate fate, const struct smc_stat *server)
+{
+	return fate == FATE_CLOSED_EARLY ? smc_stat_reason_count(server, true, REASON_NO_PROPOSAL) : 0;
+}
+
 static bool judge_smc(enum expectation expectation, enum fate fate, const struct smc_stat *client,
 		      const struct smc_stat *server)
 {
@@ -262,7 +269,8 @@ static bool judge_smc(enum expectation expectation, enum fate fate, const struct
 	if (!client_tech->client_handshakes ||
 	    (!server_tech->server_handshakes && fate != FATE_UNACCEPTED))
 		wrong = "no connection became SMC";
-	else if (client->client_fallbacks || server->server_fallbacks)
+	else if (client->client_fallbacks ||
+		 server->server_fallbacks != closed_early(fate, server))
 		wrong = "a connection fell back";
 	if (!wrong)
 		return true;
@@ -277,11 +285,12 @@ static bool judge_smc(enum expectation expectation, enum fate fate, const struct
 	return false;
 }
 
-static bool judge_fallback(enum mode mode, bool is_server, const struct smc_stat *delta,
-			   uint32_t reason)
+static bool judge_fallback(enum mode mode, enum fate fate, bool is_server,
+			   const struct smc_stat *delta, uint32_t reason)
 {
 	const char *side = is_server ? "server" : "client";
 	uint64_t fallbacks = is_server ? delta->server_fallbacks : delta->client_fallbacks;
+	uint64_t other_reason = 0;
 	uint64_t by_smc = delta->smcr.client_handshakes + delta->smcr.server_handshakes +
 			  delta->smcd.client_handshakes + delta->smcd.server_handshakes;
 
@@ -293,7 +302,9 @@ static bool judge_fallback(enum mode mode, bool is_server, const struct smc_stat
 			 (unsigned long long)by_smc, (unsigned long long)fallbacks);
 		return false;
 	}
-	if (reason && smc_stat_reason_count(delta, is_server, reason) != fallbacks) {
+	if (is_server && reason != REASON_NO_PROPOSAL)
+		other_reason = closed_early(fate, delta);
+	if (reason && smc_stat_reason_count(delta, is_server, reason) != fallbacks - other_reason) {
 		snprintf(current.reason, sizeof(current.reason),
 			 "%s fell back for %#x, not %#x", side,
 			 delta->reason_count ? delta->reasons[0].code : 0, reason);
@@ -309,12 +320,12 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 	if (fate == FATE_NONE || runner->expectation == EXPECT_ANY)
 		return true;
 	if (fate == FATE_FASTOPEN)
-		return judge_fallback(runner->client_mode, false, client, REASON_FASTOPEN);
+		return judge_fallback(runner->client_mode, fate, false, client, REASON_FASTOPEN);
 	if (runner->expectation != EXPECT_FALLBACK)
 		return judge_smc(runner->expectation, fate, client, server);
-	return judge_fallback(runner->client_mode, false, client, runner->client_reason) &&
+	return judge_fallback(runner->client_mode, fate, false, client, runner->client_reason) &&
 	       (fate == FATE_UNACCEPTED ||
-		judge_fallback(runner->server_mode, true, server, runner->server_reason));
+		judge_fallback(runner->server_mode, fate, true, server, runner->server_reason));
 }
 
 /*

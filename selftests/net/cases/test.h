@@ -26,6 +26,11 @@ enum fate {
 	FATE_NONE, /* the case makes none that comes to be */
 	/* As FATE_SMC, but a server never takes one: it may not be through with the handshake. */
 	FATE_UNACCEPTED,
+	/*
+	 * As FATE_SMC, but one is closed while it connects: a server that sees its end before its
+	 * Proposal falls back.
+	 */
+	FATE_CLOSED_EARLY,
 	FATE_FASTOPEN, /* the client falls back: TCP Fast Open was asked for */
 };
 
