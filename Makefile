@@ -107,11 +107,12 @@ format:
 .PHONY: check deps lint unit coverage check-tools check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
-CHECK_PARTS := lint $(KERNELS:%=check-build-%) check-tools unit sim fuzz-check \
-	harness-test $(KERNELS:%=check-selftest-%) check-interop
+CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools
+CHECK_ON_HOST := lint unit sim fuzz-check
+CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop
 
 check: deps
-	@scripts/check $(CHECK_PARTS)
+	@scripts/check $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
 
 deps:
 	@scripts/install-deps

@@ -256,7 +256,9 @@ static const struct smc_stat_tech *wanted_tech(enum expectation expectation,
 /* How many connections fell back at a server because the case closed them too early. */
 static uint64_t closed_early(enum fate fate, const struct smc_stat *server)
 {
-	return fate == FATE_CLOSED_EARLY ? smc_stat_reason_count(server, true, REASON_NO_PROPOSAL) : 0;
+	if (fate != FATE_CLOSED_EARLY)
+		return 0;
+	return smc_stat_reason_count(server, true, REASON_NO_PROPOSAL);
 }
 
 static bool judge_smc(enum expectation expectation, enum fate fate, const struct smc_stat *client,
