@@ -30,14 +30,35 @@ bool Connection::init(const Config &config)
 	receive_.init(config.rmb_size_bytes);
 	local_token_ = config.local_token;
 	peer_token_ = config.peer_token;
-	quantum_bytes_ = config.sndbuf_size_bytes / 2;
-	quarter_bytes_ = config.sndbuf_size_bytes / 4;
-	writable_from_bytes_ = config.sndbuf_size_bytes / 3;
+	set_send_limits();
+	set_receive_limits();
 	autocork_bytes_ = std::min(quarter_bytes_, config.autocorking_size_bytes);
-	crumb_bytes_ = config.peer_rmb_size_bytes / 8;
-	update_floor_bytes_ = std::min(kUpdateFloorBytes, config.rmb_size_bytes / 2);
-	update_above_bytes_ = std::max(config.rmb_size_bytes / 10, update_floor_bytes_);
 	close_.start();
+	return true;
+}
+
+void Connection::set_send_limits()
+{
+	quantum_bytes_ = send_.size_bytes() / 2;
+	quarter_bytes_ = send_.size_bytes() / 4;
+	writable_from_bytes_ = send_.size_bytes() / 3;
+	crumb_bytes_ = send_.peer_size_bytes() / 8;
+}
+
+void Connection::set_receive_limits()
+{
+	update_floor_bytes_ = std::min(kUpdateFloorBytes, receive_.size_bytes() / 2);
+	update_above_bytes_ = std::max(receive_.size_bytes() / 10, update_floor_bytes_);
+}
+
+bool Connection::replace_ring(Connection &writer, Connection &reader, std::uint32_t size_bytes)
+{
+	if (!is_usable(size_bytes) || !ring_is_replaceable(writer, reader))
+		return false;
+	writer.send_.replace(size_bytes);
+	writer.set_send_limits();
+	reader.receive_.replace(size_bytes);
+	reader.set_receive_limits();
 	return true;
 }
 

@@ -142,6 +142,22 @@ public:
 	// outstanding bytes have left (SIOCOUTQ asked, waiting for the buffers to be idle).
 	void request_completion();
 
+	// --- Another ring, in place --------------------------------------------------------------
+
+	// May the ring that @writer fills and @reader empties give way to another one now? Nothing
+	// is in it, and so nobody copies; and who waits for room has been told of all there is.
+	[[nodiscard]] static bool ring_is_replaceable(const Connection &writer,
+						      const Connection &reader)
+	{
+		return writer.send_.in_place() && writer.send_status() == SendStatus::kOpen &&
+		       writer.send_.pending_bytes() == 0 && writer.writable_for_poll() &&
+		       reader.receive_.stored_bytes() == 0;
+	}
+	// From now on it is one of @size_bytes, and both begin at its start. False, and nothing is
+	// changed, if that is not possible. One lock for both.
+	[[nodiscard]] static bool replace_ring(Connection &writer, Connection &reader,
+					       std::uint32_t size_bytes);
+
 	// --- Receiving ---------------------------------------------------------------------------
 
 	// An SMC-R message that carried our token, in the order of arrival.
@@ -298,6 +314,8 @@ private:
 		return last_signalled_message_ > completed_messages_;
 	}
 	[[nodiscard]] std::uint32_t readable_to_mark_bytes() const;
+	void set_send_limits();
+	void set_receive_limits();
 	Verdict on_failover_validation(std::int16_t ahead);
 	[[nodiscard]] std::uint8_t producer_flags(std::uint32_t write_bytes,
 						  std::uint8_t state_flags) const;

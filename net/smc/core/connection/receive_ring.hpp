@@ -84,6 +84,14 @@ public:
 	}
 	// A message with the consumer cursor has gone out.
 	void confirm() { confirmed_bytes_ = consumed_bytes_; }
+	// Another ring takes the place of this one, and the peer knows. Needs stored_bytes() == 0.
+	void replace(std::uint32_t size_bytes)
+	{
+		size_bytes_ = size_bytes;
+		producer_ = {};
+		consumer_ = {};
+		confirm();
+	}
 
 private:
 	std::uint64_t received_bytes_ = 0;

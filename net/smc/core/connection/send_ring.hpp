@@ -143,6 +143,18 @@ public:
 		peer_consumer_ = consumer;
 		acknowledged_bytes_ += bytes;
 	}
+	// In place: another ring takes the place of this one. All that was sent has been consumed,
+	// whether we were told or not. Needs pending_bytes() == 0.
+	void replace(std::uint32_t size_bytes)
+	{
+		size_bytes_ = size_bytes;
+		peer_size_bytes_ = size_bytes;
+		prepared_ = {};
+		sent_ = {};
+		producer_ = {};
+		peer_consumer_ = {};
+		acknowledged_bytes_ = sent_bytes_;
+	}
 	// Forgets what was appended and not yet sent.
 	void discard_pending()
 	{
