@@ -210,6 +210,11 @@ u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk)
 	return sk->rcvbuf_bytes;
 }
 
+u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk)
+{
+	return sk->rcvbuf_bytes != 0 ? 0 : 6U << 20;
+}
+
 bool smc_sk_nodelay(const struct sock *sk)
 {
 	return sk->nodelay;

@@ -172,6 +172,15 @@ u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk)
 	return sk->sk_userlocks & SOCK_RCVBUF_LOCK ? READ_ONCE(sk->sk_rcvbuf) / 2 : 0;
 }
 
+u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk)
+{
+	const struct netns_ipv4 *ipv4 = &sock_net(sk)->ipv4;
+
+	if (sk->sk_userlocks & SOCK_RCVBUF_LOCK || !READ_ONCE(ipv4->sysctl_tcp_moderate_rcvbuf))
+		return 0;
+	return READ_ONCE(ipv4->sysctl_tcp_rmem[2]);
+}
+
 bool smc_sk_nodelay(const struct sock *sk)
 {
 	return tcp_sk(sk)->nonagle & TCP_NAGLE_OFF;

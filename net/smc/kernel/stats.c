@@ -150,6 +150,7 @@ static const struct {
 	{ SMC_STAT_RDMA_WRITES, "rdma_writes" },
 	{ SMC_STAT_RDMA_WRITE_BYTES, "rdma_write_bytes" },
 	{ SMC_STAT_CURSOR_UPDATES, "cursor_updates" },
+	{ SMC_STAT_RING_GROWN, "ring_grown" },
 	{ SMC_STAT_CONN_NEW, "conn_new" },
 	{ SMC_STAT_CONN_FREE, "conn_free" },
 	{ SMC_STAT_CONN_ABORT, "conn_abort" },

@@ -79,9 +79,14 @@ def allow(guest: Guest, whom: int, prefix: str = "") -> None:
     guest.run(f"{prefix} sysctl -q net.smc.smcd_loopback={whom}")
 
 
+def event(guest: Guest, name: str, prefix: str = "") -> int:
+    """Of a namespace, from /proc/net/smc_stat."""
+    return int(guest.run(f"{prefix} awk '$1 == \"{name}\" {{print $2}}' /proc/net/smc_stat").out)
+
+
 def near(guest: Guest, prefix: str = "") -> int:
     """Handshakes of a namespace whose messages did not go over TCP."""
-    return int(guest.run(f"{prefix} awk '$1 == \"clc_near\" {{print $2}}' /proc/net/smc_stat").out)
+    return event(guest, "clc_near", prefix)
 
 
 @case(on="ours")
@@ -165,6 +170,28 @@ def handshakes_meet_in_memory(vm):
         assert near(vm.a) == before + met, "met one that keeps to itself"
         assert near(vm.a, FAR) == met, "met one of elsewhere"
         allow(vm.a, OTHERS, FAR)
+
+
+@case(on="ours")
+def rings_grow_with_use(vm):
+    """A stream's ring does, as far as TCP's buffer would, and not if its size was asked for."""
+    stream = "--up 12000017 --io block --expect smcd"
+
+    def grown(options: str) -> int:
+        before = event(vm.a, "ring_grown")
+        transfer(vm.a, "127.0.0.1", options)
+        return event(vm.a, "ring_grown") - before
+
+    with serving(vm.a, f"{XFER} --serve --port {PORT}"):
+        assert 1 <= grown(stream) <= 2, "from 128 KiB to 512 KiB"
+        assert 2 <= grown(f"{stream} --down 12000017") <= 4, "both rings"
+        assert grown("--up 100003 --down 100003 --write 1009 --expect smcd") == 0
+        assert grown(f"{stream} --rcvbuf 65536") == 0
+        assert grown(f"{stream} --sndbuf 65536") == 0
+        vm.a.run("sysctl -q net.ipv4.tcp_moderate_rcvbuf=0")
+        assert grown(stream) == 0
+        vm.a.run("sysctl -q net.ipv4.tcp_moderate_rcvbuf=1 net.ipv4.tcp_rmem='4096 131072 300000'")
+        assert grown(stream) == 1, "to 256 KiB"
 
 
 @case(on="ours")

@@ -131,6 +131,11 @@ bool smc_process_exiting(void);
 /* Buffer sizes asked for with SO_SNDBUF and SO_RCVBUF; 0 if they were not. */
 u32 smc_sk_asked_sndbuf_bytes(const struct sock *sk);
 u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk);
+/*
+ * How large a receive buffer may grow by itself: as TCP's, by net.ipv4.tcp_moderate_rcvbuf
+ * and tcp_rmem. 0: not at all, or its size was asked for.
+ */
+u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk);
 /* TCP_NODELAY and TCP_CORK as set on the sock. */
 bool smc_sk_nodelay(const struct sock *sk);
 bool smc_sk_corked(const struct sock *sk);

@@ -113,6 +113,7 @@ enum smc_stat {
 	SMC_STAT_RDMA_WRITES,
 	SMC_STAT_RDMA_WRITE_BYTES,
 	SMC_STAT_CURSOR_UPDATES,
+	SMC_STAT_RING_GROWN,
 
 	/* Objects: made minus freed is 0 once all is closed. */
 	SMC_STAT_CONN_NEW,

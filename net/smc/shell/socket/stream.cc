@@ -168,6 +168,7 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 
 	const UrgentAnnouncement announcement(endpoint, urgent && len != 0);
 	do {
+		endpoint.widen_if_full();
 		const Room room = room_for(endpoint, len - sent);
 
 		if (room.status != SendStatus::kOpen || smc_sk_error(sk) != 0 || tcp_died(sk))
@@ -181,6 +182,7 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 			Waiter waiter{connection};
 
 			connection.keep();
+			endpoint.note_full();
 			smc_stat_inc(endpoint.netns(),
 				     SMC_STAT_OF(endpoint.tech(), SMC_TS_TX_BUF) + SMC_BUF_FULL);
 			// Nothing may be held back by a cork while somebody waits for room.

@@ -158,6 +158,16 @@ void Endpoint::consume(u32 bytes)
 	});
 }
 
+void Endpoint::widen()
+{
+	full_ = false;
+	switch (kind_) {
+	// The peer knows the size of its ring, and has no message to change it.
+	case Kind::kRdma: return;
+	case Kind::kLoopback: static_cast<loopback::LoopbackEndpoint *>(this)->widen(); return;
+	}
+}
+
 void Endpoint::transmit()
 {
 	change([&]() -> u16 {

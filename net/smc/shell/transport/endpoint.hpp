@@ -90,6 +90,15 @@ public:
 	}
 	// A copy into the send buffer stopped half-way: what lies there is not all in the stream.
 	void note_stray_bytes() { stray_bytes_.store(true, std::memory_order_relaxed); }
+	// A send found no room.
+	void note_full() { full_ = true; }
+	// Before the next one: a ring that was full and has been read empty made both ends wait
+	// for each other. Gets a larger one if the transport can have that.
+	void widen_if_full()
+	{
+		if (full_) [[unlikely]]
+			widen();
+	}
 	// For sock_diag. Process.
 	void snapshot(smc_sock_info &info);
 	// Hot paths ask this instead of taking the lock.
@@ -135,6 +144,13 @@ protected:
 		rmb_ = rmb;
 	}
 
+	// Both ends are ours: the ring that this one fills, and @reader empties, is another one now.
+	static void change_ring_locked(Endpoint &writer, Endpoint &reader, std::byte *ring)
+	{
+		writer.sndbuf_ = ring;
+		reader.rmb_ = ring;
+	}
+
 	// What the neighbour says. Settled when its turn is over.
 	void hear_locked(const connection::Saying &saying);
 	[[nodiscard]] bool detached() const { return detached_; }
@@ -167,6 +183,7 @@ private:
 	// Under the lock: is it time for the transport to take everything back?
 	[[nodiscard]] bool retire_due();
 	void settle(u16 events);
+	void widen();
 	void run();
 	void arm_locked();
 	void note_progress_locked();
@@ -180,6 +197,7 @@ private:
 	const Kind kind_;
 	std::atomic<bool> lingering_{false};
 	std::atomic<bool> left_{false}; // by the user: nobody is to be told anything
+	bool full_ = false;             // guarded by the socket lock: the last send found no room
 	u64 push_ms_ = 0;               // when the cork gives way; 0: it holds nothing
 	bool released_ = false;         // by the user
 	bool retiring_ = false;

@@ -45,6 +45,8 @@ public:
 	// Unused ones that are kept, of each size, and the largest size that is.
 	static constexpr u32 kKeepMax = 16;
 	static constexpr u32 kKeptCodeMax = 4; // 256 KiB
+	// The largest that a connection's ring grows to by itself.
+	static constexpr u8 kGrownCodeMax = 5; // 512 KiB
 	// Nobody gets a larger one, whatever SO_RCVBUF or net.smc.rmem say.
 	static constexpr u8 kCodeMax = 10; // 16 MiB
 

@@ -100,6 +100,46 @@ void LoopbackEndpoint::converse_locked()
 		speaker = speaker->peer_locked();
 }
 
+void LoopbackEndpoint::widen()
+{
+	Pair &pair = *pair_;
+	DmbPool &pool = pair.device_.pool();
+	shell::Ref<LoopbackEndpoint> reader;
+	wire::BufferSize size;
+	{
+		shell::Guard guard(lock_);
+		if (neighbour_ == nullptr ||
+		    !connection::Connection::ring_is_replaceable(conn_, peer_locked()->conn_))
+			return;
+		reader = shell::Ref<LoopbackEndpoint>::share(peer_locked());
+		size = pair.dmbs_[reader->side_]->size();
+	}
+	const wire::BufferSize larger{static_cast<u8>(size.code() + 1)};
+	if (larger.code() > DmbPool::kGrownCodeMax || smc_sk_asked_sndbuf_bytes(sk()) != 0 ||
+	    larger.bytes() > smc_sk_rcvbuf_limit_bytes(reader->sk()))
+		return;
+	Dmb *dmb = pool.take(reader->sk(), larger);
+	if (dmb == nullptr)
+		return;
+	bool replaced;
+	{
+		shell::Guard guard(lock_);
+		replaced =
+			dmb->size() == larger && neighbour_ == reader.get() &&
+			connection::Connection::replace_ring(conn_, reader->conn_, larger.bytes());
+		if (replaced) {
+			change_ring_locked(*this, *reader, dmb->data());
+			std::swap(dmb, pair.dmbs_[reader->side_]);
+		}
+	}
+	if (replaced) {
+		smc_stat_inc(netns(), SMC_STAT_RING_GROWN);
+		smc_stat_rx_buf(reader->netns(), SMC_TECH_D, size.bytes(), -1);
+		smc_stat_rx_buf(reader->netns(), SMC_TECH_D, larger.bytes(), 1);
+	}
+	pool.give_back(dmb, replaced ? size.bytes() : 0);
+}
+
 void LoopbackEndpoint::abandon()
 {
 	pair_->device_.forget(*this);
@@ -122,6 +162,7 @@ void LoopbackEndpoint::retire()
 {
 	Pair &pair = *pair_;
 	std::array<Dmb *, 2> dmbs{};
+	u32 rmb_bytes = 0;
 
 	if (detached())
 		return;
@@ -131,7 +172,9 @@ void LoopbackEndpoint::retire()
 		gone_ = true;
 		if (joined_) {
 			const u64 sent_bytes = conn_.diagnostics().sent_bytes;
-			const u32 size_bytes = peer_size_.bytes();
+			const u32 size_bytes = pair.dmbs_[1 - side_]->size().bytes();
+
+			rmb_bytes = pair.dmbs_[side_]->size().bytes();
 
 			pair.used_bytes_[1 - side_] =
 				stray_bytes()
@@ -149,7 +192,7 @@ void LoopbackEndpoint::retire()
 			pair.device_.pool().give_back(dmbs[side], pair.used_bytes_[side]);
 	}
 	if (joined_)
-		smc_stat_rx_buf(netns(), SMC_TECH_D, size_.bytes(), -1);
+		smc_stat_rx_buf(netns(), SMC_TECH_D, rmb_bytes, -1);
 	put();
 }
 

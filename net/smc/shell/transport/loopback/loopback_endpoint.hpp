@@ -5,6 +5,11 @@
 // where the receiver copies out. There is no CDC message: both ends share one lock, and under it
 // the one hands its cursors to the other's Connection.
 //
+// A ring begins small. One that was full when its writer wanted to go on, and empty when he came
+// back, is replaced by one of twice the size, as far as TCP would let a receive buffer grow; but not
+// if either end has set the size of its buffer. Nobody copies into or out of an empty ring: the
+// writer is the one who replaces it, and a reader has found nothing there.
+//
 // Life: as any endpoint. Both DMBs belong to the Pair and go back to the pool when the second end
 // is retired, for until then the other one's user may be copying. A server's end waits under its
 // token for the client's to be joined to it; until then it is alone and has no Connection.
@@ -66,6 +71,9 @@ public:
 	// Endpoint's hooks.
 	// Under the lock: says what there is to say, and lets the peer answer, until both are done.
 	void converse_locked();
+	// Puts a ring of twice the size where the one is that this end fills, if that is empty.
+	// Process, socket lock of this end held.
+	void widen();
 	void retire();
 	void destroy();
 	void snapshot_dmb(smc_sock_info &info);
@@ -86,13 +94,13 @@ private:
 
 	const shell::Ref<Pair> pair_;
 	const Side side_;
-	const u64 token_; // unguessable: who has it was told it by us
-	const wire::BufferSize size_;
+	const u64 token_;             // unguessable: who has it was told it by us
+	const wire::BufferSize size_; // of the DMB at first, as it was announced
 	// Guarded by lock_.
 	bool joined_ = false;
 	bool gone_ = false; // retired, or on its way
 	u64 peer_token_ = 0;
-	wire::BufferSize peer_size_;
+	wire::BufferSize peer_size_; // ditto
 };
 
 } // namespace smc::transport::loopback
