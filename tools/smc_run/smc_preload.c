@@ -3,7 +3,9 @@
  * libsmc_preload.so: turns a program's TCP sockets into SMC sockets.
  *
  * Loaded by smc_run through LD_PRELOAD. It takes the place of socket(2) and changes
- * nothing else: an AF_SMC socket answers every other call as a TCP socket does.
+ * nothing else: an SMC socket answers every other call as a TCP socket does. It asks for
+ * IPPROTO_SMC, which stays within the address families that a sandbox lets the program
+ * have and is the cheaper one to make; where that is not known, for AF_SMC.
  *
  * Environment:
  *   SMC_SNDBUF, SMC_RCVBUF  bytes, with an optional K, M or G; set as SO_SNDBUF and
@@ -28,6 +30,9 @@
 
 #ifndef AF_SMC
 #define AF_SMC 43
+#endif
+#ifndef IPPROTO_SMC
+#define IPPROTO_SMC 256
 #endif
 #define SMCPROTO_SMC 0 /* TCP over IPv4 underneath */
 #define SMCPROTO_SMC6 1 /* TCP over IPv6 underneath */
@@ -102,23 +107,42 @@ static bool is_tcp(int domain, int type, int protocol)
 	return protocol == 0 || protocol == IPPROTO_TCP;
 }
 
+/*
+ * Once the kernel says that it does not know one of the two it is not asked for it again:
+ * each question makes it look for a module to load.
+ */
+static int smc_socket(int domain, int type)
+{
+	static atomic_bool no_protocol;
+	static atomic_bool no_family;
+	int fd;
+
+	if (!atomic_load(&no_protocol)) {
+		fd = plain_socket(domain, type, IPPROTO_SMC);
+		if (fd >= 0 || errno != EPROTONOSUPPORT)
+			return fd;
+		atomic_store(&no_protocol, true);
+	}
+	if (atomic_load(&no_family)) {
+		errno = EAFNOSUPPORT;
+		return -1;
+	}
+	fd = plain_socket(AF_SMC, type, domain == AF_INET ? SMCPROTO_SMC : SMCPROTO_SMC6);
+	if (fd < 0 && errno == EAFNOSUPPORT)
+		atomic_store(&no_family, true);
+	return fd;
+}
+
 __attribute__((visibility("default"))) int socket(int domain, int type, int protocol)
 {
-	/*
-	 * Once the kernel says that it knows no AF_SMC it is not asked again: each
-	 * question makes it look for a module to load.
-	 */
-	static atomic_bool unavailable;
 	int saved_errno = errno;
 	int fd;
 
-	if (!is_tcp(domain, type, protocol) || atomic_load(&unavailable))
+	if (!is_tcp(domain, type, protocol))
 		return plain_socket(domain, type, protocol);
 
-	fd = plain_socket(AF_SMC, type, domain == AF_INET ? SMCPROTO_SMC : SMCPROTO_SMC6);
+	fd = smc_socket(domain, type);
 	if (fd < 0) {
-		if (errno == EAFNOSUPPORT)
-			atomic_store(&unavailable, true);
 		debug("no SMC socket (%s), using TCP", strerror(errno));
 		errno = saved_errno;
 		return plain_socket(domain, type, protocol);

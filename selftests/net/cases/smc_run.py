@@ -46,6 +46,22 @@ def ipv6_sockets_too(vm):
 
 
 @case(on="ours")
+def sockets_look_like_tcp(vm):
+    show = "import socket as s; t = s.socket();" \
+           " print([t.getsockopt(s.SOL_SOCKET, o) for o in (s.SO_DOMAIN, s.SO_TYPE, s.SO_PROTOCOL)])"
+    result = vm.a.run(f"{RUN} --debug python3 -c '{show}'")
+    assert "SMC over IPv4" in result.err, f"said {result.err!r}"
+    assert result.out == vm.a.run(f"python3 -c '{show}'").out, f"{result.out}"
+
+
+@case(on="kernel@6.1")
+def without_the_protocol_it_uses_the_family(vm):
+    """Of the kernel's own module in 6.1, which knows AF_SMC only."""
+    said = vm.a.run(f"{RUN} --debug python3 -c 'import socket as s; s.socket(); s.socket()'").err
+    assert said.count("SMC over IPv4") == 2, f"said {said!r}"
+
+
+@case(on="ours")
 def other_sockets_are_left_alone(vm):
     said = vm.a.run(f"{RUN} --debug python3 -c 'import socket as s;"
                     " s.socket(s.AF_INET, s.SOCK_DGRAM); s.socket(s.AF_UNIX);"
