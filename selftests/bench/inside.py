@@ -29,9 +29,9 @@ class CountRow(Row):
         return f"{PROGRAM} --to {guest.ip4} --port {PORT} {modes} {self.options} --seconds {seconds}"
 
     def check(self, answer: dict) -> None:
-        both = (self.client, self.server) == ("smc", "smc")
+        both = "tcp" not in (self.client, self.server)
         smcr, smcd = both and self.device == HERE, both and self.device == LOOPBACK
-        fell = answer["fallbacks"] if self.client == "smc" else answer["server_fallbacks"]
+        fell = answer["fallbacks"] if self.client != "tcp" else answer["server_fallbacks"]
         if (smcr, smcd) != (answer["smcr"] > 0, answer["smcd"] > 0) or (smcr or smcd) == (fell > 0):
             raise BenchFailed(f"{self.name}: not what it was to be: {answer}")
 
@@ -41,6 +41,10 @@ ROWS = (
     CountRow("short connections, TCP client", SHORT, "1/s", True, client="tcp"),
     CountRow("short connections, TCP server", SHORT, "1/s", True, server="tcp"),
     CountRow("short connections, no device", SHORT, "1/s", True, device=NONE),
+    CountRow("short connections, TCP server, IPPROTO_SMC", SHORT, "1/s", True,
+             client="inet", server="tcp"),
+    CountRow("short connections, no device, IPPROTO_SMC", SHORT, "1/s", True,
+             client="inet", server="inet", device=NONE),
     CountRow("short connections, device elsewhere", SHORT, "1/s", True),
     CountRow("1-byte round trip, fallen back", "--test rtt --size 1", "µs", False),
     CountRow("bulk, fallen back", "--test bulk --size 65536", "MiB/s", True),
