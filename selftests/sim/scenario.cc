@@ -309,8 +309,9 @@ std::string run_scenario(u64 seed, u64 fail_nth)
 	for (const auto &host : world().hosts)
 		grown += host->stats[SMC_STAT_RING_GROWN];
 	return std::to_string(talks().count()) + " talks, " + std::to_string(talks().bytes()) +
-	       " bytes, " + observed_counts() + ", " + std::to_string(grown) + " rings grown, " + std::to_string(scheduler().switches()) +
-	       " switches, " + std::to_string(scheduler().now_us() / kSecond_us) + " s";
+	       " bytes, " + observed_counts() + ", " + std::to_string(grown) + " rings grown, " +
+	       std::to_string(scheduler().switches()) + " switches, " +
+	       std::to_string(scheduler().now_us() / kSecond_us) + " s";
 }
 
 } // namespace sim

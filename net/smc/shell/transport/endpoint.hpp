@@ -144,7 +144,7 @@ protected:
 		rmb_ = rmb;
 	}
 
-	// Both ends are ours: the ring that this one fills, and @reader empties, is another one now.
+	// Both ends are ours: the ring that @writer fills and @reader empties is another one now.
 	static void change_ring_locked(Endpoint &writer, Endpoint &reader, std::byte *ring)
 	{
 		writer.sndbuf_ = ring;

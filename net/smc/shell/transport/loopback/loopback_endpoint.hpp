@@ -6,9 +6,9 @@
 // the one hands its cursors to the other's Connection.
 //
 // A ring begins small. One that was full when its writer wanted to go on, and empty when he came
-// back, is replaced by one of twice the size, as far as TCP would let a receive buffer grow; but not
-// if either end has set the size of its buffer. Nobody copies into or out of an empty ring: the
-// writer is the one who replaces it, and a reader has found nothing there.
+// back, is replaced by one of twice the size, as far as TCP would let a receive buffer grow; but
+// not if either end has set the size of its buffer. Nobody copies into or out of an empty ring:
+// the writer is the one who replaces it, and a reader has found nothing there.
 //
 // Life: as any endpoint. Both DMBs belong to the Pair and go back to the pool when the second end
 // is retired, for until then the other one's user may be copying. A server's end waits under its
