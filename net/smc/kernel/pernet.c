@@ -2,6 +2,7 @@
 /*
  * Network namespaces: state of the module in each of them.
  */
+#include <linux/mutex.h>
 #include <linux/utsname.h>
 #include <net/net_namespace.h>
 #include <net/netns/generic.h>
@@ -11,6 +12,8 @@
 #include "kernel/pernet.h"
 
 static unsigned int smc_pernet_id __read_mostly;
+/* Held while a namespace ends, and while what that would tell is taken apart. */
+static DEFINE_MUTEX(exit_mutex);
 
 struct smc_pernet *smc_pernet(const struct net *net)
 {
@@ -50,7 +53,9 @@ static void smc_pernet_net_exit(struct net *net)
 
 	smc_stats_net_hide(net);
 	/* What ends now still reads sysctls and counts. */
+	mutex_lock(&exit_mutex);
 	smc_control_net_destroy(net, pn->control);
+	mutex_unlock(&exit_mutex);
 	smc_sysctl_net_exit(pn);
 	smc_stats_net_exit(pn);
 }
@@ -70,6 +75,16 @@ int smc_pernet_init(void)
 void smc_pernet_exit(void)
 {
 	unregister_pernet_subsys(&smc_pernet_ops);
+}
+
+void smc_pernet_hold_exits(void)
+{
+	mutex_lock(&exit_mutex);
+}
+
+void smc_pernet_resume_exits(void)
+{
+	mutex_unlock(&exit_mutex);
 }
 
 void *smc_pernet_control(struct net *net)

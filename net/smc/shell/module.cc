@@ -58,6 +58,9 @@ extern "C" int smc_shell_setup(void)
 
 extern "C" void smc_shell_teardown(void)
 {
+	// A namespace that ends would tell the directory, and wants its memory back from what goes
+	// here.
+	smc_pernet_hold_exits();
 	// All sockets are closed and all devices gone: what is left is work that finishes closing.
 	smc_work_flush_all();
 	// Twice: an endpoint that is freed may give back the last reference on its group.
@@ -68,4 +71,5 @@ extern "C" void smc_shell_teardown(void)
 	smc::transport::loopback::tear_down_device();
 	tear_down_rendezvous();
 	tear_down_socket_list();
+	smc_pernet_resume_exits();
 }

@@ -24,6 +24,12 @@ SMC_ABI_BEGIN
  */
 int smc_pernet_init(void);
 void smc_pernet_exit(void);
+/*
+ * No namespace ends between the two, but for its sockets; one that was about to waits.
+ * Process context.
+ */
+void smc_pernet_hold_exits(void);
+void smc_pernet_resume_exits(void);
 
 /* sysctl net.smc.*; the ranges are enforced when a value is written. */
 u32 smc_sysctl_autocorking_size(struct net *net);	/* bytes, 0 = off */
