@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Those who wait for events, against those who cause them, or change what is waited for. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "../lib/stream.h"
+#include "race.h"
+
+#define SENT_BYTES_MAX 60000
+#define PIECE_BYTES 5000
+#define CHANGES 8
+
+static void act_close(struct round *round)
+{
+	allowed(round, "close", close(round->fd), 0);
+}
+
+static void act_shutdown(struct round *round)
+{
+	allowed(round, "shutdown", shutdown(round->fd, SHUT_RDWR), ENOTCONN);
+}
+
+/* The end comes to whoever polls for it, if it is there before or if it comes meanwhile. */
+static void act_poll_end(struct round *round)
+{
+	struct pollfd poller = { .fd = round->fd, .events = POLLRDHUP };
+
+	if (poll(&poller, 1, EVENT_MS_MAX) == 0)
+		fail(round, "no end in sight", 0);
+}
+
+static void poll_shutdown(struct round *round)
+{
+	round->fd = ordered(round, SERVICE_DRAIN, 0);
+	together(round, act_poll_end, act_shutdown, NULL);
+	close(round->fd);
+}
+
+/* The service's end, while another thread closes: POLLNVAL is an answer, too. */
+static void poll_close(struct round *round)
+{
+	round->fd = ordered(round, SERVICE_SOURCE, random_below(&round->random, PIECE_BYTES));
+	together(round, act_poll_end, act_close, NULL);
+}
+
+static void act_send(struct round *round)
+{
+	char buffer[PIECE_BYTES];
+
+	stream_fill(buffer, sizeof(buffer), round->seed, 0);
+	allowed(round, "send", send(round->fd, buffer, sizeof(buffer), 0), EPIPE, ECONNRESET);
+}
+
+static void poll_reset(struct round *round)
+{
+	round->fd = ordered(round, SERVICE_RESET, 1 + random_below(&round->random, PIECE_BYTES));
+	together(round, act_poll_end, act_send, NULL);
+	close(round->fd);
+}
+
+/* --- epoll --------------------------------------------------------------------------- */
+
+static int watch(struct round *round, int operation, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+
+	return epoll_ctl(round->copy, operation, round->fd, &event);
+}
+
+/* Looks away, and again: that what happened meanwhile is told is epoll's promise. */
+static void act_rearm(struct round *round)
+{
+	for (int i = 0; i < CHANGES; i++) {
+		allowed(round, "EPOLL_CTL_DEL", watch(round, EPOLL_CTL_DEL, 0), 0);
+		allowed(round, "EPOLL_CTL_ADD",
+			watch(round, EPOLL_CTL_ADD, EPOLLIN | EPOLLRDHUP | EPOLLET), 0);
+	}
+}
+
+/* Somebody else who waits for the same socket, and gives up. */
+static void act_other_set(struct round *round)
+{
+	for (int i = 0; i < CHANGES; i++) {
+		struct epoll_event event = { .events = EPOLLIN | EPOLLOUT };
+		int set = epoll_create1(0);
+
+		allowed(round, "epoll_create", set, 0);
+		allowed(round, "EPOLL_CTL_ADD of another",
+			epoll_ctl(set, EPOLL_CTL_ADD, round->fd, &event), 0);
+		allowed(round, "epoll_wait of another", epoll_wait(set, &event, 1, 0), 0);
+		close(set);
+	}
+}
+
+static void epoll_rearm(struct round *round)
+{
+	round->bytes = random_below(&round->random, SENT_BYTES_MAX);
+	round->fd = ordered(round, SERVICE_SOURCE, round->bytes);
+	round->copy = epoll_create1(0);
+	allowed(round, "EPOLL_CTL_ADD",
+		watch(round, EPOLL_CTL_ADD, EPOLLIN | EPOLLRDHUP | EPOLLET), 0);
+	together(round, receive_by_edges, act_rearm, act_other_set);
+	close(round->copy);
+	close(round->fd);
+}
+
+static void act_wait(struct round *round)
+{
+	struct epoll_event event;
+
+	for (int i = 0; i < CHANGES; i++)
+		allowed(round, "epoll_wait", epoll_wait(round->copy, &event, 1, 1), 0);
+}
+
+static void act_change(struct round *round)
+{
+	for (int i = 0; i < CHANGES; i++) {
+		allowed(round, "EPOLL_CTL_MOD", watch(round, EPOLL_CTL_MOD, EPOLLIN), EBADF);
+		allowed(round, "EPOLL_CTL_DEL", watch(round, EPOLL_CTL_DEL, 0), EBADF);
+		allowed(round, "EPOLL_CTL_ADD", watch(round, EPOLL_CTL_ADD, EPOLLOUT), EBADF);
+	}
+}
+
+static void epoll_close(struct round *round)
+{
+	round->fd = ordered(round, SERVICE_SOURCE, random_below(&round->random, PIECE_BYTES));
+	round->copy = epoll_create1(0);
+	allowed(round, "EPOLL_CTL_ADD", watch(round, EPOLL_CTL_ADD, EPOLLIN), 0);
+	together(round, act_wait, act_change, act_close);
+	close(round->copy);
+}
+
+const struct race poll_races[] = {
+	{ "poll_shutdown", poll_shutdown },
+	{ "poll_close", poll_close },
+	{ "poll_reset", poll_reset },
+	{ "epoll_rearm", epoll_rearm },
+	{ "epoll_close", epoll_close },
+	{ NULL, NULL },
+};
