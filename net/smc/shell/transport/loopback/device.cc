@@ -56,13 +56,12 @@ Acquired Device::make_end(shell::Ref<Pair> pair, Side side, struct sock *sk)
 	Dmb *dmb = pool_.take(sk, size);
 	if (dmb == nullptr)
 		return {{}, DeclineReason::kMem};
-	{
-		shell::Guard guard(pair->lock_);
-		pair->dmbs_[side] = dmb;
-	}
-	auto owned = shell::make<LoopbackEndpoint>(std::move(pair), side, sk, random_number());
-	if (!owned)
+	auto owned =
+		shell::make<LoopbackEndpoint>(std::move(pair), side, *dmb, sk, random_number());
+	if (!owned) {
+		pool_.give_back(dmb, 0);
 		return {{}, DeclineReason::kMem};
+	}
 	return {shell::Ref<LoopbackEndpoint>::adopt(owned.release()), DeclineReason::kNone};
 }
 

@@ -9,22 +9,16 @@
 
 namespace smc::transport::loopback {
 
-Pair::~Pair()
-{
-	// Only of a pair that never had an end.
-	for (Dmb *dmb : dmbs_) {
-		if (dmb != nullptr)
-			device_.pool().give_back(dmb, 0);
-	}
-}
-
-LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, struct sock *sk, u64 token)
+LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, struct sock *sk,
+				   u64 token)
 	: Endpoint(Kind::kLoopback, sk, &pair->lock_), pair_(std::move(pair)), side_(side),
-	  token_(token), size_(pair_->dmbs_[side]->size())
+	  token_(token), size_(dmb.size())
 {
 	// The transport's reference.
 	get();
+	// Both at once: the other end may be retired at any moment, and the last takes the DMBs.
 	shell::Guard guard(lock_);
+	pair_->dmbs_[side] = &dmb;
 	pair_->ends_++;
 }
 

@@ -38,7 +38,6 @@ enum Side : u8 {
 class Pair : public shell::RefCounted<Pair> {
 public:
 	explicit Pair(Device &device) : device_(device) {}
-	~Pair();
 
 	void last_ref_gone() { shell::Deleter()(this); }
 
@@ -58,7 +57,7 @@ struct WaitingTag;
 
 class LoopbackEndpoint final : public Endpoint, public shell::ListNode<WaitingTag> {
 public:
-	LoopbackEndpoint(shell::Ref<Pair> pair, Side side, struct sock *sk, u64 token);
+	LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, struct sock *sk, u64 token);
 
 	[[nodiscard]] u64 token() const { return token_; }
 	// What Accept and Confirm say of it.
