@@ -127,7 +127,7 @@ static void wait_connected(const struct world *world, const struct call *call)
 	polled(world->fds[call->slot], POLLOUT, CONNECT_MS_MAX);
 }
 
-/* Until accept() would find what was connected; what does not come in time is not waited for again. */
+/* Until accept() would find what was connected; what does not come in time is given up. */
 static void wait_acceptable(const struct world *world, int slot)
 {
 	struct object *object = world->of[slot];

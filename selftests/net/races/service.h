@@ -25,7 +25,7 @@ struct order {
 	uint32_t unused;
 };
 
-/* Serves on the port in mode, and on the next one by TCP, until it is killed. Returns if it can't. */
+/* On the port in mode, and on the next one by TCP, until it is killed. Returns if that fails. */
 void serve(uint16_t port, enum mode mode);
 
 #endif

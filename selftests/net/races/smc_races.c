@@ -100,8 +100,11 @@ static bool run_race(const struct options *options, const struct race *race,
 	fflush(stdout);
 	pid = fork();
 	if (!pid) {
-		for (uint32_t i = 0; i < options->rounds && progress->failures < FAILURES_SHOWN; i++)
+		for (uint32_t i = 0; i < options->rounds; i++) {
 			run_round(options, race, i, progress);
+			if (progress->failures >= FAILURES_SHOWN)
+				break;
+		}
 		fflush(stdout);
 		_exit(progress->failures != 0);
 	}
