@@ -25,7 +25,7 @@
 #include "compare.h"
 #include "wild.h"
 
-/* A run without progress for so long hangs. */
+/* A call that takes so long hangs. */
 #define PATIENCE_MS 90000
 #define WATCH_MS 100
 /* Enough for one run; each of them takes a while to shorten. */
@@ -111,12 +111,14 @@ static int watch_over(pid_t pid, const struct progress *progress)
 {
 	uint64_t since_ms = now_ms();
 	uint64_t seen = 0;
+	uint64_t now;
 	int status;
 
 	while (waitpid(pid, &status, WNOHANG) == 0) {
 		sleep_ms(WATCH_MS);
-		if (progress->sequences != seen) {
-			seen = progress->sequences;
+		now = progress->sequences * CALLS_MAX + progress->at;
+		if (now != seen) {
+			seen = now;
 			since_ms = now_ms();
 		}
 		if (now_ms() - since_ms > PATIENCE_MS) {
