@@ -5,10 +5,10 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 
+#include "connection/seeds.hpp"
 #include "core/connection/connection.hpp"
 
 namespace smc::connection {
@@ -207,18 +207,12 @@ private:
 	std::uint32_t accepted_ = 0;
 };
 
-// SMC_SEED=n runs that one alone, SMC_SEEDS=n the first n.
 TEST(HostileTest, AnythingAtAll)
 {
-	std::uint32_t first = 1;
-	std::uint32_t last = 400;
-	if (const char *seeds = std::getenv("SMC_SEEDS"))
-		last = static_cast<std::uint32_t>(std::strtoul(seeds, nullptr, 10));
-	if (const char *seed = std::getenv("SMC_SEED"))
-		first = last = static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10));
+	const test::Seeds seeds{400};
 	std::uint64_t violations = 0;
 	std::uint64_t accepted = 0;
-	for (std::uint32_t seed = first; seed <= last; seed++) {
+	for (std::uint32_t seed = seeds.first; seed <= seeds.last; seed++) {
 		SCOPED_TRACE("SMC_SEED=" + std::to_string(seed));
 		Attack attack{seed};
 		attack.run();
@@ -228,7 +222,7 @@ TEST(HostileTest, AnythingAtAll)
 		accepted += attack.accepted();
 	}
 	// The attack must get past the first check, and be caught.
-	const std::uint64_t attacks = last - first + 1;
+	const std::uint64_t attacks = seeds.last - seeds.first + 1;
 	EXPECT_GT(violations, 5 * attacks);
 	EXPECT_GT(accepted, 5 * attacks);
 }

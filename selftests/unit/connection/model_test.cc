@@ -9,11 +9,11 @@
 
 #include <array>
 #include <cstdint>
-#include <cstdlib>
 #include <random>
 #include <string>
 #include <vector>
 
+#include "connection/seeds.hpp"
 #include "connection/two_ends.hpp"
 #include "core/connection/connection.hpp"
 
@@ -341,16 +341,10 @@ private:
 	std::uint32_t idle_ = 0;
 };
 
-// SMC_SEED=n runs that one alone, SMC_SEEDS=n the first n.
 TEST(ModelTest, EveryByteOnceAndAlwaysAnEnd)
 {
-	std::uint32_t first = 1;
-	std::uint32_t last = 80;
-	if (const char *seeds = std::getenv("SMC_SEEDS"))
-		last = static_cast<std::uint32_t>(std::strtoul(seeds, nullptr, 10));
-	if (const char *seed = std::getenv("SMC_SEED"))
-		first = last = static_cast<std::uint32_t>(std::strtoul(seed, nullptr, 10));
-	for (std::uint32_t seed = first; seed <= last; seed++) {
+	const Seeds seeds{80};
+	for (std::uint32_t seed = seeds.first; seed <= seeds.last; seed++) {
 		SCOPED_TRACE("SMC_SEED=" + std::to_string(seed));
 		Model{seed}.run();
 		if (HasFailure())

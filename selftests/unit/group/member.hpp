@@ -16,6 +16,7 @@
 #include "core/group/event.hpp"
 #include "core/group/machine.hpp"
 #include "core/wire/llc.hpp"
+#include "wire/hex_byte.hpp"
 
 // One end of a link group: the machine, its timer, and what it wanted done. Watches what holds for
 // every step.
@@ -28,8 +29,7 @@ inline Bytes from_hex(std::string_view hex)
 	Bytes bytes;
 
 	for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-		bytes.push_back(static_cast<std::byte>(
-			std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+		bytes.push_back(byte_of_hex(hex.substr(i, 2)));
 	return bytes;
 }
 

@@ -17,6 +17,7 @@
 #include "core/handshake/event.hpp"
 #include "core/handshake/server.hpp"
 #include "core/wire/clc.hpp"
+#include "wire/hex_byte.hpp"
 
 // One end of a handshake: the machine, its TCP receive queue, its timer, and a shell that answers
 // effects as the test says. Watches what holds for every step of every handshake.
@@ -29,8 +30,7 @@ inline Bytes from_hex(std::string_view hex)
 	Bytes bytes;
 
 	for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-		bytes.push_back(static_cast<std::byte>(
-			std::stoi(std::string(hex.substr(i, 2)), nullptr, 16)));
+		bytes.push_back(byte_of_hex(hex.substr(i, 2)));
 	return bytes;
 }
 

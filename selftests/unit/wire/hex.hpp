@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
 #include <iterator>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "wire/hex_byte.hpp"
 
 namespace smc::testing {
 
@@ -22,17 +25,10 @@ inline Bytes hex(std::string_view text)
 	std::string digits;
 	std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
 		     [](char c) { return c != ' ' && c != '\n' && c != '\t'; });
-	if (digits.size() % 2 != 0)
-		throw std::invalid_argument("odd number of hex digits");
 	Bytes bytes;
-	bytes.reserve(digits.size() / 2);
-	for (std::size_t i = 0; i < digits.size(); i += 2) {
-		std::size_t used = 0;
-		const int value = std::stoi(digits.substr(i, 2), &used, 16);
-		if (used != 2)
-			throw std::invalid_argument("not a hex digit");
-		bytes.push_back(static_cast<std::byte>(value));
-	}
+	bytes.reserve((digits.size() + 1) / 2);
+	for (std::size_t i = 0; i < digits.size(); i += 2)
+		bytes.push_back(byte_of_hex(std::string_view(digits).substr(i, 2)));
 	return bytes;
 }
 
@@ -78,9 +74,11 @@ template <class Id>
 Id id_from_hex(std::string_view text)
 {
 	const Bytes bytes = hex(text);
-	if (bytes.size() != Id::kSize)
-		throw std::invalid_argument("wrong size for this type");
-	Id id;
+	Id id{};
+	if (bytes.size() != Id::kSize) {
+		ADD_FAILURE() << "wrong size for this type: " << text;
+		return id;
+	}
 	std::transform(bytes.begin(), bytes.end(), id.bytes.begin(),
 		       [](std::byte b) { return std::to_integer<std::uint8_t>(b); });
 	return id;

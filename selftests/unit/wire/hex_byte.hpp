@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <charconv>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+namespace smc {
+
+// The byte that two hex digits stand for.
+inline std::byte byte_of_hex(std::string_view digits)
+{
+	std::uint8_t value = 0;
+	const char *const end = digits.data() + digits.size();
+	const bool whole = std::from_chars(digits.data(), end, value, 16).ptr == end;
+	EXPECT_TRUE(whole && digits.size() == 2) << "no hex byte: " << digits;
+	return std::byte{value};
+}
+
+} // namespace smc
