@@ -63,3 +63,22 @@ def the_first_socket_loads_it(vm):
     assert "updates/smc.ko" in vm.a.run("modinfo -n smc").out
     vm.a.unload_module()
     vm.a.load_module()
+
+
+@case(on="ours")
+def goes_while_namespaces_end(vm):
+    """Each of them leaves buffers to the loopback device, which goes at that moment."""
+    for _ in range(6):
+        vm.a.run(f"""set -e
+            for name in one two three; do
+                ip netns add $name
+                ip netns exec $name ip link set lo up
+                ip netns exec $name {XFER} --serve --port {PORT} >/dev/null & server=$!
+                until ip netns exec $name ss -Htln | grep -q :{PORT}; do sleep 0.1; done
+                ip netns exec $name {XFER} --to 127.0.0.1 --port {PORT} --up 1009 --expect smcd
+                kill $server
+            done
+            wait
+            for name in one two three; do ip netns del $name; done""", 120)
+        vm.a.unload_module()
+        vm.a.load_module()
