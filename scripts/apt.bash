@@ -8,7 +8,8 @@
 # Options for apt; empty while the machine's own lists do.
 apt_options=()
 
-# Turns to our own lists, once; fails the second time.
+# own_lists [deb|deb-src]…
+# Turns to our own lists, of packages unless told, once; fails the second time.
 own_lists() {
 	local apt=$cache/apt key='' sources
 	[ ${#apt_options[@]} -eq 0 ] || return 1
@@ -18,9 +19,12 @@ own_lists() {
 		key='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
 	# Every suite that apt knows, and for each base suite its backports, at the same address.
 	sources=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
-		awk -v key="$key" '
-			/debian/ { print "deb", key, $1, $2, "main" }
-			/debian\/? / && $2 !~ /-/ { print "deb", key, $1, $2 "-backports", "main" }' |
+		awk -v key="$key" -v types="${*:-deb}" '
+			BEGIN { split(types, type) }
+			/debian/ { for (i in type) print type[i], key, $1, $2, "main" }
+			/debian\/? / && $2 !~ /-/ {
+				for (i in type) print type[i], key, $1, $2 "-backports", "main"
+			}' |
 		sort -u)
 	printf '%s\n' "$sources" >"$apt/sources.list"
 	apt_options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
