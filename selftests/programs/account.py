@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""How the connections that a guest opened and accepted went, by the counters of its kernel."""
+
+from dataclasses import dataclass, fields
+
+from harness import Guest
+
+_TCP = "awk '$1 == \"Tcp:\" && ++line == 2 {print $6, $7, $8}' /proc/net/snmp"
+
+
+@dataclass(frozen=True)
+class Account:
+    """Connections since the guest's boot, or a difference of two accounts.
+
+    opened, accepted: by TCP's own counters, in which those of SMC sockets are, too; attempts that
+    failed are taken off. client, server: those of them that SMC carried, by role: r between hosts,
+    d within one. fallbacks, errors: handshakes of SMC sockets that led to TCP, or to nothing.
+    """
+
+    opened: int
+    accepted: int
+    client_r: int
+    server_r: int
+    client_d: int
+    server_d: int
+    fallbacks: int
+    errors: int
+    bytes: int
+
+    @staticmethod
+    def of(guest: Guest) -> "Account":
+        opened, accepted, failed = map(int, guest.run(_TCP).out.split())
+        smcr, smcd = guest.call("smcnl.counters"), guest.call("smcnl.stats").get("smcd", {})
+        return Account(opened - failed, accepted, smcr["client"], smcr["server"],
+                       smcd.get("client_v2", 0), smcd.get("server_v2", 0),
+                       smcr["client_fallback"] + smcr["server_fallback"],
+                       smcr["client_errors"] + smcr["server_errors"],
+                       smcr["tx_bytes"] + smcd.get("tx_bytes", 0))
+
+    def __sub__(self, before: "Account") -> "Account":
+        return Account(*(getattr(self, field.name) - getattr(before, field.name)
+                         for field in fields(self)))
+
+    @property
+    def smc(self) -> int:
+        return self.client_r + self.server_r + self.client_d + self.server_d
+
+    @property
+    def not_smc(self) -> tuple[int, int]:
+        """Connections (opened, accepted) that did not go by SMC."""
+        return (self.opened - self.client_r - self.client_d,
+                self.accepted - self.server_r - self.server_d)

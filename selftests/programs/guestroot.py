@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What scripts/fetch-programs unpacked, put over a guest's own files for as long as it runs."""
+
+from harness import Guest
+from harness.paths import cache_dir
+
+_HOME = cache_dir() / "programs"
+REDIS_SOURCE = _HOME / "redis"
+# smc_run and its library where users without rights in the source tree can read them.
+SMC_RUN = "/opt/smc/smc_run"
+
+
+def complete(guest: Guest) -> None:
+    """Once in a guest. The folder of modules is a mount of its own in /usr, which would be out of
+    sight."""
+    guest.run(f"""set -e
+        [ ! -e {SMC_RUN} ] || exit 0
+        modules=/usr/lib/modules/$(uname -r)
+        mkdir -p /run/modules && mount --bind $modules /run/modules
+        mount -t overlay -o lowerdir={_HOME}/root/usr:/usr overlay /usr
+        mount --move /run/modules $modules
+        cp -an {_HOME}/root/etc/. /etc/ && cp -an {_HOME}/root/var/. /var/
+        mkdir -p /opt/smc && cp build/tools/smc_run build/tools/libsmc_preload.so /opt/smc/
+        chmod 755 /opt /opt/smc""")

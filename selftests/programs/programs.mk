@@ -1,0 +1,13 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make programs [KERNEL=6.1] [ONLY=regex]    servers, clients and their own test suites in guests
+#                                            (Documentation/programs.md)
+
+.PHONY: programs
+programs: KERNEL ?= 6.12
+programs: tools
+	@scripts/install-deps build vm
+	@scripts/fetch-programs
+	+@$(MAKE) module KVER=$(KERNEL)
+	@$(VM)/run-cases --kernel $(KERNEL) --result programs-$(KERNEL) $(CASE_OPTIONS) \
+		$(sort $(wildcard selftests/programs/*.py))

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where a program's server and client run, and how they are started: as they are, or by smc_run.
+
+    def scenario(stage):
+        with stage.serving("redis-server --port 6379", 6379):
+            said = stage.run(f"redis-cli -h {stage.address} ping").out
+        return {"said": said}
+
+    over_smcd(vm, scenario)
+
+runs it over TCP and by smc_run then, wants the same outcome, and that in the second run every
+connection went by SMC. What differs from run to run (rates) is no part of the outcome.
+"""
+
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator
+
+from account import Account
+from guestroot import SMC_RUN, complete
+from harness import CommandFailed, Guest, Process, Result
+from harness.topology import Vm
+
+_LOOPBACK = "127.0.0.1"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """client, server: the same guest, when it is one. address: the server's, for the client.
+    launcher: what stands in front of a command line whose sockets are looked at, or nothing."""
+
+    client: Guest
+    server: Guest
+    address: str
+    launcher: str
+
+    def run(self, command: str, timeout_s: float = 400, check: bool = True) -> Result:
+        """The client, or a part of it."""
+        return self.client.run(f"{self.launcher} {command}", timeout_s, check)
+
+    @contextmanager
+    def serving(self, command: str, port: int) -> Iterator[Process]:
+        process = self.server.spawn(f"exec {self.launcher} {command}")
+        try:
+            try:
+                self.server.wait_for(f"ss -Htln 'sport = :{port}' | grep -q .", 60)
+            except CommandFailed:
+                process.kill()
+                said = process.wait(30, check=False)
+                raise AssertionError(f"no server: {said}") from None
+            yield process
+        finally:
+            process.kill()
+            process.wait(30, check=False)
+
+
+Scenario = Callable[[Stage], Any]
+
+
+def over_smcd(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
+    """Within one guest. adrift: connections that the client may give up before they stand."""
+    _compare(vm.a, vm.a, _LOOPBACK, scenario, adrift)
+
+
+def _compare(client: Guest, server: Guest, address: str, scenario: Scenario, adrift: int) -> None:
+    guests = [client] if client is server else [client, server]
+    for guest in guests:
+        complete(guest)
+    outcomes = []
+    for launcher in ("", SMC_RUN):
+        before = [Account.of(guest) for guest in guests]
+        outcomes.append(scenario(Stage(client, server, address, launcher)))
+        accounts = [Account.of(guest) - old for guest, old in zip(guests, before)]
+        for guest, account in zip(guests, accounts):
+            print(f"# {scenario.__name__} {launcher and 'by smc_run' or 'over TCP'}: {guest.name}:"
+                  f" {account}", flush=True)
+        if launcher:
+            _all_by_smc(accounts, adrift, within_one=client is server)
+        else:
+            assert not any(account.smc for account in accounts), f"SMC without smc_run: {accounts}"
+    assert outcomes[0] == outcomes[1], f"over TCP {outcomes[0]}, by SMC {outcomes[1]}"
+
+
+def _all_by_smc(accounts: list[Account], adrift: int, within_one: bool) -> None:
+    for account in accounts:
+        assert account.fallbacks == account.errors == 0, f"fallbacks or errors: {account}"
+        for missing in account.not_smc:
+            assert 0 <= missing <= adrift, f"not by SMC: {missing} of {account}"
+    first, last = accounts[0], accounts[-1]
+    if within_one:
+        assert first.client_d and first.server_d and not first.client_r, f"{first}"
+    else:
+        assert first.client_r and last.server_r, f"{accounts}"
+    assert first.bytes and last.bytes, f"{accounts}"
