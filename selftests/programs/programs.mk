@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make programs [KERNEL=6.1] [ONLY=regex]    servers, clients and their own test suites in guests
+# make programs [KERNEL=6.1] [ONLY=regex]    redis in a guest, over TCP and by smc_run
 #                                            (Documentation/programs.md)
 
 .PHONY: programs
