@@ -64,7 +64,7 @@ help:
 	@echo '  make mutants            whether faults put into core and shell are noticed'
 	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
-	@echo '  make programs           redis within a guest, over TCP and over SMC'
+	@echo '  make programs           redis, nginx, PostgreSQL, … over TCP and over SMC'
 	@echo '  make debug-kernel       builds a kernel with KASAN, lockdep, kmemleak … (a quarter of an hour, once)'
 	@echo '  make debug              the guests of make check on that kernel (KVER=debug, --kernel debug)'
 	@echo '  make format             clang-format on all C++'

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make programs [KERNEL=6.1] [ONLY=regex]    redis in a guest, over TCP and by smc_run
-#                                            (Documentation/programs.md)
+# make programs [KERNEL=6.1] [ONLY=regex]    Debian's servers and clients, over TCP and by
+#                                            smc_run (Documentation/programs.md)
 
 .PHONY: programs
 programs: KERNEL ?= 6.12

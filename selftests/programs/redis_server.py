@@ -2,7 +2,7 @@
 """redis-server with redis-benchmark and redis-cli."""
 
 from harness import case
-from stage import Stage, over_smcd
+from stage import Stage, over_smcd, over_smcr
 
 PORT = 6379
 TESTS = "ping_mbulk,set,get,incr,lpush,lrange_100,mset"
@@ -23,6 +23,11 @@ def redis_benchmark(stage: Stage) -> dict:
         replies = stage.run(f"bash -c 'seq -f \"rpush numbers %g\" 3000 | {cli} --pipe'").out
     return {"tests": list(rates), "stored": stored, "fetched": fetched, "keys": keys,
             "replies": replies.splitlines()[-1]}
+
+
+@case(on="ours+ours")
+def redis_over_smcr(vm):
+    over_smcr(vm, redis_benchmark)
 
 
 @case(on="ours")

@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""nginx with wrk: connections that are kept, and a new one for each request."""
+
+import re
+
+from harness import case
+from stage import Stage, over_smcd
+
+PORT = 8080
+PARALLEL = 8
+HOME = "/tmp/nginx"
+CONFIGURATION = f"""
+daemon off;
+user root;
+worker_processes 1;
+pid {HOME}/pid;
+error_log {HOME}/error.log;
+events {{ worker_connections 256; }}
+http {{
+    access_log off;
+    sendfile on;
+    keepalive_requests 1000000;
+    server {{
+        listen {PORT};
+        root {HOME}/www;
+    }}
+}}
+"""
+
+
+def load(stage: Stage, path: str, header: str = "") -> None:
+    """Five seconds of requests; all answered with the whole page."""
+    said = stage.run(f"wrk -t 1 -c {PARALLEL} -d 5s --timeout 20s {header}"
+                     f" http://{stage.address}:{PORT}/{path}").out
+    served = re.search(r"(\d+) requests in", said)
+    assert served and int(served[1]) > PARALLEL, said
+    assert "Socket errors" not in said and "Non-2xx" not in said, said
+
+
+def nginx_wrk(stage: Stage) -> dict:
+    stage.server.run(f"mkdir -p {HOME}/www && head -c 612 /dev/zero >{HOME}/www/small"
+                     f" && seq 900000 >{HOME}/www/large && : >{HOME}/error.log")
+    stage.server.put(f"{HOME}/nginx.conf", CONFIGURATION.encode())
+    with stage.serving(f"nginx -p {HOME} -e {HOME}/error.log -c {HOME}/nginx.conf", PORT):
+        load(stage, "small")
+        load(stage, "large")
+        load(stage, "small", "-H 'Connection: close'")
+        large = stage.run(f"bash -c 'curl -sS --fail http://{stage.address}:{PORT}/large"
+                          " | sha256sum'").out
+        missing = stage.run(f"curl -sS --fail http://{stage.address}:{PORT}/missing", check=False)
+    complaints = stage.server.run(f"grep -c '\\[alert\\]\\|\\[crit\\]\\|\\[emerg\\]'"
+                                  f" {HOME}/error.log", check=False).out
+    assert complaints == "0\n", stage.server.get(f"{HOME}/error.log").decode()
+    return {"large": large, "missing": missing.rc}
+
+
+@case(on="ours")
+def nginx_over_smcd(vm):
+    # wrk leaves in the middle of what it does when its time is over.
+    over_smcd(vm, nginx_wrk, adrift=PARALLEL)
