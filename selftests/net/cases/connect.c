@@ -71,25 +71,6 @@ static void connect_nonblocking_ask_again(struct test *test)
 	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
-/* MSG_FASTOPEN asks for a connection before it sends, and is told of that one: once. */
-static void connect_nonblocking_ask_by_send(struct test *test)
-{
-	const int flags = MSG_FASTOPEN | MSG_NOSIGNAL;
-	struct address address;
-	struct reply reply;
-	int listener;
-	int fd;
-
-	listener = new_listener(test, 8, &address);
-	fd = connect_in_background(test, &address);
-	expect(poll_events(test->client, fd, POLLOUT, 10000) == POLLOUT, "not writable");
-	expect_ret(on(test->client, rq_send(fd, 100, flags, UP, 0)), 100);
-	expect_error(on(test->client, rq_send(fd, 100, flags, UP, 100)), EISCONN);
-	reply = on(test->server, rq_accept(listener, 0));
-	expect(reply.ret >= 0, "accept: errno %d", reply.error);
-	expect_ret(on(test->server, rq_recv_loop((int)reply.ret, 100, 100, UP, 0)), 100);
-}
-
 static void connect_nonblocking_pending(struct test *test)
 {
 	struct address nowhere = test->nowhere;
@@ -280,7 +261,6 @@ const struct test_case connect_cases[] = {
 	{ "connect_prompt", connect_prompt, FATE_SMC },
 	{ "connect_nonblocking", connect_nonblocking, FATE_SMC },
 	{ "connect_nonblocking_ask_again", connect_nonblocking_ask_again, FATE_SMC },
-	{ "connect_nonblocking_ask_by_send", connect_nonblocking_ask_by_send, FATE_SMC },
 	{ "connect_nonblocking_pending", connect_nonblocking_pending, FATE_NONE },
 	{ "connect_refused", connect_refused, FATE_NONE },
 	{ "connect_refused_nonblocking", connect_refused_nonblocking, FATE_NONE },

@@ -452,11 +452,8 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	int err = 0;
 
 	if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
-		// It asks for a connection first: that of a connect() not told yet, or none.
 		if ((flags & SMC_MSG_FASTOPEN) != 0)
-			err = finish_connect(sock, *socket, 0);
-		if (err != 0)
-			return err;
+			return kIsConnected;
 		if (const auto ret = stream::send(*socket, msg, len, nonblock))
 			return *ret;
 	}
