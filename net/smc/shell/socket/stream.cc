@@ -183,8 +183,6 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 
 			connection.keep();
 			endpoint.note_full();
-			smc_stat_inc(endpoint.netns(),
-				     SMC_STAT_OF(endpoint.tech(), SMC_TS_TX_BUF) + SMC_BUF_FULL);
 			// Nothing may be held back by a cork while somebody waits for room.
 			smc_sk_set_nospace(sk);
 			const int ret = smc_sk_wait(sk, &timeo, may_write, &waiter, false);

@@ -91,7 +91,11 @@ public:
 	// A copy into the send buffer stopped half-way: what lies there is not all in the stream.
 	void note_stray_bytes() { stray_bytes_.store(true, std::memory_order_relaxed); }
 	// A send found no room.
-	void note_full() { full_ = true; }
+	void note_full()
+	{
+		full_ = true;
+		smc_stat_inc(net_, SMC_STAT_OF(tech(), SMC_TS_TX_BUF) + SMC_BUF_FULL);
+	}
 	// Before the next one: a ring that was full and has been read empty made both ends wait
 	// for each other. Gets a larger one if the transport can have that.
 	void widen_if_full()

@@ -105,11 +105,14 @@ void LoopbackEndpoint::widen()
 		if (neighbour_ == nullptr ||
 		    !connection::Connection::ring_is_replaceable(conn_, peer_locked()->conn_))
 			return;
+		size = pair.dmbs_[1 - side_]->size();
+		// A stream is here each time its ring is full, long after it has grown.
+		if (size.code() >= DmbPool::kGrownCodeMax)
+			return;
 		reader = shell::Ref<LoopbackEndpoint>::share(peer_locked());
-		size = pair.dmbs_[reader->side_]->size();
 	}
 	const wire::BufferSize larger{static_cast<u8>(size.code() + 1)};
-	if (larger.code() > DmbPool::kGrownCodeMax || smc_sk_asked_sndbuf_bytes(sk()) != 0 ||
+	if (smc_sk_asked_sndbuf_bytes(sk()) != 0 ||
 	    larger.bytes() > smc_sk_rcvbuf_limit_bytes(reader->sk()))
 		return;
 	Dmb *dmb = pool.take(reader->sk(), larger);
@@ -169,7 +172,6 @@ void LoopbackEndpoint::retire()
 			const u32 size_bytes = pair.dmbs_[1 - side_]->size().bytes();
 
 			rmb_bytes = pair.dmbs_[side_]->size().bytes();
-
 			pair.used_bytes_[1 - side_] =
 				stray_bytes()
 					? size_bytes
