@@ -18,8 +18,6 @@ def load(guest: Guest, variant: str, own: Path, other: Path | None = None) -> No
     """other: takes the place of the kernel's own smc.ko; below the repository, as own is."""
     guest.run("modprobe -a ib_core && for m in $(modinfo -F depends smc | tr , ' ');"
               " do modprobe $m; done")
-    if variant == OURS or other is not None:
-        guest.run(f"insmod '{own if variant == OURS else other}'")
-    else:
-        guest.run("insmod \"$(modinfo -F filename smc)\"")
+    module = own if variant == OURS else other
+    guest.run(f"insmod '{module}'" if module else "insmod \"$(modinfo -F filename smc)\"")
     guest.call("smcnl.add_ueid", guest.eid)

@@ -2,19 +2,12 @@
 """curl and nginx with TLS, HTTP/1.1 and HTTP/2."""
 
 from harness import case
+from nginx import nginx
 from stage import Stage, over_smcr
 
 PORT = 8443
 HOME = "/tmp/https"
-CONFIGURATION = f"""
-daemon off;
-user root;
-worker_processes 1;
-pid {HOME}/pid;
-error_log {HOME}/error.log;
-events {{ worker_connections 256; }}
-http {{
-    access_log off;
+HTTP = f"""
     client_max_body_size 8m;
     client_body_temp_path {HOME}/body;
     server {{
@@ -24,7 +17,6 @@ http {{
         root {HOME}/www;
         dav_methods PUT DELETE;
     }}
-}}
 """
 
 
@@ -35,7 +27,6 @@ def prepare(stage: Stage) -> None:
         openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 3650 \\
             -subj /CN=server -addext subjectAltName=IP:{stage.address} \\
             -keyout {HOME}/key -out {HOME}/certificate 2>&1""")
-    stage.server.put(f"{HOME}/nginx.conf", CONFIGURATION.encode())
     certificate = stage.server.get(f"{HOME}/certificate")
     stage.client.run(f"mkdir -p {HOME} && seq 400000 >{HOME}/upload")
     stage.client.put(f"{HOME}/certificate", certificate)
@@ -46,7 +37,7 @@ def curl_https(stage: Stage) -> dict:
     curl = f"curl -sS --fail --cacert {HOME}/certificate"
     url = f"https://{stage.address}:{PORT}"
     written = "-w '%{http_code} %{http_version} %{num_connects} %{size_download}\\n' -o"
-    with stage.serving(f"nginx -p {HOME} -e {HOME}/error.log -c {HOME}/nginx.conf", PORT):
+    with nginx(stage, HOME, PORT, HTTP):
         got = {}
         for version in ("--http1.1", "--http2"):
             got[version] = stage.run(f"{curl} {version} {written} {HOME}/got {url}/large"

@@ -4,27 +4,19 @@
 import re
 
 from harness import case
+from nginx import nginx
 from stage import Stage, over_smcd
 
 PORT = 8080
 PARALLEL = 8
 HOME = "/tmp/nginx"
-CONFIGURATION = f"""
-daemon off;
-user root;
-worker_processes 1;
-pid {HOME}/pid;
-error_log {HOME}/error.log;
-events {{ worker_connections 256; }}
-http {{
-    access_log off;
+HTTP = f"""
     sendfile on;
     keepalive_requests 1000000;
     server {{
         listen {PORT};
         root {HOME}/www;
     }}
-}}
 """
 
 
@@ -40,8 +32,7 @@ def load(stage: Stage, path: str, header: str = "") -> None:
 def nginx_wrk(stage: Stage) -> dict:
     stage.server.run(f"mkdir -p {HOME}/www && head -c 612 /dev/zero >{HOME}/www/small"
                      f" && seq 900000 >{HOME}/www/large && : >{HOME}/error.log")
-    stage.server.put(f"{HOME}/nginx.conf", CONFIGURATION.encode())
-    with stage.serving(f"nginx -p {HOME} -e {HOME}/error.log -c {HOME}/nginx.conf", PORT):
+    with nginx(stage, HOME, PORT, HTTP):
         load(stage, "small")
         load(stage, "large")
         load(stage, "small", "-H 'Connection: close'")

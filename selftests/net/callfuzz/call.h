@@ -80,7 +80,7 @@ struct sequence {
 	struct call calls[CALLS_MAX];
 };
 
-/* compared: what may differ from TCP by design is left out (by_design.h). */
+/* compared: what may differ from TCP by design is left out (draw.c, option.c). */
 void sequence_draw(struct sequence *sequence, uint64_t seed, enum mode mode, bool compared);
 /* One line, without its end. */
 void call_print(const struct call *call);

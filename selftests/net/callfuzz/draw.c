@@ -88,14 +88,20 @@ static void draw_option(struct random *random, struct call *call, bool compared)
 	call->length = random_of(random, wild_lengths);
 }
 
+/* How much of a buffer goes that ends in a hole differs by design; that none goes does not. */
+static void avoid_edge(struct call *call)
+{
+	if (call->pointer == POINTER_EDGE)
+		call->pointer = POINTER_HOLE;
+}
+
 static void draw_send(struct random *random, struct call *call, bool compared)
 {
 	call->flags = draw_flags(random, send_flags, sizeof(send_flags) / sizeof(send_flags[0]));
 	call->length = random_below(random, random_once_in(random, 4) ? SENT_BYTES_MAX : 20);
 	call->value = random_of(random, wild_numbers);
 	if (compared) {
-		if (call->pointer == POINTER_EDGE)
-			call->pointer = POINTER_HOLE;
+		avoid_edge(call);
 		return;
 	}
 	if (random_once_in(random, 4))
@@ -113,8 +119,7 @@ static void draw_recv(struct random *random, struct call *call, bool compared)
 	call->length = random_of(random, lengths);
 	call->value = random_of(random, wild_numbers);
 	if (compared) {
-		if (call->pointer == POINTER_EDGE)
-			call->pointer = POINTER_HOLE;
+		avoid_edge(call);
 		return;
 	}
 	if (random_once_in(random, 4))

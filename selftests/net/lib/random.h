@@ -11,6 +11,8 @@ struct random {
 	uint64_t state;
 };
 
+/* splitmix64: every bit of the result depends on every bit of x. */
+uint64_t random_mix(uint64_t x);
 uint64_t random_next(struct random *random);
 /* 0 … count - 1; count is not 0. */
 uint32_t random_below(struct random *random, uint32_t count);

@@ -4,21 +4,14 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "random.h"
+
 #define CRC_POLYNOMIAL 0xedb88320u
 #define WORD_BYTES 8
 
-/* The finalizer of splitmix64: every bit of the result depends on every bit of x. */
-static uint64_t mix(uint64_t x)
-{
-	x += 0x9e3779b97f4a7c15u;
-	x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-	x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-	return x ^ (x >> 31);
-}
-
 static uint64_t word_at(uint64_t seed, uint64_t offset)
 {
-	return mix(seed ^ (offset / WORD_BYTES * 0xd1342543de82ef95u));
+	return random_mix(seed ^ (offset / WORD_BYTES * 0xd1342543de82ef95u));
 }
 
 void stream_fill(void *buffer, size_t length, uint64_t seed, uint64_t offset)
@@ -66,7 +59,7 @@ size_t stream_match(const void *buffer, size_t length, uint64_t seed, uint64_t o
 
 uint64_t stream_seed(uint64_t base, uint64_t connection, uint64_t direction)
 {
-	return mix(mix(base) ^ (connection << 1 | direction));
+	return random_mix(random_mix(base) ^ (connection << 1 | direction));
 }
 
 /* Eight tables: one step takes eight bytes, which counts in an emulated guest. */

@@ -49,12 +49,7 @@ static void act_accept(struct round *round)
 			greet(round, (int)fd);
 }
 
-static void act_close(struct round *round)
-{
-	allowed(round, "close", close(round->fd), 0);
-}
-
-static void act_shutdown(struct round *round)
+static void act_end_listening(struct round *round)
 {
 	allowed(round, "shutdown", shutdown(round->fd, SHUT_RDWR), 0);
 }
@@ -108,7 +103,7 @@ static void accept_shutdown(struct round *round)
 
 	round->fd = race_listener(round, 0, &port);
 	order_calls(round, port, 1 + random_below(&round->random, CALLS_MAX), false);
-	together(round, act_accept, act_shutdown, NULL);
+	together(round, act_accept, act_end_listening, NULL);
 	if (allowed(round, "listen again", listen(round->fd, 8), 0) == 0)
 		serves_still(round);
 }

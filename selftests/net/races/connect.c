@@ -22,11 +22,6 @@ static int disconnect(int fd)
 	return connect(fd, &nowhere, sizeof(nowhere));
 }
 
-static void act_close(struct round *round)
-{
-	allowed(round, "close", close(round->fd), 0);
-}
-
 static void act_connect(struct round *round)
 {
 	allowed(round, "connect", call_connect(round, round->fd), EBADF, EINPROGRESS);
@@ -37,11 +32,6 @@ static void act_connect_in_vain(struct round *round)
 	/* EPIPE is rare, on TCP as well. */
 	allowed(round, "connect", call_connect(round, round->fd), ECONNABORTED, ECONNRESET,
 		EINPROGRESS, EPIPE);
-}
-
-static void act_shutdown(struct round *round)
-{
-	allowed(round, "shutdown", shutdown(round->fd, SHUT_RDWR), ENOTCONN);
 }
 
 static void act_disconnect(struct round *round)

@@ -13,16 +13,6 @@
 #define PIECE_BYTES 5000
 #define CHANGES 8
 
-static void act_close(struct round *round)
-{
-	allowed(round, "close", close(round->fd), 0);
-}
-
-static void act_shutdown(struct round *round)
-{
-	allowed(round, "shutdown", shutdown(round->fd, SHUT_RDWR), ENOTCONN);
-}
-
 /* The end comes to whoever polls for it, if it is there before or if it comes meanwhile. */
 static void act_poll_end(struct round *round)
 {
@@ -80,19 +70,9 @@ static void act_rearm(struct round *round)
 	}
 }
 
-/* Somebody else who waits for the same socket, and gives up. */
 static void act_other_set(struct round *round)
 {
-	for (int i = 0; i < CHANGES; i++) {
-		struct epoll_event event = { .events = EPOLLIN | EPOLLOUT };
-		int set = epoll_create1(0);
-
-		allowed(round, "epoll_create", set, 0);
-		allowed(round, "EPOLL_CTL_ADD of another",
-			epoll_ctl(set, EPOLL_CTL_ADD, round->fd, &event), 0);
-		allowed(round, "epoll_wait of another", epoll_wait(set, &event, 1, 0), 0);
-		close(set);
-	}
+	watch_elsewhere(round, CHANGES, 0);
 }
 
 static void epoll_rearm(struct round *round)

@@ -66,6 +66,12 @@ void fail(struct round *round, const char *what, long long value);
 	check_allowed(round, what, ret, (const int[]){ __VA_ARGS__, 0 })
 long long check_allowed(struct round *round, const char *what, long long ret, const int *errnos);
 
+/* Acts on round->fd. */
+void act_close(struct round *round);
+void act_shutdown(struct round *round);
+/* Somebody else waits for round->fd in an epoll set of his own, and gives up; so many times. */
+void watch_elsewhere(struct round *round, int times, int wait_ms);
+
 /* A socket of the round's mode; exits where there is none. */
 int race_socket(const struct round *round, int type_flags);
 /* A socket connected to the service, the order given; it goes on as the service's. -1: failed. */

@@ -171,6 +171,30 @@ void works(struct round *round, int fd)
 	receive_whole(round, fd);
 }
 
+void act_close(struct round *round)
+{
+	allowed(round, "close", close(round->fd), 0);
+}
+
+void act_shutdown(struct round *round)
+{
+	allowed(round, "shutdown", shutdown(round->fd, SHUT_RDWR), ENOTCONN);
+}
+
+void watch_elsewhere(struct round *round, int times, int wait_ms)
+{
+	for (int i = 0; i < times; i++) {
+		struct epoll_event event = { .events = EPOLLIN | EPOLLOUT };
+		int set = epoll_create1(0);
+
+		allowed(round, "epoll_create", set, 0);
+		allowed(round, "EPOLL_CTL_ADD of another",
+			epoll_ctl(set, EPOLL_CTL_ADD, round->fd, &event), 0);
+		allowed(round, "epoll_wait of another", epoll_wait(set, &event, 1, wait_ms), 0);
+		close(set);
+	}
+}
+
 int race_listener(struct round *round, int type_flags, uint16_t *port)
 {
 	struct address any;
@@ -198,9 +222,5 @@ void order_calls(struct round *round, uint16_t port, uint32_t count, bool aborts
 	if (ret)
 		fail(round, "order of calls", ret);
 	/* The service goes on; the answer is its calls. */
-	if (fd >= 0) {
-		round->copy = fd;
-		return;
-	}
-	round->copy = -1;
+	round->copy = fd < 0 ? -1 : fd;
 }

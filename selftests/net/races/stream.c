@@ -12,11 +12,6 @@
 #define SENT_BYTES_MAX 200000
 #define PIECE_BYTES 7000
 
-static void act_close(struct round *round)
-{
-	allowed(round, "close", close(round->fd), 0);
-}
-
 static void act_shut_write(struct round *round)
 {
 	allowed(round, "shutdown", shutdown(round->fd, SHUT_WR), ENOTCONN);

@@ -24,16 +24,7 @@ static void act_connect(struct round *round)
 
 static void act_other_set(struct round *round)
 {
-	for (int i = 0; i < LOOKS; i++) {
-		struct epoll_event event = { .events = EPOLLIN | EPOLLOUT };
-		int set = epoll_create1(0);
-
-		allowed(round, "epoll_create", set, 0);
-		allowed(round, "EPOLL_CTL_ADD", epoll_ctl(set, EPOLL_CTL_ADD, round->fd, &event),
-			0);
-		allowed(round, "epoll_wait of another", epoll_wait(set, &event, 1, 1), 0);
-		close(set);
-	}
+	watch_elsewhere(round, LOOKS, 1);
 }
 
 /* The set saw the socket before it was connected, and is told all that comes. */
