@@ -482,6 +482,14 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 	return ret < 0 ? ret : 0;
 }
 
+void smc_tcp_abort(struct sock *sk, int err)
+{
+	smc_sk_lock(sk);
+	if (sk->state != SMC_TCP_CLOSE)
+		reset_connection(sk, err);
+	smc_sk_unlock(sk);
+}
+
 void smc_tcp_reset(struct sock *sk, int err)
 {
 	smc_sk_lock(sk);

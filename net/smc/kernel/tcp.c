@@ -315,6 +315,11 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 	return ret < 0 ? ret : 0;
 }
 
+void smc_tcp_abort(struct sock *sk, int err)
+{
+	tcp_abort(sk, err);
+}
+
 void smc_tcp_reset(struct sock *sk, int err)
 {
 	lock_sock(sk);

@@ -6,8 +6,7 @@
  * see also option.c. Beside the table in Documentation/compatibility.md that is
  * - how much of a buffer goes that ends in a hole: none of it, or what lies before the hole;
  * - MSG_ZEROCOPY's notice; time stamps of what was sent: TCP's segments have them;
- * - more bytes under way than the smaller of both buffers holds;
- * - what is sent to a peer that has closed (perform.c).
+ * - more bytes under way than the smaller of both buffers holds.
  */
 #include <linux/sockios.h>
 #include <netinet/in.h>

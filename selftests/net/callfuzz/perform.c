@@ -32,40 +32,12 @@ static int64_t result(int64_t ret)
 	return ret < 0 ? -errno : ret;
 }
 
-static int64_t empty(struct world *world, unsigned int slot)
-{
-	struct object *object = world->of[slot];
-	int64_t ret = result(close(world->fds[slot]));
-	bool open = false;
-
-	world->fds[slot] = -1;
-	world->of[slot] = NULL;
-	for (unsigned int i = 0; i < SLOTS; i++)
-		open |= world->of[i] == object;
-	if (object && !open)
-		object->gone = true;
-	return ret;
-}
-
 static void put(struct world *world, unsigned int slot, int fd, struct object *object)
 {
 	if (world->fds[slot] >= 0)
-		empty(world, slot);
+		close(world->fds[slot]);
 	world->fds[slot] = fd;
 	world->of[slot] = object;
-}
-
-/* Whom a listener has just accepted: connections come in the order in which they were made. */
-static void pair_up(struct world *world, struct object *listener, struct object *accepted)
-{
-	for (unsigned int i = 0; i < CALLS_MAX; i++) {
-		struct object *object = &world->objects[i];
-
-		if (object->to == listener && object->turn == listener->accepted) {
-			object->peer = accepted;
-			accepted->peer = object;
-		}
-	}
 }
 
 static struct object *new_object(struct world *world, bool v6)
@@ -246,12 +218,8 @@ static int64_t do_connect(struct world *world, const struct call *asked)
 	if (!ret && call.target == TARGET_UNSPEC)
 		stops_listening(world->of[call.slot]);
 	if ((!ret || ret == -EINPROGRESS) && call.target == TARGET_OTHER && to && to->listening &&
-	    object && !object->connecting) {
+	    object && !object->connecting)
 		to->pending++;
-		object->to = to;
-		object->peer = NULL;
-		object->turn = to->connected++;
-	}
 	/* The next connect() says how this one came out, wherever it goes. */
 	if (object)
 		object->connecting = ret == -EINPROGRESS;
@@ -260,44 +228,23 @@ static int64_t do_connect(struct world *world, const struct call *asked)
 
 static int64_t do_accept(struct world *world, const struct call *call, struct outcome *outcome)
 {
-	struct object *listener = world->of[call->slot];
+	struct object *object = world->of[call->slot];
 	socklen_t *length = (socklen_t *)world_region(world, REGION_LENGTH);
 	char *name = world_region(world, REGION_NAME);
-	struct object *accepted;
 	int fd;
 
 	memset(name, 0, SCRATCH_BYTES);
 	*length = (socklen_t)call->length;
 	fd = accept4(world->fds[call->slot], world_aim(world, call, REGION_NAME, 0, 2),
 		     world_aim(world, call, REGION_LENGTH, 1, 2), call->flags);
-	if (fd < 0) {
-		/* An address that cannot be written down costs the connection. */
-		if (listener && listener->pending && (errno == EFAULT || errno == EINVAL)) {
-			listener->pending--;
-			listener->accepted++;
-		}
+	/* An address that cannot be written down costs the connection. */
+	if (object && object->pending && (fd >= 0 || errno == EFAULT || errno == EINVAL))
+		object->pending--;
+	if (fd < 0)
 		return -errno;
-	}
 	outcome->hash = hash_address(name, *length, 0);
-	accepted = new_object(world, is_v6(world, call->slot));
-	if (listener && listener->pending) {
-		pair_up(world, listener, accepted);
-		listener->pending--;
-		listener->accepted++;
-	}
-	put(world, call->other, fd, accepted);
+	put(world, call->other, fd, new_object(world, is_v6(world, call->slot)));
 	return 0;
-}
-
-/*
- * What is sent to somebody who has closed: TCP takes it and learns of that by the answer, SMC knows
- * already. So it is left out where the two are compared.
- */
-static bool nobody_reads(const struct world *world, const struct call *call)
-{
-	const struct object *object = world->of[call->slot];
-
-	return world->gentle && object && object->peer && object->peer->gone;
 }
 
 /* Held bytes go at once: when they would go otherwise is a matter of time. */
@@ -319,8 +266,6 @@ static void fill_data(const struct world *world, const struct call *call)
 
 static int64_t do_send(struct world *world, const struct call *call)
 {
-	if (nobody_reads(world, call))
-		return 0;
 	fill_data(world, call);
 	return pushed(world, call,
 		      result(send(world->fds[call->slot],
@@ -382,11 +327,8 @@ static struct msghdr *place_message(struct world *world, const struct call *call
 static int64_t do_sendmsg(struct world *world, const struct call *asked)
 {
 	struct call call = *asked;
-	struct msghdr *message;
+	struct msghdr *message = place_message(world, &call);
 
-	if (nobody_reads(world, asked))
-		return 0;
-	message = place_message(world, &call);
 	fill_data(world, &call);
 	avoid_waiting(world, &call);
 	if (call.salt % 4 == 0) {
@@ -543,7 +485,11 @@ static int64_t do_dup(struct world *world, const struct call *call)
 
 static int64_t do_close(struct world *world, const struct call *call)
 {
-	return empty(world, call->slot);
+	int64_t ret = result(close(world->fds[call->slot]));
+
+	world->fds[call->slot] = -1;
+	world->of[call->slot] = NULL;
+	return ret;
 }
 
 void perform(struct world *world, const struct call *call, struct outcome *outcome)

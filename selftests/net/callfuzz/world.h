@@ -39,12 +39,6 @@ struct object {
 	bool listening;
 	unsigned int room; /* connections that the backlog has room for */
 	unsigned int pending; /* made, and not accepted */
-	unsigned int connected; /* to this listener, ever */
-	unsigned int accepted;
-	const struct object *to; /* the listener that this one was connected to */
-	unsigned int turn; /* in the order of connections to it */
-	const struct object *peer;
-	bool gone; /* closed */
 };
 
 struct world {

@@ -153,24 +153,70 @@ static void reset_wakes_writer(struct test *test)
 	     on(test->client, rq_send(pair.client, 1, MSG_NOSIGNAL, UP, 0)).ret == -1);
 }
 
-/* Writing to a peer that is gone fails soon, with EPIPE or ECONNRESET. */
+static long long events_of(struct test *test, const struct pair *pair)
+{
+	return poll_events(test->server, pair->server, POLLIN | POLLOUT | POLLPRI | POLLRDHUP, 0);
+}
+
+static void closed_by_client(struct test *test, const struct pair *pair)
+{
+	expect_ret(on(test->client, rq_close(pair->client)), 0);
+	expect_ret(on(test->server, rq_recv(pair->server, 1, 0, UP, 0)), 0);
+}
+
+/* What a peer is sent that is gone is taken, and the answer to it ends the connection. */
 static void send_after_peer_close(struct test *test)
 {
 	struct pair pair = connect_pair(test);
-	struct reply reply = { .ret = 0 };
 
-	expect_ret(on(test->client, rq_close(pair.client)), 0);
+	closed_by_client(test, &pair);
+	note("closed: %#llx", events_of(test, &pair));
+	expect_ret(on(test->server, rq_send(pair.server, 0, 0, DOWN, 0)), 0);
+	expect_ret(on(test->server, rq_send(pair.server, 100, 0, DOWN, 0)), 100);
+	sleep_ms(200);
+	note("reset: %#llx", events_of(test, &pair));
+	note_reply("peer", on(test->server, rq_peername(pair.server)));
 	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
-	for (int i = 0; i < 5 && reply.ret >= 0; i++) {
-		reply = on(test->server, rq_send(pair.server, 100, MSG_NOSIGNAL, DOWN, 0));
-		sleep_ms(200);
+	expect_ret(on(test->server, rq_sigpipes()), 0);
+	for (int i = 0; i < 2; i++) {
+		expect_error(on(test->server, rq_send(pair.server, 100, 0, DOWN, 0)), EPIPE);
+		expect_ret(on(test->server, rq_sigpipes()), 1);
 	}
-	expect(reply.ret == -1 && (reply.error == EPIPE || reply.error == ECONNRESET),
-	       "send returned %lld, errno %d", (long long)reply.ret, reply.error);
-	/* From then on it is EPIPE, and the signal comes with it. */
-	on(test->server, rq_send(pair.server, 100, MSG_NOSIGNAL, DOWN, 0));
-	expect_error(on(test->server, rq_send(pair.server, 100, 0, DOWN, 0)), EPIPE);
-	expect_ret(on(test->server, rq_sigpipes()), 1);
+	note("told: %#llx", events_of(test, &pair));
+	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
+	note_reply("shutdown", on(test->server, rq_shutdown(pair.server, SHUT_WR)));
+}
+
+static void send_after_peer_close_by_option(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+	struct reply reply;
+
+	closed_by_client(test, &pair);
+	expect_ret(on(test->server, rq_send(pair.server, 100, MSG_OOB, DOWN, 0)), 100);
+	sleep_ms(200);
+	for (int i = 0; i < 2; i++) {
+		reply = expect_ret(on(test->server,
+				      rq_get(pair.server, SOL_SOCKET, SO_ERROR, OPTION_INT)), 0);
+		expect(reply.values[0] == (i ? 0 : EPIPE), "SO_ERROR %lld",
+		       (long long)reply.values[0]);
+	}
+	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
+	expect_error(on(test->server, rq_send(pair.server, 1, MSG_NOSIGNAL, DOWN, 0)), EPIPE);
+}
+
+/* The last words of a server that does not want to listen: the client has something to say, too. */
+static void refusal_is_read_after_a_send(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	expect_ret(on(test->server, rq_send(pair.server, 50, 0, DOWN, 0)), 50);
+	expect_ret(on(test->server, rq_close(pair.server)), 0);
+	sleep_ms(200);
+	expect_ret(on(test->client, rq_send(pair.client, 1000, 0, UP, 0)), 1000);
+	sleep_ms(200);
+	expect_ret(on(test->client, rq_recv_loop(pair.client, -1, 20, DOWN, 0)), 50);
+	expect_error(on(test->client, rq_send(pair.client, 1, MSG_NOSIGNAL, UP, 0)), EPIPE);
 }
 
 static void both_close_at_once(struct test *test)
@@ -211,6 +257,8 @@ const struct test_case close_cases[] = {
 	{ "reset_wakes_reader", reset_wakes_reader, FATE_SMC },
 	{ "reset_wakes_writer", reset_wakes_writer, FATE_SMC },
 	{ "send_after_peer_close", send_after_peer_close, FATE_SMC },
+	{ "send_after_peer_close_by_option", send_after_peer_close_by_option, FATE_SMC },
+	{ "refusal_is_read_after_a_send", refusal_is_read_after_a_send, FATE_SMC },
 	{ "both_close_at_once", both_close_at_once, FATE_SMC },
 	{ "process_exit_ends_stream", process_exit_ends_stream, FATE_SMC },
 	{ NULL, NULL, FATE_NONE },

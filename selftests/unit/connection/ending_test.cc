@@ -338,6 +338,43 @@ TEST(EndingTest, LostTransport)
 	EXPECT_EQ(pair.b.connection.on_cdc({.sequence = 2}).events, event::kIgnored);
 }
 
+TEST(EndingTest, AnOrderlyEndStaysOneWhenAResetComesBehindIt)
+{
+	Pair pair;
+	pair.b.send("end");
+	pair.b.connection.shutdown_write();
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_FALSE(pair.a.connection.at_orderly_end());
+	EXPECT_EQ(pair.a.receive(), "end");
+	EXPECT_TRUE(pair.a.connection.at_orderly_end());
+	pair.b.connection.abort();
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_TRUE(pair.a.connection.reset());
+	EXPECT_TRUE(pair.a.connection.at_orderly_end());
+}
+
+TEST(EndingTest, AResetIsNoOrderlyEnd)
+{
+	Pair pair;
+	pair.b.connection.abort();
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_TRUE(pair.a.connection.at_eof());
+	EXPECT_FALSE(pair.a.connection.at_orderly_end());
+}
+
+TEST(EndingTest, AnEndInTheMessageOfAResetIsNoOrderlyOne)
+{
+	Pair pair;
+	CursorMessage message{.sequence = 1,
+			      .state_flags = state_flag::kSendingDone | state_flag::kAborted};
+	EXPECT_TRUE(pair.a.connection.on_cdc(message).has(event::kPeerAborted));
+	EXPECT_TRUE(pair.a.connection.at_eof());
+	EXPECT_FALSE(pair.a.connection.at_orderly_end());
+}
+
 // --- End of file that the peer announces too early ---------------------------------------------
 
 CursorMessage early_close(std::uint32_t bytes)
@@ -364,6 +401,17 @@ TEST(EndingTest, EofWaitsForThePeersRest)
 	EXPECT_FALSE(b.consume(50));
 	EXPECT_TRUE(b.at_eof());
 	EXPECT_FALSE(b.eof_withheld());
+}
+
+TEST(EndingTest, ALinkThatIsLostBeforeThePeersRestIsNoOrderlyEnd)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	b.on_cdc(early_close(100));
+	EXPECT_TRUE(b.consume(100));
+	b.transport_lost();
+	EXPECT_TRUE(b.at_eof());
+	EXPECT_FALSE(b.at_orderly_end());
 }
 
 TEST(EndingTest, EofComesWhenThePeerIsNoLongerBlocked)

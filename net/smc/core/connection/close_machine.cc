@@ -56,6 +56,8 @@ std::uint8_t CloseMachine::on_peer_flags(std::uint8_t state_flags)
 		owed_flags_ = sent_flags_ | state_flag::kAborted;
 		apply(CloseEvent::kPeerAborted);
 	}
+	if ((state_flags & state_flag::kAborted) == 0 && fresh_flags != 0)
+		peer_ended_in_order_ = true;
 	peer_flags_ |= fresh_flags;
 	return fresh_flags;
 }

@@ -62,6 +62,8 @@ public:
 	}
 	// The peer's word on its stream is out: no more data, or data that does not count any more.
 	[[nodiscard]] bool peer_finished_sending() const { return lost_ || peer_flags_ != 0; }
+	// It has said so before, and not by, a reset.
+	[[nodiscard]] bool peer_ended_in_order() const { return peer_ended_in_order_; }
 	// Neither side will touch the other's memory again.
 	[[nodiscard]] bool finished() const
 	{
@@ -79,6 +81,7 @@ private:
 	std::uint8_t owed_flags_ = 0;
 	std::uint8_t sent_flags_ = 0;
 	std::uint8_t peer_flags_ = 0;
+	bool peer_ended_in_order_ = false;
 	bool locally_closed_ = false;
 	bool lost_ = false;
 	bool broken_ = false;

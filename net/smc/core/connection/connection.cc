@@ -169,7 +169,7 @@ void Connection::drop_received_data()
 bool Connection::eof_withheld() const
 {
 	return close_.peer_flags() != 0 && !reset() && !gave_up_withheld_ &&
-	       readable_bytes() == 0 && (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
+	       readable_bytes() == 0 && peer_is_blocked();
 }
 
 // --- Urgent data -----------------------------------------------------------------------------

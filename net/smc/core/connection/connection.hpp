@@ -61,7 +61,7 @@ enum class SendHint : std::uint8_t {
 enum class SendStatus : std::uint8_t {
 	kOpen,
 	kShutdown,   // we have shut down or closed: EPIPE
-	kPeerClosed, // the peer reads no more: EPIPE
+	kPeerClosed, // the peer reads no more; TCP learns of that when it has sent something
 	kAborted,    // either side aborted, or the link is gone: ECONNRESET
 };
 
@@ -190,6 +190,12 @@ public:
 	{
 		return close_.peer_finished_sending() && readable_bytes() == 0 && !eof_withheld();
 	}
+	// at_eof() where the peer meant it to be. Stays true when a reset comes behind that.
+	[[nodiscard]] bool at_orderly_end() const
+	{
+		return close_.peer_ended_in_order() && readable_bytes() == 0 &&
+		       (gave_up_withheld_ || !peer_is_blocked());
+	}
 	// at_eof() waits only for the peer's rest. The caller gives up after a while without data
 	// from the peer, a second or so: Linux's own module leaves the flag set as well when its
 	// last write happened to fill our ring exactly, and then nothing comes. A peer that does
@@ -293,6 +299,11 @@ private:
 	[[nodiscard]] std::uint32_t transmittable_bytes() const;
 	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool can_transmit() const;
+	// Its newest message said that it has more than our ring takes.
+	[[nodiscard]] bool peer_is_blocked() const
+	{
+		return (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
+	}
 	// False if there is certainly nothing to transmit; cheaper than a plan.
 	[[nodiscard]] bool has_something_to_say() const
 	{

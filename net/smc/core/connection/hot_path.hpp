@@ -396,13 +396,12 @@ inline bool Connection::update_due() const
 	if (unconfirmed_bytes == 0)
 		return false;
 	const bool asked = (peer_producer_flags_ & producer_flag::kConsumerUpdateWanted) != 0;
-	const bool peer_blocked = (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
-	if ((asked || peer_blocked) && receive_.stored_bytes() == 0)
+	if ((asked || peer_is_blocked()) && receive_.stored_bytes() == 0)
 		return true;
 	if (asked && unconfirmed_bytes > update_floor_bytes_)
 		return true;
 	return unconfirmed_bytes > update_above_bytes_ &&
-	       (peer_blocked || receive_.confirmed_free_bytes() <= receive_.size_bytes() / 2);
+	       (peer_is_blocked() || receive_.confirmed_free_bytes() <= receive_.size_bytes() / 2);
 }
 
 inline bool Connection::consume(std::uint32_t bytes)

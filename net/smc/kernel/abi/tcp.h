@@ -103,7 +103,9 @@ int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof);
 int smc_tcp_drop(struct sock *sk, size_t len);
 /* All of it or -errno; pushed out at once, TCP_CORK or not. */
 int smc_tcp_send(struct sock *sk, const void *buf, size_t len);
-/* Ends the connection with a RST; the user sees @err (positive). */
+/* As a RST of the peer would: the user sees @err (positive) once, and nothing can be sent. */
+void smc_tcp_abort(struct sock *sk, int err);
+/* Ends the connection with a RST, and the socket may connect again; the user sees @err. */
 void smc_tcp_reset(struct sock *sk, int err);
 
 /* ---- Where it runs ---------------------------------------------------------- */

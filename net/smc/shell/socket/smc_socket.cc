@@ -310,12 +310,13 @@ void SmcSocket::end_connection()
 	transport::Endpoint *endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
 	long timeo_jiffies;
 	const bool linger = smc_sk_linger(sk_, &timeo_jiffies);
-	const bool reset = endpoint->with_lock(
-		[](const connection::Connection &conn) { return conn.reset(); });
+	const bool answers = endpoint->with_lock([](const connection::Connection &conn) {
+		return !conn.reset() && conn.send_status() != connection::SendStatus::kPeerClosed;
+	});
 
 	// The user has learnt of it by the error that TCP left at the socket. The peer may not even
 	// know the connection any more, so there is no answer to wait for.
-	const bool tcp_died = !reset && smc_sk_state(sk_) == SMC_TCP_CLOSE;
+	const bool tcp_died = answers && smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
 	if (tcp_died) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);

@@ -2,9 +2,11 @@
 #include "shell/socket/stream.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
+#include "kernel/abi/tcp.h"
 
 namespace smc::shell::stream {
 
@@ -156,7 +158,30 @@ private:
 	const bool urgent_;
 };
 
-int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonblock)
+// The peer has closed, and nobody will read this. TCP takes what its buffer holds, and learns of
+// it by the answer.
+int send_in_vain(Endpoint &endpoint, msghdr *msg, size_t len)
+{
+	std::array<std::byte, 128> sink;
+	const size_t taken_bytes = std::min<size_t>(
+		len, endpoint.with_lock([](Connection &conn) { return conn.sndbuf_free_bytes(); }));
+	size_t sent = 0;
+
+	while (sent < taken_bytes) {
+		const size_t piece = std::min(taken_bytes - sent, sink.size());
+		const size_t n = smc_msg_copy_from(msg, sink.data(), piece);
+
+		sent += n;
+		if (n != piece)
+			break;
+	}
+	return sent != 0 || taken_bytes == 0 ? static_cast<int>(sent) : kFault;
+}
+
+// @reset: what was taken, here or before, is for a peer that does not read any more. TCP is to end
+// as by the peer's answer to that, and to tell the next call of this error.
+int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonblock,
+		std::optional<int> *reset)
 {
 	struct sock *sk = connection.sk();
 	Endpoint &endpoint = connection.endpoint();
@@ -165,19 +190,30 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 	const bool urgent = (flags & SMC_MSG_OOB) != 0;
 	const bool corked = smc_sk_corked(sk);
 	size_t sent = 0;
+	bool waited = false;
 
 	const UrgentAnnouncement announcement(endpoint, urgent && len != 0);
 	do {
 		endpoint.widen_if_full();
 		const Room room = room_for(endpoint, len - sent);
 
-		if (room.status != SendStatus::kOpen || smc_sk_error(sk) != 0 || tcp_died(sk))
+		const bool peer_closed = room.status == SendStatus::kPeerClosed;
+
+		if ((room.status != SendStatus::kOpen && !peer_closed) || smc_sk_error(sk) != 0 ||
+		    tcp_died(sk))
 			return sent != 0 ? static_cast<int>(sent)
 					 : smc_sk_stream_error(sk, flags, kBrokenPipe);
 		if (sent == 0 && !smc_msg_control_is_good(sk, msg))
 			return kInvalid;
 		if (len == sent)
 			break;
+		if (peer_closed) {
+			const int ret = sent != 0 || waited ? static_cast<int>(sent)
+							    : send_in_vain(endpoint, msg, len);
+			if (ret >= 0)
+				*reset = ret != 0 ? -kBrokenPipe : 0;
+			return ret != 0 ? ret : smc_sk_stream_error(sk, flags, kBrokenPipe);
+		}
 		if (room.segments.empty()) {
 			Waiter waiter{connection};
 
@@ -188,6 +224,7 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 			const int ret = smc_sk_wait(sk, &timeo, may_write, &waiter, false);
 			if (ret != 0)
 				return sent != 0 ? static_cast<int>(sent) : ret;
+			waited = true;
 			continue;
 		}
 		const u32 n = copy_in(endpoint, room.segments, msg);
@@ -237,7 +274,8 @@ struct View {
 	ring::Segments segments;
 	u32 readable_bytes = 0;
 	bool ended = false;
-	bool full = false; // nothing more can come before something is taken
+	bool in_order = false; // as the peer wanted it
+	bool full = false;     // nothing more can come before something is taken
 	bool at_mark = false;
 };
 
@@ -273,6 +311,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			view.readable_bytes = conn.readable_bytes();
 			view.ended = conn.at_eof() || conn.reset() ||
 				     conn.send_status() == SendStatus::kAborted;
+			view.in_order = conn.at_orderly_end();
 			view.full = view.readable_bytes == conn.rmb_size_bytes();
 			view.at_mark = conn.mark_is_ahead(seen) || (!peek && conn.at_mark());
 			return view;
@@ -303,7 +342,8 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 		if (view.ended || tcp_died(sk) || connection.shut_rcv() || smc_sk_error(sk) != 0) {
 			if (got != 0)
 				break;
-			return smc_sk_take_error(sk);
+			// What went wrong behind the end is nothing to readers who met it.
+			return view.in_order ? 0 : smc_sk_take_error(sk);
 		}
 		Waiter waiter{connection, seen, got != 0, peek};
 		connection.keep();
@@ -314,9 +354,8 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 	return static_cast<int>(got);
 }
 
-} // namespace
-
-std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
+std::optional<int> send_if_connected(const SmcSocket &socket, msghdr *msg, size_t len,
+				     bool nonblock, std::optional<int> *reset)
 {
 	LockedConnection connection(socket);
 	if (!connection.there())
@@ -326,12 +365,24 @@ std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonbloc
 	smc_zerocopy *notice = nullptr;
 	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
 	if (ret == 0) {
-		ret = send_locked(connection, msg, len, nonblock);
+		ret = send_locked(connection, msg, len, nonblock, reset);
 		if (notice != nullptr)
 			smc_zerocopy_end(notice, ret > 0);
 	}
 	const Endpoint &endpoint = connection.endpoint();
 	smc_stat_tx(endpoint.counters(), endpoint.tech(), len, ret);
+	return ret;
+}
+
+} // namespace
+
+std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
+{
+	std::optional<int> reset;
+	const std::optional<int> ret = send_if_connected(socket, msg, len, nonblock, &reset);
+
+	if (reset)
+		smc_tcp_abort(socket.sk(), *reset);
 	return ret;
 }
 
