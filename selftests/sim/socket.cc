@@ -151,6 +151,11 @@ int smc_sk_state(const struct sock *sk)
 	return sk->state;
 }
 
+bool smc_sk_is_shut(const struct sock *sk)
+{
+	return sk->shut_rcv || sk->shut_snd;
+}
+
 bool smc_sk_is_v6(const struct sock *)
 {
 	return false;

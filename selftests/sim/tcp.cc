@@ -490,6 +490,12 @@ void smc_tcp_abort(struct sock *sk, int err)
 	smc_sk_unlock(sk);
 }
 
+void smc_tcp_forget(struct sock *sk)
+{
+	smc_tcp_reset(sk, 0);
+	sk->shut_rcv = sk->shut_snd = false;
+}
+
 void smc_tcp_reset(struct sock *sk, int err)
 {
 	smc_sk_lock(sk);

@@ -115,6 +115,11 @@ int smc_sk_state(const struct sock *sk)
 	return smp_load_acquire(&((struct sock *)sk)->sk_state);
 }
 
+bool smc_sk_is_shut(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_shutdown);
+}
+
 bool smc_sk_is_v6(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_family) == AF_INET6;

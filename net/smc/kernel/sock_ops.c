@@ -145,6 +145,8 @@ static int smc_accept(struct socket *sock, struct socket *newsock, int flags, bo
 
 static int smc_getname(struct socket *sock, struct sockaddr *addr, int peer)
 {
+	if (peer == 1 && !smc_op_has_peer(sock))
+		return -ENOTCONN;
 	return tcp_ops(sock)->getname(sock, addr, peer);
 }
 

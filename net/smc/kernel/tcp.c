@@ -320,6 +320,14 @@ void smc_tcp_abort(struct sock *sk, int err)
 	tcp_abort(sk, err);
 }
 
+void smc_tcp_forget(struct sock *sk)
+{
+	lock_sock(sk);
+	READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
+	WRITE_ONCE(sk->sk_err, 0);
+	release_sock(sk);
+}
+
 void smc_tcp_reset(struct sock *sk, int err)
 {
 	lock_sock(sk);

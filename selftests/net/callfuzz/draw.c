@@ -6,7 +6,9 @@
  * see also option.c. Beside the table in Documentation/compatibility.md that is
  * - how much of a buffer goes that ends in a hole: none of it, or what lies before the hole;
  * - MSG_ZEROCOPY's notice; time stamps of what was sent: TCP's segments have them;
- * - more bytes under way than the smaller of both buffers holds.
+ * - more bytes under way than the smaller of both buffers holds;
+ * - bind() of a socket whose connection is over, which still has TCP's port: EINVAL;
+ * - MSG_OOB to a peer that has shut down both ways: TCP takes the byte in before it resets.
  */
 #include <linux/sockios.h>
 #include <netinet/in.h>

@@ -492,7 +492,7 @@ static int64_t do_close(struct world *world, const struct call *call)
 	return ret;
 }
 
-void perform(struct world *world, const struct call *call, struct outcome *outcome)
+static void carry_out(struct world *world, const struct call *call, struct outcome *outcome)
 {
 	switch (call->op) {
 	case OP_SOCKET:
@@ -549,4 +549,18 @@ void perform(struct world *world, const struct call *call, struct outcome *outco
 	case OP_COUNT:
 		break;
 	}
+}
+
+/* What differs from TCP where one side has ended is not done then. */
+void perform(struct world *world, const struct call *asked, struct outcome *outcome)
+{
+	struct call call = *asked;
+	struct pollfd poller = { .fd = world->fds[call.slot], .events = POLLRDHUP };
+
+	if (world->gentle && poll(&poller, 1, 0) > 0 && poller.revents & POLLRDHUP) {
+		call.flags &= call.op == OP_SEND || call.op == OP_SENDMSG ? ~MSG_OOB : ~0;
+		if (call.op == OP_BIND && poller.revents & POLLHUP)
+			return;
+	}
+	carry_out(world, &call, outcome);
 }

@@ -112,6 +112,7 @@ static void linger_zero_resets(struct test *test)
 	expect_ret(on(test->client, rq_set_linger(pair.client, true, 0)), 0);
 	expect_ret(on(test->client, rq_close(pair.client)), 0);
 	expect_error(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), ECONNRESET);
+	expect_error(on(test->server, rq_peername(pair.server)), ENOTCONN);
 	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
 	expect_error(on(test->server, rq_send(pair.server, 1, MSG_NOSIGNAL, DOWN, 0)), EPIPE);
 }

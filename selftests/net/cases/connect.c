@@ -71,6 +71,82 @@ static void connect_nonblocking_ask_again(struct test *test)
 	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
+/* MSG_FASTOPEN asks for a connection before it sends, and is told of that one: once. */
+static void connect_nonblocking_ask_by_send(struct test *test)
+{
+	const int flags = MSG_FASTOPEN | MSG_NOSIGNAL;
+	struct address address;
+	struct reply reply;
+	int listener;
+	int fd;
+
+	listener = new_listener(test, 8, &address);
+	fd = connect_in_background(test, &address);
+	expect(poll_events(test->client, fd, POLLOUT, 10000) == POLLOUT, "not writable");
+	expect_ret(on(test->client, rq_send(fd, 100, flags, UP, 0)), 100);
+	expect_error(on(test->client, rq_send(fd, 100, flags, UP, 100)), EISCONN);
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	expect_ret(on(test->server, rq_recv_loop((int)reply.ret, 100, 100, UP, 0)), 100);
+}
+
+/* shutdown() knows that the connection stands, and connect() is not asked again. */
+static void connect_nonblocking_shut_down(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int fd = connect_in_background(test, &address);
+	struct reply reply;
+
+	expect(poll_events(test->client, fd, POLLOUT, 10000) == POLLOUT, "not writable");
+	expect_ret(on(test->client, rq_shutdown(fd, SHUT_RD)), 0);
+	expect_error(on(test->client, rq_connect(fd, &address)), EISCONN);
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	exchange(test->client, fd, test->server, (int)reply.ret, 1000, UP, 0);
+}
+
+/* A connection that has come and gone before connect() is asked again, and then another one. */
+static void connect_nonblocking_reset(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int fd = connect_in_background(test, &address);
+	struct reply reply;
+
+	expect(poll_events(test->client, fd, POLLOUT, 10000) == POLLOUT, "not writable");
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	expect_ret(on(test->server, rq_set_linger((int)reply.ret, true, 0)), 0);
+	expect_ret(on(test->server, rq_close((int)reply.ret)), 0);
+	expect(poll_events(test->client, fd, POLLIN, 10000) & POLLHUP, "no reset");
+	expect_error(on(test->client, rq_connect(fd, &address)), ECONNRESET);
+	note("events %#llx", (long long)poll_events(test->client, fd, ALL_EVENTS, 0));
+	expect_error(on(test->client, rq_connect(fd, &address)), EINPROGRESS);
+	expect(poll_events(test->client, fd, POLLOUT, 10000) == POLLOUT, "not writable again");
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	exchange(test->client, fd, test->server, (int)reply.ret, 1000, UP, 0);
+}
+
+/* TCP keeps what shutdown() said of a socket that was not connected. */
+static void connect_after_shutdown(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int fd = new_socket(test, test->client, 0);
+	struct reply reply;
+
+	expect_error(on(test->client, rq_shutdown(fd, SHUT_WR)), ENOTCONN);
+	expect_ret(on(test->client, rq_connect(fd, &address)), 0);
+	note("events %#llx", (long long)poll_events(test->client, fd, ALL_EVENTS, 0));
+	expect_error(on(test->client, rq_send(fd, 1, MSG_NOSIGNAL, UP, 0)), EPIPE);
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	expect_ret(on(test->server, rq_send((int)reply.ret, 500, 0, DOWN, 0)), 500);
+	expect_ret(on(test->client, rq_recv_loop(fd, 500, 100, DOWN, 0)), 500);
+}
+
 static void connect_nonblocking_pending(struct test *test)
 {
 	struct address nowhere = test->nowhere;
@@ -110,6 +186,20 @@ static void connect_refused_nonblocking(struct test *test)
 	expect(reply.values[0] == ECONNREFUSED, "SO_ERROR %lld", (long long)reply.values[0]);
 	reply = expect_ret(on(test->client, rq_get(fd, SOL_SOCKET, SO_ERROR, OPTION_INT)), 0);
 	expect(reply.values[0] == 0, "SO_ERROR again %lld", (long long)reply.values[0]);
+}
+
+/* MSG_FASTOPEN is told of the refusal, too, and what it leaves can listen. */
+static void connect_refused_told_by_send(struct test *test)
+{
+	struct address address = closed_port(test);
+	int fd = connect_in_background(test, &address);
+
+	expect(poll_events(test->client, fd, POLLIN, 10000) & POLLERR, "not refused");
+	expect_error(on(test->client, rq_send(fd, 1, MSG_FASTOPEN | MSG_NOSIGNAL, UP, 0)),
+		     ECONNREFUSED);
+	expect_ret(on(test->client, rq_listen(fd, 4)), 0);
+	note("events %#llx", (long long)poll_events(test->client, fd, ALL_EVENTS, 300));
+	expect_error(on(test->client, rq_accept(fd, 0)), EAGAIN);
 }
 
 /* A refusal must leave a socket that can be connected elsewhere. */
@@ -261,9 +351,14 @@ const struct test_case connect_cases[] = {
 	{ "connect_prompt", connect_prompt, FATE_SMC },
 	{ "connect_nonblocking", connect_nonblocking, FATE_SMC },
 	{ "connect_nonblocking_ask_again", connect_nonblocking_ask_again, FATE_SMC },
+	{ "connect_nonblocking_ask_by_send", connect_nonblocking_ask_by_send, FATE_SMC },
+	{ "connect_nonblocking_shut_down", connect_nonblocking_shut_down, FATE_SMC },
+	{ "connect_nonblocking_reset", connect_nonblocking_reset, FATE_SMC },
+	{ "connect_after_shutdown", connect_after_shutdown, FATE_TCP_ONLY },
 	{ "connect_nonblocking_pending", connect_nonblocking_pending, FATE_NONE },
 	{ "connect_refused", connect_refused, FATE_NONE },
 	{ "connect_refused_nonblocking", connect_refused_nonblocking, FATE_NONE },
+	{ "connect_refused_told_by_send", connect_refused_told_by_send, FATE_NONE },
 	{ "connect_retry", connect_retry, FATE_SMC },
 	{ "connect_retry_nonblocking", connect_retry_nonblocking, FATE_SMC },
 	{ "connect_twice", connect_twice, FATE_SMC },

@@ -54,8 +54,8 @@ static void fastopen_on_connected(struct test *test)
 }
 
 const struct test_case fallback_cases[] = {
-	{ "fastopen_send", fastopen_send, FATE_FASTOPEN },
-	{ "fastopen_connect", fastopen_connect, FATE_FASTOPEN },
+	{ "fastopen_send", fastopen_send, FATE_TCP_ONLY },
+	{ "fastopen_connect", fastopen_connect, FATE_TCP_ONLY },
 	{ "fastopen_on_connected", fastopen_on_connected, FATE_SMC },
 	{ NULL, NULL, FATE_NONE },
 };

@@ -17,7 +17,7 @@
 #define LABEL_BYTES 64
 #define FORKS_MAX 4
 #define NOWHERE_COUNT 150
-#define REASON_FASTOPEN 0x03060000u
+#define REASON_TCP_ONLY 0x03060000u
 #define REASON_NO_PROPOSAL 0x03010000u
 
 struct notes {
@@ -321,8 +321,8 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 {
 	if (fate == FATE_NONE || runner->expectation == EXPECT_ANY)
 		return true;
-	if (fate == FATE_FASTOPEN)
-		return judge_fallback(runner->client_mode, fate, false, client, REASON_FASTOPEN);
+	if (fate == FATE_TCP_ONLY)
+		return judge_fallback(runner->client_mode, fate, false, client, REASON_TCP_ONLY);
 	if (runner->expectation != EXPECT_FALLBACK)
 		return judge_smc(runner->expectation, fate, client, server);
 	return judge_fallback(runner->client_mode, fate, false, client, runner->client_reason) &&

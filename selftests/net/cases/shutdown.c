@@ -70,6 +70,68 @@ static void shutdown_both(struct test *test)
 	expect_ret(on(test->server, rq_recv_loop(pair.server, -1, 1000, UP, 0)), 2000);
 }
 
+/* Whoever has shut down both ways takes nothing more: a reset, with an error for each side. */
+static void data_after_shutdown_both(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+	struct reply reply;
+
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_RD)), 0);
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);
+	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
+	expect_ret(on(test->server, rq_send(pair.server, 100, 0, DOWN, 0)), 100);
+	sleep_ms(NEWS_MS);
+	note("client %#llx, server %#llx",
+	     (long long)poll_events(test->client, pair.client, POLLIN | POLLOUT | POLLRDHUP, 0),
+	     (long long)poll_events(test->server, pair.server, POLLIN | POLLOUT | POLLRDHUP, 0));
+	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
+	expect_error(on(test->server, rq_send(pair.server, 1, 0, DOWN, 0)), EPIPE);
+	expect_ret(on(test->server, rq_sigpipes()), 1);
+	expect_error(on(test->client, rq_recv(pair.client, 1, 0, DOWN, 0)), ECONNRESET);
+	expect_ret(on(test->client, rq_recv(pair.client, 1, 0, DOWN, 0)), 0);
+	expect_error(on(test->client, rq_peername(pair.client)), ENOTCONN);
+	reply = on(test->server, rq_get(pair.server, SOL_SOCKET, SO_ERROR, OPTION_INT));
+	note("SO_ERROR %lld", (long long)reply.values[0]);
+}
+
+/* What had come before that can be read. */
+static void data_before_shutdown_both(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	expect_ret(on(test->server, rq_send(pair.server, 50, 0, DOWN, 0)), 50);
+	expect(poll_events(test->client, pair.client, POLLIN, 5000) == POLLIN, "nothing came");
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_RDWR)), 0);
+	expect_ret(on(test->server, rq_send(pair.server, 100, 0, DOWN, 50)), 100);
+	sleep_ms(NEWS_MS);
+	expect_ret(on(test->client, rq_recv(pair.client, 1000, 0, DOWN, 0)), 50);
+	expect_error(on(test->client, rq_recv(pair.client, 1000, 0, DOWN, 0)), ECONNRESET);
+}
+
+static void nobody_there(struct host *host, int fd)
+{
+	expect_error(on(host, rq_peername(fd)), ENOTCONN);
+	expect_error(on(host, rq_shutdown(fd, SHUT_WR)), ENOTCONN);
+	expect_error(on(host, rq_send(fd, 1, MSG_NOSIGNAL, UP, 0)), EPIPE);
+	note("events %#llx", (long long)poll_events(host, fd, POLLIN | POLLOUT | POLLRDHUP, 0));
+}
+
+/* When both have said that they are done, there is no connection, only what is left to read. */
+static void shutdown_by_both_sides(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);
+	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
+	expect_ret(on(test->server, rq_send(pair.server, 70, 0, DOWN, 0)), 70);
+	expect_ret(on(test->server, rq_shutdown(pair.server, SHUT_WR)), 0);
+	sleep_ms(NEWS_MS);
+	nobody_there(test->client, pair.client);
+	nobody_there(test->server, pair.server);
+	expect_ret(on(test->client, rq_recv_loop(pair.client, -1, 30, DOWN, 0)), 70);
+	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
+}
+
 static void shutdown_again(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -164,6 +226,9 @@ const struct test_case shutdown_cases[] = {
 	{ "shutdown_write_server", shutdown_write_server, FATE_SMC },
 	{ "shutdown_read", shutdown_read, FATE_SMC },
 	{ "shutdown_both", shutdown_both, FATE_SMC },
+	{ "data_after_shutdown_both", data_after_shutdown_both, FATE_SMC },
+	{ "data_before_shutdown_both", data_before_shutdown_both, FATE_SMC },
+	{ "shutdown_by_both_sides", shutdown_by_both_sides, FATE_SMC },
 	{ "shutdown_again", shutdown_again, FATE_SMC },
 	{ "shutdown_wakes_reader", shutdown_wakes_reader, FATE_SMC },
 	{ "shutdown_wakes_writer", shutdown_wakes_writer, FATE_SMC },

@@ -31,7 +31,7 @@ enum fate {
 	 * Proposal falls back.
 	 */
 	FATE_CLOSED_EARLY,
-	FATE_FASTOPEN, /* the client falls back: TCP Fast Open was asked for */
+	FATE_TCP_ONLY, /* the client falls back: it wants what only TCP has */
 };
 
 struct test {

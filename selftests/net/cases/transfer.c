@@ -49,6 +49,10 @@ static void zero_length(struct test *test)
 	expect_ret(on(test->client, rq_send(pair.client, 3, 0, UP, 0)), 3);
 	expect(poll_events(test->server, pair.server, POLLIN, 5000) == POLLIN, "nothing came");
 	expect_ret(on(test->server, rq_recv(pair.server, 0, 0, UP, 0)), 0);
+	/* Nothing is what it gets as well when it has waited in vain. */
+	expect_ret(on(test->client, rq_set_timeout(pair.client, SO_RCVTIMEO, 200)), 0);
+	expect_ret(on(test->client, rq_recv(pair.client, 0, 0, DOWN, 0)), 0);
+	expect_error(on(test->client, rq_recv(pair.client, 0, MSG_DONTWAIT, DOWN, 0)), EAGAIN);
 	expect_ret(on(test->server, rq_recv(pair.server, 3, 0, UP, 0)), 3);
 }
 

@@ -257,6 +257,29 @@ TEST(EndingTest, CloseWithUnreadDataIsAnAbort)
 	EXPECT_EQ(pair.a.transmit(), 0);
 }
 
+TEST(EndingTest, AnUrgentByteThatNobodyHasReadPastIsUnread)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.receive(), "abc");
+	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
+	pair.b.connection.close();
+	EXPECT_EQ(pair.b.connection.send_status(), SendStatus::kAborted);
+}
+
+TEST(EndingTest, AnUrgentByteThatTheReaderHasPassedIsRead)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("d");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.receive(), "abc");
+	EXPECT_EQ(pair.b.receive(), "d");
+	pair.b.connection.close();
+	EXPECT_EQ(pair.b.connection.state(), State::kPeerCloseWait1);
+}
+
 TEST(EndingTest, WhatHadArrivedBeforeAnAbortCanBeRead)
 {
 	Pair pair;
@@ -270,6 +293,62 @@ TEST(EndingTest, WhatHadArrivedBeforeAnAbortCanBeRead)
 	EXPECT_EQ(pair.b.read(), "news");
 	EXPECT_FALSE(pair.b.update_wanted);
 	EXPECT_TRUE(pair.b.connection.at_eof());
+}
+
+TEST(EndingTest, WhoHasShutDownBothWaysRefusesData)
+{
+	Pair pair;
+	Connection &a = pair.a.connection;
+	pair.b.send("before");
+	pair.wire.settle();
+	a.shutdown_write();
+	a.refuse_data();
+	pair.a.transmit();
+	pair.wire.settle();
+	EXPECT_EQ(a.send_status(), SendStatus::kShutdown); // an answer without data is welcome
+	EXPECT_TRUE(pair.b.connection.at_orderly_end());
+
+	pair.b.send("behind");
+	const auto events = pair.wire.settle();
+	EXPECT_TRUE(events.a & event::kRefused);
+	EXPECT_EQ(a.send_status(), SendStatus::kAborted);
+	EXPECT_EQ(pair.a.read(), "before");
+	EXPECT_FALSE(a.reset_breaks_pipe());
+	EXPECT_TRUE(events.b & event::kPeerAborted);
+	EXPECT_TRUE(pair.b.connection.reset_breaks_pipe());
+	EXPECT_TRUE(a.finished());
+	EXPECT_FALSE(a.broken());
+}
+
+TEST(EndingTest, AResetBreaksThePipeOfThoseOnlyWhoStillWrite)
+{
+	Pair pair;
+	pair.a.connection.shutdown_write();
+	pair.b.connection.shutdown_write();
+	pair.a.transmit();
+	pair.b.transmit();
+	pair.wire.settle();
+	pair.b.connection.abort();
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_TRUE(pair.a.connection.reset());
+	EXPECT_FALSE(pair.a.connection.reset_breaks_pipe());
+}
+
+TEST(EndingTest, BothHaveEndedWhenEachKnowsOfTheOther)
+{
+	Pair pair;
+	pair.a.connection.shutdown_write();
+	pair.a.transmit();
+	pair.wire.settle();
+	EXPECT_FALSE(pair.a.connection.both_ended());
+	EXPECT_FALSE(pair.b.connection.both_ended());
+	pair.b.connection.shutdown_write();
+	EXPECT_FALSE(pair.b.connection.both_ended()); // not said yet
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_TRUE(pair.a.connection.both_ended());
+	EXPECT_TRUE(pair.b.connection.both_ended());
 }
 
 TEST(EndingTest, AbortAfterCloseVoidsTheClosedFlag)

@@ -160,6 +160,14 @@ void Connection::take_in_state_flags(std::uint8_t state_flags, Verdict &verdict)
 		verdict.events |= event::kCanTransmit;
 }
 
+void Connection::refuse(const CursorMessage &message, Verdict &verdict)
+{
+	abort();
+	verdict.events |= event::kRefused | event::kReadable | event::kWritable;
+	take_in_state_flags(message.state_flags, verdict);
+	tell_if_releasable(verdict);
+}
+
 void Connection::drop_received_data()
 {
 	receive_.consume(receive_.stored_bytes());
@@ -319,7 +327,8 @@ void Connection::shutdown_write()
 
 void Connection::close()
 {
-	const bool unread = receive_.stored_bytes() != 0;
+	// To TCP an urgent byte that nobody has read past is unread, even if MSG_OOB has fetched it.
+	const bool unread = receive_.stored_bytes() != 0 || at_mark();
 
 	if (unread)
 		abort();

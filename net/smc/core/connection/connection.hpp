@@ -236,7 +236,10 @@ public:
 
 	// shutdown(SHUT_WR). The flag goes out behind the last byte. Then transmit.
 	void shutdown_write();
-	// close(), shutdown(SHUT_RDWR). With unread data it is an abort, as with TCP; what arrives
+	// shutdown_write(), and reading has been shut down, too. What is there can still be read;
+	// as on TCP, more of it ends in an abort.
+	void refuse_data() { refuses_data_ = true; }
+	// close(). With unread data it is an abort, as with TCP; what arrives
 	// later is thrown away. Pending data still goes out, then the flag. Then transmit.
 	void close();
 	// Reset: pending data is dropped, the abnormal-close flag goes out at once. Then transmit.
@@ -250,6 +253,19 @@ public:
 	[[nodiscard]] bool reset() const
 	{
 		return (close_.peer_flags() & state_flag::kAborted) != 0 || close_.lost();
+	}
+	// Each side knows that there is no more to come from the other one.
+	[[nodiscard]] bool both_ended() const
+	{
+		constexpr std::uint8_t ended = state_flag::kSendingDone | state_flag::kClosed;
+		return close_.peer_ended_in_order() && (close_.sent_flags() & ended) != 0;
+	}
+	// As on TCP: who had met the end of the peer's stream, and could still write, is told of a
+	// broken pipe.
+	[[nodiscard]] bool reset_breaks_pipe() const
+	{
+		constexpr std::uint8_t ended = state_flag::kSendingDone | state_flag::kClosed;
+		return close_.peer_ended_in_order() && (close_.owed_flags() & ended) == 0;
 	}
 	[[nodiscard]] bool peer_finished_sending() const { return close_.peer_finished_sending(); }
 	// Both sides have sent and received closed or aborted: the peer will not touch our ring any
@@ -318,6 +334,7 @@ private:
 	[[nodiscard]] bool listens(const CursorMessage &message, Verdict &verdict);
 	void take_in(const CursorMessage &message, std::uint32_t produced_bytes,
 		     std::uint32_t consumed_bytes, Verdict &verdict);
+	void refuse(const CursorMessage &message, Verdict &verdict);
 	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
 	[[nodiscard]] bool update_due() const;
 	[[nodiscard]] bool clock_running() const
@@ -371,6 +388,7 @@ private:
 	bool push_ = false;                 // nothing is held until all has gone
 	bool urgent_inline_ = false;        // SO_OOBINLINE
 	bool peer_failed_over_ = false;     // has sent a validation: may repeat messages
+	bool refuses_data_ = false;
 	bool gave_up_withheld_ = false;
 	bool release_told_ = false; // kReleasable has been reported
 	bool broken_ = false;

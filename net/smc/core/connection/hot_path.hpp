@@ -311,6 +311,8 @@ inline Verdict Connection::hear(const Saying &saying)
 inline void Connection::take_in(const CursorMessage &message, std::uint32_t produced_bytes,
 				std::uint32_t consumed_bytes, Verdict &verdict)
 {
+	if (refuses_data_ && produced_bytes != 0) [[unlikely]]
+		return refuse(message, verdict);
 	const bool was_writable = writable_for_poll();
 	const bool was_eof = at_eof();
 	const std::uint32_t readable_before_bytes = readable_bytes();

@@ -31,6 +31,8 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 int smc_op_listen(struct socket *sock, int backlog);
 int smc_op_shutdown(struct socket *sock, int how);
+/* False for an SMC connection that is over, whatever TCP underneath says. */
+bool smc_op_has_peer(struct socket *sock);
 int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
@@ -113,6 +115,8 @@ void smc_sk_unlock(struct sock *sk);
 #define SMC_TCP_LISTEN 10
 int smc_sk_state(const struct sock *sk);
 bool smc_sk_is_v6(const struct sock *sk);
+/* shutdown(), or a connection that has ended. */
+bool smc_sk_is_shut(const struct sock *sk);
 
 /* Pending error as a positive errno; take clears it and returns -errno or 0. */
 int smc_sk_error(const struct sock *sk);

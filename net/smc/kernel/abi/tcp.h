@@ -105,6 +105,8 @@ int smc_tcp_drop(struct sock *sk, size_t len);
 int smc_tcp_send(struct sock *sk, const void *buf, size_t len);
 /* As a RST of the peer would: the user sees @err (positive) once, and nothing can be sent. */
 void smc_tcp_abort(struct sock *sk, int err);
+/* Forgets a connection that is over, and its error: the socket may connect again. */
+void smc_tcp_forget(struct sock *sk);
 /* Ends the connection with a RST, and the socket may connect again; the user sees @err. */
 void smc_tcp_reset(struct sock *sk, int err);
 

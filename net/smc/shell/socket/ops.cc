@@ -91,6 +91,33 @@ inline SmcSocket *connected_by_smc(struct socket *sock, bool nonblock, bool for_
 	return *err == 0 && state->mode() == Mode::kSmc ? state : nullptr;
 }
 
+// TCP would be in state CLOSE: after a reset, or when both ends have said their last word.
+bool is_over(struct sock *sk, transport::Endpoint &endpoint)
+{
+	return smc_sk_state(sk) == SMC_TCP_CLOSE || endpoint.aborted() ||
+	       endpoint.with_lock([](connection::Connection &conn) { return conn.both_ended(); });
+}
+
+// The first connect() since a connection was made, or what asks for one as well. 0 or -errno.
+int claim_connection(struct socket *sock, SmcSocket &state)
+{
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (!state.take_connect_result())
+		return kIsConnected;
+	const auto endpoint = connection_of(&state);
+	if (!endpoint || !is_over(sk, *endpoint)) {
+		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
+		return 0;
+	}
+	// It has come and gone meanwhile.
+	const int err = smc_sk_take_error(sk);
+	smc_tcp_forget(sk);
+	state.disconnect();
+	smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+	return err != 0 ? err : kConnectionAborted;
+}
+
 // connect() while the handshake runs, or after it.
 int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 {
@@ -109,11 +136,7 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 		return ret;
 	switch (state.mode()) {
 	case Mode::kSmc:
-	case Mode::kFallen:
-		if (!state.take_connect_result())
-			return kIsConnected;
-		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
-		return 0;
+	case Mode::kFallen: return claim_connection(sock, state);
 	case Mode::kIdle:
 	case Mode::kConnecting:
 	case Mode::kHandshaking:
@@ -136,10 +159,11 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 	struct sock *sk = smc_sock_sk(sock);
 
 	// On a host without any RDMA device nothing can come of an offer, but to a peer in this
-	// kernel.
-	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED && !smc_ib_device_any() &&
-	    !may_be_near(sk, addr, addr_len) &&
-	    state.fall_unused(wire::DeclineReason::kNoSmcrDev)) {
+	// kernel. Nor on a socket that was shut down before: TCP connects it, and sends nothing.
+	const bool no_device = !smc_ib_device_any() && !may_be_near(sk, addr, addr_len);
+	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED && (no_device || smc_sk_is_shut(sk)) &&
+	    state.fall_unused(no_device ? wire::DeclineReason::kNoSmcrDev
+					: wire::DeclineReason::kOptUnsupp)) {
 		(void)state.take_connect_result();
 		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
@@ -343,6 +367,13 @@ int smc_op_accept(struct socket *sock, struct socket *new_sock, int flags, bool 
 	return accept_smc(sock, *state, new_sock, flags, kern);
 }
 
+bool smc_op_has_peer(struct socket *sock)
+{
+	const auto endpoint = connection_of(SmcSocket::of(sock));
+
+	return !endpoint || !is_over(smc_sock_sk(sock), *endpoint);
+}
+
 u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
 {
 	SmcSocket *state = SmcSocket::of(sock);
@@ -428,13 +459,16 @@ int smc_op_shutdown(struct socket *sock, int how)
 		return 0;
 	}
 	smc_sk_lock(sk);
+	// What connect() has not told yet, it will not tell any more.
+	(void)state->take_connect_result();
+	smc_sock_set_ss(sock, SMC_SS_CONNECTED);
 	if (how != kShutWr)
 		state->set_shut_rcv();
 	const auto endpoint = state->connection();
-	// As on TCP: there is nothing to shut down in a connection that was reset.
-	const bool dead = smc_sk_state(sk) == SMC_TCP_CLOSE || !endpoint || endpoint->aborted();
-	if (how != kShutRd && endpoint)
-		endpoint->shutdown_write();
+	// As on TCP: there is nothing to shut down in a connection that is over.
+	const bool dead = !endpoint || is_over(sk, *endpoint);
+	if (endpoint)
+		endpoint->shutdown(how != kShutRd, state->shut_rcv());
 	smc_sk_unlock(sk);
 	smc_sk_wake(sk, SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP);
 	return dead ? kNotConnected : 0;
@@ -452,12 +486,22 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	int err = 0;
 
 	if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
+		// It asks for a connection first.
 		if ((flags & SMC_MSG_FASTOPEN) != 0)
-			return kIsConnected;
+			err = claim_connection(sock, *socket);
+		if (err != 0)
+			return err;
 		if (const auto ret = stream::send(*socket, msg, len, nonblock))
 			return *ret;
 	}
-	return err != 0 ? err : smc_tcp_ops_sendmsg(sock, msg, len);
+	if (err == 0)
+		err = smc_tcp_ops_sendmsg(sock, msg, len);
+	// It has learnt, as connect() does, that the attempt failed.
+	if ((flags & SMC_MSG_FASTOPEN) != 0 && err < 0 && smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
+		if (SmcSocket *state = SmcSocket::of(sock))
+			state->disarm();
+	}
+	return err;
 }
 
 int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)

@@ -92,7 +92,8 @@ bool SmcSocket::look_at_tcp()
 	case Mode::kFallen: return false;
 	}
 	const int state = smc_sk_state(sk_);
-	if (state == SMC_TCP_SYN_SENT || state == SMC_TCP_SYN_RECV || state == SMC_TCP_CLOSE)
+	if (state == SMC_TCP_SYN_SENT || state == SMC_TCP_SYN_RECV || state == SMC_TCP_CLOSE ||
+	    state == SMC_TCP_LISTEN)
 		return false;
 	if (smc_tcp_agreed(sk_)) {
 		if (change_mode(Mode::kConnecting, Mode::kHandshaking)) {
@@ -177,6 +178,7 @@ void SmcSocket::on_handshake_done(Handshake &handshake)
 	const handshake::Finished *outcome = handshake.outcome();
 
 	if (std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr) {
+		look_for_dead_tcp();
 		endpoint_.store(handshake.take_endpoint().release(), std::memory_order_release);
 		(void)change_mode(Mode::kHandshaking, Mode::kSmc);
 		unhook();
@@ -212,8 +214,15 @@ void SmcSocket::cancel_handshake()
 
 // ---- Other modes --------------------------------------------------------------------------------
 
+void SmcSocket::look_for_dead_tcp()
+{
+	if (smc_sk_state(sk_) == SMC_TCP_CLOSE && smc_sk_error(sk_) == 0)
+		smc_sk_report_error(sk_, handshake::kConnectionReset);
+}
+
 void SmcSocket::become_smc(Ref<transport::Endpoint> endpoint)
 {
+	look_for_dead_tcp();
 	endpoint_.store(endpoint.release(), std::memory_order_release);
 	connect_reported_ = true;
 	mode_.store(Mode::kSmc, std::memory_order_release);

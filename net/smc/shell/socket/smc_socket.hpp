@@ -129,6 +129,8 @@ private:
 	static bool on_wake(smc_wake_hook *hook);
 	// The same in any context. True if there is nothing left to watch for.
 	bool look_at_tcp();
+	// TCP may have been reset under a handshake, which has then read the error meant for users.
+	void look_for_dead_tcp();
 	void unhook();
 	void end_connection();
 	void run();

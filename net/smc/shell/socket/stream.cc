@@ -294,7 +294,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 	const u32 peek_offset = peek ? smc_sk_peek_offset(sk) : 0;
 	size_t got = 0;
 
-	// With nothing asked for, too, TCP waits until there is something.
+	// With nothing asked for, too, TCP waits for something: once.
 	do {
 		const u32 seen = peek ? peek_offset + static_cast<u32>(got) : 0;
 		const View view = endpoint.with_lock([&](Connection &conn) -> View {
@@ -350,7 +350,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 		const int ret = smc_sk_sleep(sk, &timeo, may_read, &waiter, false);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
-	} while (got < len || len == 0);
+	} while (got < len);
 	return static_cast<int>(got);
 }
 

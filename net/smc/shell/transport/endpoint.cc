@@ -10,6 +10,7 @@ namespace smc::transport {
 namespace event = connection::event;
 
 // errno values, as they go to user space.
+constexpr int kBrokenPipe = 32;
 constexpr int kConnectionReset = 104;
 
 Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
@@ -176,11 +177,14 @@ void Endpoint::transmit()
 	});
 }
 
-void Endpoint::shutdown_write()
+void Endpoint::shutdown(bool write, bool read_is_shut)
 {
 	{
 		shell::Guard guard(lock_);
-		conn_.shutdown_write();
+		if (write)
+			conn_.shutdown_write();
+		if (read_is_shut && conn_.send_status() == connection::SendStatus::kShutdown)
+			conn_.refuse_data();
 	}
 	transmit();
 }
@@ -231,7 +235,10 @@ bool Endpoint::ready_to_write()
 
 u16 Endpoint::take_in_locked(connection::Verdict verdict)
 {
-	if (verdict.ok()) {
+	if (verdict.has(event::kRefused)) {
+		arm_locked();
+		smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
+	} else if (verdict.ok()) {
 		handle_urgent_locked(verdict.events);
 		if (conn_.eof_withheld())
 			arm_locked();
@@ -247,9 +254,10 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 	}
 	// Before anybody can see the end, who would take it for a clean one. A peer that resets may
 	// do so on TCP, too; whoever was first has told the user.
-	if (verdict.has(event::kPeerAborted) && !left_.load(std::memory_order_acquire) &&
-	    smc_sk_state(sk_) != SMC_TCP_CLOSE)
-		smc_sk_report_error(sk_, kConnectionReset);
+	if (verdict.has(event::kPeerAborted | event::kRefused) &&
+	    !left_.load(std::memory_order_acquire) && smc_sk_state(sk_) != SMC_TCP_CLOSE)
+		smc_sk_report_error(sk_,
+				    conn_.reset_breaks_pipe() ? kBrokenPipe : kConnectionReset);
 	return verdict.events;
 }
 
@@ -338,7 +346,7 @@ void Endpoint::notify(u16 events)
 		wake |= SMC_POLL_IN;
 	if ((events & (event::kPeerDone | event::kPeerClosed)) != 0)
 		wake |= SMC_POLL_RDHUP;
-	if ((events & (event::kPeerClosed | event::kPeerAborted)) != 0)
+	if ((events & (event::kPeerClosed | event::kPeerAborted | event::kRefused)) != 0)
 		wake |= SMC_POLL_ANY | SMC_POLL_OUT | SMC_POLL_HUP;
 	if ((events & event::kWritable) != 0)
 		wake |= SMC_POLL_OUT;

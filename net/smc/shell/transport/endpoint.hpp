@@ -66,7 +66,8 @@ public:
 	void consume(u32 bytes);
 	// Sends what waits and may go.
 	void transmit();
-	void shutdown_write();
+	// @write: of writing. @read_is_shut: the socket reads no more.
+	void shutdown(bool write, bool read_is_shut);
 	// The user has closed the socket; what is pending still goes out.
 	void close();
 	// close() sleeps until its data has left: wake it at every change.
