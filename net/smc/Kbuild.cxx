@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# How C++ is compiled into a module: for net/smc/Kbuild, and for selftests/kunit/Kbuild, whose core/ has
+# to be the same code. Needs SMC_ROOT.
+
+smc-dir := $(SMC_ROOT)/net/smc
+
+# __FILE__ in warnings: the path inside the repository, not that of the machine that built it.
+smc-includes := -I$(smc-dir) -I$(SMC_ROOT)/include -fmacro-prefix-map=$(SMC_ROOT)/=
+
+smc-cxx-compiler := $(if $(SMC_CXX),$(SMC_CXX),$(patsubst %gcc,%g++,$(subst gcc-,g++-,$(CC))))
+
+# The kernel's code generation (ABI, retpolines, IBT, SLS, rethunks, ftrace, no SSE, no red zone; on a
+# debug kernel its sanitizers) and none of its warnings or its C dialect. Options to the assembler and
+# preprocessor start with -W, too.
+smc-kernel-flags = $(filter-out -W% -std=% -fms-extensions -g% -femit-struct-debug%,$(KBUILD_CPPFLAGS) \
+		$(KBUILD_CFLAGS) $(KBUILD_CFLAGS_MODULE)) \
+	$(filter -Wa$(comma)% -Wp$(comma)%,$(KBUILD_CPPFLAGS) $(KBUILD_CFLAGS) $(KBUILD_CFLAGS_MODULE)) \
+	$(if $(CONFIG_KASAN),$(CFLAGS_KASAN)) $(if $(CONFIG_UBSAN),$(CFLAGS_UBSAN))
+
+# -fbuiltin: -ffreestanding alone would make a call of each memcpy() of a few bytes.
+# -Wno-maybe-uninitialized: gcc 12 sees ghosts in std::optional and std::variant (the kernel has it off, too).
+# -g0: pahole cannot read DWARF of C++ types, and the module's BTF would fail.
+smc-cxx-flags = $(smc-kernel-flags) -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti \
+	-fno-threadsafe-statics -fno-use-cxa-atexit -fno-gnu-unique -fno-sized-deallocation -g0 \
+	-Wall -Wextra -Werror -Wswitch -Wnon-virtual-dtor -Woverloaded-virtual -Wsuggest-override \
+	-Wundef -Wvla -Wimplicit-fallthrough -Wno-missing-field-initializers -Wno-maybe-uninitialized \
+	-Wno-invalid-offsetof -Wframe-larger-than=$(or $(CONFIG_FRAME_WARN),2048) \
+	$(smc-includes) -include $(objtree)/include/generated/autoconf.h
+
+# Inline functions and templates come as COMDAT groups, of which `ld -r` keeps one and drops the others.
+# Tables made for each object (__mcount_loc, and what objtool adds) would then point into dropped code.
+# So functions become local to their object, as `static inline` ones are in C; data stays shared (weak).
+# objcopy refuses an empty list, hence its first line, which matches nothing.
+cmd_cxx_ungroup = { echo :; $(NM) $@ | sed -n 's/^[0-9a-f]* W //p'; } >$@.inline; \
+	$(OBJCOPY) --remove-section=.group --localize-symbols=$@.inline $@
+
+quiet_cmd_cxx_o_cc = CXX [M]  $@
+      cmd_cxx_o_cc = $(smc-cxx-compiler) -Wp,-MMD,$(depfile) $(smc-cxx-flags) -c -o $@ $<; \
+	$(cmd_cxx_ungroup) $(cmd_objtool)
