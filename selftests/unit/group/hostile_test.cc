@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "effort.hpp"
 #include "group/member.hpp"
 #include "wire/golden.hpp"
 
@@ -11,7 +12,7 @@
 namespace smc::group::test {
 namespace {
 
-constexpr std::uint32_t kRounds = 3000;
+constexpr std::uint32_t kRounds = smc::testing::rounds(3000);
 constexpr int kSteps = 60;
 
 class Fate {
@@ -118,7 +119,7 @@ TEST(Hostile, EachByteOfEachMessageInEachRole)
 		for (const auto hex : golden::kLlcMessages) {
 			const Bytes good = from_hex(hex);
 			for (std::size_t at = 0; at < good.size(); at++) {
-				for (const unsigned value : {0x00U, 0x01U, 0x7fU, 0x80U, 0xffU}) {
+				for (const unsigned value : smc::testing::kByteValues) {
 					Member member = active_member(role);
 					Bytes bad = good;
 					bad[at] = static_cast<std::byte>(value);

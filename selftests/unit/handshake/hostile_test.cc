@@ -3,6 +3,7 @@
 
 #include <random>
 
+#include "effort.hpp"
 #include "handshake/side.hpp"
 #include "wire/golden.hpp"
 
@@ -11,7 +12,7 @@
 namespace smc::handshake::test {
 namespace {
 
-constexpr int kRounds = 20000;
+constexpr std::uint32_t kRounds = smc::testing::rounds(20000);
 
 class Fate {
 public:
@@ -142,7 +143,7 @@ TEST(Hostile, EachByteOfEachMessage)
 	for (const auto hex : golden::kClcMessages) {
 		const Bytes good = from_hex(hex);
 		for (std::size_t at = 0; at < good.size(); at++) {
-			for (const unsigned value : {0x00U, 0x01U, 0x7fU, 0x80U, 0xffU}) {
+			for (const unsigned value : smc::testing::kByteValues) {
 				Bytes bad = good;
 				bad[at] = static_cast<std::byte>(value);
 				Server server(offer_of(1, true, true),
