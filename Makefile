@@ -66,6 +66,7 @@ help:
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
 	@echo '  make programs           redis, nginx, PostgreSQL, … over TCP and over SMC'
 	@echo '  make debug-kernel       builds a kernel with KASAN, lockdep, kmemleak … (a quarter of an hour, once)'
+	@echo '  make kunit              the unit tests of the core inside that kernel, by KUnit'
 	@echo '  make debug              the guests of make check on that kernel (KVER=debug, --kernel debug)'
 	@echo '  make format             clang-format on all C++'
 
@@ -141,6 +142,7 @@ coverage:
 tools:
 -include tools/tools.mk
 -include selftests/vm/vm.mk
+-include selftests/kunit/kunit.mk
 -include selftests/fuzz/fuzz.mk
 -include selftests/sim/sim.mk
 -include selftests/bench/bench.mk
