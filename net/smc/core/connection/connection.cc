@@ -327,7 +327,8 @@ void Connection::shutdown_write()
 
 void Connection::close()
 {
-	// To TCP an urgent byte that nobody has read past is unread, even if MSG_OOB has fetched it.
+	// To TCP an urgent byte that nobody has read past is unread, also when MSG_OOB has fetched
+	// it.
 	const bool unread = receive_.stored_bytes() != 0 || at_mark();
 
 	if (unread)
