@@ -98,7 +98,7 @@ private:
 		case 13: c_.set_corked((script.byte() & 1) != 0); break;
 		case 14: c_.push(); break;
 		case 15: c_.request_completion(); break;
-		case 16: c_.shutdown_write(); break;
+		case 16: shut_down(script.byte()); break;
 		case 17: close(); break;
 		case 18: abort(); break;
 		case 19: transport_lost(script.byte()); break;
@@ -159,9 +159,18 @@ private:
 		follow_urgent_skip();
 	}
 
+	void shut_down(std::uint8_t choice)
+	{
+		c_.shutdown_write();
+		if (choice % 4 != 0 || c_.send_status() != SendStatus::kShutdown)
+			return;
+		c_.refuse_data();
+		refuses_ = true;
+	}
+
 	void close()
 	{
-		const bool unread = stored_bytes() != 0;
+		const bool unread = stored_bytes() != 0 || c_.at_mark();
 
 		c_.close();
 		if (unread)
@@ -347,6 +356,15 @@ private:
 		if (!verdict.ok())
 			return;
 		peer_sequence_ = message.sequence;
+		if (refuses_ && produced_bytes != 0) {
+			fuzz::demand(verdict.has(event::kRefused));
+			fuzz::demand(c_.send_status() == SendStatus::kAborted);
+			aborted_ = true;
+			drop_pending();
+			take_in_flags(message.state_flags & state_flag::kAll, verdict);
+			return;
+		}
+		fuzz::demand(!verdict.has(event::kRefused));
 		received_bytes_ += produced_bytes;
 		acknowledged_bytes_ += consumed_bytes;
 		if (locally_closed_ && !aborted_)
@@ -487,6 +505,8 @@ private:
 		fuzz::demand(c_.high_water_bytes() ==
 			     std::min<std::uint64_t>(received_bytes_, config().rmb_size_bytes));
 
+		fuzz::demand(!c_.at_orderly_end() || c_.at_eof());
+		fuzz::demand(!c_.both_ended() || c_.peer_finished_sending());
 		// Once aborted, always aborted; and the end is the end.
 		if (aborted_ || lost_)
 			fuzz::demand(c_.send_status() == SendStatus::kAborted &&
@@ -553,6 +573,7 @@ private:
 	std::uint8_t peer_flags_ = 0;
 	bool failed_over_ = false;
 	bool locally_closed_ = false;
+	bool refuses_ = false;
 	bool aborted_ = false;
 	bool lost_ = false;
 	bool release_told_ = false;
