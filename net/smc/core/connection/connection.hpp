@@ -257,15 +257,15 @@ public:
 	// Each side knows that there is no more to come from the other one.
 	[[nodiscard]] bool both_ended() const
 	{
-		constexpr std::uint8_t ended = state_flag::kSendingDone | state_flag::kClosed;
-		return close_.peer_ended_in_order() && (close_.sent_flags() & ended) != 0;
+		return close_.peer_ended_in_order() &&
+		       (close_.sent_flags() & state_flag::kAnyEnd) != 0;
 	}
 	// As on TCP: who had met the end of the peer's stream, and could still write, is told of a
 	// broken pipe.
 	[[nodiscard]] bool reset_breaks_pipe() const
 	{
-		constexpr std::uint8_t ended = state_flag::kSendingDone | state_flag::kClosed;
-		return close_.peer_ended_in_order() && (close_.owed_flags() & ended) == 0;
+		return close_.peer_ended_in_order() &&
+		       (close_.owed_flags() & state_flag::kAnyEnd) == 0;
 	}
 	[[nodiscard]] bool peer_finished_sending() const { return close_.peer_finished_sending(); }
 	// Both sides have sent and received closed or aborted: the peer will not touch our ring any

@@ -26,6 +26,7 @@ inline constexpr std::uint8_t kSendingDone = 0x80;
 inline constexpr std::uint8_t kClosed = 0x40;
 inline constexpr std::uint8_t kAborted = 0x20;
 inline constexpr std::uint8_t kAnyClose = kClosed | kAborted;
+inline constexpr std::uint8_t kAnyEnd = kSendingDone | kClosed; // of the stream, in good order
 inline constexpr std::uint8_t kAll = kSendingDone | kClosed | kAborted;
 } // namespace state_flag
 

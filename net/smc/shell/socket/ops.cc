@@ -158,16 +158,18 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 {
 	struct sock *sk = smc_sock_sk(sock);
 
-	// On a host without any RDMA device nothing can come of an offer, but to a peer in this
-	// kernel. Nor on a socket that was shut down before: TCP connects it, and sends nothing.
-	const bool no_device = !smc_ib_device_any() && !may_be_near(sk, addr, addr_len);
-	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED && (no_device || smc_sk_is_shut(sk)) &&
-	    state.fall_unused(no_device ? wire::DeclineReason::kNoSmcrDev
-					: wire::DeclineReason::kOptUnsupp)) {
-		(void)state.take_connect_result();
-		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
-	}
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
+		// On a host without any RDMA device nothing can come of an offer, but to a peer in
+		// this kernel. Nor on a socket that was shut down before: TCP connects it, and
+		// sends nothing.
+		const bool no_device = !smc_ib_device_any() && !may_be_near(sk, addr, addr_len);
+
+		if ((no_device || smc_sk_is_shut(sk)) &&
+		    state.fall_unused(no_device ? wire::DeclineReason::kNoSmcrDev
+						: wire::DeclineReason::kOptUnsupp)) {
+			(void)state.take_connect_result();
+			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
+		}
 		smc_sk_lock(sk);
 		state.arm();
 		smc_sk_unlock(sk);
