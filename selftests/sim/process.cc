@@ -271,6 +271,7 @@ void converse(struct socket *sock, unsigned index)
 void run_client(net *host, net *server)
 {
 	struct socket *sock = sys_socket(host);
+	bool told_writable = false;
 	int ret;
 
 	if (lot().one_in(4))
@@ -280,10 +281,13 @@ void run_client(net *host, net *server)
 	sock->nonblock = lot().one_in(2);
 	while ((ret = sys_connect(sock, server, kPort)) == kInProgress || ret == kAlready ||
 	       ret == kInterrupted) {
+		if (told_writable)
+			fail("writable, and connect() says errno %d", -ret);
 		if (ret == kInterrupted && lot().one_in(3))
 			break;
 		// Another thread has second thoughts.
-		if (ret == kInProgress && world().fault(world().knobs.signal)) {
+		const bool shut = ret == kInProgress && world().fault(world().knobs.signal);
+		if (shut) {
 			(void)sys_shutdown(sock, 2);
 			// Too late to end the attempt, it has ended what comes of it: there is
 			// nothing to write any more, and an end to read at once.
@@ -293,7 +297,7 @@ void run_client(net *host, net *server)
 				side.total_bytes = 0;
 			}
 		}
-		(void)sys_poll_wait(sock, SMC_POLL_OUT);
+		told_writable = sys_poll_wait(sock, SMC_POLL_OUT) && !shut;
 	}
 	if (ret != 0) {
 		note("connect() fails, errno %d", -ret);

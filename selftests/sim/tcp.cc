@@ -607,6 +607,8 @@ u32 smc_tcp_ops_poll(file *, struct socket *sock, poll_table_struct *)
 	const struct sock *sk = sock->sk;
 	u32 mask = 0;
 
+	// Whoever asks has looked at other things before, and those may change meanwhile.
+	scheduler().maybe_yield();
 	if (sk->state == SMC_TCP_LISTEN)
 		return sk->children.empty() ? 0 : SMC_POLL_IN;
 	if (sk->state == SMC_TCP_SYN_SENT)

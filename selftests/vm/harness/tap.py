@@ -20,10 +20,13 @@ class Report:
     passed: list[str] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
     failed: list[str] = field(default_factory=list)
+    # Of each failed case: what the program says about it in the line behind, if it does.
+    reasons: list[str] = field(default_factory=list)
 
     def problems(self, status: int) -> list[str]:
         """Why this is no pass, given the program's exit status."""
-        found = [f"not ok: {name}" for name in self.failed]
+        found = [f"not ok: {name}" + (f" ({reason})" if reason else "")
+                 for name, reason in zip(self.failed, self.reasons)]
         if self.planned is None:
             found.append("no plan in the output")
         elif self.planned != len(self.passed) + len(self.skipped) + len(self.failed):
@@ -38,7 +41,11 @@ class Report:
 
 def parse(text: str) -> Report:
     report = Report()
+    failing = False
     for line in text.splitlines():
+        if failing and line.startswith("#"):
+            report.reasons[-1] = line[1:].strip()
+        failing = False
         if plan := _PLAN.match(line):
             report.planned = int(plan[1])
         elif found := _CASE.match(line):
@@ -49,6 +56,8 @@ def parse(text: str) -> Report:
                 report.passed.append(name)
             else:
                 report.failed.append(name)
+                report.reasons.append("")
+                failing = True
     return report
 
 

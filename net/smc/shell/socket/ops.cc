@@ -385,8 +385,17 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 		return smc_tcp_ops_poll(file, sock, wait);
 	smc_poll_register(file, sock, wait);
 	state->resolve();
+	if (state->mode() == Mode::kConnecting) {
+		const u32 mask = smc_tcp_ops_poll(file, sock, nullptr);
+
+		// TCP takes itself for connected while the handshake has yet to begin.
+		state->resolve();
+		if (state->mode() == Mode::kConnecting)
+			return mask;
+	}
 	switch (state->mode()) {
-	case Mode::kHandshaking: return smc_sk_error(sk) != 0 ? SMC_POLL_ERR : 0;
+	// An error as well is told when the handshake has ended by it: connect() knows it then.
+	case Mode::kHandshaking: return 0;
 	case Mode::kSmc:
 		if (const auto endpoint = state->connection())
 			return stream::poll(sk, *endpoint, state->shut_rcv());
