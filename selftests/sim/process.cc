@@ -17,6 +17,7 @@ constexpr int kAgain = -11;
 constexpr int kInterrupted = -4;
 constexpr int kFault = -14;
 constexpr int kInProgress = -115;
+constexpr int kReset = -104;
 constexpr int kAlready = -114;
 constexpr int kWrong = -22;
 
@@ -268,6 +269,20 @@ void converse(struct socket *sock, unsigned index)
 	note("tcp-%llu: side %u closed", talk.id(), index);
 }
 
+namespace {
+
+// As on TCP: a server may have reset the connection before connect() comes back from its sleep.
+bool reset_by_server(struct socket *sock)
+{
+	if (sock->sk->connection == nullptr)
+		return false;
+	const Side &server = talks().of(connection_id(sock)).side(1);
+
+	return server.closed && server.ending == Ending::kReset;
+}
+
+} // namespace
+
 void run_client(net *host, net *server)
 {
 	struct socket *sock = sys_socket(host);
@@ -301,7 +316,7 @@ void run_client(net *host, net *server)
 	}
 	if (ret != 0) {
 		note("connect() fails, errno %d", -ret);
-		if (!world().knobs.any_fault())
+		if (!world().knobs.any_fault() && !(ret == kReset && reset_by_server(sock)))
 			fail("connect() fails for no reason, errno %d", -ret);
 		// To the other side that is an end like any other.
 		if (sock->sk->connection != nullptr)
