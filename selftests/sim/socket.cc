@@ -20,6 +20,12 @@ WaitQueue::Place WaitQueue::add(const Entry &entry)
 	return entries_.insert(entries_.begin(), entry);
 }
 
+bool WaitQueue::has_hook(const smc_wake_hook *hook) const
+{
+	return std::any_of(entries_.begin(), entries_.end(),
+			   [hook](const Entry &entry) { return entry.hook == hook; });
+}
+
 void WaitQueue::remove_hook(const smc_wake_hook *hook)
 {
 	entries_.remove_if([hook](const Entry &entry) { return entry.hook == hook; });
@@ -329,19 +335,30 @@ namespace {
 
 struct Hook {
 	struct socket *sock;
+	bool (*fn)(smc_wake_hook *hook);
 };
+
+Hook &played(smc_wake_hook *hook)
+{
+	return *reinterpret_cast<Hook *>(hook->opaque);
+}
 
 } // namespace
 
-void smc_wake_hook_add(smc_wake_hook *hook, struct socket *sock, bool (*fn)(smc_wake_hook *hook))
+void smc_wake_hook_init(smc_wake_hook *hook, struct socket *sock, bool (*fn)(smc_wake_hook *hook))
 {
-	reinterpret_cast<Hook *>(hook->opaque)->sock = sock;
-	(void)sock->queue.add({.hook = hook, .fn = fn});
+	played(hook) = {.sock = sock, .fn = fn};
+}
+
+void smc_wake_hook_add(smc_wake_hook *hook)
+{
+	if (!played(hook).sock->queue.has_hook(hook))
+		(void)played(hook).sock->queue.add({.hook = hook, .fn = played(hook).fn});
 }
 
 void smc_wake_hook_remove(smc_wake_hook *hook)
 {
-	reinterpret_cast<Hook *>(hook->opaque)->sock->queue.remove_hook(hook);
+	played(hook).sock->queue.remove_hook(hook);
 	scheduler().maybe_yield();
 }
 

@@ -31,6 +31,7 @@ public:
 
 	Place add(const Entry &entry);
 	void remove(Place place) { entries_.erase(place); }
+	[[nodiscard]] bool has_hook(const smc_wake_hook *hook) const;
 	void remove_hook(const smc_wake_hook *hook);
 	// All of them, but one alone of those that are exclusive unless @all.
 	void wake(u32 events, bool all = false);

@@ -532,13 +532,20 @@ bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *)
 
 // ---- TCP's own calls ----------------------------------------------------------------------------
 
-int smc_tcp_ops_connect(struct socket *sock, sockaddr *addr, int, int flags)
+int smc_tcp_ops_connect(struct socket *sock, sockaddr *addr, int addr_len, int flags)
+{
+	smc_sk_lock(sock->sk);
+	const int ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
+	smc_sk_unlock(sock->sk);
+	return ret;
+}
+
+int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 {
 	struct sock *sk = sock->sk;
 	const bool nonblock = (flags & 00004000) != 0;
 	int ret = 0;
 
-	smc_sk_lock(sk);
 	switch (sock->ss) {
 	case SMC_SS_CONNECTED: ret = -kIsConnected; break;
 	case SMC_SS_CONNECTING:
@@ -578,7 +585,6 @@ int smc_tcp_ops_connect(struct socket *sock, sockaddr *addr, int, int flags)
 			sock->ss = SMC_SS_CONNECTED;
 		}
 	}
-	smc_sk_unlock(sk);
 	return ret;
 }
 

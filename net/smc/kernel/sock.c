@@ -324,22 +324,39 @@ static int run_hook(struct wait_queue_entry *entry, unsigned int mode, int sync,
 	return 0;
 }
 
-void smc_wake_hook_add(struct smc_wake_hook *storage, struct socket *sock,
-		       bool (*fn)(struct smc_wake_hook *hook))
+void smc_wake_hook_init(struct smc_wake_hook *storage, struct socket *sock,
+			bool (*fn)(struct smc_wake_hook *hook))
 {
 	struct hook *hook = (struct hook *)storage;
 
 	init_waitqueue_func_entry(&hook->entry, run_hook);
+	INIT_LIST_HEAD(&hook->entry.entry);
 	hook->head = &sock->wq.wait;
 	hook->fn = fn;
-	add_wait_queue(hook->head, &hook->entry);
+}
+
+void smc_wake_hook_add(struct smc_wake_hook *storage)
+{
+	struct hook *hook = (struct hook *)storage;
+	unsigned long flags;
+
+	spin_lock_irqsave(&hook->head->lock, flags);
+	if (list_empty(&hook->entry.entry))
+		__add_wait_queue(hook->head, &hook->entry);
+	spin_unlock_irqrestore(&hook->head->lock, flags);
 }
 
 void smc_wake_hook_remove(struct smc_wake_hook *storage)
 {
 	struct hook *hook = (struct hook *)storage;
+	unsigned long flags;
 
-	remove_wait_queue(hook->head, &hook->entry);
+	/* Its function has run to its end then, if it took itself off: see run_hook(). */
+	if (list_empty_careful(&hook->entry.entry))
+		return;
+	spin_lock_irqsave(&hook->head->lock, flags);
+	list_del_init(&hook->entry.entry);
+	spin_unlock_irqrestore(&hook->head->lock, flags);
 }
 
 /* ---- Messages ------------------------------------------------------------------------ */

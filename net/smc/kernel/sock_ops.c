@@ -64,6 +64,12 @@ int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len
 	return tcp_ops(sock)->connect(sock, addr, addr_len, flags);
 }
 
+int smc_tcp_connect_locked(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
+{
+	/* What both families' connect() does under the lock. */
+	return __inet_stream_connect(sock, addr, addr_len, flags, 0);
+}
+
 u32 smc_tcp_ops_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
 {
 	return (__force u32)tcp_ops(sock)->poll(file, sock, wait);

@@ -87,6 +87,8 @@ void smc_sock_make_plain(struct socket *new_sock);
 
 int smc_tcp_ops_release(struct socket *sock);
 int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags);
+/* The same with the sock's lock held, which it lets go of while it waits. */
+int smc_tcp_connect_locked(struct socket *sock, struct sockaddr *addr, int addr_len, int flags);
 u32 smc_tcp_ops_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait);
 int smc_tcp_ops_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 int smc_tcp_ops_accept(struct socket *sock, struct socket *new_sock, int flags, bool kern);
@@ -199,9 +201,11 @@ void smc_sk_sigurg(struct sock *sk);
 struct smc_wake_hook {
 	unsigned long opaque[8];
 };
-void smc_wake_hook_add(struct smc_wake_hook *hook, struct socket *sock,
-		       bool (*fn)(struct smc_wake_hook *hook));
-/* Afterwards fn does not run and will not. Also after it returned true. */
+void smc_wake_hook_init(struct smc_wake_hook *hook, struct socket *sock,
+			bool (*fn)(struct smc_wake_hook *hook));
+/* Does nothing if it is there already. Any context. */
+void smc_wake_hook_add(struct smc_wake_hook *hook);
+/* Afterwards fn does not run and will not. Whether it is there or not. Any context. */
 void smc_wake_hook_remove(struct smc_wake_hook *hook);
 
 /* ---- Messages of send and receive ---------------------------------------- */

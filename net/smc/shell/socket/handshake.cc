@@ -25,6 +25,7 @@ Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner)
 	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this)
 {
 	hook_.owner = this;
+	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
 	smc_sk_hold(sk_);
 }
 
@@ -61,8 +62,7 @@ bool Handshake::on_wake(smc_wake_hook *hook)
 
 void Handshake::watch()
 {
-	watching_ = true;
-	smc_wake_hook_add(&hook_.hook, sock_, on_wake);
+	smc_wake_hook_add(&hook_.hook);
 }
 
 void Handshake::on_setup_result(SetupResult result, wire::DeclineReason reason)
@@ -82,8 +82,7 @@ void Handshake::cancel()
 	if (work_.cancel())
 		put();
 	work_.wait();
-	if (std::exchange(watching_, false))
-		smc_wake_hook_remove(&hook_.hook);
+	smc_wake_hook_remove(&hook_.hook);
 	if (!finished_) {
 		if (started())
 			step(handshake::Abort{});
@@ -135,8 +134,7 @@ void Handshake::run()
 				wake();
 		}
 		if (finished_) {
-			if (std::exchange(watching_, false))
-				smc_wake_hook_remove(&hook_.hook);
+			smc_wake_hook_remove(&hook_.hook);
 			owner_.on_handshake_done(*this);
 		}
 	}

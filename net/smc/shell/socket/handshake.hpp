@@ -160,7 +160,6 @@ private:
 	Ref<transport::rdma::RdmaEndpoint> endpoint_;
 	Ref<transport::loopback::LoopbackEndpoint> near_; // its peer is in this kernel
 	bool first_contact_ = false;
-	bool watching_ = false;
 	struct smc_tcp_clc saved_ {};
 	u64 deadline_ms_ = 0;
 	std::optional<handshake::Finished> finished_;

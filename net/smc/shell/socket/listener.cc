@@ -10,7 +10,8 @@ Listener::Listener(struct socket *sock) : sock_(sock), sk_(smc_sock_sk(sock))
 {
 	hook_.owner = this;
 	smc_tcp_limit_handshakes(sk_, false);
-	smc_wake_hook_add(&hook_.hook, sock_, on_wake);
+	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
+	smc_wake_hook_add(&hook_.hook);
 }
 
 Listener::~Listener() = default;

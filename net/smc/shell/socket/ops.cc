@@ -157,6 +157,7 @@ bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
 int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_len, int flags)
 {
 	struct sock *sk = smc_sock_sk(sock);
+	int ret;
 
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
 		// On a host without any RDMA device nothing can come of an offer, but to a peer in
@@ -172,9 +173,11 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 		}
 		smc_sk_lock(sk);
 		state.arm();
+		ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
 		smc_sk_unlock(sk);
+	} else {
+		ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
-	const int ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	state.resolve();
 	if (ret == 0) {
 		if (state.mode() == Mode::kFallen)

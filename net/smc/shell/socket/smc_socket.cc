@@ -17,12 +17,17 @@ SmcSocket::SmcSocket(struct socket *sock)
 	: sock_(sock), sk_(smc_sock_sk(sock)), serial_(socket_list().next_serial())
 {
 	hook_.owner = this;
+	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
 	socket_list().add(*this);
 }
 
 SmcSocket::~SmcSocket()
 {
-	socket_list().remove(*this);
+	const ListNode<SocketsTag> &node = *this;
+
+	// One that lost the race in get_or_make(): it was never released.
+	if (node.linked())
+		socket_list().remove(*this);
 }
 
 SmcSocket *SmcSocket::get_or_make(struct socket *sock)
@@ -58,9 +63,7 @@ void SmcSocket::arm()
 	connect_reported_ = false;
 	smc_tcp_offer(sk_);
 	smc_tcp_drop_ulp(sk_);
-	Guard guard(hook_lock_);
-	if (!std::exchange(hooked_, true))
-		smc_wake_hook_add(&hook_.hook, sock_, on_wake);
+	smc_wake_hook_add(&hook_.hook);
 }
 
 void SmcSocket::disarm()
@@ -71,9 +74,7 @@ void SmcSocket::disarm()
 
 void SmcSocket::unhook()
 {
-	Guard guard(hook_lock_);
-	if (std::exchange(hooked_, false))
-		smc_wake_hook_remove(&hook_.hook);
+	smc_wake_hook_remove(&hook_.hook);
 }
 
 bool SmcSocket::on_wake(smc_wake_hook *hook)

@@ -12,10 +12,9 @@
 //	kIdle         a connect failed; the socket may be used again
 //
 // Locking: mode_ only moves by compare-and-swap, since it does so in wakeups, too, where no lock
-// can be taken. hook_lock_ (class LEAF) guards the coming and going of the wake hook, which does
-// not take it. endpoint_ is set before the mode becomes kSmc, and goes with release(), when no call
-// is left, or with disconnect(), under the sock's lock; who uses it meanwhile has that lock, or a
-// reference of its own, taken under RCU.
+// can be taken. endpoint_ is set before the mode becomes kSmc, and goes with release(), when no
+// call is left, or with disconnect(), under the sock's lock; who uses it meanwhile has that lock,
+// or a reference of its own, taken under RCU.
 #pragma once
 
 #include <atomic>
@@ -144,8 +143,6 @@ private:
 	struct sock *const sk_;
 	const u64 serial_;
 	std::atomic<Mode> mode_{Mode::kIdle};
-	SpinLock hook_lock_{SMC_LOCK_LEAF};
-	bool hooked_ = false; // also while the hook has taken itself off the queue
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
 	std::atomic<bool> attempt_failed_{false}; // or is over: handshake_ is its
