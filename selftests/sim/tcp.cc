@@ -225,8 +225,11 @@ void receive_syn(const std::shared_ptr<TcpConnection> &connection, net *host, u1
 
 	scheduler().after(there_us, [connection, answered] {
 		struct sock *sk = connection->end(0);
-		if (sk == nullptr || sk->state != SMC_TCP_SYN_SENT)
+		// A client that has closed meanwhile answers the SYN-ACK with a reset.
+		if (sk == nullptr || sk->state != SMC_TCP_SYN_SENT) {
+			connection->send(0, Segment::kReset, {});
 			return;
+		}
 		sk->offers_smc = sk->offers_smc && answered;
 		sk->state = SMC_TCP_ESTABLISHED;
 		wake(sk, SMC_POLL_OUT);
