@@ -98,6 +98,24 @@ enum {
 	SMC_NL_LGR_END,
 };
 
+/* In LGR_SMCD. */
+enum {
+	SMC_NL_LGR_D_ID = 1,		/* u32 */
+	SMC_NL_LGR_D_GID,		/* u64 */
+	SMC_NL_LGR_D_PEER_GID,		/* u64 */
+	SMC_NL_LGR_D_VLAN_ID,		/* u8, truncated */
+	SMC_NL_LGR_D_CONNS,		/* u32 */
+	SMC_NL_LGR_D_PNETID,		/* string */
+	SMC_NL_LGR_D_CHID,		/* u32, of which 16 bits are used */
+	SMC_NL_LGR_D_PAD,
+	SMC_NL_LGR_D_V2_COMMON,		/* nest */
+	SMC_NL_LGR_D_EXT_GID,		/* u64, the second half of the GID */
+	SMC_NL_LGR_D_PEER_EXT_GID,	/* u64 */
+	SMC_NL_LGR_D_SNDBUF_ALLOC,	/* uint, bytes */
+	SMC_NL_LGR_D_DMB_ALLOC,		/* uint, bytes */
+	SMC_NL_LGR_D_END,
+};
+
 /* In LGR_V2_COMMON; the numbers do start at 0. */
 enum {
 	SMC_NL_LGR_V2_VER,		/* u8 */

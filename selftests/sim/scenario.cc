@@ -12,6 +12,7 @@
 #include "process.hpp"
 #include "rdma_observer.hpp"
 #include "scheduler.hpp"
+#include "shell/control/namespace.hpp"
 #include "talk.hpp"
 #include "trace.hpp"
 #include "verbs.hpp"
@@ -86,18 +87,32 @@ void start_clients(Load &load)
 	load.over = true;
 }
 
+// Each end has a DMB, of 16 KiB at least.
+void look_at(const smc_smcd_lgr_info &group, const net &host)
+{
+	if (group.conns == 0 || group.conns > host.stats[SMC_STAT_CONN_NEW])
+		fail("%u ends of %lld that were made", group.conns, host.stats[SMC_STAT_CONN_NEW]);
+	if (group.dmb_bytes < u64{16384} * group.conns)
+		fail("%u ends receive in %llu bytes", group.conns, group.dmb_bytes);
+	mix(group.conns);
+}
+
 // An operator who looks at everything, again and again.
 void watch(const Load &load)
 {
 	while (!load.over) {
 		for (const auto &host : world().hosts) {
 			smc_lgr_info group{};
+			smc_smcd_lgr_info inside{};
 			smc_sock_info info{};
 			smc_dev_info device{};
 			u64 cursor = 0;
 
 			while (smc_ctl_lgr_next(host.get(), &cursor, &group) == 1)
 				mix(group.conns);
+			cursor = 0;
+			while (smc_ctl_smcd_lgr_next(host.get(), &cursor, &inside) == 1)
+				look_at(inside, *host);
 			cursor = 0;
 			while (smc_ctl_sock_next(host.get(), &cursor, &info) == 1)
 				smc_sk_put(info.sk);
@@ -214,6 +229,21 @@ bool groups_are_left()
 	return false;
 }
 
+// As long as one is, its sock keeps the namespace.
+bool smcd_ends_are_left()
+{
+	for (const auto &host : world().hosts) {
+		const auto share = smc::control::Namespace::of(host.get()).smcd_share();
+
+		if (share.ends != 0)
+			return true;
+		if (share.dmb_bytes != 0)
+			fail("host %s: nobody receives in %llu bytes", host->name.c_str(),
+			     share.dmb_bytes);
+	}
+	return false;
+}
+
 void run_to(const bool &flag, u64 within_us, const char *what)
 {
 	scheduler().run([&flag] { return flag; }, scheduler().now_us() + within_us, what);
@@ -290,6 +320,8 @@ std::string run_scenario(u64 seed, u64 fail_nth)
 	in_process("unload", kGroups_us + kUnload_us, [&] {
 		while (world().knobs.idle_end && groups_are_left())
 			scheduler().sleep_us(kSecond_us);
+		while (smcd_ends_are_left())
+			scheduler().sleep_us(1000);
 		const bool net_first = world().knobs.net_first;
 		for (const auto &host : world().hosts) {
 			if (net_first)

@@ -50,8 +50,12 @@ static int smc_nl_dump_sys_info(struct sk_buff *skb, struct netlink_callback *cb
 	return skb->len;
 }
 
-/* SMC-D: nothing to show. */
-static int smc_nl_dump_nothing(struct sk_buff *skb, struct netlink_callback *cb)
+/*
+ * Tools take each entry for an ISM device on the PCI bus: they print PCI
+ * values and say that the host has such hardware. Upstream leaves its loopback
+ * device out as well.
+ */
+static int smc_nl_dump_dev_smcd(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	return skb->len;
 }
@@ -182,8 +186,8 @@ static const struct genl_ops smc_gen_ops[] = {
 	SMC_NL_DUMP(SMC_NL_GET_SYS_INFO, smc_nl_dump_sys_info),
 	SMC_NL_DUMP(SMC_NL_GET_LGR_SMCR, smc_nl_dump_lgr_smcr),
 	SMC_NL_DUMP(SMC_NL_GET_LINK_SMCR, smc_nl_dump_link_smcr),
-	SMC_NL_DUMP(SMC_NL_GET_LGR_SMCD, smc_nl_dump_nothing),
-	SMC_NL_DUMP(SMC_NL_GET_DEV_SMCD, smc_nl_dump_nothing),
+	SMC_NL_DUMP(SMC_NL_GET_LGR_SMCD, smc_nl_dump_lgr_smcd),
+	SMC_NL_DUMP(SMC_NL_GET_DEV_SMCD, smc_nl_dump_dev_smcd),
 	SMC_NL_DUMP(SMC_NL_GET_DEV_SMCR, smc_nl_dump_dev_smcr),
 	SMC_NL_DUMP(SMC_NL_GET_STATS, smc_nl_dump_stats),
 	SMC_NL_DUMP(SMC_NL_GET_FBACK_STATS, smc_nl_dump_fback_stats),

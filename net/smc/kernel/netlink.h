@@ -35,6 +35,7 @@ static inline void *smc_nl_dump_put(struct sk_buff *skb, struct netlink_callback
 
 int smc_nl_dump_lgr_smcr(struct sk_buff *skb, struct netlink_callback *cb);
 int smc_nl_dump_link_smcr(struct sk_buff *skb, struct netlink_callback *cb);
+int smc_nl_dump_lgr_smcd(struct sk_buff *skb, struct netlink_callback *cb);
 int smc_nl_dump_dev_smcr(struct sk_buff *skb, struct netlink_callback *cb);
 int smc_nl_dump_stats(struct sk_buff *skb, struct netlink_callback *cb);
 int smc_nl_dump_fback_stats(struct sk_buff *skb, struct netlink_callback *cb);

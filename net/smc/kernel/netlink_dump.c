@@ -59,21 +59,44 @@ static int smc_nl_put_gid(struct sk_buff *skb, int attr, const u8 gid[16])
 
 /* ---- Link groups and links ---- */
 
-static int smc_nl_put_lgr_v2(struct sk_buff *skb, const struct smc_lgr_info *lgr)
+/* Of LGR_SMCR and LGR_SMCD, which number the nest differently. */
+struct smc_nl_v2_common {
+	u8 version;
+	u8 release;
+	u8 os;
+	const u8 *eid;
+	const u8 *peer_host;
+};
+
+static int smc_nl_put_v2_common(struct sk_buff *skb, int attr, const struct smc_nl_v2_common *v2)
 {
 	struct nlattr *nest;
 
-	nest = nla_nest_start(skb, SMC_NL_LGR_V2_COMMON);
+	nest = nla_nest_start(skb, attr);
 	if (!nest ||
-	    nla_put_u8(skb, SMC_NL_LGR_V2_VER, lgr->version) ||
-	    nla_put_u8(skb, SMC_NL_LGR_V2_REL, lgr->peer_release) ||
-	    nla_put_u8(skb, SMC_NL_LGR_V2_OS, lgr->peer_os) ||
-	    smc_nl_put_field(skb, SMC_NL_LGR_V2_NEG_EID, lgr->eid, sizeof(lgr->eid), false) ||
-	    smc_nl_put_field(skb, SMC_NL_LGR_V2_PEER_HOST, lgr->peer_host,
-			     sizeof(lgr->peer_host), false))
+	    nla_put_u8(skb, SMC_NL_LGR_V2_VER, v2->version) ||
+	    nla_put_u8(skb, SMC_NL_LGR_V2_REL, v2->release) ||
+	    nla_put_u8(skb, SMC_NL_LGR_V2_OS, v2->os) ||
+	    smc_nl_put_field(skb, SMC_NL_LGR_V2_NEG_EID, v2->eid, SMC_EID_LEN, false) ||
+	    smc_nl_put_field(skb, SMC_NL_LGR_V2_PEER_HOST, v2->peer_host, SMC_EID_LEN, false))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
+	return 0;
+}
 
+static int smc_nl_put_lgr_v2(struct sk_buff *skb, const struct smc_lgr_info *lgr)
+{
+	const struct smc_nl_v2_common common = {
+		.version	= lgr->version,
+		.release	= lgr->peer_release,
+		.os		= lgr->peer_os,
+		.eid		= lgr->eid,
+		.peer_host	= lgr->peer_host,
+	};
+	struct nlattr *nest;
+
+	if (smc_nl_put_v2_common(skb, SMC_NL_LGR_V2_COMMON, &common))
+		return -EMSGSIZE;
 	nest = nla_nest_start(skb, SMC_NL_LGR_V2);
 	if (!nest ||
 	    nla_put_u8(skb, SMC_NL_LGR_R_V2_DIRECT, lgr->direct) ||
@@ -191,6 +214,70 @@ int smc_nl_dump_lgr_smcr(struct sk_buff *skb, struct netlink_callback *cb)
 int smc_nl_dump_link_smcr(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	return smc_nl_dump_groups(skb, cb, true);
+}
+
+/* ---- The link group of SMC-D ---- */
+
+static int smc_nl_put_smcd_lgr_attrs(struct sk_buff *skb, const struct smc_smcd_lgr_info *lgr)
+{
+	static const u8 no_eid[SMC_EID_LEN];
+	const struct smc_nl_v2_common common = {
+		.version	= lgr->version,
+		.release	= lgr->peer_release,
+		.os		= lgr->peer_os,
+		.eid		= no_eid,
+		.peer_host	= lgr->peer_host,
+	};
+
+	if (nla_put_u32(skb, SMC_NL_LGR_D_ID, lgr->id) ||
+	    nla_put_u64_64bit(skb, SMC_NL_LGR_D_GID, lgr->gid, SMC_NL_LGR_D_PAD) ||
+	    nla_put_u64_64bit(skb, SMC_NL_LGR_D_EXT_GID, lgr->gid_extension, SMC_NL_LGR_D_PAD) ||
+	    nla_put_u64_64bit(skb, SMC_NL_LGR_D_PEER_GID, lgr->gid, SMC_NL_LGR_D_PAD) ||
+	    nla_put_u64_64bit(skb, SMC_NL_LGR_D_PEER_EXT_GID, lgr->gid_extension,
+			      SMC_NL_LGR_D_PAD) ||
+	    nla_put_u8(skb, SMC_NL_LGR_D_VLAN_ID, 0) ||
+	    nla_put_u32(skb, SMC_NL_LGR_D_CONNS, lgr->conns) ||
+	    nla_put_u32(skb, SMC_NL_LGR_D_CHID, lgr->chid) ||
+	    nla_put_string(skb, SMC_NL_LGR_D_PNETID, "") ||
+	    /* The sender writes into the peer's DMB. */
+	    smc_nl_put_uint(skb, SMC_NL_LGR_D_SNDBUF_ALLOC, 0) ||
+	    smc_nl_put_uint(skb, SMC_NL_LGR_D_DMB_ALLOC, lgr->dmb_bytes))
+		return -EMSGSIZE;
+	return smc_nl_put_v2_common(skb, SMC_NL_LGR_D_V2_COMMON, &common);
+}
+
+static int smc_nl_put_smcd_lgr(struct sk_buff *skb, struct netlink_callback *cb,
+			       const struct smc_smcd_lgr_info *lgr)
+{
+	struct nlattr *nest;
+	void *hdr;
+
+	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_LGR_SMCD);
+	if (!hdr)
+		return -EMSGSIZE;
+	nest = nla_nest_start(skb, SMC_NL_A_LGR_SMCD);
+	if (!nest || smc_nl_put_smcd_lgr_attrs(skb, lgr)) {
+		genlmsg_cancel(skb, hdr);
+		return -EMSGSIZE;
+	}
+	nla_nest_end(skb, nest);
+	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+int smc_nl_dump_lgr_smcd(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);
+	struct net *net = sock_net(skb->sk);
+	struct smc_smcd_lgr_info lgr;
+	u64 cursor = ctx->cursor;
+
+	while (smc_ctl_smcd_lgr_next(net, &cursor, &lgr) > 0) {
+		if (smc_nl_put_smcd_lgr(skb, cb, &lgr))
+			return smc_nl_full(skb);
+		ctx->cursor = cursor;
+	}
+	return skb->len;
 }
 
 /* ---- Devices ---- */

@@ -25,6 +25,16 @@ int next_group(net *net, u64 *cursor, smc_lgr_info *out)
 	return 1;
 }
 
+int next_smcd_group(net *net, u64 *cursor, smc_smcd_lgr_info *out)
+{
+	const transport::loopback::Device &device = transport::loopback::device();
+
+	if (*cursor >= device.group_id() || !device.snapshot_group(net, *out))
+		return 0;
+	*cursor = device.group_id();
+	return 1;
+}
+
 void leave_namespace(net *net)
 {
 	transport::rdma::end_groups_of(net);
@@ -33,6 +43,7 @@ void leave_namespace(net *net)
 
 constexpr control::Directory kDirectory{
 	.next_group = next_group,
+	.next_smcd_group = next_smcd_group,
 	.next_socket = SmcSocket::next,
 	.namespace_exit = leave_namespace,
 };

@@ -264,6 +264,26 @@ TEST_F(ControlTest, EidsOfEachNamespace)
 	EXPECT_EQ(smc_eid_list(init_, list), 0u);
 }
 
+TEST_F(ControlTest, EndsInsideTheKernelAreCountedByNamespace)
+{
+	Namespace &one = Namespace::of(init_);
+
+	one.count_smcd(1, 65536);
+	one.count_smcd(1, 16384);
+	one.count_smcd(0, 131072 - 65536);
+	Namespace::of(&other_).count_smcd(1, 16384);
+	EXPECT_EQ(one.smcd_share().ends, 2u);
+	EXPECT_EQ(one.smcd_share().dmb_bytes, 131072u + 16384u);
+	one.count_smcd(-1, -131072);
+	EXPECT_EQ(one.smcd_share().ends, 1u);
+	EXPECT_EQ(one.smcd_share().dmb_bytes, 16384u);
+	// More than 32 bits of bytes: 255 rings of 16 MiB and one.
+	for (int i = 0; i < 256; i++)
+		one.count_smcd(1, 16 << 20);
+	EXPECT_EQ(one.smcd_share().dmb_bytes, (u64{1} << 32) + 16384);
+	EXPECT_EQ(Namespace::of(&other_).smcd_share().ends, 1u);
+}
+
 TEST_F(ControlTest, FallbacksAreCountedByRoleAndReason)
 {
 	for (int i = 0; i < 3; i++)

@@ -173,6 +173,23 @@ struct smc_lgr_info {
 	struct smc_link_info link[SMC_GROUP_LINKS];
 };
 
+/*
+ * What a namespace has in the SMC-D link group of the loopback device. Both
+ * sides of a connection are ends in this group, each counted in its namespace.
+ */
+struct smc_smcd_lgr_info {
+	u32 id;			/* as in smc_sock_info */
+	u64 gid;		/* of both sides: they share a device */
+	u64 gid_extension;
+	u16 chid;
+	u8 version;
+	u8 peer_release;
+	u8 peer_os;		/* 1 z/OS, 2 Linux, 3 AIX */
+	u32 conns;		/* ends: two for a connection inside the namespace */
+	u64 dmb_bytes;		/* that they receive in */
+	u8 peer_host[SMC_EID_LEN];	/* blank padded */
+};
+
 struct smc_dev_port_info {
 	bool valid;
 	bool active;
@@ -243,8 +260,10 @@ struct smc_sock_info {
 	} dmb;
 };
 
-/* These three in process context. */
+/* These four in process context. */
 int smc_ctl_lgr_next(struct net *net, u64 *cursor, struct smc_lgr_info *out);
+/* One group at most, and only while @net has an end in it. */
+int smc_ctl_smcd_lgr_next(struct net *net, u64 *cursor, struct smc_smcd_lgr_info *out);
 /*
  * RDMA devices that @net may use, with the links that groups of @net have on
  * them. The cursor counts devices, so one that is unplugged meanwhile may hide

@@ -49,6 +49,15 @@ int smc_ctl_lgr_next(net *net, u64 *cursor, smc_lgr_info *out)
 	return found;
 }
 
+int smc_ctl_smcd_lgr_next(net *net, u64 *cursor, smc_smcd_lgr_info *out)
+{
+	const Directory *dir = directory();
+	*out = {};
+	if (!dir || !dir->next_smcd_group)
+		return 0;
+	return dir->next_smcd_group(net, cursor, out);
+}
+
 int smc_ctl_sock_next(net *net, u64 *cursor, smc_sock_info *out)
 {
 	const Directory *dir = directory();

@@ -16,6 +16,7 @@ namespace smc::control {
 // takes no spinlock. @out is zeroed before the call. A null member means that there are none.
 struct Directory {
 	int (*next_group)(net *net, u64 *cursor, smc_lgr_info *out);
+	int (*next_smcd_group)(net *net, u64 *cursor, smc_smcd_lgr_info *out);
 	// Takes a reference on out->sk.
 	int (*next_socket)(net *net, u64 *cursor, smc_sock_info *out);
 	// The namespace goes away: end every group that belongs to it and do not return before the

@@ -13,6 +13,19 @@ Namespace &Namespace::of(net *net)
 	return *static_cast<Namespace *>(smc_pernet_control(net));
 }
 
+void Namespace::count_smcd(s32 ends, s64 dmb_bytes)
+{
+	shell::Guard guard(lock_);
+	smcd_share_.ends += static_cast<u32>(ends);
+	smcd_share_.dmb_bytes += static_cast<u64>(dmb_bytes);
+}
+
+Namespace::SmcdShare Namespace::smcd_share()
+{
+	shell::Guard guard(lock_);
+	return smcd_share_;
+}
+
 bool Namespace::drop_pnet(const PnetId *id)
 {
 	bool any = false;

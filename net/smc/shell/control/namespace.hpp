@@ -15,6 +15,12 @@ static_assert(FallbackReasons::kCapacity == SMC_FALLBACK_REASONS);
 // The control plane's state of one network namespace.
 class Namespace {
 public:
+	// What it has in the loopback device's link group (SMC-D).
+	struct SmcdShare {
+		u32 ends = 0;      // of connections: two if both are in this namespace
+		u64 dmb_bytes = 0; // that they receive in
+	};
+
 	struct Tables {
 		PnetTable pnet;
 		EidTable eids;
@@ -41,12 +47,18 @@ public:
 		return server ? server_reasons_ : client_reasons_;
 	}
 
+	// An end has come (@ends 1) or gone (-1), or has another DMB (0): so many bytes more or
+	// less to receive in. Any context.
+	void count_smcd(s32 ends, s64 dmb_bytes);
+	[[nodiscard]] SmcdShare smcd_share();
+
 	// Takes every PNET entry with @id (nullptr: all) out and frees it. False if there was none.
 	bool drop_pnet(const PnetId *id);
 
 private:
 	shell::SpinLock lock_{SMC_LOCK_CONTROL};
 	Tables tables_ SMC_GUARDED_BY(lock_);
+	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);
 	FallbackReasons client_reasons_;
 	FallbackReasons server_reasons_;
 };

@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/loopback/device.hpp"
 
+#include "core/handshake/offer.hpp"
 #include "kernel/abi/pernet.h"
 #include "shell/base/alloc.hpp"
+#include "shell/control/namespace.hpp"
 
 namespace smc::transport::loopback {
 
 using wire::DeclineReason;
 
 namespace {
+
+// Of CLC: emulated devices came with the second.
+constexpr u8 kVersion = 2;
 
 Device *the_device;
 
@@ -108,6 +113,26 @@ Acquired Device::attach(struct sock *sk, const wire::SmcdEndpoint &peer)
 		return {{}, DeclineReason::kCnfErr};
 	}
 	return acquired;
+}
+
+bool Device::snapshot_group(net *net, smc_smcd_lgr_info &info) const
+{
+	const auto share = control::Namespace::of(net).smcd_share();
+
+	if (share.ends == 0)
+		return false;
+	info.id = group_id();
+	info.gid = gid_.value();
+	info.gid_extension = gid_extension_.value();
+	info.chid = wire::kLoopbackChid.value();
+	// The peer is this very kernel.
+	info.version = kVersion;
+	info.peer_release = handshake::kReleaseMax;
+	info.peer_os = static_cast<u8>(wire::ClcOs::kLinux);
+	smc_hostname(info.peer_host);
+	info.conns = share.ends;
+	info.dmb_bytes = share.dmb_bytes;
+	return true;
 }
 
 void Device::forget(LoopbackEndpoint &endpoint)

@@ -14,6 +14,7 @@
 #include "core/handshake/effect.hpp"
 #include "core/wire/clc.hpp"
 #include "core/wire/decline_reason.hpp"
+#include "kernel/abi/control.h"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
@@ -38,6 +39,8 @@ public:
 	// All connections are in one group, which is there as long as the module is.
 	[[nodiscard]] static constexpr u32 group_id() { return 1; }
 	[[nodiscard]] DmbPool &pool() { return pool_; }
+	// What @net has in that group; false if that is nothing. Process.
+	[[nodiscard]] bool snapshot_group(net *net, smc_smcd_lgr_info &info) const;
 
 	// A server's end, which waits for a client. Process.
 	[[nodiscard]] Acquired open(struct sock *sk);

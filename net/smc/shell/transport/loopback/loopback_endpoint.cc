@@ -5,9 +5,12 @@
 
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "shell/control/namespace.hpp"
 #include "shell/transport/loopback/device.hpp"
 
 namespace smc::transport::loopback {
+
+using control::Namespace;
 
 LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, struct sock *sk,
 				   u64 token)
@@ -56,6 +59,8 @@ bool LoopbackEndpoint::start_locked(const LoopbackEndpoint &peer)
 	peer_token_ = peer.token_;
 	peer_size_ = peer.size_;
 	joined_ = conn_.init(config);
+	if (joined_)
+		Namespace::of(netns()).count_smcd(1, size_.bytes());
 	return joined_;
 }
 
@@ -127,6 +132,8 @@ void LoopbackEndpoint::widen()
 		if (replaced) {
 			change_ring_locked(*this, *reader, dmb->data());
 			std::swap(dmb, pair.dmbs_[reader->side_]);
+			Namespace::of(reader->netns())
+				.count_smcd(0, s64{larger.bytes()} - size.bytes());
 		}
 	}
 	if (replaced) {
@@ -176,6 +183,7 @@ void LoopbackEndpoint::retire()
 				stray_bytes()
 					? size_bytes
 					: static_cast<u32>(std::min<u64>(sent_bytes, size_bytes));
+			Namespace::of(netns()).count_smcd(-1, -s64{rmb_bytes});
 		}
 		if (neighbour_ != nullptr)
 			peer_locked()->neighbour_ = nullptr;
