@@ -70,6 +70,19 @@ void show_group(const Attributes &group)
 		    number32(v2, SMC_NL_LGR_R_V2_MAX_LINKS));
 }
 
+void show_smcd_group(const Attributes &group)
+{
+	std::printf("group %08x SMC-D connections %u\n", number32(group, SMC_NL_LGR_D_ID),
+		    number32(group, SMC_NL_LGR_D_CONNS));
+	std::printf("  gid %016llx%016llx peer %016llx%016llx chid %04x\n",
+		    number64(group, SMC_NL_LGR_D_GID), number64(group, SMC_NL_LGR_D_EXT_GID),
+		    number64(group, SMC_NL_LGR_D_PEER_GID),
+		    number64(group, SMC_NL_LGR_D_PEER_EXT_GID), number32(group, SMC_NL_LGR_D_CHID));
+	std::printf("  buffers: send %llu bytes, receive %llu bytes\n",
+		    number64(group, SMC_NL_LGR_D_SNDBUF_ALLOC),
+		    number64(group, SMC_NL_LGR_D_DMB_ALLOC));
+}
+
 void show_link(const Attributes &link, std::uint32_t group)
 {
 	std::printf("group %08x link %u %s device %s port %u netdev %s connections %u\n"
@@ -86,10 +99,13 @@ void show_link(const Attributes &link, std::uint32_t group)
 
 void groups_show()
 {
-	Family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION)
-		.dump(SMC_NL_GET_LGR_SMCR, [](std::uint8_t, const Attributes &message) {
-			show_group(message.nest(SMC_NL_A_LGR_SMCR));
-		});
+	Family family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION);
+	family.dump(SMC_NL_GET_LGR_SMCR, [](std::uint8_t, const Attributes &message) {
+		show_group(message.nest(SMC_NL_A_LGR_SMCR));
+	});
+	family.dump(SMC_NL_GET_LGR_SMCD, [](std::uint8_t, const Attributes &message) {
+		show_smcd_group(message.nest(SMC_NL_A_LGR_SMCD));
+	});
 }
 
 void links_show()

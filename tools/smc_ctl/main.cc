@@ -62,8 +62,8 @@ void add_pnet_commands(CLI::App &app, Arguments &arguments)
 
 void add_show_commands(CLI::App &app)
 {
-	app.add_subcommand("groups", "link groups of SMC-R")->callback(groups_show);
-	app.add_subcommand("links", "links of these groups")->callback(links_show);
+	app.add_subcommand("groups", "link groups")->callback(groups_show);
+	app.add_subcommand("links", "links of SMC-R's groups")->callback(links_show);
 	app.add_subcommand("devices", "RDMA devices")->callback(devices_show);
 	app.add_subcommand("sockets", "sockets, and what carries them")->callback(sockets_show);
 	app.add_subcommand("stats", "counters")->callback(stats_show);

@@ -9,6 +9,7 @@
 #include <linux/sock_diag.h>
 #include <netlink/msg.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -56,9 +57,17 @@ void show_mode(const smc_diag_msg &socket, const Attributes &extra)
 		extra.data(SMC_DIAG_FALLBACK, sizeof(smc_diag_fallback)));
 	const auto *group = static_cast<const smc_diag_lgrinfo *>(
 		extra.data(SMC_DIAG_LGRINFO, sizeof(smc_diag_lgrinfo)));
+	// The kernel's may be longer, or shorter by the halves of GIDs that came last.
+	const auto *dmb = static_cast<const smcd_diag_dmbinfo *>(
+		extra.data(SMC_DIAG_DMBINFO, offsetof(smcd_diag_dmbinfo, peer_token) +
+						     sizeof(smcd_diag_dmbinfo::peer_token)));
 
 	if (socket.diag_mode == SMC_DIAG_MODE_SMCD) {
 		std::printf(" SMC-D");
+		if (dmb)
+			std::printf(" group %08x token %016llx peer %016llx", dmb->linkid,
+				    static_cast<unsigned long long>(dmb->token),
+				    static_cast<unsigned long long>(dmb->peer_token));
 	} else if (socket.diag_mode != SMC_DIAG_MODE_FALLBACK_TCP) {
 		// The mode of a socket that is not connected, too.
 		if (group)
@@ -98,7 +107,7 @@ void sockets_show()
 {
 	smc_diag_req request{};
 	request.diag_family = kAfSmc;
-	request.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1);
+	request.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1) | 1 << (SMC_DIAG_DMBINFO - 1);
 
 	const std::unique_ptr<nl_msg, decltype(&nlmsg_free)> message(
 		nlmsg_alloc_simple(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP), nlmsg_free);
