@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Inside one host: SMC-D over the loopback device, within a network namespace and between two."""
 
+import json
 from contextlib import contextmanager
 
 from harness import Guest, case
@@ -8,6 +9,8 @@ from harness import Guest, case
 CASES = "build/selftests/smc_cases"
 XFER = "build/selftests/smc_xfer"
 HOLD = "python3 selftests/net/hold.py"
+CTL = "build/tools/smc_ctl"
+NO_GROUP = f"! {CTL} groups | grep SMC-D"
 PORT = 7260
 # Those of a namespace behind a pair of veth devices.
 NEAR4, FAR4, NOWHERE4 = "10.8.0.1", "10.8.0.2", "10.8.0.250"
@@ -24,6 +27,35 @@ from smc_target import smc_socket
 connection = smc_socket()
 connection.setblocking(False)
 connection.connect_ex(("10.9.0.250", {PORT}))
+"""
+
+ACCEPT_ALL = f"""
+import sys
+sys.path.insert(0, "selftests/net/hostile")
+from smc_target import smc_socket
+listener = smc_socket()
+listener.bind(("0.0.0.0", {PORT}))
+listener.listen(64)
+print("ready", flush=True)
+kept = []
+while True:
+    kept.append(listener.accept())
+"""
+OPEN_SOME = f"""
+import sys
+sys.path.insert(0, "selftests/net/hostile")
+from smc_target import smc_socket
+kept = [smc_socket() for _ in range(int(sys.argv[2]))]
+for connection in kept:
+    connection.connect((sys.argv[1], {PORT}))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+SHOW = """
+import json, sys
+sys.path.insert(0, "selftests/vm/guest")
+import smcnl
+print(json.dumps([smcnl.smcd_link_groups(), smcnl.sockets()]))
 """
 
 
@@ -193,6 +225,92 @@ def rings_grow_with_use(vm):
         assert grown(stream) == 0
         vm.a.run("sysctl -q net.ipv4.tcp_moderate_rcvbuf=1 net.ipv4.tcp_rmem='4096 131072 300000'")
         assert grown(stream) == 1, "to 256 KiB"
+
+
+def shown(guest: Guest, prefix: str = "") -> tuple[list[dict], list[dict]]:
+    """The link groups of SMC-D in a namespace, and the sockets that are on it."""
+    groups, sockets = json.loads(guest.run(f"{prefix} python3 -c '{SHOW}'").out)
+    return groups, [entry for entry in sockets if "dmb" in entry]
+
+
+def shows(guest: Guest, ends: int, prefix: str = "") -> dict:
+    """What a namespace shows is that many ends, in one group, which is the sockets' group. From each
+    token to its peer's."""
+    # Of a server the last ones may still be in their handshake.
+    guest.wait_for(f"test $({prefix} {CTL} sockets | grep -c ' SMC-D group ') = {ends}")
+    (group,), sockets = shown(guest, prefix)
+    told = f"{group} {sockets}"
+    assert len(sockets) == group["connections"] == ends, told
+    assert group["dmb_bytes"] == sum(entry["rmb_bytes"] for entry in sockets) != 0, told
+    assert group["chid"] == 0xffff and group["sndbuf_bytes"] == 0, told
+    assert (group["vlan"], group["pnetid"]) == (0, ""), told
+    assert group["gid"] == group["peer_gid"] != 0, told
+    assert group["gid_extension"] == group["peer_gid_extension"] != 0, told
+    assert group["v2_common"] == {"version": 2, "release": 1, "os": 2, "eid": "",
+                                  "peer_host": guest.run("uname -n").out.strip()}, told
+    for entry in sockets:
+        dmb = entry["dmb"]
+        assert (dmb["group"], dmb["gid"], dmb["peer_gid"]) == (
+            group["id"], group["gid"], group["gid"]), told
+    return {entry["dmb"]["token"]: entry["dmb"]["peer_token"] for entry in sockets}
+
+
+def pairs(tokens: dict) -> int:
+    """Connections of which both ends are there, each with the other's token."""
+    assert all(tokens.get(peer) == token for token, peer in tokens.items()), f"{tokens}"
+    return len(tokens) // 2
+
+
+@case(on="ours")
+def link_group_within_a_namespace(vm):
+    """All its ends are in it, while others come and go, and then no longer."""
+    held = 5
+
+    vm.a.wait_for(NO_GROUP)
+    assert shown(vm.a) == ([], [])
+    with serving(vm.a, f"python3 -c '{ACCEPT_ALL}'"), \
+            serving(vm.a, f"python3 -c '{OPEN_SOME}' 127.0.0.1 {held}"):
+        tokens = shows(vm.a, 2 * held)
+        assert pairs(tokens) == held
+        group = vm.a.run(f"{CTL} groups").out
+        assert f"SMC-D connections {2 * held}\n" in group and " chid ffff\n" in group, group
+        sockets = vm.a.run(f"{CTL} sockets").out
+        for token, peer in tokens.items():
+            assert f" SMC-D group 00000001 token {token:016x} peer {peer:016x}\n" in sockets
+
+        with serving(vm.a, f"{XFER} --serve --port {PORT + 1}"):
+            guests = vm.a.spawn(f"{XFER} --to 127.0.0.1 --port {PORT + 1} --up 300007 --down 200003"
+                                " --connections 120 --parallel 30 --hold --expect smcd")
+            most = 0
+            for _ in range(5):
+                (group,), sockets = shown(vm.a)
+                assert group["connections"] >= 2 * held, f"{group}"
+                assert group["dmb_bytes"] >= 2 * held * 16384, f"{group}"
+                now = {entry["dmb"]["token"]: entry["dmb"]["peer_token"] for entry in sockets}
+                assert tokens.items() <= now.items(), f"{tokens} {now}"
+                most = max(most, group["connections"])
+            guests.wait(180)
+            assert most > 2 * held, "nobody came"
+        vm.a.wait_for(f"{CTL} groups | grep -q 'SMC-D connections {2 * held}$'")
+        assert shows(vm.a, 2 * held) == tokens
+        assert vm.a.call("smcnl.smcd_devices") == 0
+    vm.a.wait_for(NO_GROUP)
+    assert shown(vm.a) == ([], [])
+
+
+@case(on="ours")
+def link_group_between_namespaces(vm):
+    """Each shows its own ends; their tokens belong together."""
+    held = 4
+
+    with second_namespace(vm.a):
+        with serving(vm.a, f"{FAR} python3 -c '{ACCEPT_ALL}'"), \
+                serving(vm.a, f"python3 -c '{OPEN_SOME}' {FAR4} {held}"):
+            near_tokens, far_tokens = shows(vm.a, held), shows(vm.a, held, FAR)
+            assert near_tokens.keys().isdisjoint(far_tokens), f"{near_tokens} {far_tokens}"
+            assert pairs(near_tokens | far_tokens) == held
+        vm.a.wait_for(NO_GROUP)
+        vm.a.wait_for(f"! {FAR} {CTL} groups | grep SMC-D")
 
 
 @case(on="ours")

@@ -18,10 +18,12 @@ _SOCK_DIAG_BY_FAMILY = 20
 _STATE_ACTIVE = 1
 
 _GET_SYS_INFO, _GET_LGR_SMCR, _GET_LINK_SMCR = 1, 2, 3
+_GET_LGR_SMCD, _GET_DEV_SMCD = 4, 5
 _GET_DEV_SMCR, _GET_STATS, _GET_FBACK_STATS = 6, 7, 8
 _DUMP_UEID, _ADD_UEID, _REMOVE_UEID, _FLUSH_UEID = 9, 10, 11, 12
 _DUMP_HS_LIMITATION, _ENABLE_HS_LIMITATION, _DISABLE_HS_LIMITATION = 16, 17, 18
 _TOP_SYS_INFO, _TOP_LGR, _TOP_LINK, _TOP_DEV, _TOP_STATS, _TOP_FBACK = 1, 2, 3, 6, 7, 8
+_TOP_LGR_SMCD = 4
 _PNET_GET, _PNET_ADD, _PNET_DEL, _PNET_FLUSH = 1, 2, 3, 4
 
 _SIZES = ("8K", "16K", "32K", "64K", "128K", "256K", "512K", "1024K", "larger")
@@ -70,6 +72,11 @@ _LGR = _Nest({1: ("id", number), 2: ("role", number), 3: ("type", number), 4: ("
               5: ("vlan", number), 6: ("connections", number), 7: ("v2_common", _V2_COMMON),
               8: ("v2", _LGR_V2), 9: ("net_cookie", number), 11: ("buffer_type", number),
               12: ("sndbuf_bytes", number), 13: ("rmb_bytes", number)})
+_LGR_SMCD = _Nest({1: ("id", number), 2: ("gid", number), 3: ("peer_gid", number),
+                   4: ("vlan", number), 5: ("connections", number), 6: ("pnetid", string),
+                   7: ("chid", number), 9: ("v2_common", _V2_COMMON), 10: ("gid_extension", number),
+                   11: ("peer_gid_extension", number), 12: ("sndbuf_bytes", number),
+                   13: ("dmb_bytes", number)})
 _LINK = _Nest({1: ("id", number), 2: ("device", string), 3: ("port", number), 4: ("gid", string),
                5: ("peer_gid", string), 6: ("connections", number), 7: ("ifindex", number),
                8: ("uid", number), 9: ("peer_uid", number), 10: ("state", number)})
@@ -165,6 +172,16 @@ def link_groups_only() -> list[dict]:
     """The same without links, by the command that `smcr linkgroup show` uses."""
     return [_LGR(value) for message in _dump(_GET_LGR_SMCR) for kind, value in message
             if kind == _TOP_LGR]
+
+
+def smcd_link_groups() -> list[dict]:
+    return [_LGR_SMCD(value) for message in _dump(_GET_LGR_SMCD) for kind, value in message
+            if kind == _TOP_LGR_SMCD]
+
+
+def smcd_devices() -> int:
+    """How many messages there are about them."""
+    return len(_dump(_GET_DEV_SMCD))
 
 
 def stats() -> dict:
@@ -268,7 +285,7 @@ def _diag(answer: bytes) -> dict:
             code, diagnosis = struct.unpack_from("=II", value)
             entry |= {"fallback": code, "peer_diagnosis": diagnosis}
         elif kind == 1:
-            entry["token"] = struct.unpack_from("=I", value)[0]
+            entry["token"], _, entry["rmb_bytes"] = struct.unpack_from("=III", value)
         elif kind == 2:
             entry["link"] = {"id": value[0], "device": string(value[1:65]), "role": value[146]}
         elif kind == 4:
