@@ -279,10 +279,11 @@ def link_group_within_a_namespace(vm):
             assert f" SMC-D group 00000001 token {token:016x} peer {peer:016x}\n" in sockets
 
         with serving(vm.a, f"{XFER} --serve --port {PORT + 1}"):
-            guests = vm.a.spawn(f"{XFER} --to 127.0.0.1 --port {PORT + 1} --up 300007 --down 200003"
-                                " --connections 120 --parallel 30 --hold --expect smcd")
+            guests = vm.a.spawn(f"{XFER} --to 127.0.0.1 --port {PORT + 1} --up 30007 --down 20003"
+                                " --connections 60 --parallel 20 --hold --read-delay 2000"
+                                " --expect smcd")
             most = 0
-            for _ in range(5):
+            while guests.poll() is None:
                 (group,), sockets = shown(vm.a)
                 assert group["connections"] >= 2 * held, f"{group}"
                 assert group["dmb_bytes"] >= 2 * held * 16384, f"{group}"
