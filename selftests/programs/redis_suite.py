@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Parts of the test suite of redis, with the server on the other host."""
+"""Parts of the test suite of redis: with the server on the other host, and with servers of its own."""
 
 import re
 
 from guestroot import REDIS_SOURCE
 from harness import case
-from stage import Stage, over_smcr
+from stage import Stage, over_smcd, over_smcr
 
 PORT = 6380
 SUITE = "/tmp/redis-suite"
 UNITS = ("unit/protocol", "unit/pubsub", "unit/type/incr", "unit/multi")
+# Servers come and go in these, are killed, replicate, and refuse clients.
+OWN_UNITS = ("unit/protocol", "unit/limits", "unit/networking", "unit/auth",
+             "integration/redis-cli")
+# Tests look whether a server is there before it listens, and servers are killed.
+ADRIFT = 20
 
 
 def prepare(stage: Stage) -> None:
@@ -45,3 +50,13 @@ def redis_suite(stage: Stage) -> list[str]:
 @case(on="ours+ours")
 def redis_suite_over_smcr(vm):
     over_smcr(vm, redis_suite)
+
+
+def redis_suite_with_servers(stage: Stage) -> list[str]:
+    prepare(stage)
+    return suite(stage, OWN_UNITS, "")
+
+
+@case(on="ours")
+def redis_suite_over_smcd(vm):
+    over_smcd(vm, redis_suite_with_servers, ADRIFT)
