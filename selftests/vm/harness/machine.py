@@ -45,6 +45,7 @@ class MachineConfig:
     wire: Path | None = None
     listens: bool = False
     counting: bool = False
+    processors: int = 1
     append: str = ""
 
 
@@ -79,7 +80,7 @@ class Machine:
             server = "on" if config.listens else "off"
             netdev = f"stream,id=wire,server={server},addr.type=unix,addr.path={config.wire}"
         processor = COUNTING if config.counting else accelerator(config.kernel)
-        command = ["qemu-system-x86_64", *processor, "-smp", "1",
+        command = ["qemu-system-x86_64", *processor, "-smp", str(config.processors),
                    "-m", str(_DEBUG_MEMORY_MIB if config.kernel.debug else _MEMORY_MIB),
                    "-nodefaults", "-no-reboot", "-display", "none",
                    "-name", f"smc-vm-{config.name}",

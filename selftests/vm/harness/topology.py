@@ -71,14 +71,15 @@ class Vm:
     eid: the user EID that both sides get with smc.ko; soft-RoCE connects under a common one only.
     leakproof: the modules that must leave nothing behind. The kernel's own is not among them by
     default: it is a peer here, not what is tested. unload_timeout_s: how long its last users may
-    take to let go of it. counting: one guest whose clock counts instructions. beside: a run that is
-    under way and outlives this one, which shares the machine with it.
+    take to let go of it. counting: one guest whose clock counts instructions. processors: of
+    each guest. beside: a run that is under way and outlives this one, which shares the machine with
+    it.
     """
 
     def __init__(self, specs: list[Spec], *, rdma: bool = True, load: bool = True, mtu: int = 1500,
                  eid: str = "SMC-SELFTEST", append: str = "", keep: bool = False,
                  leakproof: tuple[str, ...] = ("ours",), unload_timeout_s: float = 30,
-                 counting: bool = False, beside: "Vm | None" = None) -> None:
+                 counting: bool = False, processors: int = 1, beside: "Vm | None" = None) -> None:
         self.specs = specs
         self.nonce = secrets.token_hex(8)
         self.guests: list[Guest] = []
@@ -86,6 +87,7 @@ class Vm:
         self._rdma, self._load, self._mtu, self._append = rdma, load, mtu, append
         self._eid, self._keep, self._leakproof = eid, keep, leakproof
         self._unload_timeout_s, self._counting = unload_timeout_s, counting
+        self._processors = processors
         self._machines: list[Machine] = []
         self._baselines: list[dict] = []
         self._planned = 0
@@ -255,7 +257,8 @@ class Vm:
             config = MachineConfig(
                 name=name, kernel=found, modules=tree, directory=self.directory / name,
                 sockets=self._sockets, mac=f"52:54:00:00:00:0{index + 1}", wire=wire,
-                listens=index == 0, counting=self._counting, append=f"slab_nomerge {self._append}",
+                listens=index == 0, counting=self._counting, processors=self._processors,
+                append=f"slab_nomerge {self._append}",
                 environment={"NAME": name, "ADDRESS4": f"{ip4}/24", "ADDRESS6": f"{ip6}/64",
                              "HOSTS": hosts, "MTU": str(self._mtu),
                              "RDMA": "1" if self._rdma and self.specs[index].has_rdma else "0"})
