@@ -1,62 +1,96 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The rows of connections inside one host, for selftests/bench/count and selftests/bench/profile."""
 
+import re
 from dataclasses import dataclass
 
 from harness.guest import Guest
 
 from table import Row
-from variant import OURS, PORT, PROGRAM, TCP, BenchFailed
+from variant import OTHER, OURS, PIPE, PORT, PROGRAM, TCP, UNIX, BenchFailed
 
 PNET_ID = "SELF"
 NONE, ELSEWHERE, HERE = "no device", "device elsewhere", "device"
 LOOPBACK = "loopback"
+MODES = {TCP: "tcp", UNIX: "unix", PIPE: "pipe"}
 
 
 @dataclass(frozen=True)
 class CountRow(Row):
     """client, server: what each of the two is when a module is loaded. device: whether there is an
     RDMA device, and on the way from the host to itself (HERE) or not (ELSEWHERE); LOOPBACK: only
-    the one that the module has built in."""
+    the one that the module has built in. beside: what else it is measured with."""
 
     client: str = "smc"
     server: str = "smc"
     device: str = ELSEWHERE
+    beside: tuple[str, ...] = ()
+
+    @property
+    def label(self) -> str:
+        return re.sub(" over SMC-[RD]$|, fallen back$", "", self.name)
+
+    def measures(self, variant: str, other_has_loopback: bool) -> bool:
+        """Whether the variant can do it at all."""
+        if variant == OTHER:
+            return self.device != HERE and (self.device != LOOPBACK or other_has_loopback)
+        return variant in (TCP, OURS, *self.beside)
 
     def program(self, guest: Guest, variant: str, seconds: float) -> str:
         """The client's command line."""
-        modes = "--mode tcp" if variant == TCP else f"--mode {self.client} --server-mode {self.server}"
+        modes = f"--mode {MODES[variant]}" if variant in MODES else \
+            f"--mode {self.client} --server-mode {self.server}"
         return f"{PROGRAM} --to {guest.ip4} --port {PORT} {modes} {self.options} --seconds {seconds}"
 
     def check(self, answer: dict) -> None:
         both = "tcp" not in (self.client, self.server)
         smcr, smcd = both and self.device == HERE, both and self.device == LOOPBACK
         fell = answer["fallbacks"] if self.client != "tcp" else answer["server_fallbacks"]
-        if (smcr, smcd) != (answer["smcr"] > 0, answer["smcd"] > 0) or (smcr or smcd) == (fell > 0):
+        wanted = [answer["connections"] if over else 0 for over in (smcr, smcd)]
+        if wanted != [answer["smcr"], answer["smcd"]] or (smcr or smcd) == (fell > 0):
             raise BenchFailed(f"{self.name}: not what it was to be: {answer}")
 
 
 SHORT = "--test connect --size 1"
-ROWS = (
+BULK = "--test bulk --size 65536"
+FALLEN_BACK = (
     CountRow("short connections, TCP client", SHORT, "1/s", True, client="tcp"),
     CountRow("short connections, TCP server", SHORT, "1/s", True, server="tcp"),
-    CountRow("short connections, no device", SHORT, "1/s", True, device=NONE),
     CountRow("short connections, TCP server, IPPROTO_SMC", SHORT, "1/s", True,
              client="inet", server="tcp"),
+    CountRow("short connections, no device", SHORT, "1/s", True, device=NONE),
     CountRow("short connections, no device, IPPROTO_SMC", SHORT, "1/s", True,
              client="inet", server="inet", device=NONE),
     CountRow("short connections, device elsewhere", SHORT, "1/s", True),
     CountRow("1-byte round trip, fallen back", "--test rtt --size 1", "µs", False),
-    CountRow("bulk, fallen back", "--test bulk --size 65536", "MiB/s", True),
+    CountRow("bulk, 64 KiB sends, fallen back", BULK, "MiB/s", True),
+)
+OVER_SMCR = (
     CountRow("short connections over SMC-R", SHORT, "1/s", True, device=HERE),
     CountRow("1-byte round trip over SMC-R", "--test rtt --size 1", "µs", False, device=HERE),
     CountRow("4 KiB round trip over SMC-R", "--test rtt --size 4096", "µs", False, device=HERE),
-    CountRow("bulk over SMC-R", "--test bulk --size 65536", "MiB/s", True, device=HERE),
-    CountRow("short connections over SMC-D", SHORT, "1/s", True, device=LOOPBACK),
-    CountRow("64-byte round trip over SMC-D", "--test rtt --size 64", "µs", False, device=LOOPBACK),
-    CountRow("4 KiB round trip over SMC-D", "--test rtt --size 4096", "µs", False, device=LOOPBACK),
-    CountRow("bulk over SMC-D", "--test bulk --size 65536", "MiB/s", True, device=LOOPBACK),
+    CountRow("bulk, 64 KiB sends over SMC-R", BULK, "MiB/s", True, device=HERE),
 )
+# What is measured, the unit, whether more is faster, smc_bench's options.
+_LOOPBACK = (
+    ("1-byte round trip", "µs", False, "--test rtt --size 1"),
+    ("64-byte round trip", "µs", False, "--test rtt --size 64"),
+    ("1 KiB round trip", "µs", False, "--test rtt --size 1024"),
+    ("4 KiB round trip", "µs", False, "--test rtt --size 4096"),
+    ("16 KiB round trip", "µs", False, "--test rtt --size 16384"),
+    ("64-byte round trip, 8 connections", "µs", False, "--test rtt --size 64 --connections 8"),
+    ("64-byte round trip, 64 connections", "µs", False, "--test rtt --size 64 --connections 64"),
+    ("64-byte messages one way", "1/s", True, "--test rate --size 64"),
+    ("bulk, 4 KiB sends", "MiB/s", True, "--test bulk --size 4096"),
+    ("bulk, 64 KiB sends", "MiB/s", True, BULK),
+    ("bulk, 1 MiB sends", "MiB/s", True, "--test bulk --size 1048576"),
+)
+OVER_SMCD = (
+    CountRow("short connections over SMC-D", SHORT, "1/s", True, device=LOOPBACK, beside=(UNIX,)),
+    *(CountRow(f"{what} over SMC-D", options, unit, more, device=LOOPBACK, beside=(UNIX, PIPE))
+      for what, unit, more, options in _LOOPBACK),
+)
+ROWS = (*FALLEN_BACK, *OVER_SMCR, *OVER_SMCD)
 
 
 def set_device(guest: Guest, device: str, variant: str) -> None:

@@ -2,10 +2,15 @@
 """Rows of a benchmark, the figures of several variants taken in turns, and the table of their
 ratios."""
 
+import re
 import statistics
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
+
+
+# Where tables go when nothing else is said.
+RESULTS = Path(__file__).resolve().parents[2] / "build" / "benchmarks.md"
 
 
 @dataclass(frozen=True)
@@ -17,6 +22,11 @@ class Row:
     unit: str
     faster_is_more: bool
 
+    @property
+    def label(self) -> str:
+        """In its table."""
+        return self.name
+
     def ratio(self, value: float, base: float) -> float:
         """How many times as fast as base."""
         return value / base if self.faster_is_more else base / value
@@ -27,10 +37,12 @@ Values = dict[str, dict[str, list[float]]]
 
 
 def _median_and_half(values: list[float], form: Callable[[float], str], mark: str = "") -> str:
-    """The median, and between what the middle half lies."""
-    low, _, high = statistics.quantiles(values, n=4, method="inclusive") if len(values) > 1 \
-        else values * 3
-    return f"{mark}{form(statistics.median(values))}{mark} ({form(low)}…{form(high)})"
+    """The median, and between what the middle half lies when there are several."""
+    median = f"{mark}{form(statistics.median(values))}{mark}"
+    if len(values) == 1:
+        return median
+    low, _, high = statistics.quantiles(values, n=4, method="inclusive")
+    return f"{median} ({form(low)}…{form(high)})"
 
 
 def figures(values: list[float]) -> str:
@@ -57,17 +69,22 @@ def table(values: Values, rows: tuple[Row, ...], variants: tuple[str, ...],
     heads += [f"{variant} : {base}" for variant, base in pairs]
     lines = [" | ".join(heads), " | ".join(["---"] * len(heads))]
     for row in rows:
-        cells = [f"{row.name}, {row.unit}"]
+        cells = [f"{row.label}, {row.unit}"]
         cells += [figures(values[variant][row.name]) for variant in variants]
         cells += [ratios(row, values, variant, base) for variant, base in pairs]
         lines.append(" | ".join(cells))
     return "".join(f"| {line} |\n" for line in lines)
 
 
-def write_results(path: Path, heading: str, text: str) -> None:
-    """Replaces what stands under the heading, up to the next one, and leaves the rest."""
-    before, found, behind = path.read_text().partition(f"## {heading}\n") if path.exists() else \
-        ("<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n", "", "")
-    _, following, rest = behind.partition("\n## ")
-    before = before if found else f"{before}\n"
-    path.write_text(f"{before}## {heading}\n\n{text}{following}{rest}")
+def write_results(path: Path, heading: str, about: str, shown: str, command: str) -> None:
+    """Replaces what stands under the heading as far as a command of selftests/bench, and leaves what
+    is said after it."""
+    page = path.read_text() if path.exists() else \
+        "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n"
+    begin = f"## {heading}\n"
+    section = f"{begin}\n{about}\n\n{shown}\n    {command}\n"
+    page, found = re.subn(rf"{re.escape(begin)}((?!## ).*\n)*?    selftests/bench/.*\n",
+                          lambda _: section, page, count=1)
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(page if found else f"{page}\n{section}")
+    print(section)

@@ -8,6 +8,7 @@ from harness.guest import Guest
 PROGRAM = "build/selftests/smc_bench"
 PORT = 7400
 TCP, OTHER, OURS = "TCP", "kernel's smc.ko", "this smc.ko"
+UNIX, PIPE = "AF_UNIX", "pipe"
 
 
 class BenchFailed(Exception):

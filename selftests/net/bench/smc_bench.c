@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * smc_bench: how fast sockets are, between two hosts.
+ * smc_bench: how fast sockets are, between two hosts or inside one, and pipes.
  *
  *   smc_bench --serve [--port PORT]          on one host; stays
  *   smc_bench --to HOST --test TEST …        on the other; one line of JSON
  *
- * rtt: round trips of --size bytes each way, µs for one. bulk: one direction, MiB/s until the peer
- * has read all. connect: connect, a byte each way, close; connections per second. Each runs for
- * --seconds after a warm-up, which also pays for what only a first connection costs.
+ * rtt: round trips of --size bytes each way, µs for one; over several --connections a message goes
+ * out on each of them before the answers are read, and the peer waits by epoll. bulk: one
+ * direction, MiB/s until the peer has read all; rate: the same in messages per second. connect:
+ * connect, a byte each way, close; connections per second. Each runs for --seconds after a warm-up,
+ * which also pays for what only a first connection costs.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -18,6 +20,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -29,18 +33,32 @@
 #define SIZE_MAX_BYTES (1 << 20)
 #define WARM_UP_ROUNDS 20
 #define WARM_UP_CONNECTIONS 2
+#define CHANNELS_MAX 64
 
-enum bench_test { TEST_RTT, TEST_BULK, TEST_CONNECT };
+enum bench_test { TEST_RTT, TEST_BULK, TEST_RATE, TEST_CONNECT };
+
+/* Beside enum mode: what a host has for itself. The server of pipes is a child of the client. */
+enum { MODE_UNIX = MODE_COUNT, MODE_PIPE };
 
 struct order {
-	int32_t mode; /* enum mode, the client's */
+	int32_t mode; /* enum mode and the two above, the client's */
 	int32_t server_mode;
 	int32_t family;
 	int32_t test; /* enum bench_test */
 	int32_t size_bytes;
+	int32_t channels; /* connections at a time */
+};
+
+/* A connection: the same descriptor twice, or the ends of two pipes. */
+struct channel {
+	int in;
+	int out;
 };
 
 static char buffer[SIZE_MAX_BYTES];
+static struct channel channels[CHANNELS_MAX];
+/* Of the client, in the whole run. */
+static uint64_t connections;
 
 __attribute__((noreturn)) static void die(const char *what, int error)
 {
@@ -56,37 +74,137 @@ static double now_s(void)
 	return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
+static int put_whole(const struct channel *channel, const void *data, size_t length)
+{
+	const char *in = data;
+
+	if (channel->in == channel->out)
+		return write_whole(channel->out, data, length);
+	while (length) {
+		ssize_t put = write(channel->out, in, length);
+
+		if (put < 0)
+			return -errno;
+		in += put;
+		length -= (size_t)put;
+	}
+	return 0;
+}
+
+static void close_channel(const struct channel *channel)
+{
+	close(channel->in);
+	if (channel->out != channel->in)
+		close(channel->out);
+}
+
+static int open_socket(int mode, int family)
+{
+	if (mode == MODE_UNIX)
+		return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	return mode_socket((enum mode)mode, family, SOCK_CLOEXEC);
+}
+
+/* A name such as the kernel gives; without a number, none. */
+static void unix_address(struct address *address, int32_t number)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)&address->storage;
+
+	memset(address, 0, sizeof(*address));
+	un->sun_family = AF_UNIX;
+	address->length = sizeof(un->sun_family);
+	if (number >= 0)
+		address->length += 1 + sprintf(un->sun_path + 1, "%05" PRIx32, (uint32_t)number);
+}
+
+static int32_t unix_number(const struct address *address)
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)&address->storage;
+
+	return (int32_t)strtol(un->sun_path + 1, NULL, 16);
+}
+
 /* --- the server ------------------------------------------------------------------------------- */
 
-/* Answers each size bytes with as many, until the client ends. */
-static void serve_echo(int fd, size_t size)
+static int echo(const struct channel *channel, size_t size)
 {
-	while (!read_whole(fd, buffer, size) && !write_whole(fd, buffer, size))
-		;
+	int ret = read_whole(channel->in, buffer, size);
+
+	return ret ? ret : put_whole(channel, buffer, size);
+}
+
+/* On several at once, until the client has ended all of them. */
+static void serve_echo_many(int count, size_t size)
+{
+	struct epoll_event events[CHANNELS_MAX];
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	int left = count;
+
+	for (int i = 0; i < count; i++) {
+		struct epoll_event event = { .events = EPOLLIN, .data.u32 = (uint32_t)i };
+
+		epoll_ctl(epoll, EPOLL_CTL_ADD, channels[i].in, &event);
+	}
+	while (left) {
+		int ready = epoll_wait(epoll, events, CHANNELS_MAX, -1);
+
+		for (int i = 0; i < ready; i++) {
+			const struct channel *channel = &channels[events[i].data.u32];
+
+			if (!echo(channel, size))
+				continue;
+			epoll_ctl(epoll, EPOLL_CTL_DEL, channel->in, NULL);
+			left--;
+		}
+	}
+	close(epoll);
 }
 
 /* Takes all there is and tells how much that was. */
-static void serve_sink(int fd)
+static void serve_sink(const struct channel *channel)
 {
 	uint64_t total = 0;
 	ssize_t got;
 
-	while ((got = read(fd, buffer, sizeof(buffer))) > 0)
+	while ((got = read(channel->in, buffer, sizeof(buffer))) > 0)
 		total += (uint64_t)got;
-	write_whole(fd, &total, sizeof(total));
+	put_whole(channel, &total, sizeof(total));
 }
 
-static int open_listener(const struct order *order, uint16_t *port)
+/* What the order says, on the channels that are open, until the client ends. */
+static void serve_order(const struct order *order)
 {
-	struct address address;
-	int fd = mode_socket((enum mode)order->server_mode, order->family, SOCK_CLOEXEC);
+	size_t size = (size_t)order->size_bytes;
 
-	address_make(&address, order->family, NULL, 0);
+	if (order->test == TEST_BULK || order->test == TEST_RATE)
+		serve_sink(&channels[0]);
+	else if (order->channels > 1)
+		serve_echo_many(order->channels, size);
+	else
+		while (!echo(&channels[0], size))
+			;
+	for (int i = 0; i < order->channels; i++)
+		close_channel(&channels[i]);
+}
+
+/* number: of its port or name. */
+static int open_listener(const struct order *order, int32_t *number)
+{
+	bool local = order->server_mode == MODE_UNIX;
+	struct address address;
+	int fd = open_socket(order->server_mode, order->family);
+
+	if (local)
+		unix_address(&address, -1);
+	else
+		address_make(&address, order->family, NULL, 0);
 	if (fd < 0 || bind(fd, (struct sockaddr *)&address.storage, address.length) < 0 ||
-	    listen(fd, BACKLOG) < 0 ||
-	    getsockname(fd, (struct sockaddr *)&address.storage, &address.length) < 0)
+	    listen(fd, BACKLOG) < 0)
 		return -errno;
-	*port = address_port(&address);
+	address.length = sizeof(address.storage);
+	if (getsockname(fd, (struct sockaddr *)&address.storage, &address.length) < 0)
+		return -errno;
+	*number = local ? unix_number(&address) : address_port(&address);
 	return fd;
 }
 
@@ -94,27 +212,25 @@ static int open_listener(const struct order *order, uint16_t *port)
 static void run_session(int control)
 {
 	struct order order;
-	uint16_t port = 0;
-	int32_t answer;
+	int32_t answer = 0;
 	int listener;
 
 	if (read_whole(control, &order, sizeof(order)))
 		return;
-	listener = open_listener(&order, &port);
-	answer = listener < 0 ? listener : port;
+	listener = open_listener(&order, &answer);
+	if (listener < 0)
+		answer = listener;
 	if (write_whole(control, &answer, sizeof(answer)) || listener < 0)
 		return;
 	if (fork() == 0) {
 		for (;;) {
-			int fd = accept(listener, NULL, NULL);
+			for (int i = 0; i < order.channels;) {
+				int fd = accept(listener, NULL, NULL);
 
-			if (fd < 0)
-				continue;
-			if (order.test == TEST_BULK)
-				serve_sink(fd);
-			else
-				serve_echo(fd, (size_t)order.size_bytes);
-			close(fd);
+				if (fd >= 0)
+					channels[i++] = (struct channel){ fd, fd };
+			}
+			serve_order(&order);
 		}
 	}
 	read_whole(control, &answer, sizeof(answer));
@@ -147,7 +263,7 @@ static void serve(uint16_t port)
 
 static int connected_socket(const struct order *order, const struct address *server)
 {
-	int fd = mode_socket((enum mode)order->mode, order->family, SOCK_CLOEXEC);
+	int fd = open_socket(order->mode, order->family);
 	int one = 1;
 
 	if (fd < 0)
@@ -158,12 +274,64 @@ static int connected_socket(const struct order *order, const struct address *ser
 	return fd;
 }
 
-static void round_trip(int fd, size_t size)
+/* Pipes there and back, and a child that serves their other ends. */
+static void open_pipes(const struct order *order)
 {
-	int ret = write_whole(fd, buffer, size);
+	struct channel there[CHANNELS_MAX];
 
-	if (!ret)
-		ret = read_whole(fd, buffer, size);
+	for (int i = 0; i < order->channels; i++) {
+		int out[2];
+		int back[2];
+
+		if (pipe(out) < 0 || pipe(back) < 0)
+			die("pipe", errno);
+		there[i] = (struct channel){ out[0], back[1] };
+		channels[i] = (struct channel){ back[0], out[1] };
+	}
+	switch (fork()) {
+	case -1:
+		die("fork", errno);
+	case 0:
+		for (int i = 0; i < order->channels; i++)
+			close_channel(&channels[i]);
+		memcpy(channels, there, sizeof(there));
+		serve_order(order);
+		_exit(EXIT_SUCCESS);
+	}
+	for (int i = 0; i < order->channels; i++)
+		close_channel(&there[i]);
+}
+
+static void open_channels(const struct order *order, const struct address *server)
+{
+	connections += (uint64_t)order->channels;
+	if (order->mode == MODE_PIPE) {
+		open_pipes(order);
+		return;
+	}
+	for (int i = 0; i < order->channels; i++) {
+		int fd = connected_socket(order, server);
+
+		channels[i] = (struct channel){ fd, fd };
+	}
+}
+
+static void close_channels(const struct order *order)
+{
+	for (int i = 0; i < order->channels; i++)
+		close_channel(&channels[i]);
+}
+
+/* One on each channel. */
+static void round_trips(const struct order *order)
+{
+	size_t size = (size_t)order->size_bytes;
+	int ret = 0;
+
+	for (int i = 0; i < order->channels && !ret; i++)
+		ret = put_whole(&channels[i], buffer, size);
+	for (int i = 0; i < order->channels && !ret; i++)
+		ret = read_whole(channels[i].in, buffer, size);
 	if (ret)
 		die("round trip", -ret);
 }
@@ -171,56 +339,65 @@ static void round_trip(int fd, size_t size)
 /* µs for one round trip. */
 static double run_rtt(const struct order *order, const struct address *server, double seconds)
 {
-	int fd = connected_socket(order, server);
-	size_t size = (size_t)order->size_bytes;
 	uint64_t rounds = 0;
 	double start_s;
 	double elapsed_s;
 
+	open_channels(order, server);
 	for (int i = 0; i < WARM_UP_ROUNDS; i++)
-		round_trip(fd, size);
+		round_trips(order);
 	start_s = now_s();
 	do {
-		round_trip(fd, size);
+		round_trips(order);
 		rounds++;
 		elapsed_s = now_s() - start_s;
 	} while (elapsed_s < seconds);
-	close(fd);
-	return elapsed_s * 1e6 / (double)rounds;
+	close_channels(order);
+	return elapsed_s * 1e6 / (double)rounds / order->channels;
 }
 
-/* MiB/s, until the peer has read the last byte. */
-static double run_bulk(const struct order *order, const struct address *server, double seconds)
+static void end_output(const struct channel *channel)
 {
-	int fd = connected_socket(order, server);
-	uint64_t total = 0;
+	if (channel->in != channel->out)
+		close(channel->out);
+	else if (shutdown(channel->out, SHUT_WR) < 0)
+		die("shutdown", errno);
+}
+
+/* Messages per second, until the peer has read the last byte. */
+static double run_one_way(const struct order *order, const struct address *server, double seconds)
+{
+	size_t size = (size_t)order->size_bytes;
+	uint64_t count = 0;
 	uint64_t read_there;
-	double start_s = now_s();
+	double start_s;
+	double elapsed_s;
 	int ret;
 
+	open_channels(order, server);
+	start_s = now_s();
 	do {
-		ret = write_whole(fd, buffer, (size_t)order->size_bytes);
+		ret = put_whole(&channels[0], buffer, size);
 		if (ret)
 			die("send", -ret);
-		total += (uint64_t)order->size_bytes;
+		count++;
 	} while (now_s() - start_s < seconds);
-	if (shutdown(fd, SHUT_WR) < 0)
-		die("shutdown", errno);
-	ret = read_whole(fd, &read_there, sizeof(read_there));
+	end_output(&channels[0]);
+	ret = read_whole(channels[0].in, &read_there, sizeof(read_there));
 	if (ret)
 		die("end of bulk", -ret);
-	if (read_there != total)
+	if (read_there != count * size)
 		die("bytes were lost", EIO);
-	close(fd);
-	return (double)total / (1 << 20) / (now_s() - start_s);
+	elapsed_s = now_s() - start_s;
+	close(channels[0].in);
+	return (double)count / elapsed_s;
 }
 
 static void one_connection(const struct order *order, const struct address *server)
 {
-	int fd = connected_socket(order, server);
-
-	round_trip(fd, (size_t)order->size_bytes);
-	close(fd);
+	open_channels(order, server);
+	round_trips(order);
+	close_channels(order);
 }
 
 /* Connections per second. */
@@ -247,23 +424,20 @@ static double run_test(const struct order *order, const struct address *server, 
 	case TEST_RTT:
 		return run_rtt(order, server, seconds);
 	case TEST_BULK:
-		return run_bulk(order, server, seconds);
+		return run_one_way(order, server, seconds) * order->size_bytes / (1 << 20);
+	case TEST_RATE:
+		return run_one_way(order, server, seconds);
 	case TEST_CONNECT:
 		return run_connect(order, server, seconds);
 	}
 	die("test", EINVAL);
 }
 
-static void run_client(const struct order *order, const struct address *server, double seconds)
+/* Tells the server what is to come. Where it waits then, and the connection that holds it there. */
+static int call_server(const struct order *order, struct address *server)
 {
-	static const char *const units[] = { "us", "MiB/s", "connections/s" };
-	static struct smc_stat before;
-	static struct smc_stat after;
-	static struct smc_stat delta;
-	struct address data = *server;
 	int control = control_connect(server);
 	int32_t answer;
-	double value;
 	int ret;
 
 	if (control < 0)
@@ -273,7 +447,23 @@ static void run_client(const struct order *order, const struct address *server, 
 		ret = read_whole(control, &answer, sizeof(answer));
 	if (ret || answer < 0)
 		die("server", ret ? -ret : -answer);
-	address_set_port(&data, (uint16_t)answer);
+	if (order->server_mode == MODE_UNIX)
+		unix_address(server, answer);
+	else
+		address_set_port(server, (uint16_t)answer);
+	return control;
+}
+
+static void run_client(const struct order *order, const struct address *server, double seconds)
+{
+	static const char *const units[] = { "us", "MiB/s", "messages/s", "connections/s" };
+	static struct smc_stat before;
+	static struct smc_stat after;
+	static struct smc_stat delta;
+	struct address data = *server;
+	int control = order->mode == MODE_PIPE ? -1 : call_server(order, &data);
+	double value;
+
 	if (!smc_stat_read(&before)) {
 		value = run_test(order, &data, seconds);
 		smc_stat_read(&after);
@@ -281,23 +471,25 @@ static void run_client(const struct order *order, const struct address *server, 
 	} else {
 		value = run_test(order, &data, seconds);
 	}
-	close(control);
-	printf("{\"value\":%.3f,\"unit\":\"%s\",\"smcr\":%" PRIu64 ",\"smcd\":%" PRIu64
-	       ",\"fallbacks\":%" PRIu64
-	       ",\"server_fallbacks\":%" PRIu64 "}\n",
-	       value, units[order->test], delta.smcr.client_handshakes,
+	if (control >= 0)
+		close(control);
+	printf("{\"value\":%.3f,\"unit\":\"%s\",\"connections\":%" PRIu64 ",\"smcr\":%" PRIu64
+	       ",\"smcd\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"server_fallbacks\":%" PRIu64
+	       "}\n",
+	       value, units[order->test], connections, delta.smcr.client_handshakes,
 	       delta.smcd.client_handshakes, delta.client_fallbacks, delta.server_fallbacks);
 }
 
 static void usage(FILE *out)
 {
 	fputs("Usage: smc_bench --serve [--port PORT]\n"
-	      "       smc_bench --to HOST --test rtt|bulk|connect [--port PORT] [options]\n"
+	      "       smc_bench --to HOST --test rtt|bulk|rate|connect [--port PORT] [options]\n"
 	      "\n"
-	      "  --mode tcp|smc|inet   (tcp)\n"
-	      "  --server-mode MODE    if it is not the same\n"
-	      "  --size BYTES          of a message (1); of a send call for bulk\n"
-	      "  --seconds S           (1.0)\n",
+	      "  --mode tcp|smc|inet|ulp|unix|pipe   (tcp)\n"
+	      "  --server-mode MODE                  if it is not the same\n"
+	      "  --size BYTES                        of a message (1); of a send call for bulk\n"
+	      "  --connections N                     that rtt takes its turns on (1)\n"
+	      "  --seconds S                         (1.0)\n",
 	      out);
 }
 
@@ -309,11 +501,18 @@ int main(int argc, char **argv)
 		{ "mode", required_argument, NULL, 'm' },
 		{ "server-mode", required_argument, NULL, 'n' },
 		{ "size", required_argument, NULL, 'l' },
+		{ "connections", required_argument, NULL, 'c' },
 		{ "seconds", required_argument, NULL, 'd' }, { "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
-	static const char *const tests[] = { "rtt", "bulk", "connect", NULL };
-	struct order order = { .mode = MODE_TCP, .server_mode = -1, .test = -1, .size_bytes = 1 };
+	static const char *const tests[] = { "rtt", "bulk", "rate", "connect", NULL };
+	static const char *const modes[] = {
+		[MODE_TCP] = "tcp", [MODE_SMC] = "smc",	  [MODE_INET_SMC] = "inet",
+		[MODE_ULP] = "ulp", [MODE_UNIX] = "unix", [MODE_PIPE] = "pipe", NULL,
+	};
+	struct order order = {
+		.mode = MODE_TCP, .server_mode = -1, .test = -1, .size_bytes = 1, .channels = 1
+	};
 	struct address server;
 	const char *host = NULL;
 	double seconds = 1;
@@ -336,13 +535,16 @@ int main(int argc, char **argv)
 			order.test = argument_choice(optarg, tests);
 			break;
 		case 'm':
-			order.mode = (int32_t)argument_mode(optarg);
+			order.mode = argument_choice(optarg, modes);
 			break;
 		case 'n':
-			order.server_mode = (int32_t)argument_mode(optarg);
+			order.server_mode = argument_choice(optarg, modes);
 			break;
 		case 'l':
 			order.size_bytes = (int32_t)argument_number(optarg, 10, SIZE_MAX_BYTES);
+			break;
+		case 'c':
+			order.channels = (int32_t)argument_number(optarg, 10, CHANNELS_MAX);
 			break;
 		case 'd':
 			seconds = atof(optarg);
@@ -358,7 +560,8 @@ int main(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	if (serving)
 		serve(port);
-	if (!host || order.test < 0 || order.size_bytes < 1 || seconds <= 0 ||
+	if (!host || order.test < 0 || order.size_bytes < 1 || order.channels < 1 ||
+	    (order.channels > 1 && order.test != TEST_RTT) || seconds <= 0 ||
 	    address_make(&server, AF_UNSPEC, host, port)) {
 		usage(stderr);
 		return EXIT_USAGE;
