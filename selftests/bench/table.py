@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Callable
 
+from plot import draw, link
+
 
 # Where tables go when nothing else is said.
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "benchmarks.md"
@@ -78,13 +80,14 @@ def table(values: Values, rows: tuple[Row, ...], variants: tuple[str, ...],
 
 def write_results(path: Path, heading: str, about: str, shown: str, command: str) -> None:
     """Replaces what stands under the heading as far as a command of selftests/bench, and leaves what
-    is said after it."""
+    is said after it. The table is drawn, too."""
     page = path.read_text() if path.exists() else \
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n"
     begin = f"## {heading}\n"
-    section = f"{begin}\n{about}\n\n{shown}\n    {command}\n"
+    section = f"{begin}\n{about}\n\n{shown}\n{link(heading)}\n\n    {command}\n"
     page, found = re.subn(rf"{re.escape(begin)}((?!## ).*\n)*?    selftests/bench/.*\n",
                           lambda _: section, page, count=1)
     path.parent.mkdir(exist_ok=True)
     path.write_text(page if found else f"{page}\n{section}")
+    draw(path, heading, shown)
     print(section)
