@@ -49,6 +49,8 @@ help:
 	@echo 'Trying'
 	@echo '  make demo               two guests, programs over SMC-R, and fallback to TCP'
 	@echo '  make bench              TCP, the kernel'"'"'s own smc.ko and this module side by side'
+	@echo '  make bench-count        inside one host, in instructions, with AF_UNIX and pipes'
+	@echo '  make bench-applications redis, nginx, PostgreSQL, … inside one host, over TCP and over SMC'
 	@echo 'Checking'
 	@echo '  make check              everything below, on all kernels; installs what it needs'
 	@echo '  make deps               only that'

@@ -13,3 +13,11 @@ bench: test-programs
 bench-count: test-programs
 	+@$(MAKE) module KVER=6.12
 	@selftests/bench/count $(BENCH_OPTIONS)
+
+# make bench-applications        Debian's programs in one guest, over TCP and over SMC-D
+.PHONY: bench-applications
+bench-applications: tools
+	@scripts/install-deps build vm
+	@scripts/fetch-programs
+	+@$(MAKE) module KVER=6.12
+	@selftests/bench/applications $(BENCH_OPTIONS)

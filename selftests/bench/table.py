@@ -78,9 +78,18 @@ def table(values: Values, rows: tuple[Row, ...], variants: tuple[str, ...],
     return "".join(f"| {line} |\n" for line in lines)
 
 
+def how_often(rounds: int, seconds: float) -> str:
+    """The end of what is said before a table."""
+    each = f"of {seconds:g} s for each figure."
+    if rounds == 1:
+        return f"one round {each} Ratios above 1 mean that the one named first is the faster."
+    return (f"{rounds} rounds {each} Median (middle half); ratios above 1 mean that the one named"
+            " first is the faster.")
+
+
 def write_results(path: Path, heading: str, about: str, shown: str, command: str) -> None:
-    """Replaces what stands under the heading as far as a command of selftests/bench, and leaves what
-    is said after it. The table is drawn, too."""
+    """Replaces what stands under the heading as far as a command of selftests/bench, and leaves
+    what is said after it. The table is drawn, too."""
     page = path.read_text() if path.exists() else \
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n"
     begin = f"## {heading}\n"

@@ -2,6 +2,8 @@
 """PostgreSQL with pgbench and psql."""
 
 import re
+from contextlib import contextmanager
+from typing import Iterator
 
 from harness import case
 from stage import Stage, over_smcd, over_smcr
@@ -17,12 +19,25 @@ SETTINGS = ("fsync=off", "autovacuum=off", "shared_buffers=32MB", "unix_socket_d
             "listen_addresses=*", "max_wal_size=64MB")
 
 
-def prepare(stage: Stage) -> None:
-    """A new cluster, that believes whom it sees."""
+def prepare(stage: Stage, data: str) -> None:
+    """A new cluster in the folder data, that believes whom it sees."""
     stage.server.run(f"""set -e
-        rm -rf {DATA} && mkdir {DATA} && chown nobody {DATA} && cd /tmp
-        {USER} {BIN}/initdb -D {DATA} -U nobody -A trust --locale=C --no-sync
-        echo 'host all all 0.0.0.0/0 trust' >>{DATA}/pg_hba.conf""", 400)
+        rm -rf {data} && mkdir {data} && chown nobody {data} && cd /tmp
+        {USER} {BIN}/initdb -D {data} -U nobody -A trust --locale=C --no-sync
+        echo 'host all all 0.0.0.0/0 trust' >>{data}/pg_hba.conf""", 400)
+
+
+def to(stage: Stage, port: int) -> str:
+    """A client's options."""
+    return f"-h {stage.address} -p {port} -U nobody"
+
+
+@contextmanager
+def postgres(stage: Stage, data: str, port: int) -> Iterator[None]:
+    settings = " ".join(f"-c {setting}" for setting in SETTINGS)
+    with stage.serving(f"{USER} {BIN}/postgres -D {data} -p {port} {settings}", port):
+        stage.client.wait_for(f"{stage.launcher} {BIN}/pg_isready {to(stage, port)}")
+        yield
 
 
 def transactions(said: str) -> int:
@@ -32,15 +47,13 @@ def transactions(said: str) -> int:
 
 
 def postgresql(stage: Stage) -> dict:
-    prepare(stage)
-    to = f"-h {stage.address} -p {PORT} -U nobody"
-    psql = f"{BIN}/psql -X -A -t {to} postgres"
-    settings = " ".join(f"-c {setting}" for setting in SETTINGS)
-    with stage.serving(f"{USER} {BIN}/postgres -D {DATA} -p {PORT} {settings}", PORT):
-        stage.client.wait_for(f"{stage.launcher} {BIN}/pg_isready {to}")
-        stage.run(f"{BIN}/pgbench -i -q --no-vacuum {to} postgres")
-        done = [transactions(stage.run(f"{BIN}/pgbench -n -c {CLIENTS} -t {EACH} {options} {to}"
-                                       " postgres").out)
+    prepare(stage, DATA)
+    server = to(stage, PORT)
+    psql = f"{BIN}/psql -X -A -t {server} postgres"
+    with postgres(stage, DATA, PORT):
+        stage.run(f"{BIN}/pgbench -i -q --no-vacuum {server} postgres")
+        done = [transactions(stage.run(f"{BIN}/pgbench -n -c {CLIENTS} -t {EACH} {options}"
+                                       f" {server} postgres").out)
                 for options in ("", "-S -M prepared", "-S -C")]
         balanced = stage.run(f"{psql} -c 'select (select count(*) from pgbench_history),"
                              " (select sum(abalance) from pgbench_accounts)"

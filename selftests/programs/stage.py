@@ -80,13 +80,14 @@ def _compare(client: Guest, server: Guest, address: str, scenario: Scenario, adr
             print(f"# {scenario.__name__} {launcher and 'by smc_run' or 'over TCP'}: {guest.name}:"
                   f" {account}", flush=True)
         if launcher:
-            _all_by_smc(accounts, adrift, within_one=client is server)
+            all_by_smc(accounts, adrift, within_one=client is server)
         else:
             assert not any(account.smc for account in accounts), f"SMC without smc_run: {accounts}"
     assert outcomes[0] == outcomes[1], f"over TCP {outcomes[0]}, by SMC {outcomes[1]}"
 
 
-def _all_by_smc(accounts: list[Account], adrift: int, within_one: bool) -> None:
+def all_by_smc(accounts: list[Account], adrift: int, within_one: bool) -> None:
+    """What each guest's connections were; raises unless SMC carried them, but for those adrift."""
     for account in accounts:
         assert account.fallbacks == account.errors == 0, f"fallbacks or errors: {account}"
         for missing in account.not_smc:
