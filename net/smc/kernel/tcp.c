@@ -310,8 +310,9 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	tcp_sk(sk)->nonagle = nonagle;
 	release_sock(sk);
-	if (ret >= 0 && ret < len)
-		ret = -EPIPE;
+	/* Room there is: what TCP would wait for is memory. */
+	if (ret == -EAGAIN || (ret >= 0 && ret < len))
+		ret = -ENOBUFS;
 	return ret < 0 ? ret : 0;
 }
 
