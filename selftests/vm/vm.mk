@@ -59,12 +59,16 @@ demo:
 #
 #   make debug-kernel             builds it (scripts/debug-kernel); again only when it has to
 #   make debug [ONLY=regex]       the cases of `make check` on it, and that its detectors detect
+#   make faults [ONLY=regex]      each allocation fails once there, and cables are pulled
 
 DEBUG_FILES := $(CHECK_FILES_6.12) failing_memory
+# One boot: a debug kernel, and a stock one as its peer.
+FAULTS_FILES := fault_sweep
 # Peers other than ours stay on a stock kernel: what is wrong with them is not looked for.
 DEBUG_TOPOLOGIES := ^ours@debug\+(ours@debug|(kernel|none)@6.12)$$
 
-.PHONY: debug-kernel debug debug-deps check-debug-harness check-debug-selftest check-debug-interop
+.PHONY: debug-kernel debug debug-deps faults check-debug-harness check-debug-selftest check-debug-interop \
+	check-faults
 
 debug-kernel: debug-deps
 	@scripts/debug-kernel
@@ -89,3 +93,12 @@ check-debug-interop: test-programs
 	@$(VM)/run-cases --result interop-debug --substitute ours@6.12=ours@debug $(if $(ONLY),--only '$(ONLY)') \
 		--topology '$(DEBUG_TOPOLOGIES)' \
 		$(sort $(wildcard selftests/interop/*.py))
+
+faults: debug-kernel
+	@scripts/check check-faults
+
+check-faults: test-programs
+	+@$(MAKE) module KVER=debug
+	+@$(MAKE) module KVER=6.12
+	@$(VM)/run-cases --kernel debug --result faults $(if $(ONLY),--only '$(ONLY)') \
+		$(FAULTS_FILES:%=selftests/net/cases/%.py)

@@ -4,6 +4,7 @@
 Only those that a module asks for, by itself or through what it calls.
 """
 
+from functools import cache
 from pathlib import Path
 
 _DEBUGFS = Path("/sys/kernel/debug")
@@ -13,28 +14,43 @@ _TIMES = 1_000_000
 _SPARED = "tcp_send_fin"
 
 
+def _symbols() -> list[tuple[int, str, str]]:
+    """Address, name and module of each function, in the order of addresses."""
+    found = []
+    for line in Path("/proc/kallsyms").read_text().splitlines():
+        address, kind, name, *module = line.split()
+        if kind in "tT":
+            found.append((int(address, 16), name, module[0].strip("[]") if module else ""))
+    return sorted(found)
+
+
+@cache
+def _function(wanted: str) -> tuple[int, int]:
+    """From a function of the kernel itself, which stays where it is, to the one behind it."""
+    kernel = [(address, name) for address, name, module in _symbols() if not module]
+    index = [name for _, name in kernel].index(wanted)
+    return kernel[index][0], kernel[index + 1][0]
+
+
 def _text_of(module: str) -> tuple[int, int]:
     """From the module's first function to behind the start of its last."""
-    addresses = [int(line.split()[0], 16)
-                 for line in Path("/proc/kallsyms").read_text().splitlines()
-                 if line.endswith(f"\t[{module}]") and line.split()[1] in "tT"]
-    return min(addresses), max(addresses) + 0x1000
+    addresses = [address for address, _, owner in _symbols() if owner == module]
+    return addresses[0], addresses[-1] + 0x1000
 
 
-def _spared() -> tuple[int, int]:
-    """From the function that is left alone to the one behind it."""
-    text = sorted((int(line.split()[0], 16), line.split()[2])
-                  for line in Path("/proc/kallsyms").read_text().splitlines()
-                  if line.split()[1] in "tT" and "\t[" not in line)
-    index = next(number for number, (_, name) in enumerate(text) if name == _SPARED)
-    return text[index][0], text[index + 1][0]
+def places(module: str = "", symbol: str = "") -> dict[str, str]:
+    """Where smc_sweep makes allocations fail: "below" the module, or a symbol (a function of the
+    kernel), and where never: "spared". As it wants them on its command line."""
+    below = _text_of(module) if module else _function(symbol)
+    return {name: f"{first:x}-{end:x}"
+            for name, (first, end) in (("below", below), ("spared", _function(_SPARED)))}
 
 
 def start(module: str, percent: int, frames: int) -> None:
     """Of a hundred allocations, percent fail, at random. frames: how far up the stack the
     module may be; with few, those of the drivers that it calls succeed."""
     first, end = _text_of(module)
-    spared, behind = _spared()
+    spared, behind = _function(_SPARED)
     for kind in _KINDS:
         settings = {"stacktrace-depth": frames, "require-start": hex(first),
                     "require-end": hex(end), "reject-start": hex(spared),
