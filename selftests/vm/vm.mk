@@ -63,7 +63,7 @@ demo:
 
 DEBUG_FILES := $(CHECK_FILES_6.12) failing_memory
 # One boot: a debug kernel, and a stock one as its peer.
-FAULTS_FILES := fault_sweep
+FAULTS_FILES := fault_sweep cable
 # Peers other than ours stay on a stock kernel: what is wrong with them is not looked for.
 DEBUG_TOPOLOGIES := ^ours@debug\+(ours@debug|(kernel|none)@6.12)$$
 

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Transfers over a bad wire, and over one that is cut: each byte arrives, unharmed and in order, or
+both ends get an error, soon. No end of the stream before the last byte, and SMC-R works again."""
+
+import json
+import re
+import time
+from contextlib import contextmanager
+
+from churn import CHURN, connections_are_gone, served, smc_works
+from harness import Guest, case
+
+XFER = "build/selftests/smc_xfer"
+PORT = 7660
+# Twelve seconds or more on any machine, so that it can be disturbed in the middle.
+TRANSFER = "--connections 3 --parallel 3 --up 2000003 --down 1000003 --read-pause 400"
+# An end that only waits learns of it from the heartbeat, after half a minute to a whole one.
+TRANSFER_S = 100
+UNDER_WAY_BYTES = 300_000
+BAD_S = 3
+TRIES = 3
+# A queue pair gives up after 1.9 s.
+SILENCE_S = 15
+REMAINS_S = 30
+FAIR_ERROR = re.compile(r"(send|recv) after \d+ bytes: (Connection reset by peer|Broken pipe|"
+                        r"Software caused connection abort|Connection timed out|Network is down|"
+                        r"No route to host)$")
+
+
+class Transfer:
+    """One that has begun, and that nobody waits for yet."""
+
+    def __init__(self, vm) -> None:
+        self._server = vm.b.spawn(f"{XFER} --serve --port {PORT}")
+        self._server.expect("ready")
+        self._client = vm.a.spawn(f"{XFER} --to {vm.b.ip4} --port {PORT} {TRANSFER}"
+                                  f" --timeout {TRANSFER_S * vm.a.patience}")
+
+    def result(self) -> dict:
+        """What smc_xfer says of it."""
+        out = self._client.wait(TRANSFER_S + 30, check=False).out
+        self._server.kill()
+        self._server.wait(10, check=False)
+        assert out.startswith("{"), f"no result: {out!r}"
+        return json.loads(out)
+
+
+def unharmed_or_ended(result: dict) -> None:
+    for end in ("client", "server"):
+        if result["ok"]:
+            assert result[end]["smcr"] == result["connections"], f"not all by SMC-R: {result}"
+            continue
+        assert result[end]["failures"] > 0, f"the {end} knows nothing of it: {result}"
+        error = result[end]["error"].split(": ", 1)[1]
+        assert FAIR_ERROR.match(error), f"{end}: {error}: {result}"
+
+
+def under_way(vm) -> None:
+    """Bytes go both ways."""
+    before = vm.a.call("smcnl.counters")
+    deadline_s = time.monotonic() + 30 * vm.a.patience
+    while time.monotonic() < deadline_s:
+        now = vm.a.call("smcnl.counters")
+        if all(now[name] >= before[name] + UNDER_WAY_BYTES for name in ("tx_bytes", "rx_bytes")):
+            return
+    raise AssertionError(f"nothing moves: {before}, {now}")
+
+
+def works_again(vm) -> None:
+    with served(vm.b, PORT + 1):
+        vm.a.wait_for(f"{CHURN} call {vm.b.ip4} {PORT + 1} -n 1", REMAINS_S)
+    smc_works(vm)
+    for guest in vm.guests:
+        connections_are_gone(guest)
+
+
+@contextmanager
+def wire(guest: Guest, netem: str):
+    """What the guest sends goes through this."""
+    guest.run(f"tc qdisc replace dev eth0 root netem {netem}")
+    try:
+        yield
+    finally:
+        guest.run("tc qdisc del dev eth0 root")
+
+
+def disturbed(vm, disturb) -> dict:
+    """What came of a transfer that was under way. Each byte, or an error at both ends."""
+    smc_works(vm)
+    transfer = Transfer(vm)
+    under_way(vm)
+    disturb()
+    result = transfer.result()
+    vm.a.say(f"{result['ms']} ms, {result['client']['error']}, {result['server']['error']}")
+    unharmed_or_ended(result)
+    works_again(vm)
+    return result
+
+
+def bad(vm, netem: str, seconds: float):
+    """The wire is that bad for so long, and no port says so."""
+    def disturb() -> None:
+        with wire(vm.a, netem), wire(vm.b, netem):
+            time.sleep(seconds)
+
+    return disturb
+
+
+def made_up_for(vm, netem: str) -> None:
+    """Queue pairs make up for it, as long as the guests are quick enough: one transfer of three."""
+    for _ in range(TRIES):
+        result = disturbed(vm, bad(vm, netem, BAD_S * vm.a.patience))
+        if result["ok"]:
+            return
+    raise AssertionError(f"none of {TRIES} came through: {result}")
+
+
+@case(on="ours+ours@6.12")
+def one_of_a_hundred_is_lost(vm):
+    made_up_for(vm, "loss 1%")
+
+
+@case(on="ours+ours@6.12")
+def some_overtake_others(vm):
+    made_up_for(vm, "delay 5ms reorder 90% 50%")
+
+
+@case(on="ours+ours@6.12")
+def some_come_twice(vm):
+    made_up_for(vm, "duplicate 10%")
+
+
+@case(on="ours+ours@6.12")
+def one_of_ten_is_lost(vm):
+    """Whether the retries make up for that is chance."""
+    disturbed(vm, bad(vm, "loss 10%", BAD_S))
+
+
+@case(on="ours+ours@6.12")
+def one_of_three_is_lost(vm):
+    disturbed(vm, bad(vm, "loss 30%", BAD_S))
+
+
+def ended(result: dict) -> None:
+    assert not result["ok"], f"nothing happened to it: {result}"
+
+
+@case(on="ours+ours@6.12")
+def silence(vm):
+    """Longer than the retries."""
+    ended(disturbed(vm, bad(vm, "loss 100%", SILENCE_S)))
+
+
+@case(on="ours+ours@6.12")
+def cable_is_pulled(vm):
+    """For a moment, and for longer, at either end."""
+    for guest, seconds in ((vm.a, 0.2), (vm.b, 5)):
+        def disturb() -> None:
+            guest.machine.set_link(False)
+            time.sleep(seconds)
+            guest.machine.set_link(True)
+
+        disturbed(vm, disturb)
+
+
+@case(on="ours+ours@6.12")
+def interface_goes_down_and_up(vm):
+    for guest, seconds in ((vm.a, 0), (vm.b, 5)):
+        ended(disturbed(vm, lambda: guest.run(f"ip link set eth0 down && sleep {seconds} &&"
+                                              " ip link set eth0 up")))
+
+
+@case(on="ours+ours@6.12")
+def device_is_removed_and_added(vm):
+    for guest in vm.guests:
+        ended(disturbed(vm, lambda: guest.run("rdma link delete rxe0 &&"
+                                              " rdma link add rxe0 type rxe netdev eth0")))
