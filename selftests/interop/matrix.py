@@ -42,7 +42,7 @@ class Server:
 
     def __enter__(self) -> "Server":
         self._process = self._guest.spawn(f"{XFER} --serve --port {PORT}")
-        self._process.expect("ready")
+        self._process.expect(r"\bready\b")
         return self
 
     def __exit__(self, *_) -> None:

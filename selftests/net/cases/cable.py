@@ -32,7 +32,7 @@ class Transfer:
 
     def __init__(self, vm) -> None:
         self._server = vm.b.spawn(f"{XFER} --serve --port {PORT}")
-        self._server.expect("ready")
+        self._server.expect(r"\bready\b")
         self._client = vm.a.spawn(f"{XFER} --to {vm.b.ip4} --port {PORT} {TRANSFER}"
                                   f" --timeout {TRANSFER_S * vm.a.patience}")
 

@@ -28,7 +28,7 @@ def no_time_wait(*guests: Guest) -> None:
 def served(guest: Guest, port: int = PORT):
     """A server of short connections, killed at the end."""
     server = guest.spawn(f"{CHURN} serve {port}")
-    server.expect("ready")
+    server.expect(r"\bready\b")
     try:
         yield server
     finally:

@@ -46,7 +46,7 @@ def can_fail(guest: Guest) -> None:
 @contextmanager
 def partner(guest: Guest):
     process = guest.spawn(f"{SWEEP} serve {PORT} -l {CALL_S * guest.patience}")
-    process.expect("ready")
+    process.expect(r"\bready\b")
     try:
         yield
     finally:

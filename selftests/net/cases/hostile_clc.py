@@ -9,7 +9,7 @@ NOBODYS_ADDRESS = "10.9.0.66"
 
 def meet(vm, only: str) -> None:
     target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7300 7301")
-    target.expect("ready")
+    target.expect(r"\bready\b")
     try:
         vm.b.run_tap(f"{DIRECTORY}/clc_peer.py --address {NOBODYS_ADDRESS} --target {vm.a.ip4}"
                      f" --eid {vm.b.eid} --only '{only}'", timeout_s=900)

@@ -30,10 +30,12 @@ connection.connect_ex(("10.9.0.250", {PORT}))
 """
 
 ACCEPT_ALL = f"""
+import socket
 import sys
 sys.path.insert(0, "selftests/net/hostile")
 from smc_target import smc_socket
 listener = smc_socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
 listener.bind(("0.0.0.0", {PORT}))
 listener.listen(64)
 print("ready", flush=True)
@@ -90,7 +92,7 @@ def second_namespace(guest: Guest):
 @contextmanager
 def serving(guest: Guest, command: str):
     process = guest.spawn(command)
-    process.expect("ready")
+    process.expect(r"\bready\b")
     try:
         yield
     finally:

@@ -39,7 +39,7 @@ def ended(process, within_s: float) -> str:
 def transfers(vm, expect: str) -> None:
     """A fresh connection carries data the way that is expected."""
     server = vm.b.spawn(f"{XFER} --serve --port {XFER_PORT}")
-    server.expect("ready")
+    server.expect(r"\bready\b")
     try:
         vm.a.run(f"{XFER} --to {vm.b.ip4} --port {XFER_PORT} --up 200003 --down 300007"
                  f" --expect {expect}")

@@ -10,7 +10,7 @@ BACKLOG = 4
 
 def meet(vm, only: str) -> None:
     target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7320 7321 {BACKLOG}")
-    target.expect("ready")
+    target.expect(r"\bready\b")
     try:
         vm.b.run_tap(f"{DIRECTORY}/silent_peer.py --address {NOBODYS_ADDRESS}"
                      f" --target {vm.a.ip4} --eid {vm.b.eid} --only '{only}'", timeout_s=300)

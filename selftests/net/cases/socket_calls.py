@@ -14,7 +14,7 @@ TIMEOUT_S = 900
 @contextmanager
 def agent(guest: Guest):
     process = guest.spawn(f"{PROGRAM} --agent --port {PORT}")
-    process.expect("ready")
+    process.expect(r"\bready\b")
     try:
         yield
     finally:

@@ -12,7 +12,7 @@ def hostile_link(vm):
     """Whole sessions by hand, then generated ones; a peer of the kernel's own kind is served
     meanwhile."""
     target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7310 7311")
-    target.expect("ready")
+    target.expect(r"\bready\b")
     try:
         vm.b.run_tap(f"{DIRECTORY}/rdma_peer.py --address {NOBODYS_ADDRESS} --target {vm.a.ip4}"
                      f" --eid {vm.b.eid} --echo-port 7310 --control-port 7311", timeout_s=600)

@@ -44,7 +44,7 @@ def buffers_do_not_fit(vm):
     """Forty connections at once ask for 320 MiB on a host that has less than 100."""
     with large_buffers(vm.a), large_buffers(vm.b):
         server = vm.b.spawn(f"{XFER} --serve --port {PORT}")
-        server.expect("ready")
+        server.expect(r"\bready\b")
         before = stats(vm.b)
         with little_memory(vm.b):
             vm.a.run(f"{XFER} --to {vm.b.ip4} --port {PORT} --connections 40 --parallel 40 --hold"

@@ -12,7 +12,7 @@ PORT = 7390
 @contextmanager
 def server(guest: Guest):
     process = guest.spawn(f"{XFER} --serve --port {PORT}")
-    process.expect("ready")
+    process.expect(r"\bready\b")
     yield
     process.kill()
     process.wait(10, check=False)
