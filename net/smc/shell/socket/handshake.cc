@@ -341,9 +341,19 @@ void Handshake::perform_all(const handshake::Effects &effects)
 		perform(effect);
 }
 
+// Not std::visit(): that makes a function for each alternative, whose name spells all of them. In a
+// backtrace the kernel writes in front of its buffer for a name of more than 511 characters.
+template <std::size_t... kIndices>
+__attribute__((always_inline)) inline void
+Handshake::perform_alternative(const handshake::Effect &effect, std::index_sequence<kIndices...>)
+{
+	(void)((effect.index() == kIndices && (on(*std::get_if<kIndices>(&effect)), true)) || ...);
+}
+
 void Handshake::perform(const handshake::Effect &effect)
 {
-	std::visit([this](const auto &what) { on(what); }, effect);
+	perform_alternative(effect,
+			    std::make_index_sequence<std::variant_size_v<handshake::Effect>>());
 }
 
 void Handshake::on(const handshake::SendClc &send)

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 #include <variant>
 
 #include "core/base/fixed_vector.hpp"
@@ -97,6 +98,8 @@ private:
 	void step_once(const handshake::Event &event);
 	void perform_all(const handshake::Effects &effects);
 	void perform(const handshake::Effect &effect);
+	template <std::size_t... kIndices>
+	void perform_alternative(const handshake::Effect &effect, std::index_sequence<kIndices...>);
 	void on(const handshake::SendClc &send);
 	void on(const handshake::ConsumeTcp &consume);
 	void on(const handshake::WantBytes &);
