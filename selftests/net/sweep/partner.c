@@ -2,7 +2,6 @@
 #include "partner.h"
 
 #include <errno.h>
-#include <netinet/in.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -81,27 +80,12 @@ static void *obey(void *argument)
 	return NULL;
 }
 
-static int listen_smc(uint16_t port)
+/* An IPv4 socket: call() takes the peer's address from the one of TCP. */
+static int listen_on(enum mode mode, uint16_t port)
 {
 	struct address address;
 	int one = 1;
-	int fd = mode_socket(MODE_SMC, AF_INET, SOCK_CLOEXEC);
-
-	if (fd < 0)
-		return -errno;
-	address_make(&address, AF_INET, NULL, port);
-	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (bind(fd, (struct sockaddr *)&address.storage, address.length) || listen(fd, BACKLOG))
-		return -errno;
-	return fd;
-}
-
-/* An IPv4 socket: call() takes the peer's address from it. */
-static int listen_tcp(uint16_t port)
-{
-	struct address address;
-	int one = 1;
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+	int fd = mode_socket(mode, AF_INET, SOCK_CLOEXEC);
 
 	if (fd < 0)
 		return -errno;
@@ -114,8 +98,8 @@ static int listen_tcp(uint16_t port)
 
 int partner_serve(uint16_t port, unsigned int seconds)
 {
-	int listener = listen_smc(port);
-	int controls = listen_tcp(port + 1);
+	int listener = listen_on(MODE_SMC, port);
+	int controls = listen_on(MODE_TCP, port + 1);
 
 	limit_s = seconds;
 	if (listener < 0 || controls < 0 || start(accept_all, listener)) {
