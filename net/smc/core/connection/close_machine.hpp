@@ -41,6 +41,8 @@ public:
 	[[nodiscard]] std::uint8_t sent_flags() const { return sent_flags_; }
 	[[nodiscard]] std::uint8_t peer_flags() const { return peer_flags_; }
 
+	// Nobody has spoken of an end: no flag is owed, sent or heard, and nothing is lost.
+	[[nodiscard]] bool active() const { return state_ == State::kActive; }
 	[[nodiscard]] bool started() const { return state_ != State::kInit; }
 	[[nodiscard]] bool lost() const { return lost_; }
 	[[nodiscard]] bool locally_closed() const { return locally_closed_; }

@@ -64,17 +64,6 @@ bool Connection::replace_ring(Connection &writer, Connection &reader, std::uint3
 
 // --- Sending ---------------------------------------------------------------------------------
 
-SendStatus Connection::send_status() const
-{
-	if (close_.lost() || close_.locally_aborted())
-		return SendStatus::kAborted; // a peer's abort makes us abort as well
-	if (!close_.started() || close_.owed_flags() != 0)
-		return SendStatus::kShutdown;
-	if (!close_.may_send())
-		return SendStatus::kPeerClosed;
-	return SendStatus::kOpen;
-}
-
 void Connection::announce_urgent(bool pending)
 {
 	if (pending)
@@ -172,12 +161,6 @@ void Connection::drop_received_data()
 {
 	receive_.consume(receive_.stored_bytes());
 	urgent_rx_.clear();
-}
-
-bool Connection::eof_withheld() const
-{
-	return close_.peer_flags() != 0 && !reset() && !gave_up_withheld_ &&
-	       readable_bytes() == 0 && peer_is_blocked();
 }
 
 // --- Urgent data -----------------------------------------------------------------------------

@@ -138,6 +138,18 @@ public:
 	{
 		return has_something_to_say() && speak_up(saying);
 	}
+	// In place, and the short way for most messages: what @writer's produce(), its speak() and
+	// @reader's hear() would come to, in one. False, and nothing is changed, if there is more
+	// to it than bytes and cursors. What @reader has to answer, it still has to say.
+	// @events: of @reader's Verdict.
+	[[nodiscard]] static bool pass(Connection &writer, Connection &reader, std::uint32_t bytes,
+				       std::uint16_t &events);
+	// False if there is certainly nothing to transmit; cheaper than a plan.
+	[[nodiscard]] bool has_something_to_say() const
+	{
+		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
+		       close_.owed_flags() != close_.sent_flags();
+	}
 	// The next transmit will be signalled, with an empty message if need be: to learn when the
 	// outstanding bytes have left (SIOCOUTQ asked, waiting for the buffers to be idle).
 	void request_completion();
@@ -320,12 +332,7 @@ private:
 	{
 		return (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
 	}
-	// False if there is certainly nothing to transmit; cheaper than a plan.
-	[[nodiscard]] bool has_something_to_say() const
-	{
-		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
-		       close_.owed_flags() != close_.sent_flags();
-	}
+	[[nodiscard]] bool passes(std::uint32_t bytes) const;
 	[[nodiscard]] bool choose(std::uint32_t &write_bytes, std::uint8_t &state_flags) const;
 	[[nodiscard]] CursorMessage message(ring::Cursor producer, std::uint32_t write_bytes,
 					    std::uint8_t state_flags) const;

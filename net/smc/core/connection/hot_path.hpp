@@ -11,6 +11,19 @@
 
 namespace smc::connection {
 
+inline SendStatus Connection::send_status() const
+{
+	if (close_.active()) [[likely]]
+		return SendStatus::kOpen;
+	if (close_.lost() || close_.locally_aborted())
+		return SendStatus::kAborted; // a peer's abort makes us abort as well
+	if (!close_.started() || close_.owed_flags() != 0)
+		return SendStatus::kShutdown;
+	if (!close_.may_send())
+		return SendStatus::kPeerClosed;
+	return SendStatus::kOpen;
+}
+
 inline void Connection::produce(std::uint32_t bytes, SendHint hint)
 {
 	if (bytes == 0 || !close_.may_send())
@@ -201,6 +214,49 @@ inline bool Connection::speak_up(Saying &saying)
 	return true;
 }
 
+// A ring more than half full asks the reader for its cursor, and a cork, an urgent byte and an end
+// are more than bytes.
+inline bool Connection::passes(std::uint32_t bytes) const
+{
+	return close_.active() && send_.pending_bytes() == 0 &&
+	       send_.used_bytes() + bytes <= send_.size_bytes() / 2 && !corked_ &&
+	       !urgent_tx_.announced();
+}
+
+inline bool Connection::pass(Connection &writer, Connection &reader, std::uint32_t bytes,
+			     std::uint16_t &events)
+{
+	const std::uint32_t consumed_bytes = writer.receive_.unconfirmed_bytes();
+
+	if (!writer.passes(bytes) || !reader.close_.active() || reader.refuses_data_ ||
+	    reader.urgent_rx_.state() != UrgentReceiver::State::kNone ||
+	    bytes > reader.receive_.confirmed_free_bytes() ||
+	    consumed_bytes > reader.send_.unacknowledged_bytes()) [[unlikely]]
+		return false;
+	writer.send_.pass(bytes);
+	writer.receive_.confirm();
+	writer.completed_messages_ = ++writer.sent_messages_;
+	writer.sent_producer_flags_ = 0;
+	writer.update_due_ = false;
+	writer.completion_requested_ = false;
+	writer.more_ = false;
+	writer.push_ = false;
+
+	events = event::kReadable;
+	reader.receive_.receive(writer.send_.producer(), bytes);
+	reader.peer_producer_flags_ = 0;
+	if (consumed_bytes != 0) {
+		const bool was_writable = reader.writable_for_poll();
+
+		reader.send_.acknowledge(writer.receive_.consumer(), consumed_bytes);
+		if (!was_writable && reader.writable_for_poll())
+			events |= event::kWritable;
+	}
+	if (reader.update_due())
+		reader.update_due_ = true;
+	return true;
+}
+
 inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 {
 	Verdict verdict;
@@ -364,6 +420,12 @@ inline std::uint32_t Connection::readable_bytes() const
 	const bool urgent_byte_apart = urgent_rx_.has_mark() && !urgent_inline_ &&
 				       urgent_rx_.position_bytes() >= receive_.consumed_bytes();
 	return stored_bytes - (urgent_byte_apart ? 1 : 0);
+}
+
+inline bool Connection::eof_withheld() const
+{
+	return close_.peer_flags() != 0 && !reset() && !gave_up_withheld_ &&
+	       readable_bytes() == 0 && peer_is_blocked();
 }
 
 // What one read may take: it stops before the urgent byte, and an inline urgent byte starts the

@@ -123,6 +123,17 @@ public:
 		producer_ = ring::advance(producer_, bytes, peer_size_bytes_);
 		sent_bytes_ += bytes;
 	}
+	// append(), mark_sent() and complete_to() in one, in place. Needs pending_bytes() == 0 and
+	// bytes <= window_bytes().
+	void pass(std::uint32_t bytes)
+	{
+		prepared_ = ring::advance(prepared_, bytes, size_bytes_);
+		sent_ = prepared_;
+		producer_ = prepared_;
+		appended_bytes_ += bytes;
+		sent_bytes_ = appended_bytes_;
+		completed_bytes_ = appended_bytes_;
+	}
 	void complete_to(std::uint64_t sent_bytes)
 	{
 		completed_bytes_ = std::max(completed_bytes_, std::min(sent_bytes, sent_bytes_));

@@ -27,6 +27,7 @@ public:
 	}
 	void clear() { *this = UrgentSender{}; }
 
+	[[nodiscard]] bool announced() const { return announced_; }
 	[[nodiscard]] bool marked() const { return marked_; }
 	// Stream position just past the urgent byte. Needs marked().
 	[[nodiscard]] std::uint64_t end_bytes() const { return end_bytes_; }

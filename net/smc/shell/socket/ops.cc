@@ -399,10 +399,13 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 	switch (state->mode()) {
 	// An error as well is told when the handshake has ended by it: connect() knows it then.
 	case Mode::kHandshaking: return 0;
-	case Mode::kSmc:
-		if (const auto endpoint = state->connection())
+	case Mode::kSmc: {
+		const RcuGuard rcu;
+
+		if (auto *endpoint = state->connection_under_rcu())
 			return stream::poll(sk, *endpoint, state->shut_rcv());
 		break;
+	}
 	case Mode::kListening:
 		if (smc_sk_state(sk) == SMC_TCP_LISTEN)
 			return state->listener().ready() ? SMC_POLL_IN : 0;

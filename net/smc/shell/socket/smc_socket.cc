@@ -46,7 +46,7 @@ SmcSocket *SmcSocket::get_or_make(struct socket *sock)
 Ref<transport::Endpoint> SmcSocket::connection() const
 {
 	RcuGuard guard;
-	transport::Endpoint *endpoint = endpoint_.load(std::memory_order_acquire);
+	transport::Endpoint *endpoint = connection_under_rcu();
 
 	if (endpoint == nullptr || !endpoint->try_get())
 		return {};

@@ -60,6 +60,11 @@ public:
 	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
 	// What carries the bytes in mode kSmc, else nothing. Process.
 	[[nodiscard]] Ref<transport::Endpoint> connection() const;
+	// The same without a reference, for a look at it: it stays as long as RCU's read side does.
+	[[nodiscard]] transport::Endpoint *connection_under_rcu() const
+	{
+		return endpoint_.load(std::memory_order_acquire);
+	}
 	// The same without a reference: it stays until the sock's lock is let go of. Sock lock
 	// held, on behalf of a user's call.
 	[[nodiscard]] transport::Endpoint *connection_locked() const

@@ -186,7 +186,8 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 	struct sock *sk = connection.sk();
 	Endpoint &endpoint = connection.endpoint();
 	const u32 flags = smc_msg_flags(msg);
-	long timeo = smc_sk_sndtimeo(sk, nonblock || (flags & SMC_MSG_DONTWAIT) != 0);
+	// Asked for by the first that has to sleep.
+	std::optional<long> timeo;
 	const bool urgent = (flags & SMC_MSG_OOB) != 0;
 	const bool corked = smc_sk_corked(sk);
 	size_t sent = 0;
@@ -221,7 +222,10 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 			endpoint.note_full();
 			// Nothing may be held back by a cork while somebody waits for room.
 			smc_sk_set_nospace(sk);
-			const int ret = smc_sk_wait(sk, &timeo, may_write, &waiter, false);
+			if (!timeo)
+				timeo = smc_sk_sndtimeo(
+					sk, nonblock || (flags & SMC_MSG_DONTWAIT) != 0);
+			const int ret = smc_sk_wait(sk, &*timeo, may_write, &waiter, false);
 			if (ret != 0)
 				return sent != 0 ? static_cast<int>(sent) : ret;
 			waited = true;
@@ -286,9 +290,11 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
 	const bool discard = (flags & static_cast<int>(SMC_MSG_TRUNC)) != 0;
 	const bool waitall = (flags & static_cast<int>(SMC_MSG_WAITALL)) != 0;
-	long timeo =
-		smc_sk_rcvtimeo(sk, nonblock || (flags & static_cast<int>(SMC_MSG_DONTWAIT)) != 0);
-	const size_t target = smc_sk_rcvlowat(sk, waitall, len);
+	const auto is_enough = [&](size_t bytes) {
+		return bytes >= smc_sk_rcvlowat(sk, waitall, len);
+	};
+	// Asked for by the first that has to sleep.
+	std::optional<long> timeo;
 	// TCP looks at SO_OOBINLINE when it reads; nobody is told when it changes.
 	const bool urgent_inline = smc_sk_urgent_inline(sk);
 	const u32 peek_offset = peek ? smc_sk_peek_offset(sk) : 0;
@@ -305,10 +311,10 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 				conn.leave_mark();
 			View view{.segments = peek ? conn.peek_segments(most, seen)
 						   : conn.read_segments(most)};
+			view.readable_bytes = conn.readable_bytes();
 			// The rest is of no interest then.
 			if (got == 0 && !view.segments.empty())
 				return view;
-			view.readable_bytes = conn.readable_bytes();
 			view.ended = conn.at_eof() || conn.reset() ||
 				     conn.send_status() == SendStatus::kAborted;
 			view.in_order = conn.at_orderly_end();
@@ -334,10 +340,13 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			got += n;
 			if (n != want)
 				return got != 0 ? static_cast<int>(got) : kFault;
+			// That was all, and what comes meanwhile is for the next call.
+			if (!peek && want == view.readable_bytes && is_enough(got))
+				break;
 			continue;
 		}
 		// A peek does not empty the ring.
-		if (got != 0 && (got >= target || (peek && view.full)))
+		if (got != 0 && (is_enough(got) || (peek && view.full)))
 			break;
 		if (view.ended || tcp_died(sk) || connection.shut_rcv() || smc_sk_error(sk) != 0) {
 			if (got != 0)
@@ -347,7 +356,10 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 		}
 		Waiter waiter{connection, seen, got != 0, peek};
 		connection.keep();
-		const int ret = smc_sk_sleep(sk, &timeo, may_read, &waiter, false);
+		if (!timeo)
+			timeo = smc_sk_rcvtimeo(
+				sk, nonblock || (flags & static_cast<int>(SMC_MSG_DONTWAIT)) != 0);
+		const int ret = smc_sk_sleep(sk, &*timeo, may_read, &waiter, false);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
 	} while (got < len);

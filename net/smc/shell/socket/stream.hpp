@@ -14,7 +14,7 @@ namespace smc::shell::stream {
 // Both give nothing if @socket is not connected by SMC (any more).
 std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock);
 std::optional<int> receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock);
-// Poll bits; the poller is registered already.
+// Poll bits; the poller is registered already. Does not sleep.
 u32 poll(struct sock *sk, transport::Endpoint &endpoint, bool shut_rcv);
 int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg,
 	  bool *handled);

@@ -112,6 +112,19 @@ void Endpoint::transmit_locked()
 	}
 }
 
+bool Endpoint::pass_locked(u32 bytes)
+{
+	u16 events = 0;
+
+	if (neighbour_ == nullptr || detached_ ||
+	    !connection::Connection::pass(conn_, neighbour_->conn_, bytes, events))
+		return false;
+	neighbour_->heard_events_ |= events;
+	if (neighbour_->conn_.has_something_to_say())
+		neighbour_->transmit_locked();
+	return true;
+}
+
 // Reads an urgent byte out of the ring, before anything else can happen to it.
 void Endpoint::handle_urgent_locked(u16 events)
 {
@@ -124,6 +137,8 @@ void Endpoint::handle_urgent_locked(u16 events)
 void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
 {
 	change([&]() -> u16 {
+		if (hint == connection::SendHint::kNormal && pass_locked(bytes))
+			return 0;
 		const u32 unsent_bytes = conn_.unsent_bytes() + bytes;
 
 		conn_.produce(bytes, hint);

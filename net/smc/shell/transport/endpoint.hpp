@@ -180,6 +180,8 @@ private:
 	template <class F>
 	void change(F &&f);
 	void transmit_locked();
+	// Bytes for a neighbour, if that is all there is to say.
+	[[nodiscard]] bool pass_locked(u32 bytes);
 	// After a message of the peer. What settle() is to be told.
 	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
 	void handle_urgent_locked(u16 events);

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Connection::pass() against what it stands for. Two pairs of connections live through the same:
+// one only speaks and hears, the other one passes wherever it can. Nobody may be able to tell them
+// apart, at any time.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <random>
+
+#include "core/connection/connection.hpp"
+
+namespace smc::connection {
+namespace {
+
+constexpr std::uint32_t kSizeBytes = 16384;
+
+struct Pair {
+	Connection ends[2];
+	std::uint16_t events[2] = {}; // since the last look
+
+	Pair()
+	{
+		const Config config{.sndbuf_size_bytes = kSizeBytes,
+				    .rmb_size_bytes = kSizeBytes,
+				    .peer_rmb_size_bytes = kSizeBytes,
+				    .local_token = 1,
+				    .peer_token = 2,
+				    .in_place = true};
+		EXPECT_TRUE(ends[0].init(config));
+		EXPECT_TRUE(ends[1].init(config));
+	}
+	bool speak(std::uint32_t side)
+	{
+		Saying saying;
+		bool said = false;
+
+		while (ends[side].speak(saying)) {
+			const Verdict verdict = ends[1 - side].hear(saying);
+
+			EXPECT_TRUE(verdict.ok());
+			if (verdict.has(event::kUrgent))
+				ends[1 - side].store_urgent('u');
+			events[1 - side] |= verdict.events;
+			said = true;
+		}
+		return said;
+	}
+	void converse(std::uint32_t side)
+	{
+		for (std::uint32_t speaker = side; speak(speaker);)
+			speaker = 1 - speaker;
+	}
+	bool pass(std::uint32_t side, std::uint32_t bytes)
+	{
+		std::uint16_t heard = 0;
+
+		if (!Connection::pass(ends[side], ends[1 - side], bytes, heard))
+			return false;
+		events[1 - side] |= heard;
+		if (ends[1 - side].has_something_to_say())
+			converse(1 - side);
+		return true;
+	}
+};
+
+void expect_alike(const Connection &a, const Connection &b)
+{
+	const Diagnostics x = a.diagnostics();
+	const Diagnostics y = b.diagnostics();
+
+	ASSERT_EQ(x.state, y.state);
+	ASSERT_EQ(x.rx_producer, y.rx_producer);
+	ASSERT_EQ(x.rx_consumer, y.rx_consumer);
+	ASSERT_EQ(x.tx_producer, y.tx_producer);
+	ASSERT_EQ(x.tx_consumer, y.tx_consumer);
+	ASSERT_EQ(x.rx_producer_flags, y.rx_producer_flags);
+	ASSERT_EQ(x.rx_state_flags, y.rx_state_flags);
+	ASSERT_EQ(x.tx_producer_flags, y.tx_producer_flags);
+	ASSERT_EQ(x.tx_state_flags, y.tx_state_flags);
+	ASSERT_EQ(x.tx_prepared, y.tx_prepared);
+	ASSERT_EQ(x.tx_sent, y.tx_sent);
+	ASSERT_EQ(x.tx_finished, y.tx_finished);
+	ASSERT_EQ(x.sent_bytes, y.sent_bytes);
+	ASSERT_EQ(x.received_bytes, y.received_bytes);
+	ASSERT_EQ(a.last_completed().message_number, b.last_completed().message_number);
+	ASSERT_EQ(a.last_completed().sent_bytes, b.last_completed().sent_bytes);
+	ASSERT_EQ(a.send_status(), b.send_status());
+	ASSERT_EQ(a.sndbuf_free_bytes(), b.sndbuf_free_bytes());
+	ASSERT_EQ(a.unsent_bytes(), b.unsent_bytes());
+	ASSERT_EQ(a.peer_window_bytes(), b.peer_window_bytes());
+	ASSERT_EQ(a.readable_bytes(), b.readable_bytes());
+	ASSERT_EQ(a.inquired_bytes(), b.inquired_bytes());
+	ASSERT_EQ(a.has_something_to_say(), b.has_something_to_say());
+	ASSERT_EQ(a.at_mark(), b.at_mark());
+	ASSERT_EQ(a.urgent_for_poll(), b.urgent_for_poll());
+	ASSERT_EQ(a.at_eof(), b.at_eof());
+	ASSERT_EQ(a.finished(), b.finished());
+	ASSERT_EQ(a.transmit_idle(), b.transmit_idle());
+	ASSERT_FALSE(a.broken() || b.broken());
+}
+
+class PassTest : public testing::Test {
+protected:
+	void produce(std::uint32_t side, std::uint32_t bytes, SendHint hint)
+	{
+		spoken_.ends[side].produce(bytes, hint);
+		spoken_.converse(side);
+		if (hint == SendHint::kNormal && passed_.pass(side, bytes)) {
+			passes_++;
+			return;
+		}
+		passed_.ends[side].produce(bytes, hint);
+		passed_.converse(side);
+		if (hint == SendHint::kNormal)
+			long_ways_++;
+	}
+	template <class F>
+	void both(std::uint32_t side, F &&f)
+	{
+		for (Pair *pair : {&spoken_, &passed_}) {
+			f(*pair);
+			pair->converse(side);
+		}
+	}
+	void expect_no_difference()
+	{
+		for (int side : {0, 1}) {
+			ASSERT_NO_FATAL_FAILURE(
+				expect_alike(spoken_.ends[side], passed_.ends[side]));
+			ASSERT_EQ(spoken_.events[side], passed_.events[side]);
+			spoken_.events[side] = passed_.events[side] = 0;
+		}
+	}
+
+	Pair spoken_;
+	Pair passed_;
+	std::uint32_t passes_ = 0;
+	std::uint32_t long_ways_ = 0;
+};
+
+TEST_F(PassTest, NobodyCanTell)
+{
+	for (std::uint32_t seed = 1; seed <= 300; seed++) {
+		std::mt19937 random{seed};
+		const auto up_to = [&random](std::uint32_t most) {
+			return static_cast<std::uint32_t>(random() % (most + 1));
+		};
+
+		spoken_ = Pair();
+		passed_ = Pair();
+		for (int step = 0; step < 400; step++) {
+			const std::uint32_t side = up_to(1);
+			Connection &own = spoken_.ends[side];
+			const std::uint32_t free_bytes = own.sndbuf_free_bytes();
+			const std::uint32_t what = up_to(1000);
+
+			if (what < 450 && free_bytes != 0 &&
+			    own.send_status() == SendStatus::kOpen) {
+				const std::uint32_t most_bytes =
+					up_to(3) == 0 ? free_bytes : std::min(free_bytes, 3000u);
+				const std::uint32_t bytes =
+					up_to(9) == 0 ? most_bytes : 1 + up_to(most_bytes - 1);
+				const SendHint hint = what < 5    ? SendHint::kUrgent
+						      : what < 15 ? SendHint::kMore
+								  : SendHint::kNormal;
+				produce(side, bytes, hint);
+			} else if (what < 940) {
+				const std::uint32_t bytes =
+					own.read_segments(kSizeBytes).length_bytes();
+				const std::uint32_t taken = up_to(2) == 0 ? up_to(bytes) : bytes;
+
+				for (Pair *pair : {&spoken_, &passed_}) {
+					if (pair->ends[side].consume(taken))
+						pair->converse(side);
+				}
+			} else if (what < 960) {
+				// Off more often than on.
+				both(side, [&](Pair &pair) {
+					pair.ends[side].set_corked(what % 10 == 0);
+				});
+			} else if (what < 970) {
+				both(side, [&](Pair &pair) { pair.ends[side].push(); });
+			} else if (what < 980) {
+				both(side, [&](Pair &pair) {
+					pair.ends[side].set_urgent_inline(what % 2 == 0);
+				});
+			} else if (what < 985) {
+				both(side, [&](Pair &pair) {
+					pair.ends[side].announce_urgent(what % 2 == 0);
+				});
+			} else if (what < 990) {
+				both(side, [&](Pair &pair) { pair.ends[side].leave_mark(); });
+			} else if (step > 300) {
+				both(side, [&](Pair &pair) {
+					if (what < 994)
+						pair.ends[side].shutdown_write();
+					else if (what < 996)
+						pair.ends[side].refuse_data();
+					else if (what < 998)
+						pair.ends[side].close();
+					else
+						pair.ends[side].abort();
+				});
+			}
+			ASSERT_NO_FATAL_FAILURE(expect_no_difference()) << seed << ", " << step;
+		}
+	}
+	EXPECT_GT(passes_, 20'000u);
+	EXPECT_GT(long_ways_, 1'000u);
+}
+
+// With one more the peer is asked how far it has come.
+TEST_F(PassTest, HalfARingIsTheMost)
+{
+	EXPECT_FALSE(passed_.pass(0, kSizeBytes / 2 + 1));
+	EXPECT_TRUE(passed_.pass(0, kSizeBytes / 2));
+	EXPECT_FALSE(passed_.pass(0, 1));
+	EXPECT_EQ(passed_.ends[1].readable_bytes(), kSizeBytes / 2);
+}
+
+} // namespace
+} // namespace smc::connection
