@@ -115,7 +115,13 @@ bool read_once(Shared &shared)
 
 void read_all(Shared &shared)
 {
-	while (read_once(shared)) {
+	for (;;) {
+		const u64 began_us = scheduler().now_us();
+		const bool more = read_once(shared);
+
+		shared.talk.came_back(shared.side, "recv()", began_us);
+		if (!more)
+			break;
 		pause();
 		if (is_dying(shared))
 			break;
@@ -182,7 +188,13 @@ void write_all(Shared &shared)
 {
 	Side &side = shared.talk.side(shared.side);
 
-	while (side.accepted_bytes < side.total_bytes && write_once(shared)) {
+	while (side.accepted_bytes < side.total_bytes) {
+		const u64 began_us = scheduler().now_us();
+		const bool more = write_once(shared);
+
+		shared.talk.came_back(shared.side, "send()", began_us);
+		if (!more)
+			break;
 		fiddle(shared);
 		pause();
 		if (is_dying(shared) || (side.ending == Ending::kReset && lot().one_in(20)))
@@ -265,6 +277,8 @@ void converse(struct socket *sock, unsigned index)
 	}
 	scheduler().current()->exiting = side.ending == Ending::kKilled;
 	side.closed = true;
+	if (side.error == kReset)
+		side.gave_up_us = scheduler().now_us();
 	sys_close(sock);
 	note("tcp-%llu: side %u closed", talk.id(), index);
 }

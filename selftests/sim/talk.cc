@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "talk.hpp"
 
+#include <algorithm>
+
+#include "scheduler.hpp"
 #include "trace.hpp"
 #include "world.hpp"
 
 namespace sim {
 namespace {
+
+// The longest stall of TCP; a link's heartbeat comes later.
+constexpr u64 kToldWithin_us = 22'000'000;
 
 bool is_orderly(Ending ending)
 {
@@ -123,6 +129,19 @@ void Talk::failed(unsigned index, const char *call, int error)
 	if (orderly() && !world().knobs.any_fault())
 		fail("tcp-%llu: side %u: %s fails for no reason, errno %d", id_, index, call,
 		     -error);
+}
+
+void Talk::came_back(unsigned index, const char *call, u64 began_us) const
+{
+	const Side &side = sides_[index];
+	const Side &peer = sides_[1 - index];
+
+	if (!side.ours || !peer.ours || peer.gave_up_us == 0)
+		return;
+	const u64 waited_us = scheduler().now_us() - std::max(began_us, peer.gave_up_us);
+	if (waited_us > kToldWithin_us)
+		fail("tcp-%llu: side %u is in %s for %llu us after the other one gave up", id_,
+		     index, call, waited_us);
 }
 
 void Talk::check() const

@@ -37,6 +37,7 @@ struct Side {
 	bool arrived = false;
 	bool broken_off = false; // it was handed the beginning of a Proposal, and then TCP died
 	int error = 0;           // first one that a call returned
+	u64 gave_up_us = 0;      // when it closed a connection that was reset
 };
 
 class Talk {
@@ -61,6 +62,8 @@ public:
 	// recv() returned 0. A true end, or one behind an error that another thread was told.
 	void end_seen(unsigned to);
 	void failed(unsigned index, const char *call, int error);
+	// A call of side @index, begun then, has come back.
+	void came_back(unsigned index, const char *call, u64 began_us) const;
 	// Both processes have ended.
 	void check() const;
 

@@ -349,6 +349,24 @@ TEST(EndingTest, BothHaveEndedWhenEachKnowsOfTheOther)
 	pair.wire.settle();
 	EXPECT_TRUE(pair.a.connection.both_ended());
 	EXPECT_TRUE(pair.b.connection.both_ended());
+	pair.a.connection.transport_lost();
+	EXPECT_FALSE(pair.a.connection.broken_off());
+}
+
+TEST(EndingTest, ALinkThatIsLostBeforeBothHaveEndedBreaksOff)
+{
+	Pair pair;
+	EXPECT_FALSE(pair.a.connection.broken_off());
+	pair.b.connection.shutdown_write();
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_FALSE(pair.a.connection.broken_off());
+	pair.a.connection.transport_lost();
+	EXPECT_TRUE(pair.a.connection.broken_off());
+	pair.b.connection.transport_lost();
+	EXPECT_TRUE(pair.b.connection.broken_off());
+	pair.b.connection.close();
+	EXPECT_TRUE(pair.b.connection.broken_off());
 }
 
 TEST(EndingTest, AbortAfterCloseVoidsTheClosedFlag)

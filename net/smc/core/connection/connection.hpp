@@ -272,6 +272,8 @@ public:
 		return close_.peer_ended_in_order() &&
 		       (close_.sent_flags() & state_flag::kAnyEnd) != 0;
 	}
+	// The transport was lost before that: the peer may wait for bytes, or for an end, of ours.
+	[[nodiscard]] bool broken_off() const { return close_.lost() && !both_ended(); }
 	// As on TCP: who had met the end of the peer's stream, and could still write, is told of a
 	// broken pipe.
 	[[nodiscard]] bool reset_breaks_pipe() const

@@ -328,6 +328,10 @@ void SmcSocket::end_connection()
 	// know the connection any more, so there is no answer to wait for.
 	const bool tcp_died = answers && smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
+	// A peer that only waits would learn by its link's heartbeat, up to a minute later.
+	if (endpoint->with_lock(
+		    [](const connection::Connection &conn) { return conn.broken_off(); }))
+		smc_tcp_reset(sk_, 0);
 	if (tcp_died) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
 		endpoint->give_up();
