@@ -348,14 +348,19 @@ std::vector<std::shared_ptr<Service>> services;
 
 void run_server(const std::shared_ptr<Service> &service)
 {
+	bool told_readable = false;
+
 	for (;;) {
 		struct socket *sock = nullptr;
 		const int ret = sys_accept(service->listener, &sock);
 
 		if (ret == kWrong)
 			break;
-		if (ret == kAgain)
-			(void)sys_poll_wait(service->listener, SMC_POLL_IN);
+		// With nobody else who accepts, what poll() has seen is there.
+		if (ret == kAgain && told_readable)
+			fail("readable, and there is nobody to accept");
+		told_readable = ret == kAgain && sys_poll_wait(service->listener, SMC_POLL_IN) &&
+				service->processes == 1;
 		if (ret != 0) {
 			if (ret != kAgain && !world().knobs.any_fault())
 				fail("accept() fails for no reason, errno %d", -ret);

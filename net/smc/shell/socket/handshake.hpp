@@ -72,6 +72,11 @@ public:
 	{
 		return finished_ ? &*finished_ : nullptr;
 	}
+	// It has ended, and TCP's connection with it.
+	[[nodiscard]] bool failed() const
+	{
+		return finished_ && std::get_if<handshake::Fail>(&finished_->outcome) != nullptr;
+	}
 	// The connection of a UseSmc; once.
 	[[nodiscard]] Ref<transport::Endpoint> take_endpoint();
 

@@ -32,7 +32,7 @@ bool Listener::may_start()
 {
 	Guard guard(lock_);
 	limit_offers_locked();
-	return !closed_ && under_way_.size() < kHandshakesMax &&
+	return !closed_ && under_way_.size() + failed_.size() < kHandshakesMax &&
 	       done_.size() <= smc_sk_max_backlog(sk_);
 }
 
@@ -49,6 +49,7 @@ void Listener::run()
 {
 	int err;
 
+	drop(failed_);
 	if (smc_sk_state(sk_) != SMC_TCP_LISTEN) {
 		drop_done();
 		return;
@@ -92,12 +93,25 @@ void Listener::start(struct sock *child)
 	handshake->start();
 }
 
+// In which it is now.
+List<Handshake, ChildrenTag> &Listener::list_of_locked(const Handshake &handshake)
+{
+	if (handshake.outcome() == nullptr)
+		return under_way_;
+	return handshake.failed() ? failed_ : done_;
+}
+
 void Listener::on_handshake_done(Handshake &handshake)
 {
 	// All of it under the lock: once the handshake is out of our lists, accepted by somebody,
 	// close() does not know of it, and nothing of this function may be left to run then.
 	Guard guard(lock_);
 	under_way_.remove(handshake);
+	if (handshake.failed()) {
+		failed_.push_back(handshake);
+		work_.queue();
+		return;
+	}
 	// In TCP's order: a client is through before its server is, and may have made its next
 	// connection when this one is told.
 	Handshake *before = done_.back();
@@ -156,6 +170,11 @@ bool Listener::ready()
 
 void Listener::drop_done()
 {
+	drop(done_);
+}
+
+void Listener::drop(List<Handshake, ChildrenTag> &children)
+{
 	for (;;) {
 		Ref<Handshake> handshake;
 		{
@@ -163,7 +182,7 @@ void Listener::drop_done()
 			// close() ends them itself, and must find those that it knows of.
 			if (closed_)
 				return;
-			handshake = Ref<Handshake>::adopt(done_.pop_front());
+			handshake = Ref<Handshake>::adopt(children.pop_front());
 		}
 		if (!handshake)
 			break;
@@ -188,6 +207,8 @@ void Listener::close()
 		{
 			Guard guard(lock_);
 			Handshake *next = done_.pop_front();
+			if (next == nullptr)
+				next = failed_.pop_front();
 			if (next == nullptr) {
 				// Stays in its list until it is certain that it does not run.
 				next = under_way_.front();
@@ -204,13 +225,8 @@ void Listener::close()
 			Guard guard(lock_);
 			const ListNode<ChildrenTag> &node = *handshake;
 			ours = node.linked();
-			// In whichever list it is now.
-			if (ours) {
-				if (handshake->outcome() != nullptr)
-					done_.remove(*handshake);
-				else
-					under_way_.remove(*handshake);
-			}
+			if (ours)
+				list_of_locked(*handshake).remove(*handshake);
 		}
 		struct socket *sock = handshake->sock();
 		if (ours)

@@ -29,10 +29,11 @@ public:
 	~Listener();
 
 	// The next connection for the user, or none yet (SMC_ACCEPT_EMPTY), or a TCP child to be
-	// accepted as such (SMC_ACCEPT_PLAIN: *plain). SMC_ACCEPT_SMC: *done is a finished
-	// handshake. Process, no lock.
+	// accepted as such (SMC_ACCEPT_PLAIN: *plain). SMC_ACCEPT_SMC: *done is a handshake that
+	// came to SMC or TCP. Process, no lock.
 	smc_accept_head take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err);
-	// Would take() find something? Starts what has to be started. Process.
+	// Will take() find something, if nobody else takes it? Starts what has to be started.
+	// Process.
 	[[nodiscard]] bool ready();
 	// TCP listens no more: resets those that nobody has accepted, as TCP does; those still in
 	// the handshake when that is done. Process, no lock.
@@ -52,6 +53,8 @@ private:
 	void limit_offers_locked();
 	void start(struct sock *child);
 	void run();
+	void drop(List<Handshake, ChildrenTag> &children);
+	[[nodiscard]] List<Handshake, ChildrenTag> &list_of_locked(const Handshake &handshake);
 
 	struct Hook {
 		smc_wake_hook hook;
@@ -61,7 +64,8 @@ private:
 	struct sock *const sk_;
 	SpinLock lock_{SMC_LOCK_LISTENER};
 	List<Handshake, ChildrenTag> under_way_; // each with a reference
-	List<Handshake, ChildrenTag> done_;      // each with a reference
+	List<Handshake, ChildrenTag> done_;      // for the user; each with a reference
+	List<Handshake, ChildrenTag> failed_;    // no event for the user; each with a reference
 	u64 turns_ = 0;                          // so many have been started
 	bool closed_ = false;
 	Work<Listener, &Listener::run> work_{*this};

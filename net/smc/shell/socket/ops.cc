@@ -222,11 +222,6 @@ int adopt(Handshake &done, struct socket *new_sock)
 	struct socket *wrapper = done.sock();
 	const handshake::Finished *outcome = done.outcome();
 	const bool smc = std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr;
-
-	if (std::get_if<handshake::Fail>(&outcome->outcome) != nullptr) {
-		smc_tcp_unwrap(wrapper);
-		return kConnectionAborted;
-	}
 	SmcSocket *state = nullptr;
 	Ref<transport::Endpoint> endpoint = done.take_endpoint();
 	struct sock *sk = smc_tcp_orphan(wrapper);
@@ -278,13 +273,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 			smc_tcp_adopt(plain, new_sock);
 			smc_sock_make_plain(new_sock);
 			return 0;
-		case SMC_ACCEPT_SMC: {
-			const int ret = adopt(*done, new_sock);
-			// A peer whose handshake broke is no event for the user.
-			if (ret == kConnectionAborted)
-				continue;
-			return ret;
-		}
+		case SMC_ACCEPT_SMC: return adopt(*done, new_sock);
 		case SMC_ACCEPT_EMPTY: break;
 		}
 		if (err != kAgain)
