@@ -73,6 +73,7 @@ static struct outcome op_talk(const struct job *job, unsigned int nth)
 			close(fd);
 		return outcome;
 	}
+	talk_prepare();
 	outcome.armed = injector_arm(&job->aim, nth);
 	if (outcome.armed) {
 		close(fd);

@@ -2,6 +2,7 @@
 #include "talk.h"
 
 #include <errno.h>
+#include <string.h>
 #include <sys/time.h>
 #include <unistd.h>
 
@@ -59,6 +60,13 @@ static int hear_the_end(int fd)
 	if (got < 0)
 		return -errno;
 	return got ? -TALK_WRONG : 0;
+}
+
+void talk_prepare(void)
+{
+	char stack[4 * CALL_BYTES];
+
+	explicit_bzero(stack, sizeof(stack));
 }
 
 void talk_limit(int fd, unsigned int limit_s)

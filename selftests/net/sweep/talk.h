@@ -13,6 +13,11 @@
 /* A byte was not the one that was sent. */
 #define TALK_WRONG EBADMSG
 
+/*
+ * Has the pages that talk() will use. They would come with the first copy to the user, in a page
+ * fault below the module.
+ */
+void talk_prepare(void);
 /* An SMC socket for IPv4 whose calls take at most limit_s. A fd, or -errno. */
 int talk_socket(unsigned int limit_s);
 void talk_limit(int fd, unsigned int limit_s);
