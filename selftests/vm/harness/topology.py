@@ -14,7 +14,7 @@ from typing import Callable
 
 from . import verdict
 from .channel import AgentError, Channel, GuestGone
-from .consolelog import excerpt
+from .consolelog import bad_lines, excerpt
 from .guest import CommandFailed, Guest
 from .kernel import kernel
 from .lock import VmLock
@@ -272,8 +272,11 @@ class Vm:
             channel = Channel(machine.agent_path, lambda m=machine: m.process.poll() is None)
             self.guests.append(Guest("ab"[index], machine, channel, self.specs[index].module,
                                      *_addresses(index), self._eid, patience))
-        for guest in self.guests:
-            guest.channel.wait_ready(_BOOT_TIMEOUT_S)
+        for guest, found in zip(self.guests, kernels):
+            guest.channel.wait_ready(_BOOT_TIMEOUT_S * (2 if found.debug else 1))
+            complaints = bad_lines(guest.machine.console())
+            if complaints:
+                raise GuestGone(f"before anything of ours was in it: {complaints[0]}")
 
     def _prepare(self, guest: Guest) -> dict:
         before = {}
