@@ -9,13 +9,17 @@ from contextlib import contextmanager
 
 from churn import CHURN, connections_are_gone, served, smc_works
 from harness import Guest, case
+from held import ERRORS, Held, ended
 
 XFER = "build/selftests/smc_xfer"
 PORT = 7660
 # Twelve seconds or more on any machine, so that it can be disturbed in the middle.
 TRANSFER = "--connections 3 --parallel 3 --up 2000003 --down 1000003 --read-pause 400"
-# An end that only waits learns of it from the heartbeat, after half a minute to a whole one.
+# An end that only waits, and that the other one's reset cannot reach, learns of it from the
+# heartbeat, after half a minute to a whole one.
 TRANSFER_S = 100
+# Long before that.
+TOLD_S = 25
 UNDER_WAY_BYTES = 300_000
 BAD_S = 3
 TRIES = 3
@@ -141,14 +145,14 @@ def one_of_three_is_lost(vm):
     disturbed(vm, bad(vm, "loss 30%", BAD_S))
 
 
-def ended(result: dict) -> None:
+def broke(result: dict) -> None:
     assert not result["ok"], f"nothing happened to it: {result}"
 
 
 @case(on="ours+ours@6.12")
 def silence(vm):
     """Longer than the retries."""
-    ended(disturbed(vm, bad(vm, "loss 100%", SILENCE_S)))
+    broke(disturbed(vm, bad(vm, "loss 100%", SILENCE_S)))
 
 
 @case(on="ours+ours@6.12")
@@ -166,12 +170,35 @@ def cable_is_pulled(vm):
 @case(on="ours+ours@6.12")
 def interface_goes_down_and_up(vm):
     for guest, seconds in ((vm.a, 0), (vm.b, 5)):
-        ended(disturbed(vm, lambda: guest.run(f"ip link set eth0 down && sleep {seconds} &&"
+        broke(disturbed(vm, lambda: guest.run(f"ip link set eth0 down && sleep {seconds} &&"
                                               " ip link set eth0 up")))
+
+
+@contextmanager
+def no_rdma(guest: Guest):
+    """What the guest sends by RoCE is lost, and TCP's segments arrive."""
+    guest.run("tc qdisc add dev eth0 root handle 1: prio"
+              " && tc qdisc add dev eth0 parent 1:3 handle 30: netem loss 100%"
+              " && tc filter add dev eth0 parent 1: protocol ip u32"
+              " match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:3")
+    try:
+        yield
+    finally:
+        guest.run("tc qdisc del dev eth0 root")
+
+
+@case(on="ours+ours@6.12")
+def one_that_waits_is_told(vm):
+    """Its peer has lost the link, and nothing else would tell it before the heartbeat."""
+    held = Held(vm, PORT + 2, server="--send")
+    with no_rdma(vm.b):
+        assert ended(held.server, TOLD_S) in ERRORS
+        assert ended(held.client, TOLD_S) in ERRORS
+    works_again(vm)
 
 
 @case(on="ours+ours@6.12")
 def device_is_removed_and_added(vm):
     for guest in vm.guests:
-        ended(disturbed(vm, lambda: guest.run("rdma link delete rxe0 &&"
+        broke(disturbed(vm, lambda: guest.run("rdma link delete rxe0 &&"
                                               " rdma link add rxe0 type rxe netdev eth0")))

@@ -2,38 +2,13 @@
 """Connections whose peer, device or TCP connection goes: they end with an error, soon, and what
 comes after works again."""
 
-import re
 import time
 
 from harness import case
+from held import ERRORS, Held, ended
 
-HOLD = "selftests/net/hold.py"
 XFER = "build/selftests/smc_xfer"
 XFER_PORT = 7100
-ERRORS = {"ECONNRESET", "ECONNABORTED", "ETIMEDOUT", "EPIPE", "ENETDOWN", "EHOSTUNREACH"}
-
-
-class Held:
-    """One SMC connection between a (client) and b (server), held by a program at each end."""
-
-    def __init__(self, vm, port: int, client: str = "", server: str = "") -> None:
-        before = vm.a.call("smcnl.counters")
-        self.server = vm.b.spawn(f"{HOLD} serve {port} {server}")
-        self.server.expect("listening")
-        self.client = vm.a.spawn(f"{HOLD} connect {vm.b.ip4} {port} {client}")
-        self.client.expect("connected")
-        self.server.expect("connected")
-        after = vm.a.call("smcnl.counters")
-        assert after["client"] == before["client"] + 1, "the connection is not SMC-R"
-
-
-def ended(process, within_s: float) -> str:
-    """How the program's connection ended; fails if it was not in time."""
-    output = process.wait(within_s + 70).out
-    found = re.search(r"ended: (\S+) after ([\d.]+) s", output)
-    assert found, f"did not end: {output!r}"
-    assert float(found[2]) <= within_s, f"ended only after {found[2]} s ({found[1]})"
-    return found[1]
 
 
 def transfers(vm, expect: str) -> None:
