@@ -126,9 +126,12 @@ def accept_once_more(vm):
 
 @case(on="ours+ours@6.12")
 def send_and_receive(vm):
-    """Nothing can fail there: all that they need was there with the connection."""
+    """All that they need was there with the connection: no call asks for memory that it depends
+    on. One object that the kernel asks for in a run's first step, without a word in its log
+    (__GFP_NOWARN), they do without; whose it is is not known."""
     total = connections(vm, vm.b, "talk")
-    assert total["swept"] == 0, f"they ask for memory: {total}"
+    assert total["swept"] <= len(OWN_FRAMES), f"they ask for memory: {total}"
+    assert total["refused"] == total["tcp"] == 0, f"they depend on it: {total}"
 
 
 @case(on="ours+ours@6.12")
