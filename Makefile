@@ -71,6 +71,7 @@ help:
 	@echo '  make kunit              the unit tests of the core inside that kernel, by KUnit'
 	@echo '  make debug              the guests of make check on that kernel (KVER=debug, --kernel debug)'
 	@echo '  make faults             there: each allocation fails once, and cables are pulled (ONLY=regex)'
+	@echo '  make bad-wire           cables are pulled on a stock kernel (ONLY=regex)'
 	@echo '  make format             clang-format on all C++'
 
 # --- module --------------------------------------------------------------------------------------

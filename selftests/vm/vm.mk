@@ -60,6 +60,7 @@ demo:
 #   make debug-kernel             builds it (scripts/debug-kernel); again only when it has to
 #   make debug [ONLY=regex]       the cases of `make check` on it, and that its detectors detect
 #   make faults [ONLY=regex]      each allocation fails once there, and cables are pulled
+#   make bad-wire [ONLY=regex]    cables are pulled on a stock kernel, which is quick enough for retries
 
 DEBUG_FILES := $(CHECK_FILES_6.12) failing_memory
 # One boot: a debug kernel, and a stock one as its peer.
@@ -67,7 +68,7 @@ FAULTS_FILES := fault_sweep cable
 # Peers other than ours stay on a stock kernel: what is wrong with them is not looked for.
 DEBUG_TOPOLOGIES := ^ours@debug\+(ours@debug|(kernel|none)@6.12)$$
 
-.PHONY: debug-kernel debug debug-deps faults check-debug-harness check-debug-selftest check-debug-interop \
+.PHONY: debug-kernel debug debug-deps faults bad-wire check-debug-harness check-debug-selftest check-debug-interop \
 	check-faults
 
 debug-kernel: debug-deps
@@ -102,3 +103,8 @@ check-faults: test-programs
 	+@$(MAKE) module KVER=6.12
 	@$(VM)/run-cases --kernel debug --result faults $(if $(ONLY),--only '$(ONLY)') \
 		$(FAULTS_FILES:%=selftests/net/cases/%.py)
+
+bad-wire: test-programs
+	+@$(MAKE) module KVER=6.12
+	@$(VM)/run-cases --kernel 6.12 --result bad-wire $(if $(ONLY),--only '$(ONLY)') \
+		selftests/net/cases/cable.py
