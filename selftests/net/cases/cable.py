@@ -178,11 +178,13 @@ def interface_goes_down_and_up(vm):
 @contextmanager
 def no_rdma(guest: Guest):
     """What the guest sends by RoCE is lost, and TCP's segments arrive."""
-    guest.run("tc qdisc add dev eth0 root handle 1: prio"
-              " && tc qdisc add dev eth0 parent 1:3 handle 30: netem loss 100%"
-              " && tc filter add dev eth0 parent 1: protocol ip u32"
-              " match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:3", timeout_s=180)
+    # On a busy machine the first one takes its time, for the modules.
+    guest.run("modprobe -a sch_prio sch_netem cls_u32", timeout_s=180)
     try:
+        guest.run("tc qdisc add dev eth0 root handle 1: prio"
+                  " && tc qdisc add dev eth0 parent 1:3 handle 30: netem loss 100%"
+                  " && tc filter add dev eth0 parent 1: protocol ip u32"
+                  " match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:3")
         yield
     finally:
         guest.run("tc qdisc del dev eth0 root")
