@@ -160,7 +160,7 @@ void forget_work()
 
 using namespace sim;
 
-void smc_work_init(smc_work *work, void (*fn)(smc_work *work))
+void smc_work_init(smc_work *work, void (*fn)(smc_work *work), smc_work_class)
 {
 	auto item = std::make_unique<Item>();
 

@@ -344,7 +344,7 @@ static void make_guest(struct guest *guest, struct socket *sock)
 	guest->sk = sk;
 	guest->state = smc_sock_state(sock);
 	guest->destruct = sk->sk_destruct;
-	smc_work_init(&guest->work, guest_forget);
+	smc_work_init(&guest->work, guest_forget, SMC_WORK_OTHER);
 	spin_lock_bh(&guests_lock);
 	hlist_add_head(&guest->node, &guests);
 	spin_unlock_bh(&guests_lock);

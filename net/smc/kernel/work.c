@@ -7,6 +7,7 @@
  * wake one more thread, which as a rule comes too late.
  */
 #include <linux/jiffies.h>
+#include <linux/lockdep.h>
 #include <linux/workqueue.h>
 
 #include "kernel/abi/lock.h"
@@ -20,8 +21,8 @@ static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
 
 /*
  * Runs at the same time, of each processor. They wait for devices now and then,
- * never for each other, so a handful is enough; without a limit a burst of
- * connections could make a thread for each.
+ * and for each other only where one is about to end, so a handful is enough;
+ * without a limit a burst of connections could make a thread for each.
  */
 #define RUNS_MAX 16
 
@@ -39,11 +40,23 @@ static void run(struct work_struct *work)
 	item->fn((struct smc_work *)item);
 }
 
-void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work))
+static struct lock_class_key smc_work_keys[SMC_WORK_CLASSES];
+
+static const char *const smc_work_names[SMC_WORK_CLASSES] = {
+	[SMC_WORK_OF_SOCKET] = "smc_work_of_socket",
+	[SMC_WORK_OF_LISTENER] = "smc_work_of_listener",
+	[SMC_WORK_OF_HANDSHAKE] = "smc_work_of_handshake",
+	[SMC_WORK_OTHER] = "smc_work",
+};
+
+void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work),
+		   enum smc_work_class class_)
 {
 	struct work_item *item = item_of(work);
 
 	INIT_DELAYED_WORK(&item->delayed, run);
+	lockdep_init_map(&item->delayed.work.lockdep_map, smc_work_names[class_],
+			 &smc_work_keys[class_], 0);
 	item->fn = fn;
 }
 

@@ -78,7 +78,19 @@ bool smc_completion_wait(struct smc_completion *completion, u64 timeout_ms);
 struct smc_work {
 	unsigned long opaque[SMC_WORK_WORDS];
 };
-void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work));
+/*
+ * For lockdep: a run may wait for the end of a run of a class below its own,
+ * if that one waits for nothing.
+ */
+enum smc_work_class {
+	SMC_WORK_OF_SOCKET,
+	SMC_WORK_OF_LISTENER,
+	SMC_WORK_OF_HANDSHAKE,
+	SMC_WORK_OTHER,
+	SMC_WORK_CLASSES,
+};
+void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work),
+		   enum smc_work_class class_);
 /* Any context. True if it was queued already. */
 bool smc_work_queue(struct smc_work *work);
 /*

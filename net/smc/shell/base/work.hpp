@@ -12,7 +12,10 @@ namespace smc::shell {
 template <class T, void (T::*method)()>
 class Work {
 public:
-	explicit Work(T &owner) : owner_(owner) { smc_work_init(&work_, run); }
+	explicit Work(T &owner, smc_work_class work_class = SMC_WORK_OTHER) : owner_(owner)
+	{
+		smc_work_init(&work_, run, work_class);
+	}
 	Work(const Work &) = delete;
 	Work &operator=(const Work &) = delete;
 

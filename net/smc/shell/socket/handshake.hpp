@@ -177,7 +177,7 @@ private:
 	FixedVector<Result, kResultsMax> results_;
 	std::atomic<bool> cancelled_{false};
 	std::atomic<bool> woken_{false}; // since the last run began
-	Work<Handshake, &Handshake::run> work_{*this};
+	Work<Handshake, &Handshake::run> work_{*this, SMC_WORK_OF_HANDSHAKE};
 };
 
 } // namespace smc::shell

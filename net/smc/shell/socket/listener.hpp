@@ -68,7 +68,7 @@ private:
 	List<Handshake, ChildrenTag> failed_;    // no event for the user; each with a reference
 	u64 turns_ = 0;                          // so many have been started
 	bool closed_ = false;
-	Work<Listener, &Listener::run> work_{*this};
+	Work<Listener, &Listener::run> work_{*this, SMC_WORK_OF_LISTENER};
 };
 
 } // namespace smc::shell

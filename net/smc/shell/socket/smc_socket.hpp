@@ -157,7 +157,7 @@ private:
 	Ref<Handshake> handshake_;                             // of work_ and release()
 	std::atomic<transport::Endpoint *> endpoint_{nullptr}; // with a reference
 	Owned<Listener> listener_;
-	Work<SmcSocket, &SmcSocket::run> work_{*this};
+	Work<SmcSocket, &SmcSocket::run> work_{*this, SMC_WORK_OF_SOCKET};
 };
 
 } // namespace smc::shell
