@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 
+#include "connection/in_place.hpp"
 #include "core/connection/connection.hpp"
 
 namespace smc::connection {
@@ -14,22 +15,12 @@ namespace {
 
 constexpr std::uint32_t kSizeBytes = 16384;
 
-Config config()
-{
-	return {.sndbuf_size_bytes = kSizeBytes,
-		.rmb_size_bytes = kSizeBytes,
-		.peer_rmb_size_bytes = kSizeBytes,
-		.local_token = 1,
-		.peer_token = 2,
-		.in_place = true};
-}
-
 class InPlaceTest : public testing::Test {
 protected:
 	void SetUp() override
 	{
-		ASSERT_TRUE(a_.init(config()));
-		ASSERT_TRUE(b_.init(config()));
+		ASSERT_TRUE(a_.init(in_place_config(kSizeBytes)));
+		ASSERT_TRUE(b_.init(in_place_config(kSizeBytes)));
 	}
 	// One turn of the talk; how much was said in it.
 	static int speak(Connection &from, Connection &to)
@@ -112,7 +103,7 @@ TEST_F(InPlaceTest, WaitsForTheReaderInItsUpperHalf)
 
 TEST_F(InPlaceTest, NeedsOneSize)
 {
-	Config other = config();
+	Config other = in_place_config(kSizeBytes);
 	other.peer_rmb_size_bytes = kSizeBytes * 2;
 	EXPECT_FALSE(a_.init(other));
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <random>
 
+#include "connection/in_place.hpp"
 #include "core/connection/connection.hpp"
 
 namespace smc::connection {
@@ -22,12 +23,8 @@ struct Pair {
 
 	Pair()
 	{
-		const Config config{.sndbuf_size_bytes = kSizeBytes,
-				    .rmb_size_bytes = kSizeBytes,
-				    .peer_rmb_size_bytes = kSizeBytes,
-				    .local_token = 1,
-				    .peer_token = 2,
-				    .in_place = true};
+		const Config config = in_place_config(kSizeBytes);
+
 		EXPECT_TRUE(ends[0].init(config));
 		EXPECT_TRUE(ends[1].init(config));
 	}

@@ -7,6 +7,7 @@
 #include <random>
 #include <vector>
 
+#include "connection/in_place.hpp"
 #include "core/connection/connection.hpp"
 
 namespace smc::connection {
@@ -18,12 +19,7 @@ class ReplaceRingTest : public testing::Test {
 protected:
 	void SetUp() override
 	{
-		const Config config{.sndbuf_size_bytes = kSizeBytes,
-				    .rmb_size_bytes = kSizeBytes,
-				    .peer_rmb_size_bytes = kSizeBytes,
-				    .local_token = 1,
-				    .peer_token = 2,
-				    .in_place = true};
+		const Config config = in_place_config(kSizeBytes);
 
 		ASSERT_TRUE(writer_.init(config));
 		ASSERT_TRUE(reader_.init(config));

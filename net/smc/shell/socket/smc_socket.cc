@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/socket/smc_socket.hpp"
 
+#include <utility>
+
 #include "core/wire/clc.hpp"
 #include "kernel/abi/stats.h"
 #include "shell/socket/socket_list.hpp"
@@ -320,17 +322,19 @@ void SmcSocket::end_connection()
 	transport::Endpoint *endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
 	long timeo_jiffies;
 	const bool linger = smc_sk_linger(sk_, &timeo_jiffies);
-	const bool answers = endpoint->with_lock([](const connection::Connection &conn) {
-		return !conn.reset() && conn.send_status() != connection::SendStatus::kPeerClosed;
-	});
+	const auto look = [](const connection::Connection &conn) {
+		const bool hears = conn.send_status() != connection::SendStatus::kPeerClosed;
+
+		return std::pair{!conn.reset() && hears, conn.broken_off()};
+	};
+	const auto [answers, broken_off] = endpoint->with_lock(look);
 
 	// The user has learnt of it by the error that TCP left at the socket. The peer may not even
 	// know the connection any more, so there is no answer to wait for.
 	const bool tcp_died = answers && smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
 	// A peer that only waits would learn by its link's heartbeat, up to a minute later.
-	if (endpoint->with_lock(
-		    [](const connection::Connection &conn) { return conn.broken_off(); }))
+	if (broken_off)
 		smc_tcp_reset(sk_, 0);
 	if (tcp_died) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
