@@ -334,6 +334,20 @@ TEST(ServerDecline, IsHeardInEveryState)
 	}
 }
 
+// In one segment with the Confirm, nothing else arrives that would make anybody look again.
+TEST(ServerDecline, RightBehindTheConfirmIsHeard)
+{
+	wire::Decline decline;
+	Server server = server_in(State::kAwaitConfirm);
+	Bytes bytes = encoded(good_confirm());
+
+	decline.reason = DeclineReason::kMem;
+	for (const std::byte byte : encoded(decline))
+		bytes.push_back(byte);
+	server.arrive(bytes);
+	EXPECT_TRUE(server.fell_back(DeclineReason::kPeerDecl, DeclineReason::kMem));
+}
+
 TEST(ServerForeign, BytesAreAResetOnceThereIsAProposal)
 {
 	for (const State state : kStarted) {

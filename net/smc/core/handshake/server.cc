@@ -242,8 +242,7 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 		agreement.peer_os = extension.os;
 		agreement.peer_host_name = extension.host_name;
 		Exchange::emit(effects, ConnectDmb{*confirm->smcd()});
-		exchange_.set_timer(now_ms, exchange_.timeouts().connect_link_ms, effects);
-		set_state(State::kConnectingLink);
+		connecting(now_ms, effects);
 		return;
 	}
 	peer_ = *confirm->smcr();
@@ -261,7 +260,14 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 	}
 	Exchange::emit(effects,
 		       ConnectLink{agreement.first_contact, peer_, smaller_mtu(local_, peer_)});
+	connecting(now_ms, effects);
+}
+
+// What came together with the Confirm counts as much as what comes after it.
+void ServerHandshake::connecting(std::uint64_t now_ms, Effects &effects)
+{
 	exchange_.set_timer(now_ms, exchange_.timeouts().connect_link_ms, effects);
+	Exchange::emit(effects, WantBytes{});
 	set_state(State::kConnectingLink);
 }
 
