@@ -213,7 +213,7 @@ def all_flags(scene: Scene) -> None:
     some = [(flags, state) for flags in (0, WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT,
                                          UPDATE_REQUEST, VALIDATION, 0x07, 0xFF)
             for state in (0, SENDING_DONE, CLOSED, ABORTED, 0x1F, 0xFF)]
-    for flags, state in chance.sample(some, scene.args.sessions):
+    for flags, state in chance.sample(some, min(len(some), scene.args.sessions)):
         with scene.as_client() as peer:
             peer.say(b"flagged", flags=flags, state=state)
             peer.qp.send(peer.cdc(flags=flags ^ 0xFF, state=state))
