@@ -40,12 +40,12 @@ void smc_spin_init(struct smc_spinlock *lock, enum smc_lock_class class_)
 	lockdep_set_class_and_name(spinlock, &smc_lock_keys[class_], smc_lock_names[class_]);
 }
 
-void smc_spin_lock(struct smc_spinlock *lock)
+void smc_spin_lock(struct smc_spinlock *lock) __acquires(lock)
 {
 	spin_lock_bh((spinlock_t *)lock->opaque);
 }
 
-void smc_spin_unlock(struct smc_spinlock *lock)
+void smc_spin_unlock(struct smc_spinlock *lock) __releases(lock)
 {
 	spin_unlock_bh((spinlock_t *)lock->opaque);
 }

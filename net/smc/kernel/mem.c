@@ -47,12 +47,12 @@ void smc_rcu_defer(struct smc_rcu_head *head, void (*fn)(struct smc_rcu_head *he
 	call_rcu((struct rcu_head *)head, (rcu_callback_t)fn);
 }
 
-void smc_rcu_read_lock(void)
+void smc_rcu_read_lock(void) __acquires(RCU)
 {
 	rcu_read_lock();
 }
 
-void smc_rcu_read_unlock(void)
+void smc_rcu_read_unlock(void) __releases(RCU)
 {
 	rcu_read_unlock();
 }
