@@ -15,12 +15,13 @@ ALL_FRAMES = 32
 
 @contextmanager
 def failing(guest: Guest, percent: int, frames: int):
-    guest.call("failing.start", "smc", percent, frames)
     failed: dict[str, int] = {}
-    try:
-        yield failed
-    finally:
-        failed |= guest.call("failing.stop")
+    with guest.allocations_failing():
+        guest.call("failing.start", "smc", percent, frames)
+        try:
+            yield failed
+        finally:
+            failed |= guest.call("failing.stop")
 
 
 def connect(vm, failing_guests: list[Guest], percent: int, frames: int) -> None:

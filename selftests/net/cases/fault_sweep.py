@@ -28,8 +28,10 @@ def sweep(guest: Guest, operation: str, options: str = "", frames: dict[str, int
     where = guest.call("failing.places", **(place or {"module": "smc"}))
     total = {"swept": 0, "smc": 0, "tcp": 0, "refused": 0}
     for kind, depth in frames.items():
-        out = guest.run(f"{SWEEP} {operation} -k {kind} -b {where['below']} -s {where['spared']}"
-                        f" -f {depth} -l {CALL_S * guest.patience} {options}", timeout_s=240).out
+        with guest.allocations_failing():
+            out = guest.run(f"{SWEEP} {operation} -k {kind} -b {where['below']}"
+                            f" -s {where['spared']} -f {depth} -l {CALL_S * guest.patience}"
+                            f" {options}", timeout_s=240).out
         found = re.search(r"swept (\d+) smc (\d+) tcp (\d+) refused (\d+)", out)
         assert found, f"no result: {out!r}"
         guest.say(f"{operation} {kind}: {found[0]}")

@@ -31,9 +31,29 @@ _HARMLESS = (
 )
 
 
+# A case that lets allocations fail says so, before and after. What the kernel reports in between of one
+# that did, with its stack, is what the case has asked for.
+FAILING, NOT_FAILING = "allocations fail", "allocations do not fail any more"
+_REFUSED = re.compile(r"vmalloc error: .*failed|page allocation failure")
+_REPORT_ENDS = re.compile(r"</TASK>")
+
+
+def _without_refused_allocations(lines: list[str]) -> list[str]:
+    kept = []
+    failing = reporting = False
+    for line in lines:
+        if line.endswith((FAILING, NOT_FAILING)):
+            failing = line.endswith(FAILING)
+        reporting = reporting or (failing and bool(_REFUSED.search(line)))
+        if not reporting:
+            kept.append(line)
+        reporting = reporting and not _REPORT_ENDS.search(line)
+    return kept
+
+
 def bad_lines(console: str) -> list[str]:
     """The lines that turn a run red, in order."""
-    return [line for line in console.splitlines()
+    return [line for line in _without_refused_allocations(console.splitlines())
             if _BAD.search(line) and not any(fine.search(line) for fine in _HARMLESS)]
 
 

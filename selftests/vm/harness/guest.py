@@ -2,12 +2,14 @@
 """A running guest, as a test sees it."""
 
 import base64
+import contextlib
 import signal
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Iterator
 
 from . import tap
 from .channel import Channel
+from .consolelog import FAILING, NOT_FAILING
 from .machine import Machine
 from .paths import ROOT
 
@@ -145,6 +147,15 @@ class Guest:
     def say(self, text: str) -> None:
         """A line in the guest's kernel log, to find one's place in console.log."""
         self.channel.request("say", text=text)
+
+    @contextlib.contextmanager
+    def allocations_failing(self) -> Iterator[None]:
+        """Meanwhile the kernel's reports of allocations that failed do not turn the run red."""
+        self.say(FAILING)
+        try:
+            yield
+        finally:
+            self.say(NOT_FAILING)
 
     def load_module(self) -> None:
         """smc.ko through modprobe, the way a user would get it, and the EID. "none": nothing."""
