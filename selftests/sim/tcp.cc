@@ -277,8 +277,6 @@ void smc_tcp_withdraw(struct sock *sk)
 	sk->offers_smc = false;
 }
 
-void smc_tcp_drop_ulp(struct sock *) {}
-
 bool smc_tcp_agreed(const struct sock *sk)
 {
 	return sk->offers_smc;

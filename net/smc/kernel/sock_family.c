@@ -75,10 +75,16 @@ static struct proto inet6_smc_prot __ro_after_init;
 
 static int become_tcp(struct sock *sk, struct proto *prot)
 {
+	int ret;
+
+	/* The sock's own reference, which sk_alloc() has taken on the copy's owner. */
+	__module_get(prot->owner);
 	sk->sk_protocol = IPPROTO_TCP;
 	sk->sk_prot_creator = prot;
 	WRITE_ONCE(sk->sk_prot, prot);
-	return prot->init(sk);
+	ret = prot->init(sk);
+	module_put(THIS_MODULE);
+	return ret;
 }
 
 static int inet_smc_init(struct sock *sk)
@@ -118,10 +124,10 @@ int __init smc_sock_setup(void)
 		return ret;
 	inet_smc_prot = tcp_prot;
 	inet_smc_prot.init = inet_smc_init;
-	inet_smc_prot.owner = NULL;
+	inet_smc_prot.owner = THIS_MODULE;
 	inet6_smc_prot = tcpv6_prot;
 	inet6_smc_prot.init = inet6_smc_init;
-	inet6_smc_prot.owner = NULL;
+	inet6_smc_prot.owner = THIS_MODULE;
 
 	ret = sock_register(&smc_family);
 	if (ret)

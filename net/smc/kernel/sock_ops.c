@@ -7,8 +7,10 @@
  *
  * Two things replace the ops of a TCP socket behind everybody's back: kTLS,
  * which also copies the table of the first TLS socket for all later ones, and
- * IPV6_ADDRFORM. So fallen sockets watch for these two options.
+ * IPV6_ADDRFORM. So fallen sockets watch for these two options, and have TCP's
+ * own table before either can happen.
  */
+#include <linux/hashtable.h>
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/module.h>
@@ -24,6 +26,7 @@
 
 #include "kernel/abi/lock.h"
 #include "kernel/abi/sock.h"
+#include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
 
 /* inet6_stream_ops is not exported: learnt from a socket. */
@@ -56,7 +59,14 @@ static const struct proto_ops *tcp_ops(const struct socket *sock)
 
 int smc_tcp_ops_release(struct socket *sock)
 {
-	return sock->sk ? tcp_ops(sock)->release(sock) : 0;
+	if (!sock->sk)
+		return 0;
+	/*
+	 * TCP may go on for minutes, and must not keep the module that long. Nobody
+	 * else has this socket any more.
+	 */
+	smc_tcp_drop_ulp(sock->sk);
+	return tcp_ops(sock)->release(sock);
 }
 
 int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
@@ -185,21 +195,22 @@ static int option_kind(int level, int optname)
 	return -1;
 }
 
+static int fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
+			     unsigned int optlen);
+
 static int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 			  unsigned int optlen)
 {
 	const int kind = option_kind(level, optname);
-	const struct proto_ops *ops;
 	int ret;
 
 	if (kind >= 0 && kind != SMC_OPTION_PUSH) {
 		ret = smc_op_option(sock, kind);
 		if (ret)
 			return ret;
-		/* That may have made a TCP socket of it. */
-		ops = READ_ONCE(sock->ops);
-		if (ops != smc_ops_of(sock->sk))
-			return ops->setsockopt(sock, level, optname, optval, optlen);
+		/* It is a TCP socket now; whoever made it one may not have come to its ops yet. */
+		smc_sock_fall(sock);
+		return fallen_setsockopt(sock, level, optname, optval, optlen);
 	}
 	ret = sock_common_setsockopt(sock, level, optname, optval, optlen);
 	if (kind == SMC_OPTION_PUSH && !ret)
@@ -283,10 +294,10 @@ struct proto_ops smc_ops_v6 __ro_after_init = {
 /* ---- Fallen sockets --------------------------------------------------------- */
 
 /*
- * A fallen socket whose ops were taken over by another upper layer does not
- * come back to us at release. Its sock does, at the very end: that is when its
- * state and its reference on the module go. Such a sock is connected and can
- * not listen again, so nothing is cloned from it.
+ * A fallen socket with TCP's own ops does not come back to us at release. Its
+ * sock does, at the very end: that is when its state and its reference on the
+ * module go. Such a sock is connected and can not listen again, or it has never
+ * been and its state is of no use to a clone: nothing is cloned from it.
  *
  * The sock may go in a softirq; the state goes in a work item, since that sleeps.
  */
@@ -298,9 +309,9 @@ struct guest {
 	struct smc_work work;
 };
 
-/* One at a time: another thread must not see, or restore, half of a change. */
-static DEFINE_MUTEX(ulp_mutex);
-static HLIST_HEAD(guests);
+/* Two threads with one socket: the second goes on when the first is through. */
+static DEFINE_MUTEX(leave_mutex);
+static DEFINE_HASHTABLE(guests, 6);
 static DEFINE_SPINLOCK(guests_lock);
 
 static void guest_forget(struct smc_work *work)
@@ -318,10 +329,10 @@ static void guest_destruct(struct sock *sk)
 	struct guest *guest, *found = NULL;
 
 	spin_lock_bh(&guests_lock);
-	hlist_for_each_entry(guest, &guests, node) {
+	hash_for_each_possible(guests, guest, node, (unsigned long)sk) {
 		if (guest->sk == sk) {
 			found = guest;
-			hlist_del(&guest->node);
+			hash_del(&guest->node);
 			break;
 		}
 	}
@@ -330,6 +341,11 @@ static void guest_destruct(struct sock *sk)
 		return;
 	found->destruct(sk);
 	smc_work_queue(&found->work);
+}
+
+bool smc_sk_is_guest(const struct sock *sk)
+{
+	return sk->sk_destruct == guest_destruct;
 }
 
 static const struct proto_ops *fallen_ops_of(const struct sock *sk)
@@ -346,72 +362,69 @@ static void make_guest(struct guest *guest, struct socket *sock)
 	guest->destruct = sk->sk_destruct;
 	smc_work_init(&guest->work, guest_forget, SMC_WORK_OTHER);
 	spin_lock_bh(&guests_lock);
-	hlist_add_head(&guest->node, &guests);
+	hash_add(guests, &guest->node, (unsigned long)sk);
 	spin_unlock_bh(&guests_lock);
 	sk->sk_destruct = guest_destruct;
 }
 
-static int set_ulp(struct socket *sock, sockptr_t optval, unsigned int optlen)
+/*
+ * For good. Whoever takes over the ops, now or in a thread that was asked to
+ * long ago, finds TCP's own, and nothing of ours has to be put back after it.
+ */
+static int leave(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
-	const struct proto_ops *base = smc_base_ops(sk);
-	const struct proto_ops *fallen = fallen_ops_of(sk);
 	struct guest *guest;
-	int ret;
 
 	guest = kzalloc(sizeof(*guest), GFP_KERNEL);
 	if (!guest)
 		return -ENOMEM;
-	mutex_lock(&ulp_mutex);
-	/* A guest's release does not come by here, so it lets go of the socket now. */
-	smc_op_leave(smc_sock_state(sock));
-	/* The layer shall see, and perhaps copy, TCP's own table. */
-	lock_sock(sk);
-	if (READ_ONCE(sock->ops) == fallen)
-		set_ops(sock, base);
-	release_sock(sk);
-	ret = sock_common_setsockopt(sock, SOL_TCP, TCP_ULP, optval, optlen);
-	lock_sock(sk);
-	if (READ_ONCE(sock->ops) == base) {
-		set_ops(sock, fallen);
-	} else if (sk->sk_destruct != guest_destruct) {
+	mutex_lock(&leave_mutex);
+	if (READ_ONCE(sock->ops) == fallen_ops_of(sk)) {
+		/* A guest's release does not come by here, so it lets go of the socket now. */
+		smc_op_leave(smc_sock_state(sock));
+		lock_sock(sk);
+		smc_tcp_drop_ulp(sk);
 		make_guest(guest, sock);
+		/* IPv6 may be a module; its socket's release puts it. */
+		__module_get(smc_base_ops(sk)->owner);
+		set_ops(sock, smc_base_ops(sk));
+		release_sock(sk);
 		guest = NULL;
 	}
-	release_sock(sk);
-	mutex_unlock(&ulp_mutex);
+	mutex_unlock(&leave_mutex);
 	kfree(guest);
-	return ret;
+	return 0;
 }
 
 static int fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 			     unsigned int optlen)
 {
-	struct sock *sk = sock->sk;
-	int ret;
+	if ((level == SOL_TCP && optname == TCP_ULP) ||
+	    (level == SOL_IPV6 && optname == IPV6_ADDRFORM)) {
+		const int ret = leave(sock);
 
-	if (level == SOL_TCP && optname == TCP_ULP)
-		return set_ulp(sock, optval, optlen);
-	ret = sock_common_setsockopt(sock, level, optname, optval, optlen);
-	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM && !ret) {
-		lock_sock(sk);
-		if (READ_ONCE(sock->ops) == &inet_stream_ops)
-			set_ops(sock, &fallen_v4);
-		release_sock(sk);
+		if (ret)
+			return ret;
 	}
-	return ret;
+	return sock_common_setsockopt(sock, level, optname, optval, optlen);
 }
 
 void smc_sock_fall(struct socket *sock)
 {
-	if (READ_ONCE(sock->ops) == smc_ops_of(sock->sk))
-		set_ops(sock, fallen_ops_of(sock->sk));
+	/* Only ours: by the time a slow one comes here, kTLS may have put its own there. */
+	(void)cmpxchg(&sock->ops, smc_ops_of(sock->sk), fallen_ops_of(sock->sk));
 }
 
 void smc_sock_make_plain(struct socket *new_sock)
 {
 	const struct proto_ops *ops = new_sock->ops;
 
+	/* It may listen one day, to peers that its owner will not do SMC with. */
+	smc_tcp_withdraw(new_sock->sk);
+	/* kernel_accept() gives it the listener's, with a reference, when it is back. */
+	if (!ops)
+		return;
 	new_sock->ops = smc_base_ops(new_sock->sk);
 	/* IPv6 may be a module; its socket's release puts it. */
 	__module_get(new_sock->ops->owner);

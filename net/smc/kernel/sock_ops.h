@@ -18,6 +18,15 @@ static inline const struct proto_ops *smc_ops_of(const struct sock *sk)
 	return sk->sk_family == AF_INET6 ? &smc_ops_v6 : &smc_ops_v4;
 }
 
+/* Has it fallen, and left for TCP's own ops? */
+bool smc_sk_is_guest(const struct sock *sk);
+
+/*
+ * Lets go of TCP_ULP "smc", if that made this an SMC socket. Under the sock's lock, or when its
+ * socket is being released.
+ */
+void smc_tcp_drop_ulp(struct sock *sk);
+
 /* False if the kernel runs without IPv6. */
 bool smc_have_ipv6(void);
 /* Learns TCP's ops and prepares the tables of fallen sockets. */

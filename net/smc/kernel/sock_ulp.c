@@ -3,6 +3,10 @@
  * setsockopt(TCP_ULP, "smc"): makes an SMC socket of a fresh TCP socket. Its
  * ops change and nothing else, under the sock's lock; a call of another thread
  * that is inside TCP's ops at that moment stays what it is, TCP.
+ *
+ * The layer stays until the socket is released, or leaves for TCP's own ops: one
+ * of those calls may be a TCP_ULP that has yet to read the name of another layer,
+ * and that must find the place taken.
  */
 #include <linux/module.h>
 #include <linux/net.h>
@@ -23,7 +27,7 @@ static int ulp_init(struct sock *sk)
 	if (sk->sk_family == AF_INET6 && !smc_have_ipv6())
 		return -EAFNOSUPPORT;
 	/* Ours already, or it was and has fallen back for good. */
-	if (READ_ONCE(sock->ops) == smc_ops_of(sk) || smc_sock_state(sock))
+	if (READ_ONCE(sock->ops) == smc_ops_of(sk) || smc_sock_state(sock) || smc_sk_is_guest(sk))
 		return -EEXIST;
 	/* Someone else has put ops of his own there. */
 	if (READ_ONCE(sock->ops) != smc_base_ops(sk))
@@ -35,10 +39,17 @@ static int ulp_init(struct sock *sk)
 	return 0;
 }
 
+/* A listener's children have no reference on the layer, and no use for it. */
+static void ulp_clone(const struct request_sock *req, struct sock *child, const gfp_t priority)
+{
+	inet_csk(child)->icsk_ulp_ops = NULL;
+}
+
 static struct tcp_ulp_ops smc_ulp __read_mostly = {
 	.name = "smc",
 	.owner = THIS_MODULE,
 	.init = ulp_init,
+	.clone = ulp_clone,
 };
 
 int __init smc_ulp_setup(void)

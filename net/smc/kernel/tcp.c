@@ -6,6 +6,7 @@
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/jump_label.h>
+#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
@@ -48,7 +49,7 @@ void smc_tcp_offer(struct sock *sk)
 
 void smc_tcp_withdraw(struct sock *sk)
 {
-	tcp_sk(sk)->syn_smc = 0;
+	WRITE_ONCE(tcp_sk(sk)->syn_smc, 0);
 }
 
 bool smc_tcp_agreed(const struct sock *sk)
@@ -148,13 +149,35 @@ static struct sock *accept_child(struct sock *listener, bool kern, int *err)
 #endif
 }
 
+/*
+ * TCP charges a child to the memory cgroup of who accepts it, and a work item has
+ * none. Only one that has taken no memory yet: that would not be charged, but
+ * uncharged.
+ */
+static void charge_to_listener(struct sock *child, const struct sock *listener)
+{
+#ifdef CONFIG_MEMCG
+	struct mem_cgroup *memcg = listener->sk_memcg;
+
+	if (!memcg || child->sk_memcg)
+		return;
+	lock_sock(child);
+	if (!child->sk_forward_alloc && !atomic_read(&child->sk_rmem_alloc) &&
+	    !child->sk_wmem_queued && css_tryget(&memcg->css))
+		child->sk_memcg = memcg;
+	release_sock(child);
+#endif
+}
+
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
 {
 	struct sock *child = accept_child(listener, kern, err);
 
+	if (!child)
+		return NULL;
 	/* It may outlive this module, and listen one day. */
-	if (child)
-		tcp_sk(child)->smc_hs_congested = NULL;
+	tcp_sk(child)->smc_hs_congested = NULL;
+	charge_to_listener(child, listener);
 	return child;
 }
 

@@ -20,12 +20,6 @@ void smc_ulp_teardown(void);
 /* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
 void smc_tcp_offer(struct sock *sk);
 void smc_tcp_withdraw(struct sock *sk);
-/*
- * The sock was made ours by setsockopt(TCP_ULP, "smc"): frees TCP's place for an
- * upper layer, so that another one (kTLS) can have it after a fallback. Sock
- * lock held.
- */
-void smc_tcp_drop_ulp(struct sock *sk);
 /* After the three-way handshake: did both ends carry the option? */
 bool smc_tcp_agreed(const struct sock *sk);
 bool smc_tcp_uses_ipsec(struct sock *sk);

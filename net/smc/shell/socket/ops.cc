@@ -193,8 +193,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 		const int done = finish_connect(sock, state, flags);
 		return done == kAlready ? kInProgress : done;
 	}
-	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
-		state.disarm();
+	state.disarm();
 	return ret;
 }
 
@@ -432,7 +431,6 @@ int smc_op_listen(struct socket *sock, int backlog)
 	const bool ours = smc_sock_ss(sock) == SMC_SS_UNCONNECTED && state->become_listener();
 	if (ours) {
 		smc_tcp_offer(sk);
-		smc_tcp_drop_ulp(sk);
 	}
 	smc_sk_unlock(sk);
 	if (!ours && state->mode() == Mode::kIdle && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
@@ -452,8 +450,11 @@ int smc_op_shutdown(struct socket *sock, int how)
 		state->resolve();
 	if (mode_of(sock) != Mode::kHandshaking && mode_of(sock) != Mode::kSmc) {
 		const int ret = smc_tcp_ops_shutdown(sock, how);
-		if (state != nullptr)
+		if (state != nullptr) {
+			// A connect() under way has ended by it.
+			state->disarm();
 			end_listening(*state);
+		}
 		return ret;
 	}
 	if (how < kShutRd || how > kShutRdWr)

@@ -64,13 +64,20 @@ void SmcSocket::arm()
 		return;
 	connect_reported_ = false;
 	smc_tcp_offer(sk_);
-	smc_tcp_drop_ulp(sk_);
 	smc_wake_hook_add(&hook_.hook);
 }
 
 void SmcSocket::disarm()
 {
-	if (change_mode(Mode::kConnecting, Mode::kIdle))
+	if (mode() != Mode::kConnecting || smc_sock_ss(sock_) != SMC_SS_UNCONNECTED)
+		return;
+	smc_sk_lock(sk_);
+	const bool disarmed = smc_sock_ss(sock_) == SMC_SS_UNCONNECTED &&
+			      change_mode(Mode::kConnecting, Mode::kIdle);
+	if (disarmed)
+		smc_tcp_withdraw(sk_);
+	smc_sk_unlock(sk_);
+	if (disarmed)
 		unhook();
 }
 
@@ -255,6 +262,8 @@ void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagno
 {
 	fallback_reason_ = static_cast<u32>(reason);
 	peer_diagnosis_ = static_cast<u32>(peer_diagnosis);
+	// TCP had the option; what this socket does next, it does without.
+	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
 	mode_.store(Mode::kFallen, std::memory_order_release);
 	smc_sk_wake(sk_, kWakeAll);

@@ -79,7 +79,8 @@ public:
 	// Before TCP's connect: puts the option on its SYN and watches for what comes of it.
 	// Sock lock held.
 	void arm();
-	// TCP's connect failed.
+	// TCP's connect may have failed, or been shut down: then nothing is left of it. Process,
+	// no lock.
 	void disarm();
 	// Has TCP been established meanwhile? Then it is a fallback, or the handshake begins.
 	// Process.

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Sockets that something else takes over, or that become something else than they were to be: what
+comes of it is TCP's, and the module can go afterwards."""
+
+import json
+
+from harness import Skip, case
+
+PROGRAM = "selftests/net/takeover.py"
+PORT = 7730
+
+
+def take_over(vm, what: str) -> dict:
+    outcome = json.loads(vm.a.run(f"{PROGRAM} {what} {PORT}", timeout_s=120).out)
+    # No reference of the module's was lost or kept.
+    vm.a.unload_module()
+    vm.a.load_module()
+    return outcome
+
+
+def has_tls(vm) -> None:
+    if vm.a.run("modprobe tls", check=False).rc:
+        raise Skip("no kTLS")
+
+
+@case(on="ours")
+def a_layer_with_a_late_name(vm):
+    """A TCP_ULP call waits for its name while the socket becomes ours, or loses TCP's ops."""
+    if vm.a.run(f"python3 -c 'import sys; sys.path.insert(0, \"{PROGRAM.rsplit('/', 1)[0]}\");"
+                " import takeover; takeover.LatePage()'", check=False).rc:
+        raise Skip("no userfaultfd")
+    has_tls(vm)
+    assert take_over(vm, "late-layer") == {
+        "before it was ours": "EEXIST", "layer": "smc", "nonsense": "ENOENT",
+        "while it was fallen": "fine"}
+
+
+@case(on="ours")
+def layers_after_a_fallback(vm):
+    has_tls(vm)
+    kind = ["ENOENT", "fine", "tls", "EEXIST", "ENOTCONN"]
+    assert take_over(vm, "layers") == {
+        "protocol": kind, "ulp": kind, "addrform": ["fine", True, "fine", "tls"], "plain": "fine"}
+
+
+@case(on="ours")
+def a_listener_by_layer_with_fastopen(vm):
+    assert take_over(vm, "fastopen-listener") == {
+        "listen": "fine", "heard": "hello", "by layer": "hello"}
+
+
+@case(on="ours")
+def a_listener_that_was_a_client(vm):
+    """Its peers do not get as data what was meant for a handshake, and nor does it."""
+    assert take_over(vm, "second-life") == {
+        "connect": "EINPROGRESS", "shutdown": "fine", "listen": "fine", "heard": "hello"}

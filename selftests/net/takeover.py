@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""SMC sockets that something else takes over, or that become something else than they were to be.
+Inside one host; prints what happened, as JSON.
+
+    takeover.py late-layer PORT        TCP_ULP calls that get the layer's name only when the socket has changed
+    takeover.py layers PORT            kTLS, and IPV6_ADDRFORM, on sockets that fell back
+    takeover.py fastopen-listener PORT a listener that TCP_ULP made ours and TCP_FASTOPEN made TCP's
+    takeover.py second-life PORT       listeners that were clients before
+"""
+
+import ctypes
+import errno
+import json
+import mmap
+import os
+import socket
+import struct
+import sys
+import threading
+import time
+
+IPPROTO_SMC = 256
+TCP_ULP, TCP_FASTOPEN, IPV6_ADDRFORM = 31, 23, 1
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+# userfaultfd(2): whoever reads a page that is not there waits until somebody puts it there.
+_SYS_USERFAULTFD, _API, _MISSING = 323, 0xAA, 1
+_UFFDIO_API, _UFFDIO_REGISTER, _UFFDIO_COPY = 0xC018AA3F, 0xC020AA00, 0xC028AA03
+
+
+def name_of(call, *arguments) -> str:
+    """The errno's name, or "fine"."""
+    try:
+        call(*arguments)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+    return "fine"
+
+
+def address(port: int) -> tuple[str, int]:
+    return "127.0.0.1", port
+
+
+def tcp_listener(port: int) -> socket.socket:
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    made.bind(address(port))
+    made.listen(5)
+    return made
+
+
+def smc() -> socket.socket:
+    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, IPPROTO_SMC)
+
+
+def by_ulp() -> socket.socket:
+    made = socket.socket()
+    made.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"smc")
+    return made
+
+
+def set_layer(sock: socket.socket, name: bytes) -> str:
+    return name_of(sock.setsockopt, socket.IPPROTO_TCP, TCP_ULP, name)
+
+
+def layer_of(sock: socket.socket) -> str:
+    return sock.getsockopt(socket.IPPROTO_TCP, TCP_ULP, 16).rstrip(b"\0").decode()
+
+
+class LatePage:
+    """A page of memory that comes when it is put there; its readers wait."""
+
+    def __init__(self) -> None:
+        self._fd = LIBC.syscall(_SYS_USERFAULTFD, os.O_CLOEXEC)
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), "userfaultfd")
+        self._map = mmap.mmap(-1, mmap.PAGESIZE)
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+        self._ioctl(_UFFDIO_API, struct.pack("QQQ", _API, 0, 0))
+        self._ioctl(_UFFDIO_REGISTER,
+                    struct.pack("QQQQ", self.address, mmap.PAGESIZE, _MISSING, 0))
+
+    def _ioctl(self, request: int, argument: bytes) -> None:
+        if LIBC.ioctl(self._fd, ctypes.c_ulong(request), ctypes.create_string_buffer(argument)):
+            raise OSError(ctypes.get_errno(), "userfaultfd ioctl")
+
+    def put(self, content: bytes) -> None:
+        source = mmap.mmap(-1, mmap.PAGESIZE)
+        source.write(content)
+        at = ctypes.addressof(ctypes.c_char.from_buffer(source))
+        self._ioctl(_UFFDIO_COPY, struct.pack("QQQQq", self.address, at, mmap.PAGESIZE, 0, 0))
+
+
+class LateLayer(threading.Thread):
+    """setsockopt(TCP_ULP) that is in the kernel and does not know the name yet."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        super().__init__()
+        self._fd, self._page, self.result = sock.fileno(), LatePage(), ""
+        self.start()
+        time.sleep(0.3)
+
+    def run(self) -> None:
+        ret = LIBC.setsockopt(self._fd, socket.IPPROTO_TCP, TCP_ULP,
+                              ctypes.c_void_p(self._page.address), 4)
+        self.result = errno.errorcode[ctypes.get_errno()] if ret else "fine"
+
+    def end(self) -> str:
+        self._page.put(b"tls\0")
+        self.join()
+        return self.result
+
+
+def late_layer(port: int) -> dict:
+    listener = tcp_listener(port)
+    # It was TCP's when the call came in.
+    born = socket.socket()
+    late = LateLayer(born)
+    born.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"smc")
+    born.connect(address(port))
+    results = {"before it was ours": late.end(), "layer": layer_of(born)}
+    # It is fallen, and other calls fail meanwhile.
+    fallen = smc()
+    fallen.connect(address(port))
+    late = LateLayer(fallen)
+    results["nonsense"] = set_layer(fallen, b"nonsense")
+    results["while it was fallen"] = late.end()
+    for sock in (born, fallen, listener):
+        sock.close()
+    return results
+
+
+def layers(port: int) -> dict:
+    results: dict = {}
+    listener = tcp_listener(port)
+    for kind, make in (("protocol", smc), ("ulp", by_ulp)):
+        client = make()
+        client.connect(address(port))
+        results[kind] = [set_layer(client, b"nosuch"), set_layer(client, b"tls"),
+                         layer_of(client), set_layer(client, b"smc")]
+        client.close()
+        unconnected = make()
+        results[kind].append(set_layer(unconnected, b"tls"))
+        unconnected.close()
+    both = socket.create_server(("::", port + 1), family=socket.AF_INET6, dualstack_ipv6=True)
+    mapped = socket.socket(socket.AF_INET6, socket.SOCK_STREAM, IPPROTO_SMC)
+    mapped.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 0)
+    mapped.connect(("::ffff:127.0.0.1", port))
+    results["addrform"] = [name_of(mapped.setsockopt, socket.IPPROTO_IPV6, IPV6_ADDRFORM,
+                                   socket.AF_INET),
+                           mapped.getsockopt(socket.SOL_SOCKET, socket.SO_DOMAIN) == socket.AF_INET,
+                           set_layer(mapped, b"tls"), layer_of(mapped)]
+    for sock in (mapped, both, listener):
+        sock.close()
+    # A socket that was never ours gets TCP's own table from kTLS.
+    listener = tcp_listener(port)
+    plain = socket.create_connection(address(port))
+    results["plain"] = set_layer(plain, b"tls")
+    plain.close()
+    listener.close()
+    return results
+
+
+def greeted(listener: socket.socket, port: int) -> str:
+    """What the first client with SMC says, as the listener's program reads it."""
+    def say() -> None:
+        with smc() as client:
+            client.settimeout(20)
+            client.connect(address(port))
+            client.sendall(b"hello")
+            client.recv(1)
+
+    client = threading.Thread(target=say)
+    client.start()
+    listener.settimeout(20)
+    connection, _ = listener.accept()
+    connection.settimeout(20)
+    heard = connection.recv(100)
+    connection.close()
+    client.join()
+    return heard.decode(errors="replace")
+
+
+def bound(sock: socket.socket, port: int) -> None:
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind(address(port))
+
+
+def fastopen_listener(port: int) -> dict:
+    sock = by_ulp()
+    bound(sock, port)
+    sock.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 5)
+    results = {"listen": name_of(sock.listen, 5)}
+    results["heard"] = greeted(sock, port)
+    sock.close()
+    with by_ulp() as listener:
+        bound(listener, port + 1)
+        listener.listen(5)
+        results["by layer"] = greeted(listener, port + 1)
+    return results
+
+
+def second_life(port: int) -> dict:
+    # shutdown() ends a connect() under way: to a listener that takes nobody any more.
+    full = socket.socket()
+    bound(full, port + 1)
+    full.listen(0)
+    waiting = [socket.socket() for _ in range(3)]
+    for sock in waiting:
+        sock.setblocking(False)
+        name_of(sock.connect, address(port + 1))
+    shut = smc()
+    shut.setblocking(False)
+    results = {"connect": name_of(shut.connect, address(port + 1)),
+               "shutdown": name_of(shut.shutdown, socket.SHUT_RDWR)}
+    shut.setblocking(True)
+    for sock in (*waiting, full):
+        sock.close()
+    results["listen"] = name_of(shut.listen, 5)
+    own_port = shut.getsockname()[1]
+    results["heard"] = greeted(shut, own_port)
+    shut.close()
+    return results
+
+
+CALLS = {"late-layer": late_layer, "layers": layers, "fastopen-listener": fastopen_listener,
+         "second-life": second_life}
+
+
+def main() -> int:
+    print(json.dumps(CALLS[sys.argv[1]](int(sys.argv[2]))))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
