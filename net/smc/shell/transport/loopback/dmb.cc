@@ -12,12 +12,6 @@ namespace {
 
 constexpr u32 kRun = SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_BUF);
 
-void free_dmb(Dmb *dmb)
-{
-	smc_stat_inc(dmb->netns(), SMC_STAT_BUF_FREE);
-	shell::Deleter()(dmb);
-}
-
 } // namespace
 
 Dmb *DmbPool::take_kept(net *net, wire::BufferSize size)
@@ -29,6 +23,7 @@ Dmb *DmbPool::take_kept(net *net, wire::BufferSize size)
 	for (Dmb *dmb = kept.front(); dmb != nullptr; dmb = kept.next(*dmb)) {
 		if (dmb->netns() == net) {
 			kept.remove(*dmb);
+			lent_.push_back(*dmb);
 			return dmb;
 		}
 	}
@@ -48,6 +43,8 @@ Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size)
 		return nullptr;
 	}
 	smc_stat_inc(net, SMC_STAT_BUF_NEW);
+	shell::Guard guard(lock_);
+	lent_.push_back(*dmb);
 	return dmb.release();
 }
 
@@ -74,18 +71,32 @@ Dmb *DmbPool::take(struct sock *sk, wire::BufferSize asked)
 	return nullptr;
 }
 
+void DmbPool::disown_locked(Dmb &dmb)
+{
+	if (dmb.netns() != nullptr)
+		smc_stat_inc(dmb.netns(), SMC_STAT_BUF_FREE);
+	dmb.disown();
+}
+
 void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
 {
-	if (dmb->size().code() <= kKeptCodeMax) {
+	const bool keepable = dmb->size().code() <= kKeptCodeMax;
+
+	if (keepable)
 		std::memset(dmb->data(), 0, std::min(used_bytes, dmb->size().bytes()));
+	{
 		shell::Guard guard(lock_);
-		auto &kept = kept_[dmb->size().code()];
-		if (kept.size() < kKeepMax) {
-			kept.push_back(*dmb);
-			return;
+		lent_.remove(*dmb);
+		if (keepable && dmb->netns() != nullptr) {
+			auto &kept = kept_[dmb->size().code()];
+			if (kept.size() < kKeepMax) {
+				kept.push_back(*dmb);
+				return;
+			}
 		}
+		disown_locked(*dmb);
 	}
-	free_dmb(dmb);
+	shell::Deleter()(dmb);
 }
 
 void DmbPool::drop(const net *net)
@@ -98,13 +109,20 @@ void DmbPool::drop(const net *net)
 				dmb = kept.front();
 				while (dmb != nullptr && net != nullptr && dmb->netns() != net)
 					dmb = kept.next(*dmb);
-				if (dmb != nullptr)
+				if (dmb != nullptr) {
 					kept.remove(*dmb);
+					disown_locked(*dmb);
+				}
 			}
 			if (dmb == nullptr)
 				break;
-			free_dmb(dmb);
+			shell::Deleter()(dmb);
 		}
+	}
+	shell::Guard guard(lock_);
+	for (Dmb *dmb = lent_.front(); dmb != nullptr; dmb = lent_.next(*dmb)) {
+		if (dmb->netns() == net)
+			disown_locked(*dmb);
 	}
 }
 

@@ -3,7 +3,8 @@
 // Dmb: the buffer that one end of a loopback connection receives in, and that the other end copies
 // into. DmbPool keeps a few between connections: a new one has to be zeroed as a whole, one that
 // was used only as far as it was written. They stay in their network namespace, as they are
-// charged to the memory cgroup of the socket that they were made for.
+// charged to the memory cgroup of the socket that they were made for. The peer, in another
+// namespace perhaps, may hold one for longer than its own namespace lives: it is nobody's then.
 //
 // Locking: the pool's own (class POOL).
 #pragma once
@@ -32,10 +33,12 @@ public:
 
 	[[nodiscard]] std::byte *data() const { return data_; }
 	[[nodiscard]] wire::BufferSize size() const { return size_; }
+	// Nullptr: it has gone. Guarded by the pool's lock.
 	[[nodiscard]] net *netns() const { return net_; }
+	void disown() { net_ = nullptr; }
 
 private:
-	net *const net_;
+	net *net_;
 	std::byte *const data_;
 	const wire::BufferSize size_;
 };
@@ -58,15 +61,19 @@ public:
 	[[nodiscard]] Dmb *take(struct sock *sk, wire::BufferSize size);
 	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. Process.
 	void give_back(Dmb *dmb, u32 used_bytes);
-	// Frees those of @net (nullptr: all) that are not in use. Process.
+	// Frees those of @net (nullptr: all) that are not in use, and forgets whose the others are.
+	// Process.
 	void drop(const net *net);
 
 private:
 	[[nodiscard]] Dmb *take_kept(net *net, wire::BufferSize size);
-	[[nodiscard]] static Dmb *create(struct sock *sk, wire::BufferSize size);
+	[[nodiscard]] Dmb *create(struct sock *sk, wire::BufferSize size);
+	// It is no longer counted among those of its namespace.
+	static void disown_locked(Dmb &dmb);
 
 	shell::SpinLock lock_{SMC_LOCK_POOL};
 	std::array<shell::List<Dmb, DmbTag>, kKeptCodeMax + 1> kept_;
+	shell::List<Dmb, DmbTag> lent_; // in use
 };
 
 } // namespace smc::transport::loopback

@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Whose a DMB is, and until when. The few kernel functions under the pool are played here.
+#include "shell/transport/loopback/dmb.cc"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "kernel/abi/stats.h"
+
+struct net {
+	bool gone = false;
+	s64 made = 0;
+	s64 freed = 0;
+};
+
+struct sock {
+	struct net *net;
+};
+
+namespace {
+
+bool memory = true;
+int allocated = 0;
+int locks_held = 0;
+
+} // namespace
+
+void *smc_mem_alloc(size_t size_bytes)
+{
+	allocated += memory ? 1 : 0;
+	return memory ? std::calloc(1, size_bytes) : nullptr;
+}
+
+void *smc_mem_alloc_ring(struct sock *, size_t size_bytes)
+{
+	return smc_mem_alloc(size_bytes);
+}
+
+void smc_mem_free(void *freed)
+{
+	allocated -= freed != nullptr ? 1 : 0;
+	std::free(freed);
+}
+
+void smc_spin_init(smc_spinlock *, smc_lock_class) {}
+
+void smc_spin_lock(smc_spinlock *)
+{
+	EXPECT_EQ(locks_held++, 0) << "locked twice";
+}
+
+void smc_spin_unlock(smc_spinlock *)
+{
+	EXPECT_EQ(--locks_held, 0);
+}
+
+net *smc_sk_net(const struct sock *sk)
+{
+	return sk->net;
+}
+
+void smc_stat_add(net *net, u32 index, s64 n)
+{
+	EXPECT_FALSE(net->gone) << "counter " << index << " of a namespace that is not there";
+	if (index == SMC_STAT_BUF_NEW)
+		net->made += n;
+	if (index == SMC_STAT_BUF_FREE)
+		net->freed += n;
+}
+
+namespace smc::transport::loopback {
+namespace {
+
+constexpr wire::BufferSize kSmall{0};
+constexpr wire::BufferSize kLarge{DmbPool::kKeptCodeMax + 1};
+
+bool is_zero(const Dmb &dmb)
+{
+	return std::all_of(dmb.data(), dmb.data() + dmb.size().bytes(),
+			   [](std::byte byte) { return byte == std::byte{}; });
+}
+
+TEST(DmbPool, KeepsSmallOnesInTheirNamespace)
+{
+	net here;
+	net there;
+	sock sk{&here};
+	sock other{&there};
+	{
+		DmbPool pool;
+		Dmb *dmb = pool.take(&sk, kSmall);
+		ASSERT_NE(dmb, nullptr);
+		dmb->data()[100] = std::byte{1};
+		pool.give_back(dmb, 101);
+		Dmb *another = pool.take(&other, kSmall);
+		EXPECT_NE(another, dmb);
+		EXPECT_EQ(pool.take(&sk, kSmall), dmb);
+		EXPECT_TRUE(is_zero(*dmb));
+		pool.give_back(dmb, 0);
+		pool.give_back(another, 0);
+		EXPECT_EQ(here.made, 1);
+		EXPECT_EQ(here.freed, 0);
+	}
+	EXPECT_EQ(here.freed, 1);
+	EXPECT_EQ(there.freed, 1);
+	EXPECT_EQ(allocated, 0);
+}
+
+TEST(DmbPool, LargeOnesAreNotKept)
+{
+	net here;
+	sock sk{&here};
+	DmbPool pool;
+	Dmb *dmb = pool.take(&sk, kLarge);
+
+	ASSERT_NE(dmb, nullptr);
+	pool.give_back(dmb, 0);
+	EXPECT_EQ(here.freed, 1);
+	EXPECT_EQ(allocated, 0);
+}
+
+// A container is deleted while the other end of its last connection, outside of it, is still open.
+TEST(DmbPool, OneInUseOutlivesItsNamespace)
+{
+	for (const wire::BufferSize size : {kSmall, kLarge}) {
+		net here;
+		net there;
+		sock sk{&here};
+		sock other{&there};
+		{
+			DmbPool pool;
+			Dmb *dmb = pool.take(&sk, size);
+			Dmb *kept = pool.take(&sk, kSmall);
+			Dmb *others = pool.take(&other, size);
+			ASSERT_TRUE(dmb != nullptr && kept != nullptr && others != nullptr);
+			pool.give_back(kept, 0);
+			pool.drop(&here);
+			here.gone = true;
+			EXPECT_EQ(here.made, 2);
+			EXPECT_EQ(here.freed, 2);
+			EXPECT_EQ(there.freed, 0);
+			const int before = allocated;
+			pool.give_back(dmb, 10);
+			EXPECT_EQ(allocated, before - 2) << "it is kept, for nobody";
+			pool.give_back(others, 10);
+		}
+		EXPECT_EQ(there.freed, 1);
+		EXPECT_EQ(allocated, 0);
+	}
+}
+
+TEST(DmbPool, WithoutMemoryThereIsNone)
+{
+	net here;
+	sock sk{&here};
+	DmbPool pool;
+
+	memory = false;
+	EXPECT_EQ(pool.take(&sk, kLarge), nullptr);
+	memory = true;
+	EXPECT_EQ(here.made, 0);
+}
+
+} // namespace
+} // namespace smc::transport::loopback
