@@ -2,6 +2,7 @@
 /* SO_PEEK_OFF, where this kernel's TCP has it; where it has not, the same refusal. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/socket.h>
 
 #include "test.h"
 
@@ -124,6 +125,49 @@ static void peek_offset_and_the_mark(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 301)), 50);
 }
 
+/* A peek has seen all there is, and what it has seen stays: that is the end for it all the same. */
+static void peek_waitall_at_the_end(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	expect_ret(on(test->client, rq_send(pair.client, 10, 0, UP, 0)), 10);
+	start(test->server, 1, rq_recv(pair.server, 100, MSG_PEEK | MSG_WAITALL, UP, 0));
+	expect(still_running(test->server, 1, 300), "the peek did not wait");
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);
+	expect(!still_running(test->server, 1, 5000), "the peek does not see the end");
+	expect_ret(finish(test->server, 1), 10);
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK | MSG_WAITALL, UP, 0)), 10);
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_WAITALL, UP, 0)), 10);
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 10)), 0);
+}
+
+static void peek_low_water_at_the_end(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	expect_ret(on(test->server, rq_set_int(pair.server, SOL_SOCKET, SO_RCVLOWAT, 100)), 0);
+	expect_ret(on(test->client, rq_send(pair.client, 10, 0, UP, 0)), 10);
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);
+	start(test->server, 1, rq_recv(pair.server, 200, MSG_PEEK, UP, 0));
+	expect(!still_running(test->server, 1, 5000), "the peek does not see the end");
+	expect_ret(finish(test->server, 1), 10);
+}
+
+static void peek_offset_at_the_end(struct test *test)
+{
+	struct pair pair = peeking_pair(test, 290);
+
+	if (pair.server < 0)
+		return;
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK | MSG_WAITALL, UP, 290)),
+		   10);
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 300)), 0);
+	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK | MSG_DONTWAIT, UP, 300)),
+		   0);
+	expect_ret(on(test->server, rq_recv(pair.server, 500, 0, UP, 0)), 300);
+}
+
 const struct test_case peek_offset_cases[] = {
 	{ "peek_offset_moves", peek_offset_moves, FATE_SMC },
 	{ "peek_offset_follows_reads", peek_offset_follows_reads, FATE_SMC },
@@ -131,5 +175,8 @@ const struct test_case peek_offset_cases[] = {
 	{ "peek_offset_waits", peek_offset_waits, FATE_SMC },
 	{ "peek_offset_waitall", peek_offset_waitall, FATE_SMC },
 	{ "peek_offset_and_the_mark", peek_offset_and_the_mark, FATE_SMC },
+	{ "peek_waitall_at_the_end", peek_waitall_at_the_end, FATE_SMC },
+	{ "peek_low_water_at_the_end", peek_low_water_at_the_end, FATE_SMC },
+	{ "peek_offset_at_the_end", peek_offset_at_the_end, FATE_SMC },
 	{ NULL, NULL, FATE_NONE },
 };

@@ -198,14 +198,15 @@ public:
 
 	// Nothing to read, and nothing will come. False while the peer's write-blocked flag says
 	// that it has data left although it is done (the kernel's own module does that after 2 s).
-	[[nodiscard]] bool at_eof() const
+	[[nodiscard]] bool at_eof(std::uint32_t seen_bytes = 0) const
 	{
-		return close_.peer_finished_sending() && readable_bytes() == 0 && !eof_withheld();
+		return close_.peer_finished_sending() && readable_bytes() <= seen_bytes &&
+		       !eof_withheld();
 	}
 	// at_eof() where the peer meant it to be. Stays true when a reset comes behind that.
-	[[nodiscard]] bool at_orderly_end() const
+	[[nodiscard]] bool at_orderly_end(std::uint32_t seen_bytes = 0) const
 	{
-		return close_.peer_ended_in_order() && readable_bytes() == 0 &&
+		return close_.peer_ended_in_order() && readable_bytes() <= seen_bytes &&
 		       (gave_up_withheld_ || !peer_is_blocked());
 	}
 	// at_eof() waits only for the peer's rest. The caller gives up after a while without data

@@ -315,9 +315,9 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			// The rest is of no interest then.
 			if (got == 0 && !view.segments.empty())
 				return view;
-			view.ended = conn.at_eof() || conn.reset() ||
+			view.ended = conn.at_eof(seen) || conn.reset() ||
 				     conn.send_status() == SendStatus::kAborted;
-			view.in_order = conn.at_orderly_end();
+			view.in_order = conn.at_orderly_end(seen);
 			view.full = view.readable_bytes == conn.rmb_size_bytes();
 			view.at_mark = conn.mark_is_ahead(seen) || (!peek && conn.at_mark());
 			return view;

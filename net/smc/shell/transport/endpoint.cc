@@ -238,7 +238,7 @@ void Endpoint::give_up()
 bool Endpoint::ready_to_read(u32 seen_bytes)
 {
 	shell::Guard guard(lock_);
-	return conn_.readable_bytes() > seen_bytes || conn_.at_eof() || conn_.reset() ||
+	return conn_.readable_bytes() > seen_bytes || conn_.at_eof(seen_bytes) || conn_.reset() ||
 	       conn_.send_status() == connection::SendStatus::kAborted;
 }
 
