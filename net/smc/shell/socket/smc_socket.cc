@@ -171,7 +171,11 @@ void SmcSocket::run()
 			decline.version = 1;
 			decline.reason = wire::DeclineReason::kMem;
 			const std::size_t length = wire::encode(decline, bytes);
-			if (smc_tcp_send(sk_, bytes.data(), length) != 0)
+			const int ret = smc_tcp_send(sk_, bytes.data(), length);
+			// A connection that has died meanwhile: its error is the user's.
+			if (ret != 0 && smc_sk_state(sk_) == SMC_TCP_CLOSE)
+				smc_sk_report_error(sk_, -ret);
+			else if (ret != 0)
 				smc_log_notice("no memory to decline for", "a connection", 0);
 			smc_stat_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
 			fall(decline.reason, wire::DeclineReason::kNone);
