@@ -344,3 +344,52 @@ def open_connections_are_shown(vm):
         assert "ended: EOF" in holder.wait(30).out
         client.wait(10, check=False)
 
+
+
+# Waits before it accepts, so that the connection is made by the kernel.
+_SERVER_IN_A_GROUP = """
+import os, select, socket, sys
+open("/run/cgroup/smc/cgroup.procs", "w").write(str(os.getpid()))
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4 << 20)
+listener.bind(("127.0.0.1", int(sys.argv[1])))
+listener.listen(5)
+print("ready", flush=True)
+select.select([listener], [], [])
+connection, _ = listener.accept()
+print("accepted", flush=True)
+connection.recv(1)
+"""
+_CLIENT = """
+import socket, sys
+client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
+client.connect(("127.0.0.1", int(sys.argv[1])))
+print("connected", flush=True)
+sys.stdin.read()
+"""
+
+
+@case(on="ours")
+def a_ring_is_charged_to_who_reads_it(vm):
+    """A server that polls, in a memory cgroup, whose reader's ring has been asked to be large."""
+    def charged() -> int:
+        return int(vm.a.run("cat /run/cgroup/smc/memory.current").out)
+
+    vm.a.run("sysctl -q net.core.rmem_max=16777216; mkdir -p /run/cgroup;"
+             " mount -t cgroup2 none /run/cgroup; echo +memory >/run/cgroup/cgroup.subtree_control;"
+             " mkdir /run/cgroup/smc")
+    vm.a.put("/tmp/server.py", _SERVER_IN_A_GROUP.encode())
+    vm.a.put("/tmp/client.py", _CLIENT.encode())
+    server = vm.a.spawn(f"exec python3 /tmp/server.py {PORT + 9}")
+    server.expect("ready")
+    before = charged()
+    client = vm.a.spawn(f"exec python3 /tmp/client.py {PORT + 9}")
+    client.expect("connected")
+    server.expect("accepted")
+    grown = charged() - before
+    for process in (client, server):
+        process.kill()
+        process.wait(check=False)
+    vm.a.run("rmdir /run/cgroup/smc && umount /run/cgroup && rmdir /run/cgroup;"
+             " sysctl -q net.core.rmem_max=212992")
+    assert grown >= 4 << 20, f"{grown} bytes more are charged to the server"

@@ -26,14 +26,16 @@ public:
 	void add(SmcSocket &socket);
 	void remove(SmcSocket &socket);
 
-	// Calls @f with the socket of @net that has the smallest serial above @serial: 1, or 0 if
-	// there is none. The socket stays while @f runs.
+	// Calls @f with the socket of @net that comes after the one with @serial (0: with the first):
+	// 1, or 0 if there is none. Shard by shard, so that a walk past 100,000 sockets, which
+	// anybody may ask for, looks at some hundred of them for each. The socket stays while @f
+	// runs.
 	template <class F>
 	int with_next(u64 serial, net *net, F &&f);
 
 private:
 	friend class SmcSocket;
-	static constexpr std::size_t kShards = 16;
+	static constexpr std::size_t kShards = 256;
 
 	struct Shard {
 		Mutex looking{SMC_LOCK_SOCKETS};
@@ -57,10 +59,12 @@ void tear_down_socket_list();
 template <class F>
 int SocketList::with_next(u64 serial, net *net, F &&f)
 {
-	for (;;) {
-		u64 best = ~u64{0};
+	std::size_t at = serial % kShards;
 
-		for (Shard &shard : shards_) {
+	while (at < kShards) {
+		Shard &shard = shards_[at];
+		u64 best = ~u64{0};
+		{
 			Guard guard(shard.lock);
 			for (SmcSocket *socket = shard.sockets.front(); socket != nullptr;
 			     socket = shard.sockets.next(*socket)) {
@@ -69,9 +73,11 @@ int SocketList::with_next(u64 serial, net *net, F &&f)
 					best = socket->serial_;
 			}
 		}
-		if (best == ~u64{0})
-			return 0;
-		Shard &shard = shard_of(best);
+		if (best == ~u64{0}) {
+			at++;
+			serial = 0;
+			continue;
+		}
 		Guard looking(shard.looking);
 		if (SmcSocket *socket = look_at(shard, best)) {
 			f(*socket);
@@ -82,6 +88,7 @@ int SocketList::with_next(u64 serial, net *net, F &&f)
 		// Gone meanwhile: the next one.
 		serial = best;
 	}
+	return 0;
 }
 
 } // namespace smc::shell
