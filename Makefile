@@ -57,7 +57,7 @@ help:
 	@echo '  make lint               layers, style, and that the checks themselves can fail'
 	@echo '  make check-build        both kernels: warnings, dependencies, symbols'
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
-	@echo '  make sim                core and shell on a simulated kernel (SEED=n for one run, TRACE=1)'
+	@echo '  make sim                core and shell on a simulated kernel (SEED=n or CASE=name for one run, TRACE=1)'
 	@echo '  make sim-soak           new seeds for MINUTES=m'
 	@echo '  make sim-sweep          each allocation of a run fails once, for SEEDS=20 of them'
 	@echo '  make fuzz-check         fuzzers on what is stored, and for a moment on new inputs'

@@ -4,7 +4,10 @@
 //	sim --seeds FROM COUNT         so many
 //	sim --hunt FROM COUNT          the same, until one fails
 //	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
-//	sim --check COUNT              seeds 1 to COUNT, new ones, and that runs can be repeated
+//	sim --check COUNT              all cases, seeds 1 to COUNT, new ones, and that runs can be
+//	                               repeated
+//	sim --case NAME [--trace]      one case (cases.cc)
+//	sim --cases                    all of them, until one fails
 //	sim --sweep FROM COUNT         so many seeds, each with its first resource missing,
 //	                               then its second, … until none is
 //	sim --fail N --seed SEED [--trace]    one run of a sweep
@@ -52,7 +55,14 @@ struct Result {
 	u64 resources_asked = 0;
 };
 
-void run_here(u64 seed, u64 fail_nth, bool echo, int result)
+std::string name_of(const sim::Run &run)
+{
+	if (run.plot != nullptr)
+		return std::string("case ") + run.plot->name;
+	return "seed " + std::to_string(run.seed);
+}
+
+void run_here(const sim::Run &run, bool echo, int result)
 {
 	for (const int signal : {SIGILL, SIGTRAP, SIGPROF, SIGABRT})
 		std::signal(signal, on_signal);
@@ -63,10 +73,10 @@ void run_here(u64 seed, u64 fail_nth, bool echo, int result)
 	const itimerval limit{{}, {wanted != nullptr ? std::atol(wanted) : kLimit_s, 0}};
 
 	setitimer(ITIMER_PROF, &limit, nullptr);
-	sim::trace_start(seed, echo);
-	const std::string summary = sim::run_scenario(seed, fail_nth);
+	sim::trace_start(run.seed, echo);
+	const std::string summary = sim::run_scenario(run);
 	const Result left{sim::trace_hash(), sim::world().resources_asked};
-	std::printf("seed %llu, trace %016llx: %s\n  (%s)\n", seed,
+	std::printf("%s, trace %016llx: %s\n  (%s)\n", name_of(run).c_str(),
 		    static_cast<unsigned long long>(left.hash), summary.c_str(),
 		    sim::world().knobs.describe().c_str());
 	std::fflush(stdout);
@@ -75,7 +85,7 @@ void run_here(u64 seed, u64 fail_nth, bool echo, int result)
 	_exit(0);
 }
 
-Result run_to_end(u64 seed, u64 fail_nth, bool echo)
+Result run_to_end(const sim::Run &run, bool echo)
 {
 	int channel[2];
 
@@ -85,7 +95,7 @@ Result run_to_end(u64 seed, u64 fail_nth, bool echo)
 	const pid_t child = fork();
 	if (child == 0) {
 		close(channel[0]);
-		run_here(seed, fail_nth, echo, channel[1]);
+		run_here(run, echo, channel[1]);
 	}
 	close(channel[1]);
 	Result result;
@@ -95,11 +105,11 @@ Result run_to_end(u64 seed, u64 fail_nth, bool echo)
 	int status = 0;
 	waitpid(child, &status, 0);
 	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
-		std::fprintf(stderr, "seed %llu failed (status %#x)\n", seed,
+		std::fprintf(stderr, "%s failed (status %#x)\n", name_of(run).c_str(),
 			     static_cast<unsigned>(status));
-		if (fail_nth != 0)
+		if (run.fail_nth != 0)
 			std::fprintf(stderr, "once more: sim --fail %llu --seed %llu --trace\n",
-				     fail_nth, seed);
+				     run.fail_nth, run.seed);
 		return {};
 	}
 	return result;
@@ -108,7 +118,12 @@ Result run_to_end(u64 seed, u64 fail_nth, bool echo)
 // The hash of the trace, or 0 if it failed.
 u64 run(u64 seed, bool echo)
 {
-	return run_to_end(seed, /*fail_nth=*/0, echo).hash;
+	return run_to_end({.seed = seed}, echo).hash;
+}
+
+u64 run(const sim::Case &plot, bool echo)
+{
+	return run_to_end({.plot = &plot}, echo).hash;
 }
 
 struct Sum {
@@ -133,6 +148,8 @@ int check(u64 count)
 {
 	Sum sum;
 
+	for (const sim::Case &plot : sim::cases)
+		sum.count(run(plot, false) != 0);
 	for (u64 seed = 1; seed <= count; seed++) {
 		const u64 hash = run(seed, false);
 		sum.count(hash != 0);
@@ -170,7 +187,7 @@ int sweep(u64 from, u64 count)
 		u64 n = 0;
 
 		do {
-			result = run_to_end(seed, ++n, false);
+			result = run_to_end({.seed = seed, .fail_nth = ++n}, false);
 			sum.count(result.hash != 0);
 		} while ((result.hash == 0 || result.resources_asked >= n) && n < kResourcesMax);
 	}
@@ -211,7 +228,21 @@ int main(int argc, char **argv)
 	if (mode == "--fail" && argc > 4) {
 		const bool echo = argc > 5 && std::strcmp(argv[5], "--trace") == 0;
 		Sum sum;
-		sum.count(run_to_end(number(argv[4]), number(argv[2]), echo).hash != 0);
+		const sim::Run wanted{.seed = number(argv[4]), .fail_nth = number(argv[2])};
+		sum.count(run_to_end(wanted, echo).hash != 0);
+		return sum.report();
+	}
+	if (mode == "--case" && argc > 2) {
+		const sim::Case *plot = sim::find_case(argv[2]);
+		const bool echo = argc > 3 && std::strcmp(argv[3], "--trace") == 0;
+		Sum sum;
+		sum.count(plot != nullptr && run(*plot, echo) != 0);
+		return sum.report();
+	}
+	if (mode == "--cases") {
+		Sum sum;
+		for (u32 i = 0; i < sim::kCases && sum.failed == 0; i++)
+			sum.count(run(sim::cases[i], false) != 0);
 		return sum.report();
 	}
 	if (mode == "--minutes" && argc > 2)
@@ -221,6 +252,7 @@ int main(int argc, char **argv)
 	std::fprintf(stderr,
 		     "usage: sim --seed N [--trace] | --seeds FROM COUNT | --hunt FROM COUNT | "
 		     "--minutes M [--from SEED] "
-		     "| --check COUNT | --sweep FROM COUNT | --fail N --seed SEED [--trace]\n");
+		     "| --check COUNT | --case NAME [--trace] | --cases | --sweep FROM COUNT | "
+		     "--fail N --seed SEED [--trace]\n");
 	return 2;
 }

@@ -262,16 +262,24 @@ void in_process(const char *name, u64 within_us, F &&f)
 	run_to(done, within_us, name);
 }
 
+Knobs knobs_of(const Run &run)
+{
+	if (run.plot != nullptr)
+		return run.plot->knobs();
+	return run.fail_nth != 0 ? Knobs::draw_sweep(run.seed, run.fail_nth)
+				 : Knobs::draw(run.seed);
+}
+
 } // namespace
 
-std::string run_scenario(u64 seed, u64 fail_nth)
+std::string run_scenario(const Run &run)
 {
-	Random random(seed ^ 0xdecade);
+	Random random(run.seed ^ 0xdecade);
 	Load load;
 
-	world().knobs = fail_nth != 0 ? Knobs::draw_sweep(seed, fail_nth) : Knobs::draw(seed);
+	world().knobs = knobs_of(run);
 	trace_describe(world().knobs.describe());
-	scheduler().start(seed);
+	scheduler().start(run.seed);
 	in_process("load", kUnload_us, [&] {
 		if (smc_shell_setup() != 0)
 			fail("the module does not load");
@@ -279,13 +287,22 @@ std::string run_scenario(u64 seed, u64 fail_nth)
 		add_host(1, random);
 		for (const auto &host : world().hosts)
 			add_device(host.get());
-		start_services();
+		if (run.plot == nullptr)
+			start_services();
+		else
+			for (const auto &host : world().hosts)
+				host->max_conns = run.plot->max_conns;
 	});
 
 	scheduler().set_preemption(world().knobs.preempt);
 	world().faults = true;
 	scheduler().after(kFaults_us, [] { world().faults = false; });
-	scheduler().spawn("starter", [&load] { start_clients(load); });
+	scheduler().spawn("starter", [&load, &run] {
+		if (run.plot == nullptr)
+			return start_clients(load);
+		run.plot->play();
+		load.over = true;
+	});
 	if (random.one_in(3))
 		scheduler().spawn("operator", [&load] { watch(load); });
 	bool ports_done = world().knobs.port_loss_ms == 0;

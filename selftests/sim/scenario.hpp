@@ -3,12 +3,19 @@
 
 #include <string>
 
+#include "cases.hpp"
 #include "kernel/abi/types.h"
 
 namespace sim {
 
+struct Run {
+	u64 seed = 1;
+	u64 fail_nth = 0;           // 0, or that of a sweep (Knobs)
+	const Case *plot = nullptr; // instead of a load that is drawn
+};
+
 // One run, from the module's loading to its unloading. Returns what went on, in one line; a run
-// that fails does not return. @fail_nth: 0, or that of a sweep (Knobs).
-[[nodiscard]] std::string run_scenario(u64 seed, u64 fail_nth);
+// that fails does not return.
+[[nodiscard]] std::string run_scenario(const Run &run);
 
 } // namespace sim

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make sim SEED=n           one run of the simulator, TRACE=1 with every event; without SEED what
-#                           `make check` runs (SIM_RUNS)
+#                           `make check` runs (all cases, and SIM_RUNS seeds)
+# make sim CASE=name        one case (selftests/sim/cases.cc)
 # make sim-soak MINUTES=m   new seeds until the time is up
 # make sim-sweep SEEDS=n    each resource of a small run fails once, on n machines
 # make mutants              that the simulator and the unit tests notice faults in the core
@@ -49,7 +50,8 @@ sim-run = ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=0 UBSAN_OPTI
 
 .PHONY: sim sim-soak sim-sweep mutants
 sim: $(sim-dir)/sim
-	@$(sim-run) $(if $(SEED),--seed $(SEED) $(if $(TRACE),--trace),--check $(SIM_RUNS))
+	@$(sim-run) $(if $(SEED)$(CASE),$(if $(CASE),--case $(CASE),--seed $(SEED)) \
+		$(if $(TRACE),--trace),--check $(SIM_RUNS))
 
 sim-soak: $(sim-dir)/sim
 	@$(sim-run) --minutes $(MINUTES)

@@ -134,6 +134,19 @@ bool Pool::give_back(Buffer *buffer, u32 used_bytes)
 	return true;
 }
 
+void Pool::keep(Buffer *buffer)
+{
+	{
+		shell::Guard guard(lock_);
+		if (!closed_) {
+			free_[buffer->kind()][buffer->size().code()].push_back(*buffer);
+			buffer->in_use_ = false;
+			return;
+		}
+	}
+	destroy(buffer);
+}
+
 bool Pool::quarantine(Buffer *buffer)
 {
 	{

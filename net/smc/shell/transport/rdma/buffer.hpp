@@ -82,6 +82,8 @@ public:
 	// more.
 	// Process.
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
+	// Keeps one that give_back() did not want, above kKeepMax. It has been zeroed. Process.
+	void keep(Buffer *buffer);
 	void drop(Buffer *buffer) { destroy(buffer); }
 	// The peer may still write to it: it is put aside until the group ends. False if there are
 	// kQuarantineMax already: then the group should end. Process.

@@ -386,37 +386,48 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 		// Work requests may still read it.
 		end(wire::DeleteLinkReason::kProgram);
 	}
-	if (peer_is_done) {
-		if (rmb != nullptr &&
-		    !pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
-			    return conn.high_water_bytes();
-		    })))
-			drop_rmb(rmb);
+	if (rmb == nullptr)
 		return;
-	}
-	// The peer may still write to it, until it has been told to forget it.
-	if (rmb != nullptr)
-		drop_rmb(rmb);
+	if (peer_is_done &&
+	    pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
+		    return conn.high_water_bytes();
+	    })))
+		return;
+	if (delete_rmb(rmb))
+		return;
+	if (peer_is_done)
+		pool_.keep(rmb);
+	else if (!pool_.quarantine(rmb)) // The peer may still write to it.
+		end(wire::DeleteLinkReason::kProgram);
 }
 
-// Tells the peer first, so that its table of our rkeys does not fill up with dead ones.
-void LinkGroup::drop_rmb(Buffer *rmb)
+// Tells the peer first: it may still write to it until it has been told to forget it, and its table
+// of our rkeys shall not fill up with dead ones. False if that cannot be.
+bool LinkGroup::delete_rmb(Buffer *rmb)
 {
-	{
-		shell::Guard guard(lock_);
-		if (state_ == State::kActive && !deleting_.full()) {
-			const struct smc_ib_region_info &info = rmb->on(kLink);
-			group::DeleteRkey event{.flow = next_delete_flow_++, .rkeys = {}};
+	shell::Guard guard(lock_);
+	if (state_ != State::kActive || !deleting_.push_back({.flow = 0, .rmb = rmb}))
+		return false;
+	ask_for_deletions();
+	return true;
+}
 
-			if (deleting_.push_back({event.flow, rmb, false}) &&
-			    event.rkeys.push_back(
-				    {kLink, {wire::Rkey{info.remote_key}, info.address}}))
-				step(event);
+// Under lock_.
+void LinkGroup::ask_for_deletions()
+{
+	for (Deleting &deleting : deleting_.span()) {
+		if (state_ != State::kActive || deleting_asked_ >= kDeletingAskedMax)
 			return;
-		}
+		if (deleting.flow != 0)
+			continue;
+		const struct smc_ib_region_info &info = deleting.rmb->on(kLink);
+		group::DeleteRkey event{.flow = next_delete_flow_++, .rkeys = {}};
+
+		deleting.flow = event.flow;
+		deleting_asked_++;
+		if (event.rkeys.push_back({kLink, {wire::Rkey{info.remote_key}, info.address}}))
+			step(event);
 	}
-	if (!pool_.quarantine(rmb))
-		end(wire::DeleteLinkReason::kProgram);
 }
 
 void LinkGroup::free_deleted()
@@ -428,9 +439,12 @@ void LinkGroup::free_deleted()
 			for (std::size_t i = 0; i < deleting_.size() && rmb == nullptr; i++) {
 				if (deleting_[i].done || state_ == State::kEnded) {
 					rmb = deleting_[i].rmb;
+					deleting_asked_ -= deleting_[i].flow != 0 ? 1 : 0;
 					deleting_.erase(i);
 				}
 			}
+			if (rmb == nullptr)
+				ask_for_deletions();
 		}
 		if (rmb == nullptr)
 			return;

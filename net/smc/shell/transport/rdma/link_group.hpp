@@ -133,7 +133,10 @@ public:
 private:
 	// Messages that found no room in the send queue.
 	static constexpr std::size_t kUnsentMax = 16;
-	static constexpr std::size_t kDeletingMax = 64;
+	// As many as there can be connections: all may end at once.
+	static constexpr std::size_t kDeletingMax = 256;
+	// That the machine knows of at a time. Connections that begin wait for their turn, too.
+	static constexpr u32 kDeletingAskedMax = 32;
 	static constexpr group::LinkIndex kLink = 0;
 	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
 	static constexpr group::FlowId kDeleteFlow = u64{1} << 32;
@@ -159,7 +162,8 @@ private:
 					  wire::QpMtu mtu) const;
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
-	void drop_rmb(Buffer *rmb);
+	[[nodiscard]] bool delete_rmb(Buffer *rmb);
+	void ask_for_deletions();
 	void free_deleted();
 	void activate();
 	void lose_connections();
@@ -195,11 +199,12 @@ private:
 	FixedVector<group::SendLlc, kUnsentMax> unsent_;
 	// RMBs too many, and the DELETE_RKEY that tells the peer; freed by run() when it agreed.
 	struct Deleting {
-		group::FlowId flow = 0;
+		group::FlowId flow = 0; // 0: it has yet to be asked
 		Buffer *rmb = nullptr;
 		bool done = false;
 	};
 	FixedVector<Deleting, kDeletingMax> deleting_;
+	u32 deleting_asked_ = 0; // of them
 	group::FlowId next_delete_flow_ = kDeleteFlow;
 	bool activate_due_ = false;
 	bool lose_due_ = false;

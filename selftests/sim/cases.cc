@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "cases.hpp"
+
+#include <vector>
+
+#include "process.hpp"
+#include "scheduler.hpp"
+#include "socket.hpp"
+#include "trace.hpp"
+
+namespace sim {
+namespace {
+
+constexpr u64 kMoment_us = 300'000;
+constexpr u8 kHello = 1;
+
+using Sockets = std::vector<struct socket *>;
+
+net &client()
+{
+	return *world().hosts[0];
+}
+
+net &server()
+{
+	return *world().hosts[1];
+}
+
+int send_byte(struct socket *sock, u8 byte)
+{
+	msghdr msg{.from = &byte, .length_bytes = 1};
+
+	return sys_send(sock, msg);
+}
+
+int receive_byte(struct socket *sock, u8 *byte)
+{
+	msghdr msg{.to = byte, .length_bytes = 1};
+
+	return sys_receive(sock, msg);
+}
+
+// ---- The server ---------------------------------------------------------------------------------
+
+void answer(struct socket *sock)
+{
+	u8 byte;
+
+	while (receive_byte(sock, &byte) == 1)
+		(void)send_byte(sock, byte);
+	sys_close(sock);
+	processes()--;
+}
+
+void accept_all(struct socket *listener)
+{
+	struct socket *sock = nullptr;
+
+	while (sys_accept(listener, &sock) == 0) {
+		processes()++;
+		scheduler().spawn("server", [sock] { answer(sock); });
+	}
+	sys_close(listener);
+	processes()--;
+}
+
+// Until it is shut down.
+struct socket *start_server()
+{
+	struct socket *listener = sys_socket(&server());
+
+	if (sys_listen(listener, kPort, 300) != 0)
+		fail("listen() fails");
+	processes()++;
+	scheduler().spawn("accept", [listener] { accept_all(listener); });
+	return listener;
+}
+
+// ---- The client ---------------------------------------------------------------------------------
+
+struct socket *connect_one()
+{
+	struct socket *sock = sys_socket(&client());
+	const int ret = sys_connect(sock, &server(), kPort);
+
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (!sys_uses_smc(sock))
+		fail("it goes by TCP");
+	return sock;
+}
+
+Sockets connect_many(u32 count)
+{
+	Sockets socks;
+
+	while (socks.size() < count)
+		socks.push_back(connect_one());
+	return socks;
+}
+
+void close_all(const Sockets &socks)
+{
+	for (struct socket *sock : socks)
+		sys_close(sock);
+}
+
+void expect_answer(struct socket *sock)
+{
+	u8 byte = 0;
+	const int sent = send_byte(sock, kHello);
+	const int received = receive_byte(sock, &byte);
+
+	if (sent != 1 || received != 1 || byte != kHello)
+		fail("nobody answers: send() %d, recv() %d", sent, received);
+}
+
+void expect_answers(const Sockets &socks)
+{
+	for (struct socket *sock : socks)
+		expect_answer(sock);
+}
+
+// One group has done, from the beginning, and it keeps no more buffers than it says.
+void expect_one_group(u32 connections)
+{
+	constexpr u32 kKept = 32; // of each kind
+
+	for (const auto &host : world().hosts) {
+		const s64 buffers = host->stats[SMC_STAT_BUF_NEW] - host->stats[SMC_STAT_BUF_FREE];
+
+		if (host->stats[SMC_STAT_GROUP_NEW] != 1 ||
+		    host->stats[SMC_STAT_GROUP_TERMINATED] != 0)
+			fail("host %s: %lld groups were made, %lld ended", host->name.c_str(),
+			     host->stats[SMC_STAT_GROUP_NEW],
+			     host->stats[SMC_STAT_GROUP_TERMINATED]);
+		if (buffers > 2 * (connections + kKept))
+			fail("host %s: %lld buffers for %u connections", host->name.c_str(),
+			     buffers, connections);
+	}
+}
+
+// ---- Plots --------------------------------------------------------------------------------------
+
+constexpr u32 kMany = 200;
+constexpr u32 kBystanders = 5;
+
+// Most of those in a group go at once; the others notice nothing.
+void close_many()
+{
+	const Sockets bystanders = connect_many(kBystanders);
+
+	close_all(connect_many(kMany));
+	for (int i = 0; i < 20; i++) {
+		scheduler().sleep_us(kMoment_us);
+		expect_answers(bystanders);
+	}
+	expect_one_group(kBystanders);
+	close_all(bystanders);
+}
+
+void with_server(void (*plot)())
+{
+	struct socket *listener = start_server();
+
+	plot();
+	(void)sys_shutdown(listener, 0);
+}
+
+} // namespace
+
+const Case cases[kCases] = {
+	{"close-many", [] { with_server(close_many); }},
+	{"close-many-far", [] { with_server(close_many); }, 5000},
+};
+
+Knobs Case::knobs() const
+{
+	Knobs knobs;
+
+	knobs.latency_us = latency_us;
+	return knobs;
+}
+
+const Case *find_case(std::string_view name)
+{
+	for (const Case &one : cases) {
+		if (name == one.name)
+			return &one;
+	}
+	return nullptr;
+}
+
+} // namespace sim

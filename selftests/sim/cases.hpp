@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Case: a run with a plot instead of a load that is drawn: one process of host a that talks to a
+// server on host b, on a machine without faults. For what chance does not bring about.
+#pragma once
+
+#include <string_view>
+
+#include "world.hpp"
+
+namespace sim {
+
+struct Case {
+	const char *name;
+	void (*play)();
+	u64 latency_us = 20;
+	u32 max_conns = 255; // that both hosts want in one group
+
+	[[nodiscard]] Knobs knobs() const;
+};
+
+inline constexpr u32 kCases = 2;
+extern const Case cases[kCases];
+
+[[nodiscard]] const Case *find_case(std::string_view name);
+
+} // namespace sim
