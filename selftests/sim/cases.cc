@@ -159,6 +159,42 @@ void close_many()
 	close_all(bystanders);
 }
 
+// One after the other.
+void tcp_dies()
+{
+	struct socket *bystander = connect_one();
+
+	for (int i = 0; i < 100; i++) {
+		struct socket *sock = connect_one();
+
+		expect_answer(sock);
+		sock->sk->connection->break_off();
+		scheduler().sleep_us(kMoment_us);
+		sys_close(sock);
+		expect_answer(bystander);
+	}
+	scheduler().sleep_us(kMoment_us);
+	expect_one_group(1);
+	sys_close(bystander);
+}
+
+// Of all but one, at once: a firewall has forgotten them.
+void tcp_dies_of_many()
+{
+	struct socket *bystander = connect_one();
+	const Sockets socks = connect_many(kMany);
+
+	for (struct socket *sock : socks)
+		sock->sk->connection->break_off();
+	close_all(socks);
+	for (int i = 0; i < 20; i++) {
+		scheduler().sleep_us(kMoment_us);
+		expect_answer(bystander);
+	}
+	expect_one_group(1);
+	sys_close(bystander);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -172,6 +208,8 @@ void with_server(void (*plot)())
 const Case cases[kCases] = {
 	{"close-many", [] { with_server(close_many); }},
 	{"close-many-far", [] { with_server(close_many); }, 5000},
+	{"tcp-dies", [] { with_server(tcp_dies); }},
+	{"tcp-dies-of-many", [] { with_server(tcp_dies_of_many); }},
 };
 
 Knobs Case::knobs() const

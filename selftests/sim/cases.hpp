@@ -19,7 +19,7 @@ struct Case {
 	[[nodiscard]] Knobs knobs() const;
 };
 
-inline constexpr u32 kCases = 2;
+inline constexpr u32 kCases = 4;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

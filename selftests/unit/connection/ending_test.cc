@@ -435,6 +435,62 @@ TEST(EndingTest, LostTransport)
 	EXPECT_EQ(pair.b.connection.on_cdc({.sequence = 2}).events, event::kIgnored);
 }
 
+TEST(EndingTest, GivenUpWaitsForTheDeviceButNotForThePeer)
+{
+	Pair pair;
+	Connection &a = pair.a.connection;
+	pair.a.append("posted");
+	EXPECT_EQ(pair.a.transmit(), 1);
+	pair.a.append("never");
+	a.give_up();
+	EXPECT_EQ(a.state(), State::kClosed);
+	EXPECT_TRUE(a.reset());
+	EXPECT_TRUE(a.finished());
+	EXPECT_FALSE(a.releasable()); // a work request may still read the send buffer
+	EXPECT_EQ(a.send_status(), SendStatus::kAborted);
+	EXPECT_EQ(pair.a.transmit(), 1);
+	EXPECT_EQ(pair.a.last_plan.message.state_flags, state_flag::kAborted);
+	EXPECT_EQ(pair.a.last_plan.write_bytes, 0u);
+	EXPECT_TRUE(pair.a.last_plan.signal);
+	EXPECT_FALSE(a.releasable());
+	EXPECT_EQ(a.on_cdc({.sequence = 1, .state_flags = state_flag::kClosed}).events,
+		  event::kIgnored);
+	const auto events = pair.wire.settle();
+	EXPECT_TRUE(events.a & event::kReleasable);
+	EXPECT_TRUE(events.b & event::kPeerAborted);
+	EXPECT_TRUE(a.releasable());
+	EXPECT_EQ(pair.a.transmit(), 0);
+	a.close();
+	EXPECT_EQ(pair.a.transmit(), 0);
+}
+
+TEST(EndingTest, GivenUpAndThenTheLinkIsLost)
+{
+	Pair pair;
+	Connection &a = pair.a.connection;
+	pair.a.append("posted");
+	EXPECT_EQ(pair.a.transmit(), 1);
+	a.give_up();
+	EXPECT_FALSE(a.releasable());
+	a.transport_lost();
+	EXPECT_TRUE(a.releasable());
+	EXPECT_EQ(pair.a.transmit(), 0);
+	EXPECT_FALSE(a.broken());
+}
+
+TEST(EndingTest, GivenUpWhenBothHaveClosedSaysNothing)
+{
+	Pair pair;
+	pair.a.connection.close();
+	pair.b.connection.close();
+	pair.a.transmit();
+	pair.b.transmit();
+	pair.wire.settle();
+	pair.a.connection.give_up();
+	EXPECT_EQ(pair.a.transmit(), 0);
+	EXPECT_TRUE(pair.a.connection.releasable());
+}
+
 TEST(EndingTest, AnOrderlyEndStaysOneWhenAResetComesBehindIt)
 {
 	Pair pair;

@@ -119,6 +119,7 @@ private:
 		case 3: connection_.transport_lost(); break;
 		case 4: connection_.give_up_withheld_data(); break;
 		case 5: connection_.announce_urgent(one_in(2)); break;
+		case 6: connection_.give_up(); break;
 		default:
 			connection_.set_corked(one_in(2));
 			connection_.request_completion();

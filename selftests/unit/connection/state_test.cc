@@ -162,7 +162,7 @@ void walk(const CloseMachine &machine, int depth)
 	EXPECT_EQ(machine.sent_flags() & ~(machine.owed_flags()), 0);
 	if (depth == 0)
 		return;
-	for (int call = 0; call < 9; call++) {
+	for (int call = 0; call < 10; call++) {
 		CloseMachine next = machine;
 		switch (call) {
 		case 0: next.shutdown_write(); break;
@@ -174,6 +174,7 @@ void walk(const CloseMachine &machine, int depth)
 		case 6: next.on_peer_flags(state_flag::kAborted); break;
 		case 7: next.on_peer_flags(0xff); break;
 		case 8: next.flags_sent(next.ready_flags(true)); break;
+		case 9: next.give_up(); break;
 		}
 		EXPECT_EQ(machine.sent_flags() & ~next.sent_flags(), 0);
 		EXPECT_EQ(machine.peer_flags() & ~next.peer_flags(), 0);
@@ -187,7 +188,9 @@ TEST(CloseMachineTest, AllSequences)
 	machine.shutdown_write(); // before the start nothing counts
 	machine.close();
 	machine.abort();
+	machine.give_up();
 	machine.transport_lost();
+	EXPECT_FALSE(machine.link_lost());
 	EXPECT_EQ(machine.on_peer_flags(state_flag::kAll), 0);
 	EXPECT_EQ(machine.state(), kInit);
 	EXPECT_FALSE(machine.started());

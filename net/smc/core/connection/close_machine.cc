@@ -31,12 +31,18 @@ void CloseMachine::abort()
 	apply(CloseEvent::kLocalAbort);
 }
 
-void CloseMachine::transport_lost()
+void CloseMachine::give_up()
 {
 	if (!started())
 		return;
 	apply(CloseEvent::kTransportLost);
 	lost_ = true;
+}
+
+void CloseMachine::transport_lost()
+{
+	give_up();
+	link_lost_ = lost_;
 }
 
 std::uint8_t CloseMachine::on_peer_flags(std::uint8_t state_flags)

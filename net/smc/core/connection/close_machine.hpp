@@ -23,6 +23,9 @@ public:
 	void shutdown_write();
 	void close();
 	void abort();
+	// Nobody waits for the peer any more: the end, as far as this side goes. What is owed may
+	// still go out.
+	void give_up();
 	void transport_lost();
 
 	// Takes the state flags of a message; returns those that are new.
@@ -44,7 +47,9 @@ public:
 	// Nobody has spoken of an end: no flag is owed, sent or heard, and nothing is lost.
 	[[nodiscard]] bool active() const { return state_ == State::kActive; }
 	[[nodiscard]] bool started() const { return state_ != State::kInit; }
+	// By the loss of the link, or given up.
 	[[nodiscard]] bool lost() const { return lost_; }
+	[[nodiscard]] bool link_lost() const { return link_lost_; }
 	[[nodiscard]] bool locally_closed() const { return locally_closed_; }
 	[[nodiscard]] bool locally_aborted() const
 	{
@@ -59,23 +64,24 @@ public:
 	// Messages may still go out.
 	[[nodiscard]] bool may_transmit() const
 	{
-		return started() && !lost_ && (sent_flags_ & state_flag::kAborted) == 0 &&
-		       !finished();
+		return started() && !link_lost_ && (sent_flags_ & state_flag::kAborted) == 0 &&
+		       !both_closed();
 	}
 	// The peer's word on its stream is out: no more data, or data that does not count any more.
 	[[nodiscard]] bool peer_finished_sending() const { return lost_ || peer_flags_ != 0; }
 	// It has said so before, and not by, a reset.
 	[[nodiscard]] bool peer_ended_in_order() const { return peer_ended_in_order_; }
 	// Neither side will touch the other's memory again.
-	[[nodiscard]] bool finished() const
-	{
-		return lost_ || ((sent_flags_ & state_flag::kAnyClose) != 0 &&
-				 (peer_flags_ & state_flag::kAnyClose) != 0);
-	}
+	[[nodiscard]] bool finished() const { return lost_ || both_closed(); }
 	// A state change was attempted that the table does not allow: a bug of ours.
 	[[nodiscard]] bool broken() const { return broken_; }
 
 private:
+	[[nodiscard]] bool both_closed() const
+	{
+		return (sent_flags_ & state_flag::kAnyClose) != 0 &&
+		       (peer_flags_ & state_flag::kAnyClose) != 0;
+	}
 	void apply(CloseEvent close_event);
 	void set_state(State next);
 
@@ -86,6 +92,7 @@ private:
 	bool peer_ended_in_order_ = false;
 	bool locally_closed_ = false;
 	bool lost_ = false;
+	bool link_lost_ = false;
 	bool broken_ = false;
 };
 

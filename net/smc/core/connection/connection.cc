@@ -327,6 +327,12 @@ void Connection::abort()
 	drop_pending_data();
 }
 
+void Connection::give_up()
+{
+	abort();
+	close_.give_up();
+}
+
 void Connection::transport_lost()
 {
 	close_.transport_lost();

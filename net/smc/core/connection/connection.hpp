@@ -257,6 +257,9 @@ public:
 	void close();
 	// Reset: pending data is dropped, the abnormal-close flag goes out at once. Then transmit.
 	void abort();
+	// abort(), and nobody waits for the peer's answer: finished. The flag still goes out, and
+	// what has been posted completes. Then transmit.
+	void give_up();
 	// The link is gone: nothing more goes out or comes in.
 	void transport_lost();
 
@@ -290,11 +293,11 @@ public:
 	// request_completion() brings it about.
 	[[nodiscard]] bool transmit_idle() const { return completed_messages_ == sent_messages_; }
 	// Both rings can be given back, as far as this connection goes: finished, and nothing
-	// posted is left. After transport_lost() the caller waits for the queue pair to be drained
-	// instead.
+	// posted is left: its completion is certain to come as long as the link is there. After
+	// transport_lost() the caller waits for the queue pair to be drained instead.
 	[[nodiscard]] bool releasable() const
 	{
-		return finished() && (close_.lost() || transmit_idle());
+		return finished() && (close_.link_lost() || transmit_idle());
 	}
 	// A closing flag is owed to the peer and has not gone out.
 	[[nodiscard]] bool closing_flag_owed() const

@@ -228,9 +228,8 @@ void Endpoint::give_up()
 {
 	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
 	change([&]() -> u16 {
-		conn_.abort();
+		conn_.give_up();
 		transmit_locked();
-		conn_.transport_lost();
 		return event::kReleasable;
 	});
 }
@@ -460,11 +459,8 @@ void Endpoint::run()
 		const u64 limit_ms = conn_.send_status() == connection::SendStatus::kAborted
 					     ? kAbortLimit_ms
 					     : kOrphanLimit_ms;
-		if (released_ && !conn_.finished() && quiet_ms >= limit_ms) {
-			conn_.abort();
-			transmit_locked();
-			conn_.transport_lost();
-		}
+		if (released_ && !conn_.finished() && quiet_ms >= limit_ms)
+			conn_.give_up();
 		transmit_locked();
 		retire = retiring_ || retire_due();
 		if (!retire && (released_ || conn_.eof_withheld()))
