@@ -12,7 +12,9 @@ namespace sim {
 namespace {
 
 constexpr u64 kMoment_us = 300'000;
+constexpr u64 kRest_us = 10'000'000;
 constexpr u8 kHello = 1;
+constexpr u8 kReset = 2; // asks the server to reset the connection
 
 using Sockets = std::vector<struct socket *>;
 
@@ -46,8 +48,13 @@ void answer(struct socket *sock)
 {
 	u8 byte;
 
-	while (receive_byte(sock, &byte) == 1)
+	while (receive_byte(sock, &byte) == 1) {
+		if (byte == kReset) {
+			sock->sk->linger = true;
+			break;
+		}
 		(void)send_byte(sock, byte);
+	}
 	sys_close(sock);
 	processes()--;
 }
@@ -78,15 +85,15 @@ struct socket *start_server()
 
 // ---- The client ---------------------------------------------------------------------------------
 
-struct socket *connect_one()
+struct socket *connect_one(bool smc = true)
 {
 	struct socket *sock = sys_socket(&client());
 	const int ret = sys_connect(sock, &server(), kPort);
 
 	if (ret != 0)
 		fail("connect() fails, errno %d", -ret);
-	if (!sys_uses_smc(sock))
-		fail("it goes by TCP");
+	if (sys_uses_smc(sock) != smc)
+		fail("it goes by %s", smc ? "TCP" : "SMC");
 	return sock;
 }
 
@@ -144,6 +151,7 @@ void expect_one_group(u32 connections)
 
 constexpr u32 kMany = 200;
 constexpr u32 kBystanders = 5;
+constexpr u32 kTokens = 255; // of one group
 
 // Most of those in a group go at once; the others notice nothing.
 void close_many()
@@ -195,12 +203,34 @@ void tcp_dies_of_many()
 	sys_close(bystander);
 }
 
+// The server resets a connection of a full group and has room for another one, while the client
+// has not closed its end yet. It takes it all the same, if there is a token left, or says that
+// there is none.
+void reset_in_full_group()
+{
+	const u32 max_conns = client().max_conns;
+	const Sockets socks = connect_many(max_conns);
+	const Sockets bystanders(socks.begin() + 1, socks.end());
+
+	expect_answers(socks);
+	(void)send_byte(socks.front(), kReset);
+	scheduler().sleep_us(kMoment_us);
+	struct socket *another = connect_one(max_conns < kTokens);
+	expect_answer(another);
+	expect_answers(bystanders);
+	expect_one_group(max_conns + 1);
+	sys_close(another);
+	close_all(socks);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
 
 	plot();
 	(void)sys_shutdown(listener, 0);
+	// What was closed has gone before the devices do.
+	scheduler().sleep_us(kRest_us);
 }
 
 } // namespace
@@ -210,6 +240,8 @@ const Case cases[kCases] = {
 	{"close-many-far", [] { with_server(close_many); }, 5000},
 	{"tcp-dies", [] { with_server(tcp_dies); }},
 	{"tcp-dies-of-many", [] { with_server(tcp_dies_of_many); }},
+	{"reset-in-full-group", [] { with_server(reset_in_full_group); }, 20, 16},
+	{"reset-in-full-table", [] { with_server(reset_in_full_group); }, 20, kTokens},
 };
 
 Knobs Case::knobs() const

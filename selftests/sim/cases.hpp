@@ -19,7 +19,7 @@ struct Case {
 	[[nodiscard]] Knobs knobs() const;
 };
 
-inline constexpr u32 kCases = 4;
+inline constexpr u32 kCases = 6;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

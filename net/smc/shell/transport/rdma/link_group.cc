@@ -135,11 +135,16 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 				waiting_.push_back(observer);
 			return Join::kWait;
 		}
-		if (endpoints_.size() >= machine_.config().max_conns)
+		// The server counts. Its end of a connection may be free while the client's is not,
+		// and to refuse what it has chosen would say that they disagree about the group.
+		if (key_.server && endpoints_.size() >= machine_.config().max_conns)
 			return Join::kNo;
 		const auto token = endpoints_.insert(fresh.get(), random24());
-		if (!token)
+		if (!token) {
+			if (!key_.server)
+				*reason = wire::DeclineReason::kErrRtok;
 			return Join::kNo;
+		}
 		fresh->get(); // the table's
 		fresh->token_ = token->value();
 		fresh->link_ = &link_;

@@ -83,7 +83,7 @@ public:
 	enum class Join : u8 { kJoined, kWait, kNo };
 	// Adds a connection of @sk with buffers of its own; the observer hears of what follows.
 	// kWait: the group is forming (and @founder is not set), the observer will hear
-	// kGroupSettled. kNo: it is ending or full, or *reason says what is missing.
+	// kGroupSettled. kNo: it is ending, or full for a server, or *reason says what is missing.
 	Join join(struct sock *sk, bool founder, SetupObserver &observer,
 		  shell::Ref<RdmaEndpoint> *endpoint, wire::DeclineReason *reason);
 	// What the peer has to know of our end.
