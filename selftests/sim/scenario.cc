@@ -189,6 +189,7 @@ void check_nothing_left()
 		expect_equal(*host, "groups", SMC_STAT_GROUP_NEW, SMC_STAT_GROUP_FREE);
 		expect_equal(*host, "queue pairs", SMC_STAT_QP_NEW, SMC_STAT_QP_FREE);
 		expect_equal(*host, "buffers", SMC_STAT_BUF_NEW, SMC_STAT_BUF_FREE);
+		expect_equal(*host, "memory regions", SMC_STAT_MR_NEW, SMC_STAT_MR_FREE);
 		for (u32 i = 0; i < SMC_STAT_SIZES; i++) {
 			if (host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF_SIZE + i)] != 0 ||
 			    host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_SIZE + i)] != 0 ||

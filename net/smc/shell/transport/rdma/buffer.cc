@@ -199,6 +199,7 @@ void Pool::unmap_all(group::LinkIndex link)
 		if (region == nullptr)
 			return;
 		smc_ib_region_destroy(region);
+		smc_stat_inc(net_, SMC_STAT_MR_FREE);
 	}
 }
 
