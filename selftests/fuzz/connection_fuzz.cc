@@ -101,7 +101,7 @@ private:
 		case 16: shut_down(script.byte()); break;
 		case 17: close(); break;
 		case 18: abort(); break;
-		case 19: transport_lost(script.byte()); break;
+		case 19: lose(script.byte()); break;
 		}
 	}
 
@@ -189,18 +189,31 @@ private:
 		drop_pending();
 	}
 
-	void transport_lost(std::uint8_t choice)
+	// Rare: little happens any more behind it.
+	void lose(std::uint8_t choice)
 	{
-		// Rare: nothing happens any more behind it.
-		if (choice % 8 != 0)
+		if (choice % 8 > 1)
 			return;
-		c_.transport_lost();
+		if (choice % 8 == 0) {
+			c_.transport_lost();
+			link_lost_ = true;
+		} else {
+			c_.give_up();
+			aborted_ = true;
+		}
 		lost_ = true;
 		drop_pending();
-		fuzz::demand(c_.finished() && c_.releasable() && c_.reset());
+		fuzz::demand(c_.finished() && c_.reset());
+		fuzz::demand(c_.releasable() == (link_lost_ || c_.transmit_idle()));
 	}
 
 	// --- Transmit ----------------------------------------------------------------------------
+
+	[[nodiscard]] bool both_closed() const
+	{
+		return (sent_flags_ & state_flag::kAnyClose) != 0 &&
+		       (peer_flags_ & state_flag::kAnyClose) != 0;
+	}
 
 	[[nodiscard]] bool can_transmit() const
 	{
@@ -236,7 +249,7 @@ private:
 		const CursorMessage &message = plan.message;
 		std::uint64_t bytes = 0;
 
-		fuzz::demand(!lost_ && !c_.finished());
+		fuzz::demand(!link_lost_ && !both_closed());
 		fuzz::demand((sent_flags_ & state_flag::kAborted) == 0);
 		fuzz::demand(plan.write_count <= TransmitPlan::kMaxWrites);
 		for (const WriteSegment &write : plan.write_segments()) {
@@ -512,10 +525,8 @@ private:
 			fuzz::demand(c_.send_status() == SendStatus::kAborted &&
 				     c_.unsent_bytes() == 0);
 		fuzz::demand(c_.reset() == (lost_ || (peer_flags_ & state_flag::kAborted) != 0));
-		fuzz::demand(c_.finished() ==
-			     (lost_ || ((sent_flags_ & state_flag::kAnyClose) != 0 &&
-					(peer_flags_ & state_flag::kAnyClose) != 0)));
-		if (c_.finished())
+		fuzz::demand(c_.finished() == (lost_ || both_closed()));
+		if (link_lost_ || both_closed())
 			fuzz::demand(!can_transmit() && !c_.closing_flag_owed());
 		if (c_.at_eof())
 			fuzz::demand(c_.readable_bytes() == 0 && (lost_ || peer_flags_ != 0));
@@ -575,7 +586,8 @@ private:
 	bool locally_closed_ = false;
 	bool refuses_ = false;
 	bool aborted_ = false;
-	bool lost_ = false;
+	bool lost_ = false; // or given up
+	bool link_lost_ = false;
 	bool release_told_ = false;
 };
 
