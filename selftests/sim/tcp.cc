@@ -557,6 +557,9 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 			ret = -kIsConnected;
 			break;
 		}
+		// What an attempt before this one still has under way is nobody's.
+		if (sk->connection != nullptr)
+			sk->connection->set_end(sk->side, nullptr);
 		sk->connection = std::make_shared<TcpConnection>(++connections_made, sk);
 		sk->connection->observer = observe_clc(sk->connection->id(), sk->net, addr->host);
 		by_sequence[{sk->connection->sequence_sent(0), sk->connection->sequence_sent(1)}] =
