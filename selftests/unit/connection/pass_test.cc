@@ -220,5 +220,16 @@ TEST_F(PassTest, HalfARingIsTheMost)
 	EXPECT_EQ(passed_.ends[1].readable_bytes(), kSizeBytes / 2);
 }
 
+// Even before it could say so: hear() throws such bytes away.
+TEST_F(PassTest, NothingIsPassedToAReaderThatHasClosed)
+{
+	std::uint16_t events = 0;
+
+	passed_.ends[1].close();
+	EXPECT_FALSE(Connection::pass(passed_.ends[0], passed_.ends[1], 100, events));
+	EXPECT_EQ(passed_.ends[0].diagnostics().sent_bytes, 0u);
+	EXPECT_EQ(passed_.ends[1].readable_bytes(), 0u);
+}
+
 } // namespace
 } // namespace smc::connection
