@@ -12,7 +12,8 @@
 namespace sim {
 namespace {
 
-constexpr u32 kReserve = 16; // places that only link control may use
+constexpr u32 kReserve = 16;      // places that only link control may use
+constexpr u32 kSendQueueMin = 64; // that the kernel makes
 constexpr u32 kRepostBatch = 8;
 constexpr u64 kRetry_us = 134'000;
 constexpr unsigned kRetries = 7;
@@ -33,6 +34,15 @@ u32 used(const smc_ib_link *link)
 bool room(const smc_ib_link *link, u32 count, u32 reserve)
 {
 	return used(link) + count + reserve <= world().knobs.send_queue;
+}
+
+// A full queue always holds a signalled post, so room becomes known again. One that is shorter than
+// any in the kernel, and full sooner, sees to that with each.
+u32 signal_every()
+{
+	const u32 send_queue = world().knobs.send_queue;
+
+	return send_queue < kSendQueueMin ? 1 : send_queue / 4;
 }
 
 u64 travel_us()
@@ -449,7 +459,7 @@ int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int
 	post->message.assign(static_cast<const char *>(message), message_bytes);
 	post->wr_end = link->wr_head + n_writes + 1;
 	post->signalled = (flags & SMC_IB_POST_SIGNAL) != 0 ||
-			  post->wr_end - link->wr_signalled >= world().knobs.send_queue / 4;
+			  post->wr_end - link->wr_signalled >= signal_every();
 	if (post->signalled)
 		link->wr_signalled = post->wr_end;
 	post->seq = ++link->seq;
