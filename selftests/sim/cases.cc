@@ -3,8 +3,10 @@
 
 #include <vector>
 
+#include "kernel/abi/pernet.h"
 #include "process.hpp"
 #include "scheduler.hpp"
+#include "script.hpp"
 #include "socket.hpp"
 #include "trace.hpp"
 
@@ -233,6 +235,12 @@ void with_server(void (*plot)())
 	scheduler().sleep_us(kRest_us);
 }
 
+void scripted(void (*script)())
+{
+	script();
+	scheduler().sleep_us(kRest_us);
+}
+
 } // namespace
 
 const Case cases[kCases] = {
@@ -242,6 +250,15 @@ const Case cases[kCases] = {
 	{"tcp-dies-of-many", [] { with_server(tcp_dies_of_many); }},
 	{"reset-in-full-group", [] { with_server(reset_in_full_group); }, 20, 16},
 	{"reset-in-full-table", [] { with_server(reset_in_full_group); }, 20, kTokens},
+	{.name = "crowd",
+	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
+	 .scripted = true},
+	{.name = "full-ring",
+	 .play = [] { scripted([] { play_full_ring(&client()); }); },
+	 .scripted = true},
+	{.name = "half-ring",
+	 .play = [] { scripted([] { play_half_ring(&client()); }); },
+	 .scripted = true},
 };
 
 Knobs Case::knobs() const
@@ -249,6 +266,11 @@ Knobs Case::knobs() const
 	Knobs knobs;
 
 	knobs.latency_us = latency_us;
+	if (scripted) {
+		knobs.preempt = 0;
+		knobs.send_queue = kNarrowSendQueue;
+		knobs.loopback = SMC_LOOPBACK_NAMESPACE;
+	}
 	return knobs;
 }
 

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "script.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "kernel/abi/control.h"
+#include "socket.hpp"
+#include "trace.hpp"
+#include "world.hpp"
+
+namespace sim {
+namespace {
+
+constexpr u16 kScriptPort = 8;
+constexpr int kAgain = -11;
+
+// Two ends of a connection by SMC, in the hands of one process.
+class Call {
+public:
+	Call(net *from, net *to)
+	{
+		struct socket *listener = sys_socket(to);
+
+		client_ = sys_socket(from);
+		if (sys_listen(listener, kScriptPort, 1) != 0 ||
+		    sys_connect(client_, to, kScriptPort) != 0 ||
+		    sys_accept(listener, &server_) != 0)
+			fail("script: no connection");
+		sys_close(listener);
+		if (!sys_uses_smc(client_) || !sys_uses_smc(server_))
+			fail("script: a connection by TCP");
+	}
+	~Call()
+	{
+		sys_close(client_);
+		sys_close(server_);
+	}
+	Call(const Call &) = delete;
+	Call &operator=(const Call &) = delete;
+
+	// What the client's send() says.
+	int send(size_t bytes, u32 flags = 0)
+	{
+		const std::vector<u8> buffer(bytes);
+		msghdr msg{.flags = flags, .from = buffer.data(), .length_bytes = bytes};
+
+		return sys_send(client_, msg);
+	}
+	// The server reads as much.
+	void receive(size_t bytes)
+	{
+		std::vector<u8> buffer(bytes);
+		msghdr msg{.flags = SMC_MSG_WAITALL, .to = buffer.data(), .length_bytes = bytes};
+		const int n = sys_receive(server_, msg);
+
+		if (n != static_cast<int>(bytes))
+			fail("script: recv() says %d, not %zu", n, bytes);
+	}
+	// What an operator sees of both ends: tx is what one tells, rx what it was told.
+	[[nodiscard]] smc_sock_info client() const { return snapshot(client_->sk); }
+	[[nodiscard]] smc_sock_info server() const { return snapshot(server_->sk); }
+
+private:
+	static smc_sock_info snapshot(const struct sock *sk)
+	{
+		smc_sock_info info{};
+		u64 cursor = 0;
+
+		while (smc_ctl_sock_next(sk->net, &cursor, &info) == 1) {
+			smc_sk_put(info.sk);
+			if (info.sk == sk)
+				return info;
+		}
+		fail("script: a socket is not listed");
+	}
+
+	struct socket *client_ = nullptr;
+	struct socket *server_ = nullptr;
+};
+
+} // namespace
+
+// More than fit into the send queue speak at once, and then say nothing more. The device tells of
+// the first ones to have left; those that found no room have nobody else to go on for them.
+void play_crowd(net *from, net *to)
+{
+	constexpr u32 kConnections = kNarrowSendQueue;
+	std::vector<std::unique_ptr<Call>> calls;
+	const s64 full_before = from->stats[SMC_STAT_SQ_FULL];
+
+	for (u32 i = 0; i < kConnections; i++)
+		calls.push_back(std::make_unique<Call>(from, to));
+	for (const auto &call : calls)
+		(void)call->send(1);
+	if (from->stats[SMC_STAT_SQ_FULL] == full_before)
+		fail("script: room for %u connections at once", kConnections);
+	for (const auto &call : calls)
+		call->receive(1);
+}
+
+// A reader that has taken some, of which it was not asked, and then rests. The writer who fills more
+// than half of the ring does ask, is told, and can fill all of it.
+void play_full_ring(net *host)
+{
+	Call call(host, host);
+	const u32 size_bytes = call.client().peer_rmbe_bytes;
+
+	(void)call.send(size_bytes / 4);
+	call.receive(size_bytes / 4);
+	const int first = call.send(size_bytes / 2 + 1, SMC_MSG_DONTWAIT);
+	const int second = call.send(size_bytes, SMC_MSG_DONTWAIT);
+	const int third = call.send(1, SMC_MSG_DONTWAIT);
+
+	if (first + second != static_cast<int>(size_bytes) || third != kAgain)
+		fail("script: %d and %d bytes, then errno %d: not %u", first, second, -third,
+		     size_bytes);
+	call.receive(size_bytes);
+}
+
+// The same where the writer fills half of it and does not ask: less is left than the reader has
+// reason to be silent about.
+void play_half_ring(net *host)
+{
+	Call call(host, host);
+	const u32 quarter_bytes = call.client().peer_rmbe_bytes / 4;
+
+	(void)call.send(quarter_bytes);
+	call.receive(quarter_bytes);
+	(void)call.send(quarter_bytes);
+	const u32 read_bytes = call.server().tx_cons.count;
+	const u32 known_bytes = call.client().rx_cons.count;
+	if (read_bytes != quarter_bytes || known_bytes != read_bytes)
+		fail("script: %u of %u bytes read, the writer knows of %u", read_bytes,
+		     quarter_bytes, known_bytes);
+	call.receive(quarter_bytes);
+}
+
+} // namespace sim
