@@ -239,6 +239,7 @@ private:
 				markers_.push_back(plan.marker);
 			sent_bytes_ += plan.write_bytes;
 			sent_messages_++;
+			release_told_ = false;
 			sent_flags_ |= plan.message.state_flags;
 			confirmed_bytes_ = consumed_bytes_;
 		}

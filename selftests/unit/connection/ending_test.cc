@@ -464,6 +464,24 @@ TEST(EndingTest, GivenUpWaitsForTheDeviceButNotForThePeer)
 	EXPECT_EQ(pair.a.transmit(), 0);
 }
 
+// The send queue had no room for the reset until all else had completed.
+TEST(EndingTest, GivenUpIsReleasableOnceMoreBehindItsReset)
+{
+	Pair pair;
+	Connection &a = pair.a.connection;
+	pair.a.append("posted");
+	EXPECT_EQ(pair.a.transmit(), 1);
+	const TransmitMarker posted = pair.a.last_plan.marker;
+	a.give_up();
+	EXPECT_TRUE(a.on_transmit_complete(posted).events & event::kReleasable);
+	EXPECT_TRUE(a.releasable());
+	EXPECT_EQ(pair.a.transmit(), 1);
+	EXPECT_FALSE(a.releasable());
+	const TransmitMarker reset = pair.a.last_plan.marker;
+	EXPECT_TRUE(a.on_transmit_complete(reset).events & event::kReleasable);
+	EXPECT_TRUE(a.releasable());
+}
+
 TEST(EndingTest, GivenUpAndThenTheLinkIsLost)
 {
 	Pair pair;

@@ -173,6 +173,8 @@ inline void Connection::commit_transmit(const TransmitPlan &plan)
 		return;
 	}
 	mark_sent(plan.message, plan.write_bytes);
+	// One that was given up may owe a message still: it is releasable when that has completed.
+	release_told_ = false;
 	if (plan.signal) {
 		last_signalled_message_ = plan.marker.message_number;
 		last_signalled_bytes_ = plan.marker.sent_bytes;
