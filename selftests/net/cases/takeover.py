@@ -12,8 +12,9 @@ PORT = 7730
 
 def take_over(vm, what: str) -> dict:
     outcome = json.loads(vm.a.run(f"{PROGRAM} {what} {PORT}", timeout_s=120).out)
-    # No reference of the module's was lost or kept.
+    # No reference of the module's was lost or kept, nor of the layer's.
     vm.a.unload_module()
+    vm.a.run("! grep -q '^tls ' /proc/modules || rmmod tls")
     vm.a.load_module()
     return outcome
 
