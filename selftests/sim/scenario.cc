@@ -304,8 +304,13 @@ std::string run_scenario(const Run &run)
 		run.plot->play();
 		load.over = true;
 	});
-	if (random.one_in(3))
-		scheduler().spawn("operator", [&load] { watch(load); });
+	// Whoever looks at a namespace keeps it.
+	bool watched = !random.one_in(3);
+	if (!watched)
+		scheduler().spawn("operator", [&] {
+			watch(load);
+			watched = true;
+		});
 	bool ports_done = world().knobs.port_loss_ms == 0;
 	if (!ports_done)
 		scheduler().spawn("ports", [&] {
@@ -327,7 +332,7 @@ std::string run_scenario(const Run &run)
 	run_to(load.over, kFaults_us + kProcesses_us, "the end of the clients");
 	world().faults = false;
 	in_process("stop", kProcesses_us, [&] {
-		while (!ports_done || !devices_done || !services_done)
+		while (!ports_done || !devices_done || !services_done || !watched)
 			scheduler().sleep_us(1000);
 		stop_services();
 		while (processes() != 0)

@@ -31,6 +31,8 @@ from suite import Suite, expect, parser
 
 # Retries of a reliable connection, the goodbye of a group, one CDC that nobody answers.
 GONE_S = 30
+# 600 messages to an emulated debug kernel.
+FLOOD_S = 240
 # So many violations in LLC end a group.
 VIOLATIONS_MAX = 16
 
@@ -239,7 +241,7 @@ def cdc_flood(scene: Scene) -> None:
     with scene.as_client() as peer:
         for _ in range(600):
             peer.qp.send(peer.cdc(flags=UPDATE_REQUEST))
-        expect(peer.flush(60), "not acknowledged")
+        expect(peer.flush(FLOOD_S), "not acknowledged")
         scene.bystander()
         expect(peer.echoes(), "the connection was harmed")
     scene.settled()
@@ -395,7 +397,7 @@ def flood(scene: Scene, make: Callable[[int], bytes]) -> None:
         for i in range(600):
             peer.qp.send(make(i))
         scene.bystander()
-        expect(peer.flush(60), "not acknowledged")
+        expect(peer.flush(FLOOD_S), "not acknowledged")
         expect(peer.over or peer.echoes(), "neither ended nor served")
     scene.settled()
 
