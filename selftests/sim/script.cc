@@ -99,8 +99,8 @@ void play_crowd(net *from, net *to)
 		call->receive(1);
 }
 
-// A reader that has taken some, of which it was not asked, and then rests. The writer who fills more
-// than half of the ring does ask, is told, and can fill all of it.
+// A reader that has taken some, of which it was not asked, and then rests. The writer who fills
+// more than half of the ring does ask, is told, and can fill all of it.
 void play_full_ring(net *host)
 {
 	Call call(host, host);

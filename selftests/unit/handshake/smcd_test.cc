@@ -202,6 +202,7 @@ TEST(SmcdStranger, CannotConfirm)
 		replaced(75, "20"),               // release 0
 		replaced(7, "21"),                // no first contact
 		replaced(7, "19"),                // version 1
+		replaced(7, "39"),                // version 3
 	};
 
 	for (const std::string &hex : wrong) {

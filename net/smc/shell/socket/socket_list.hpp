@@ -26,10 +26,9 @@ public:
 	void add(SmcSocket &socket);
 	void remove(SmcSocket &socket);
 
-	// Calls @f with the socket of @net that comes after the one with @serial (0: with the first):
-	// 1, or 0 if there is none. Shard by shard, so that a walk past 100,000 sockets, which
-	// anybody may ask for, looks at some hundred of them for each. The socket stays while @f
-	// runs.
+	// Calls @f with the socket of @net that comes after the one with @serial (0: the first): 1,
+	// or 0 if there is none. Shard by shard, so that a walk past 100,000 sockets, which anybody
+	// may ask for, looks at some hundred of them for each. The socket stays while @f runs.
 	template <class F>
 	int with_next(u64 serial, net *net, F &&f);
 
