@@ -6,7 +6,7 @@ it all a connection uses SMC again. Needs a kernel that can make them fail: the 
 import re
 from contextlib import contextmanager
 
-from churn import connections_are_gone, no_time_wait, smc_works, stats
+from churn import CHURN, connections_are_gone, no_time_wait, served, smc_works, stats
 from harness import Guest, Skip, case
 
 SWEEP = "build/selftests/smc_sweep"
@@ -75,6 +75,10 @@ def connections(vm, peer: Guest, operation: str, options: str = "") -> dict[str,
         f"{fallbacks} fallbacks with {reasons_now - reasons} reasons: {total}"
     for guest in vm.guests:
         connections_are_gone(guest)
+    if FIRST_CONTACT in options:
+        # The peer may not have noticed yet that the last link is gone, and offer it once more.
+        with served(vm.b, PORT + 1):
+            vm.a.run(f"{CHURN} call {vm.b.ip4} {PORT + 1} -n 1")
     smc_works(vm)
     return total
 
