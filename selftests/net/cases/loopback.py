@@ -94,7 +94,7 @@ def serving(guest: Guest, command: str):
     process = guest.spawn(command)
     process.expect(r"\bready\b")
     try:
-        yield
+        yield process
     finally:
         process.kill()
         process.wait(10, check=False)
@@ -345,7 +345,6 @@ def open_connections_are_shown(vm):
         client.wait(10, check=False)
 
 
-
 # Waits before it accepts, so that the connection is made by the kernel.
 _SERVER_IN_A_GROUP = """
 import os, select, socket, sys
@@ -364,7 +363,7 @@ _CLIENT = """
 import socket, sys
 client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
 client.connect(("127.0.0.1", int(sys.argv[1])))
-print("connected", flush=True)
+print("ready", flush=True)
 sys.stdin.read()
 """
 
@@ -380,16 +379,11 @@ def a_ring_is_charged_to_who_reads_it(vm):
              " mkdir /run/cgroup/smc")
     vm.a.put("/tmp/server.py", _SERVER_IN_A_GROUP.encode())
     vm.a.put("/tmp/client.py", _CLIENT.encode())
-    server = vm.a.spawn(f"exec python3 /tmp/server.py {PORT + 9}")
-    server.expect("ready")
-    before = charged()
-    client = vm.a.spawn(f"exec python3 /tmp/client.py {PORT + 9}")
-    client.expect("connected")
-    server.expect("accepted")
-    grown = charged() - before
-    for process in (client, server):
-        process.kill()
-        process.wait(check=False)
+    with serving(vm.a, f"exec python3 /tmp/server.py {PORT + 9}") as server:
+        before = charged()
+        with serving(vm.a, f"exec python3 /tmp/client.py {PORT + 9}"):
+            server.expect("accepted")
+            grown = charged() - before
     vm.a.run("rmdir /run/cgroup/smc && umount /run/cgroup && rmdir /run/cgroup;"
              " sysctl -q net.core.rmem_max=212992")
     assert grown >= 4 << 20, f"{grown} bytes more are charged to the server"

@@ -429,9 +429,8 @@ int smc_op_listen(struct socket *sock, int backlog)
 		return smc_tcp_ops_listen(sock, backlog);
 	smc_sk_lock(sk);
 	const bool ours = smc_sock_ss(sock) == SMC_SS_UNCONNECTED && state->become_listener();
-	if (ours) {
+	if (ours)
 		smc_tcp_offer(sk);
-	}
 	smc_sk_unlock(sk);
 	if (!ours && state->mode() == Mode::kIdle && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
 		return kNoMemory;
