@@ -309,7 +309,7 @@ bool smc_tcp_oldest_is_smc(struct sock *listener)
 }
 
 // No simulated host has clients enough.
-void smc_tcp_limit_handshakes(struct sock *, bool) {}
+void smc_tcp_limit_handshakes(struct sock *, bool, smc_hs_limit) {}
 
 struct sock *smc_tcp_accept(struct sock *listener, bool, int *err)
 {

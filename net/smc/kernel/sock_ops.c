@@ -17,8 +17,11 @@
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/slab.h>
+#include <linux/smc.h>
+#include <linux/sockptr.h>
 #include <linux/splice.h>
 #include <linux/tcp.h>
+#include <linux/uaccess.h>
 #include <net/inet_common.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
@@ -195,6 +198,33 @@ static int option_kind(int level, int optname)
 	return -1;
 }
 
+/* SOL_SMC's only one, of include/uapi/linux/smc.h. */
+static int smc_set_limit_hs(struct socket *sock, sockptr_t optval, unsigned int optlen)
+{
+	int value;
+
+	if (optlen < sizeof(value))
+		return -EINVAL;
+	if (copy_from_sockptr(&value, optval, sizeof(value)))
+		return -EFAULT;
+	return smc_op_limit_handshakes(sock, value);
+}
+
+static int smc_get_limit_hs(struct socket *sock, char __user *optval, int __user *optlen)
+{
+	const int value = smc_op_limits_handshakes(sock);
+	int len;
+
+	if (get_user(len, optlen))
+		return -EFAULT;
+	if (len < 0)
+		return -EINVAL;
+	len = min_t(int, len, sizeof(value));
+	if (put_user(len, optlen) || copy_to_user(optval, &value, len))
+		return -EFAULT;
+	return 0;
+}
+
 static int fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 			     unsigned int optlen);
 
@@ -204,6 +234,8 @@ static int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t
 	const int kind = option_kind(level, optname);
 	int ret;
 
+	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
+		return smc_set_limit_hs(sock, optval, optlen);
 	if (kind >= 0 && kind != SMC_OPTION_PUSH) {
 		ret = smc_op_option(sock, kind);
 		if (ret)
@@ -216,6 +248,14 @@ static int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t
 	if (kind == SMC_OPTION_PUSH && !ret)
 		smc_op_option(sock, kind);
 	return ret;
+}
+
+static int smc_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
+			  int __user *optlen)
+{
+	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
+		return smc_get_limit_hs(sock, optval, optlen);
+	return sock_common_getsockopt(sock, level, optname, optval, optlen);
 }
 
 static int smc_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
@@ -262,7 +302,7 @@ static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 	.listen = smc_op_listen,					\
 	.shutdown = smc_op_shutdown,					\
 	.setsockopt = smc_setsockopt,					\
-	.getsockopt = sock_common_getsockopt,				\
+	.getsockopt = smc_getsockopt,					\
 	.sendmsg = smc_op_sendmsg,					\
 	.recvmsg = smc_op_recvmsg,					\
 	.mmap = smc_mmap,						\

@@ -112,22 +112,42 @@ static bool always_congested(const struct sock *listener)
 	return true;
 }
 
-static bool queue_congested(const struct sock *listener)
+static bool more_queued_than(const struct sock *listener, u32 most)
 {
 	const u32 queued = READ_ONCE(listener->sk_ack_backlog) +
 			   inet_csk_reqsk_queue_len(listener);
-	u32 most = SMC_TCP_QUEUE_MAX;
 
-	if (smc_sysctl_limit_smc_hs(sock_net(listener)))
-		most = min(most, READ_ONCE(listener->sk_max_ack_backlog));
 	return queued > most && always_congested(listener);
 }
 
-void smc_tcp_limit_handshakes(struct sock *listener, bool full)
+static bool congested_beyond_backlog(const struct sock *listener)
 {
+	return more_queued_than(listener, min_t(u32, SMC_TCP_QUEUE_MAX,
+						READ_ONCE(listener->sk_max_ack_backlog)));
+}
+
+static bool congested_beyond_memory(const struct sock *listener)
+{
+	return more_queued_than(listener, SMC_TCP_QUEUE_MAX);
+}
+
+static bool congested_by_net(const struct sock *listener)
+{
+	return smc_sysctl_limit_smc_hs(sock_net(listener)) ? congested_beyond_backlog(listener)
+							    : congested_beyond_memory(listener);
+}
+
+void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limit limit)
+{
+	static bool (*const congested[])(const struct sock *listener) = {
+		[SMC_HS_LIMIT_NET] = congested_by_net,
+		[SMC_HS_LIMIT_OFF] = congested_beyond_memory,
+		[SMC_HS_LIMIT_ON] = congested_beyond_backlog,
+	};
+
 	/* Never back to NULL: TCP looks at it twice. */
 	WRITE_ONCE(tcp_sk(listener)->smc_hs_congested,
-		   full ? always_congested : queue_congested);
+		   full ? always_congested : congested[limit]);
 }
 
 static struct sock *accept_child(struct sock *listener, bool kern, int *err)

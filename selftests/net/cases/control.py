@@ -19,6 +19,37 @@ import smcnl
 for i in range(1, {rows} + 1):
     smcnl.pnet_add("N%d" % (i % 2), eth="e%d" % i)
 """
+LIMIT_OPTION = """
+import errno, socket, struct
+SOL_SMC, SMC_LIMIT_HS = 286, 1
+
+def fails(call, *args):
+    try:
+        call(*args)
+    except OSError as error:
+        return errno.errorcode[error.errno]
+
+for family in socket.AF_INET, socket.AF_INET6:
+    s = socket.socket(family)
+    def value(size=4):
+        return struct.unpack("i", s.getsockopt(SOL_SMC, SMC_LIMIT_HS, size).ljust(4, b"x"))[0]
+    assert value() == {namespace}
+    for asked, is_then in ((0, 0), (1, 1), (0, 0), (-5, 1), (2, 1)):
+        s.setsockopt(SOL_SMC, SMC_LIMIT_HS, asked)
+        assert value() == is_then, asked
+    s.listen()
+    assert value() == 1
+    s.setsockopt(SOL_SMC, SMC_LIMIT_HS, 0)
+    assert value() == 0
+    assert s.getsockopt(SOL_SMC, SMC_LIMIT_HS, 1) == bytes(1)
+    assert len(s.getsockopt(SOL_SMC, SMC_LIMIT_HS, 64)) == 4
+    assert fails(s.setsockopt, SOL_SMC, SMC_LIMIT_HS, b"abc") == "EINVAL"
+    assert fails(s.setsockopt, SOL_SMC, 2, 1) == "ENOPROTOOPT"
+    # Nor does TCP, which is asked then, know it: IPv4 and IPv6 have different words for that.
+    assert fails(s.getsockopt, SOL_SMC, 0, 4) in ("ENOTSUP", "ENOPROTOOPT")
+    s.close()
+print("all as it should be")
+"""
 LISTENER = """
 import socket, sys
 s = socket.socket()
@@ -308,6 +339,17 @@ def handshake_limitation(vm):
     assert vm.a.call("smcnl.handshake_limitation") is True
     vm.a.run(f"echo 0 > {switch}")
     assert vm.a.call("smcnl.handshake_limitation") is False
+
+
+@case(on="ours")
+def handshake_limitation_of_a_socket(vm):
+    for namespace_switch in (0, 1):
+        vm.a.run(f"sysctl -q net.smc.limit_smc_hs={namespace_switch}")
+        try:
+            told = vm.a.run(python_on_smc(LIMIT_OPTION, namespace=namespace_switch)).out
+        finally:
+            vm.a.run("sysctl -q net.smc.limit_smc_hs=0")
+        assert told == "all as it should be\n", told
 
 
 @case(on="ours")

@@ -8,8 +8,8 @@ NOBODYS_ADDRESS = "10.9.0.68"
 BACKLOG = 4
 
 
-def meet(vm, only: str) -> None:
-    target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7320 7321 {BACKLOG}")
+def meet(vm, only: str, limit_hs: str = "") -> None:
+    target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7320 7321 {BACKLOG} {limit_hs}")
     target.expect(r"\bready\b")
     try:
         vm.b.run_tap(f"{DIRECTORY}/silent_peer.py --address {NOBODYS_ADDRESS}"
@@ -29,6 +29,20 @@ def silent_crowd_where_handshakes_are_limited(vm):
     vm.a.run("sysctl -q net.smc.limit_smc_hs=1")
     try:
         meet(vm, "^crowd_is_limited")
+    finally:
+        vm.a.run("sysctl -q net.smc.limit_smc_hs=0")
+
+
+@case(on="ours+ours")
+def silent_crowd_at_a_listener_that_limits_handshakes(vm):
+    meet(vm, "^crowd_is_limited", limit_hs="1")
+
+
+@case(on="ours+ours")
+def silent_crowd_at_a_listener_that_does_not(vm):
+    vm.a.run("sysctl -q net.smc.limit_smc_hs=1")
+    try:
+        meet(vm, "^crowd_holds_up_nobody", limit_hs="0")
     finally:
         vm.a.run("sysctl -q net.smc.limit_smc_hs=0")
 

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The programs that a hostile peer meets: an echo server and a client, on SMC sockets.
 
-    smc_target.py ECHO_PORT CONTROL_PORT [BACKLOG]
+    smc_target.py ECHO_PORT CONTROL_PORT [BACKLOG [SMC_LIMIT_HS]]
 
 The echo server sends back all that it receives. The client is told over the control port, a TCP
 connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
@@ -17,6 +17,7 @@ import threading
 import time
 
 AF_SMC = 43
+SOL_SMC, SMC_LIMIT_HS = 286, 1
 
 
 def smc_socket() -> socket.socket:
@@ -82,10 +83,13 @@ def obey(control: socket.socket) -> None:
 
 
 def main() -> int:
-    echo_port, control_port, backlog = map(int, [*sys.argv[1:], 256][:3])
+    echo_port, control_port = map(int, sys.argv[1:3])
+    backlog = int(sys.argv[3]) if len(sys.argv) > 3 else 256
     listener = smc_socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("0.0.0.0", echo_port))
+    if len(sys.argv) > 4:
+        listener.setsockopt(SOL_SMC, SMC_LIMIT_HS, int(sys.argv[4]))
     listener.listen(backlog)
     threading.Thread(target=serve_echo, args=(listener,), daemon=True).start()
     with socket.create_server(("", control_port)) as controls:

@@ -50,6 +50,10 @@ enum smc_option {
  * TCP have it, an errno refuses it.
  */
 int smc_op_option(struct socket *sock, enum smc_option option);
+/* SOL_SMC, SMC_LIMIT_HS. 0 or -errno. */
+int smc_op_limit_handshakes(struct socket *sock, bool on);
+/* What it is set to, or the namespace's switch if it was not. */
+bool smc_op_limits_handshakes(struct socket *sock);
 /*
  * The state of a fallen socket lets go of the socket and of the sock, which may
  * be gone before smc_op_forget(). Process context; NULL is fine.

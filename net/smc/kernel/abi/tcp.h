@@ -43,13 +43,19 @@ enum smc_accept_head smc_tcp_accept_head(struct sock *listener);
  * it is being accepted by somebody else. Any context, also with interrupts off.
  */
 bool smc_tcp_oldest_is_smc(struct sock *listener);
+/* Is SMC offered to no more than the user's backlog has room for? */
+enum smc_hs_limit {
+	SMC_HS_LIMIT_NET,	/* as net.smc.limit_smc_hs says at that moment */
+	SMC_HS_LIMIT_OFF,
+	SMC_HS_LIMIT_ON,
+};
 /*
  * Who connects from now on is not offered SMC while @full, and otherwise while
- * more connections than SMC_TCP_QUEUE_MAX stand in the queues of @listener; with
- * net.smc.limit_smc_hs, more than the user's backlog. They are plain TCP then.
+ * more connections than SMC_TCP_QUEUE_MAX stand in the queues of @listener; by
+ * @limit, more than the user's backlog. They are plain TCP then.
  */
 #define SMC_TCP_QUEUE_MAX 512
-void smc_tcp_limit_handshakes(struct sock *listener, bool full);
+void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limit limit);
 /* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
 /* Gives @sk to @sock, which has none. */

@@ -6,10 +6,11 @@
 
 namespace smc::shell {
 
-Listener::Listener(struct socket *sock) : sock_(sock), sk_(smc_sock_sk(sock))
+Listener::Listener(struct socket *sock, smc_hs_limit limit)
+	: sock_(sock), sk_(smc_sock_sk(sock)), limit_(limit)
 {
 	hook_.owner = this;
-	smc_tcp_limit_handshakes(sk_, false);
+	smc_tcp_limit_handshakes(sk_, false, limit_);
 	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
 	smc_wake_hook_add(&hook_.hook);
 }
@@ -38,11 +39,19 @@ bool Listener::may_start()
 
 void Listener::limit_offers_locked()
 {
-	const bool limited = smc_sysctl_limit_smc_hs(smc_sk_net(sk_));
+	const bool limited = limit_ == SMC_HS_LIMIT_NET ? smc_sysctl_limit_smc_hs(smc_sk_net(sk_))
+							: limit_ == SMC_HS_LIMIT_ON;
+	const bool full = under_way_.size() >= kOffersMax ||
+			  (limited && under_way_.size() + done_.size() > smc_sk_max_backlog(sk_));
 
-	smc_tcp_limit_handshakes(sk_, under_way_.size() >= kOffersMax ||
-					      (limited && under_way_.size() + done_.size() >
-								  smc_sk_max_backlog(sk_)));
+	smc_tcp_limit_handshakes(sk_, full, limit_);
+}
+
+void Listener::set_limit(smc_hs_limit limit)
+{
+	Guard guard(lock_);
+	limit_ = limit;
+	limit_offers_locked();
 }
 
 void Listener::run()

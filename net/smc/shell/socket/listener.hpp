@@ -25,13 +25,15 @@ namespace smc::shell {
 
 class Listener final : public HandshakeOwner {
 public:
-	explicit Listener(struct socket *sock);
+	Listener(struct socket *sock, smc_hs_limit limit);
 	~Listener();
 
 	// The next connection for the user, or none yet (SMC_ACCEPT_EMPTY), or a TCP child to be
 	// accepted as such (SMC_ACCEPT_PLAIN: *plain). SMC_ACCEPT_SMC: *done is a handshake that
 	// came to SMC or TCP. Process, no lock.
 	smc_accept_head take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err);
+	// For whoever connects from now on. Process.
+	void set_limit(smc_hs_limit limit);
 	// Will take() find something, if nobody else takes it? Starts what has to be started.
 	// Process.
 	[[nodiscard]] bool ready();
@@ -68,6 +70,7 @@ private:
 	List<Handshake, ChildrenTag> failed_;    // no event for the user; each with a reference
 	u64 turns_ = 0;                          // so many have been started
 	bool closed_ = false;
+	smc_hs_limit limit_;
 	Work<Listener, &Listener::run> work_{*this, SMC_WORK_OF_LISTENER};
 };
 

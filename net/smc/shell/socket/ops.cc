@@ -2,6 +2,7 @@
 //
 // What user space calls, sorted by what the socket is at that moment. A socket without state, or
 // one that has fallen back, is a TCP socket, and TCP's own code answers.
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
@@ -557,6 +558,24 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 	case Mode::kFallen: break;
 	}
 	return 0;
+}
+
+int smc_op_limit_handshakes(struct socket *sock, bool on)
+{
+	SmcSocket *state = SmcSocket::get_or_make(sock);
+
+	if (state == nullptr)
+		return kNoMemory;
+	state->limit_handshakes(on);
+	return 0;
+}
+
+bool smc_op_limits_handshakes(struct socket *sock)
+{
+	const SmcSocket *state = SmcSocket::of(sock);
+
+	return state != nullptr ? state->limits_handshakes()
+				: smc_sysctl_limit_smc_hs(smc_sk_net(smc_sock_sk(sock)));
 }
 
 } // extern "C"

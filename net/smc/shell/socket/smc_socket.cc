@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/wire/clc.hpp"
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/socket/socket_list.hpp"
 
@@ -247,7 +248,7 @@ bool SmcSocket::become_listener()
 	if (mode() == Mode::kListening)
 		return true;
 	if (!listener_)
-		listener_ = make<Listener>(sock_);
+		listener_ = make<Listener>(sock_, hs_limit_);
 	return listener_ && change_mode(Mode::kIdle, Mode::kListening);
 }
 
@@ -260,6 +261,24 @@ bool SmcSocket::stop_listening()
 		smc_tcp_withdraw(sk_);
 	smc_sk_unlock(sk_);
 	return stopped;
+}
+
+void SmcSocket::limit_handshakes(bool on)
+{
+	smc_sk_lock(sk_);
+	hs_limit_ = on ? SMC_HS_LIMIT_ON : SMC_HS_LIMIT_OFF;
+	if (listener_)
+		listener_->set_limit(hs_limit_);
+	smc_sk_unlock(sk_);
+}
+
+bool SmcSocket::limits_handshakes() const
+{
+	smc_sk_lock(sk_);
+	const smc_hs_limit limit = hs_limit_;
+	smc_sk_unlock(sk_);
+	return limit == SMC_HS_LIMIT_NET ? smc_sysctl_limit_smc_hs(smc_sk_net(sk_))
+					 : limit == SMC_HS_LIMIT_ON;
 }
 
 void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis)

@@ -104,6 +104,9 @@ public:
 	// socket can be used again. Process, no lock.
 	void disconnect();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
+	// SMC_LIMIT_HS, for this socket as a listener. Process, no lock.
+	void limit_handshakes(bool on);
+	[[nodiscard]] bool limits_handshakes() const;
 	// From kIdle only, for an option that SMC does not have. False in other modes. Process, no
 	// lock.
 	[[nodiscard]] bool fall_unused(wire::DeclineReason reason);
@@ -151,8 +154,9 @@ private:
 	std::atomic<Mode> mode_{Mode::kIdle};
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
-	std::atomic<bool> attempt_failed_{false}; // or is over: handshake_ is its
-	std::atomic<bool> worked_{false};         // work_ has been queued
+	std::atomic<bool> attempt_failed_{false};  // or is over: handshake_ is its
+	std::atomic<bool> worked_{false};          // work_ has been queued
+	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
 	Ref<Handshake> handshake_;                             // of work_ and release()
