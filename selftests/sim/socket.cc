@@ -560,7 +560,7 @@ void sys_cork(struct socket *sock, bool on)
 	sock->sk->corked = on;
 	smc_sk_unlock(sock->sk);
 	if (!on && sock->ours)
-		(void)smc_op_option(sock, SMC_OPTION_PUSH);
+		(void)smc_op_option(sock, SMC_OPTION_CORK);
 }
 
 void sys_nodelay(struct socket *sock)
@@ -570,7 +570,7 @@ void sys_nodelay(struct socket *sock)
 	sock->sk->nodelay = true;
 	smc_sk_unlock(sock->sk);
 	if (sock->ours)
-		(void)smc_op_option(sock, SMC_OPTION_PUSH);
+		(void)smc_op_option(sock, SMC_OPTION_NODELAY);
 }
 
 int sys_ioctl(struct socket *sock, unsigned int command, int *value)

@@ -190,8 +190,10 @@ static int option_kind(int level, int optname)
 			return SMC_OPTION_REPAIR;
 		if (is_fastopen_option(optname))
 			return SMC_OPTION_FASTOPEN;
-		if (optname == TCP_NODELAY || optname == TCP_CORK)
-			return SMC_OPTION_PUSH;
+		if (optname == TCP_NODELAY)
+			return SMC_OPTION_NODELAY;
+		if (optname == TCP_CORK)
+			return SMC_OPTION_CORK;
 	}
 	if (level == SOL_IPV6 && optname == IPV6_ADDRFORM)
 		return SMC_OPTION_ADDRFORM;
@@ -232,11 +234,12 @@ static int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t
 			  unsigned int optlen)
 {
 	const int kind = option_kind(level, optname);
+	const bool pushes = kind == SMC_OPTION_NODELAY || kind == SMC_OPTION_CORK;
 	int ret;
 
 	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
 		return smc_set_limit_hs(sock, optval, optlen);
-	if (kind >= 0 && kind != SMC_OPTION_PUSH) {
+	if (kind >= 0 && !pushes) {
 		ret = smc_op_option(sock, kind);
 		if (ret)
 			return ret;
@@ -245,7 +248,7 @@ static int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t
 		return fallen_setsockopt(sock, level, optname, optval, optlen);
 	}
 	ret = sock_common_setsockopt(sock, level, optname, optval, optlen);
-	if (kind == SMC_OPTION_PUSH && !ret)
+	if (pushes && !ret)
 		smc_op_option(sock, kind);
 	return ret;
 }

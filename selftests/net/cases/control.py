@@ -50,6 +50,58 @@ for family in socket.AF_INET, socket.AF_INET6:
     s.close()
 print("all as it should be")
 """
+COUNTED_CALLS = """
+import os, socket
+
+def counted():
+    with open("/proc/net/smc_stat") as lines:
+        return {{name: int(value) for name, value in map(str.split, lines)}}
+
+class Counted:
+    def __init__(self, **expected):
+        self.expected = {{"smcd_" + name: n for name, n in expected.items()}}
+    def __enter__(self):
+        self.before = counted()
+    def __exit__(self, *failure):
+        now = counted()
+        grown = {{name: now[name] - self.before[name] for name in NAMES if now[name] != self.before[name]}}
+        assert failure[0] or grown == self.expected, (grown, self.expected)
+
+NAMES = ["smcd_" + name for name in ("splice", "cork", "nodelay", "urgent")] + [
+    "smcd_" + way + "_buf_" + name for way in ("tx", "rx")
+    for name in ("size_small", "size_small_peer", "full", "full_peer")]
+assert set(NAMES) <= set(counted())
+
+with socket.create_server(("127.0.0.1", 0)) as listener:
+    client = socket.create_connection(listener.getsockname())
+    server, _ = listener.accept()
+with Counted(nodelay=1):
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 0)
+with Counted(cork=1):
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 1)
+    client.setsockopt(socket.IPPROTO_TCP, socket.TCP_CORK, 0)
+with Counted(urgent=2):
+    client.send(b"!", socket.MSG_OOB)
+    assert server.recv(1, socket.MSG_OOB) == b"!"
+client.send(b"abc")
+with Counted(rx_buf_size_small=1):
+    assert server.recv(2) == b"ab"
+    assert server.recv(2) == b"c"
+client.send(b"abc")
+into, out = os.pipe()
+with Counted(splice=1):
+    assert os.splice(server.fileno(), out, 3) == 3
+assert os.read(into, 3) == b"abc"
+with Counted(tx_buf_size_small=1, tx_buf_size_small_peer=1, tx_buf_full=1, tx_buf_full_peer=1):
+    sent = client.send(bytes(1 << 22), socket.MSG_DONTWAIT)
+assert sent < 1 << 22
+with Counted(rx_buf_full=1, rx_buf_size_small=1):
+    assert server.recv(1) == bytes(1)
+with Counted():
+    assert len(server.recv(sent - 1, socket.MSG_WAITALL)) == sent - 1
+print("all as it should be")
+"""
 LISTENER = """
 import socket, sys
 s = socket.socket()
@@ -360,6 +412,14 @@ def counters_by_name(vm):
     assert len(names) == len(set(names)), "a name comes twice"
     assert {"wire_violation", "cdc_bad_token", "client_fallback", "server_fallback_other",
             "smcr_tx_bytes", "smcd_rx_buf_64k"} <= set(names)
+
+
+@case(on="ours")
+def counters_of_calls(vm):
+    """What `smcr stats` and `smcd stats` show of single calls, each counted when it comes."""
+    for _ in range(2):
+        told = vm.a.run(python_on_smc(COUNTED_CALLS)).out
+        assert told == "all as it should be\n", told
 
 
 @case(on="ours")

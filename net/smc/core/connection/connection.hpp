@@ -317,6 +317,8 @@ public:
 	{
 		return send_.queued_unsent_bytes();
 	}
+	[[nodiscard]] std::uint32_t sndbuf_size_bytes() const { return send_.size_bytes(); }
+	[[nodiscard]] std::uint32_t peer_rmb_size_bytes() const { return send_.peer_size_bytes(); }
 	[[nodiscard]] std::uint32_t rmb_size_bytes() const { return receive_.size_bytes(); }
 	[[nodiscard]] std::uint32_t unsent_bytes() const { return send_.pending_bytes(); }
 	[[nodiscard]] std::uint32_t peer_window_bytes() const { return send_.window_bytes(); }

@@ -39,15 +39,16 @@ long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *p
 			unsigned int flags);
 /* An option that C has already decoded as one that matters to us. */
 enum smc_option {
-	SMC_OPTION_PUSH,	/* TCP_NODELAY on or TCP_CORK off: send what waits */
+	SMC_OPTION_NODELAY,	/* TCP_NODELAY, on or off */
+	SMC_OPTION_CORK,	/* TCP_CORK, on or off */
 	SMC_OPTION_ULP,		/* another TCP upper layer is asked for */
 	SMC_OPTION_ADDRFORM,	/* IPV6_ADDRFORM */
 	SMC_OPTION_REPAIR,	/* TCP_REPAIR */
 	SMC_OPTION_FASTOPEN,	/* TCP_FASTOPEN, TCP_FASTOPEN_CONNECT, … */
 };
 /*
- * Asked before TCP sees the option (not for PUSH, which comes after): 0 lets
- * TCP have it, an errno refuses it.
+ * Asked before TCP sees the option: 0 lets TCP have it, an errno refuses it. For
+ * NODELAY and CORK told after that, and then it is 0.
  */
 int smc_op_option(struct socket *sock, enum smc_option option);
 /* SOL_SMC, SMC_LIMIT_HS. 0 or -errno. */

@@ -27,9 +27,9 @@ enum smc_tech {
 /* Counters about the buffers of one direction. */
 enum smc_buf_stat {
 	SMC_BUF_SIZE_SMALL_PEER,	/* one send had more than the peer's whole buffer */
-	SMC_BUF_SIZE_SMALL,		/* one send had more than the whole own buffer */
-	SMC_BUF_FULL_PEER,		/* the peer's window was closed */
-	SMC_BUF_FULL,			/* the own buffer had no room */
+	SMC_BUF_SIZE_SMALL,		/* than the own; a receive asked for less than was there */
+	SMC_BUF_FULL_PEER,		/* a send found no room, and the peer's window closed */
+	SMC_BUF_FULL,			/* a send found no room; a receive, no room for more */
 	SMC_BUF_REUSE,			/* taken from the pool */
 	SMC_BUF_ALLOC,			/* newly allocated */
 	SMC_BUF_DOWNGRADE,		/* smaller than asked for */
@@ -48,10 +48,10 @@ enum smc_tech_stat {
 	SMC_TS_CLNT_V2,
 	SMC_TS_SRV_V1,
 	SMC_TS_SRV_V2,
-	SMC_TS_SPLICE,
-	SMC_TS_CORK,
-	SMC_TS_NODELAY,
-	SMC_TS_URGENT,
+	SMC_TS_SPLICE,			/* calls of splice() out of a socket */
+	SMC_TS_CORK,			/* TCP_CORK was taken away */
+	SMC_TS_NODELAY,			/* TCP_NODELAY was set */
+	SMC_TS_URGENT,			/* calls with MSG_OOB */
 	SMC_TS_RX_BYTES,
 	SMC_TS_TX_BYTES,
 	SMC_TS_RX_CALLS,
@@ -89,7 +89,6 @@ enum smc_stat {
 	SMC_STAT_CDC_BAD_CURSOR,
 	SMC_STAT_CDC_BAD_SEQUENCE,
 	SMC_STAT_RMBE_BAD_INDEX,
-	SMC_STAT_RKEY_UNKNOWN,
 
 	/* Handshakes whose CLC messages were handed over in memory. */
 	SMC_STAT_CLC_NEAR,
@@ -102,7 +101,6 @@ enum smc_stat {
 	/* Resources. */
 	SMC_STAT_NO_MEMORY,
 	SMC_STAT_SQ_FULL,
-	SMC_STAT_GROUP_FULL,
 	SMC_STAT_HS_LIMITED,
 
 	/* Traffic. */

@@ -533,6 +533,8 @@ long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *p
 		return ret;
 	if (mode_of(sock) != Mode::kSmc)
 		return smc_tcp_ops_splice_read(sock, pos, pipe, len, flags);
+	if (const auto endpoint = connection_of(SmcSocket::of(sock)))
+		endpoint->count(SMC_TS_SPLICE);
 	return smc_splice_read_copy(sock, pos, pipe, len, flags);
 }
 
@@ -541,9 +543,9 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 	SmcSocket *state = SmcSocket::of(sock);
 	const Mode mode = mode_of(sock);
 
-	if (option == SMC_OPTION_PUSH) {
+	if (option == SMC_OPTION_NODELAY || option == SMC_OPTION_CORK) {
 		if (const auto endpoint = connection_of(state))
-			stream::options_changed(smc_sock_sk(sock), *endpoint);
+			stream::option_changed(smc_sock_sk(sock), *endpoint, option);
 		return 0;
 	}
 	switch (mode) {

@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
+#include "core/wire/ids.hpp"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
@@ -312,17 +314,21 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			View view{.segments = peek ? conn.peek_segments(most, seen)
 						   : conn.read_segments(most)};
 			view.readable_bytes = conn.readable_bytes();
+			view.full = view.readable_bytes == conn.rmb_size_bytes();
 			// The rest is of no interest then.
 			if (got == 0 && !view.segments.empty())
 				return view;
 			view.ended = conn.at_eof(seen) || conn.reset() ||
 				     conn.send_status() == SendStatus::kAborted;
 			view.in_order = conn.at_orderly_end(seen);
-			view.full = view.readable_bytes == conn.rmb_size_bytes();
 			view.at_mark = conn.mark_is_ahead(seen) || (!peek && conn.at_mark());
 			return view;
 		});
 
+		if (got == 0 && view.readable_bytes > len)
+			endpoint.count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
+		if (got == 0 && view.full)
+			endpoint.count(SMC_TS_RX_BUF, SMC_BUF_FULL);
 		if (len == 0 && view.readable_bytes != 0)
 			return 0;
 		// Whoever has something stops before the urgent byte.
@@ -366,6 +372,23 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 	return static_cast<int>(got);
 }
 
+// What smcr and smcd say of requests that the buffers are small for.
+void count_request(Endpoint &endpoint, u32 flags, size_t len)
+{
+	if ((flags & SMC_MSG_OOB) != 0)
+		endpoint.count(SMC_TS_URGENT);
+	// No buffer is smaller, and most requests need no look at them.
+	if (len <= wire::BufferSize::kSmallestBytes)
+		return;
+	const auto [own_bytes, peer_bytes] = endpoint.with_lock([](const Connection &conn) {
+		return std::pair{conn.sndbuf_size_bytes(), conn.peer_rmb_size_bytes()};
+	});
+	if (len > own_bytes)
+		endpoint.count(SMC_TS_TX_BUF, SMC_BUF_SIZE_SMALL);
+	if (len > peer_bytes)
+		endpoint.count(SMC_TS_TX_BUF, SMC_BUF_SIZE_SMALL_PEER);
+}
+
 std::optional<int> send_if_connected(const SmcSocket &socket, msghdr *msg, size_t len,
 				     bool nonblock, std::optional<int> *reset)
 {
@@ -381,7 +404,8 @@ std::optional<int> send_if_connected(const SmcSocket &socket, msghdr *msg, size_
 		if (notice != nullptr)
 			smc_zerocopy_end(notice, ret > 0);
 	}
-	const Endpoint &endpoint = connection.endpoint();
+	Endpoint &endpoint = connection.endpoint();
+	count_request(endpoint, smc_msg_flags(msg), len);
 	smc_stat_tx(endpoint.counters(), endpoint.tech(), len, ret);
 	return ret;
 }
@@ -408,10 +432,12 @@ std::optional<int> receive(SmcSocket &socket, msghdr *msg, size_t len, int flags
 	int ret;
 
 	smc_msg_no_name(msg);
-	if ((flags & static_cast<int>(SMC_MSG_OOB)) != 0)
+	if ((flags & static_cast<int>(SMC_MSG_OOB)) != 0) {
+		endpoint.count(SMC_TS_URGENT);
 		ret = receive_urgent(connection, msg, len, flags);
-	else
+	} else {
 		ret = receive_locked(connection, msg, len, flags, nonblock);
+	}
 	if (ret >= 0 && smc_msg_wants_inq(sk, msg))
 		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {
 			return conn.at_eof() ? 1 : conn.inquired_bytes();
@@ -506,11 +532,15 @@ int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long a
 	return smc_put_user_int(static_cast<int>(value), arg);
 }
 
-void options_changed(struct sock *sk, Endpoint &endpoint)
+void option_changed(struct sock *sk, Endpoint &endpoint, smc_option option)
 {
 	const bool corked = smc_sk_corked(sk);
 	const bool nodelay = smc_sk_nodelay(sk);
 
+	if (option == SMC_OPTION_NODELAY && nodelay)
+		endpoint.count(SMC_TS_NODELAY);
+	if (option == SMC_OPTION_CORK && !corked)
+		endpoint.count(SMC_TS_CORK);
 	endpoint.with_lock([&](Connection &conn) {
 		conn.set_corked(corked);
 		if (nodelay)

@@ -18,7 +18,7 @@ std::optional<int> receive(SmcSocket &socket, msghdr *msg, size_t len, int flags
 u32 poll(struct sock *sk, transport::Endpoint &endpoint, bool shut_rcv);
 int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg,
 	  bool *handled);
-// TCP_NODELAY or TCP_CORK has changed.
-void options_changed(struct sock *sk, transport::Endpoint &endpoint);
+// After TCP has taken note of TCP_NODELAY or TCP_CORK.
+void option_changed(struct sock *sk, transport::Endpoint &endpoint, smc_option option);
 
 } // namespace smc::shell::stream

@@ -91,11 +91,21 @@ public:
 	}
 	// A copy into the send buffer stopped half-way: what lies there is not all in the stream.
 	void note_stray_bytes() { stray_bytes_.store(true, std::memory_order_relaxed); }
+	void count(smc_tech_stat stat) const { smc_count(counters_, SMC_STAT_OF(tech(), stat), 1); }
+	// @run: SMC_TS_TX_BUF or SMC_TS_RX_BUF.
+	void count(smc_tech_stat run, smc_buf_stat stat) const
+	{
+		smc_count(counters_, SMC_STAT_OF(tech(), run) + static_cast<u32>(stat), 1);
+	}
 	// A send found no room.
 	void note_full()
 	{
 		full_ = true;
-		smc_stat_inc(net_, SMC_STAT_OF(tech(), SMC_TS_TX_BUF) + SMC_BUF_FULL);
+		count(SMC_TS_TX_BUF, SMC_BUF_FULL);
+		if (with_lock([](const connection::Connection &conn) {
+			    return conn.peer_window_bytes() == 0;
+		    }))
+			count(SMC_TS_TX_BUF, SMC_BUF_FULL_PEER);
 	}
 	// Before the next one: a ring that was full and has been read empty made both ends wait
 	// for each other. Gets a larger one if the transport can have that.
