@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work items for the C++ side, on one work queue of the module's own, so that
- * unloading can wait for all of them. It is bound to processors: an item runs where
+ * Work items for the C++ side, on work queues of the module's own, so that
+ * unloading can wait for all of them. They are bound to processors: an item runs where
  * it was queued, and what several of them queue for each other in turn, as two
  * handshakes do, one thread does in a row. On an unbound queue each of these would
  * wake one more thread, which as a rule comes too late.
+ *
+ * What works on users' sockets takes their locks, and a user can keep those for as
+ * long as he likes, by a call that waits for memory of his own making. So it has a
+ * queue apart, and connections and link groups never stand behind it; nor, up to a
+ * number that costs him as many threads, do other users' sockets.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -14,19 +19,22 @@
 
 struct work_item {
 	struct delayed_work delayed;
+	struct workqueue_struct *queue;
 	void (*fn)(struct smc_work *work);
 };
 
 static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
 
 /*
- * Runs at the same time, of each processor. They wait for devices now and then,
- * and for each other only where one is about to end, so a handful is enough;
- * without a limit a burst of connections could make a thread for each.
+ * Runs at the same time, of each processor, each with a thread while it sleeps.
+ * Connections and groups wait for devices now and then, and for each other only
+ * where one is about to end, so a handful is enough.
  */
-#define RUNS_MAX 16
+#define TRANSPORT_RUNS_MAX 16
+#define SOCKET_RUNS_MAX 256
 
-static struct workqueue_struct *smc_queue;
+static struct workqueue_struct *smc_transport_queue;
+static struct workqueue_struct *smc_socket_queue;
 
 static struct work_item *item_of(struct smc_work *work)
 {
@@ -57,22 +65,29 @@ void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work),
 	INIT_DELAYED_WORK(&item->delayed, run);
 	lockdep_init_map(&item->delayed.work.lockdep_map, smc_work_names[class_],
 			 &smc_work_keys[class_], 0);
+	item->queue = class_ == SMC_WORK_OTHER ? smc_transport_queue : smc_socket_queue;
 	item->fn = fn;
 }
 
 bool smc_work_queue(struct smc_work *work)
 {
-	return mod_delayed_work(smc_queue, &item_of(work)->delayed, 0);
+	struct work_item *item = item_of(work);
+
+	return mod_delayed_work(item->queue, &item->delayed, 0);
 }
 
 bool smc_work_queue_delayed(struct smc_work *work, u64 delay_ms)
 {
-	return mod_delayed_work(smc_queue, &item_of(work)->delayed, msecs_to_jiffies(delay_ms));
+	struct work_item *item = item_of(work);
+
+	return mod_delayed_work(item->queue, &item->delayed, msecs_to_jiffies(delay_ms));
 }
 
 bool smc_work_queue_if_idle(struct smc_work *work, u64 delay_ms)
 {
-	return !queue_delayed_work(smc_queue, &item_of(work)->delayed, msecs_to_jiffies(delay_ms));
+	struct work_item *item = item_of(work);
+
+	return !queue_delayed_work(item->queue, &item->delayed, msecs_to_jiffies(delay_ms));
 }
 
 bool smc_work_cancel(struct smc_work *work)
@@ -92,16 +107,26 @@ void smc_work_wait(struct smc_work *work)
 
 void smc_work_flush_all(void)
 {
-	flush_workqueue(smc_queue);
+	/* In this order: sockets leave work to connections and groups, and get none from them. */
+	flush_workqueue(smc_socket_queue);
+	flush_workqueue(smc_transport_queue);
 }
 
 int smc_work_setup(void)
 {
-	smc_queue = alloc_workqueue("smc", 0, RUNS_MAX);
-	return smc_queue ? 0 : -ENOMEM;
+	smc_transport_queue = alloc_workqueue("smc", 0, TRANSPORT_RUNS_MAX);
+	if (!smc_transport_queue)
+		return -ENOMEM;
+	smc_socket_queue = alloc_workqueue("smc_socket", 0, SOCKET_RUNS_MAX);
+	if (!smc_socket_queue) {
+		destroy_workqueue(smc_transport_queue);
+		return -ENOMEM;
+	}
+	return 0;
 }
 
 void smc_work_teardown(void)
 {
-	destroy_workqueue(smc_queue);
+	destroy_workqueue(smc_socket_queue);
+	destroy_workqueue(smc_transport_queue);
 }

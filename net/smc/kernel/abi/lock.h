@@ -72,15 +72,16 @@ void smc_complete_all(struct smc_completion *completion);
 bool smc_completion_wait(struct smc_completion *completion, u64 timeout_ms);
 
 /*
- * A function that runs in process context on the module's work queue, at
- * once or after a delay. One instance never runs twice at the same time.
+ * A function that runs in process context on one of the module's work queues,
+ * at once or after a delay. One instance never runs twice at the same time.
  */
 struct smc_work {
 	unsigned long opaque[SMC_WORK_WORDS];
 };
 /*
  * For lockdep: a run may wait for the end of a run of a class below its own,
- * if that one waits for nothing.
+ * if that one waits for nothing. Only OTHER runs never take the lock of a user's
+ * sock.
  */
 enum smc_work_class {
 	SMC_WORK_OF_SOCKET,
