@@ -7,6 +7,10 @@ Inside one host; prints what happened, as JSON.
     takeover.py layers PORT            kTLS, and IPV6_ADDRFORM, on sockets that fell back
     takeover.py fastopen-listener PORT a listener that TCP_ULP made ours and TCP_FASTOPEN made TCP's
     takeover.py second-life PORT       listeners that were clients before
+    takeover.py clones PORT            connections to listeners that were given to a layer before; some of
+                                       them are closed when the module has gone
+    takeover.py held-sock PORT         a call that keeps a fallen socket's lock, and other sockets
+    takeover.py held-listeners PORT    calls that keep the locks of listeners with clients, and other sockets
 """
 
 import ctypes
@@ -61,7 +65,9 @@ def by_ulp() -> socket.socket:
 
 
 def set_layer(sock: socket.socket, name: bytes) -> str:
-    return name_of(sock.setsockopt, socket.IPPROTO_TCP, TCP_ULP, name)
+    # Not by Python's own call, which lets no other thread run while it waits.
+    ret = LIBC.setsockopt(sock.fileno(), socket.IPPROTO_TCP, TCP_ULP, name, len(name))
+    return errno.errorcode[ctypes.get_errno()] if ret else "fine"
 
 
 def layer_of(sock: socket.socket) -> str:
@@ -71,15 +77,18 @@ def layer_of(sock: socket.socket) -> str:
 class LatePage:
     """A page of memory that comes when it is put there; its readers wait."""
 
-    def __init__(self) -> None:
+    def __init__(self, before: bytes = b"") -> None:
         self._fd = LIBC.syscall(_SYS_USERFAULTFD, os.O_CLOEXEC)
         if self._fd < 0:
             raise OSError(ctypes.get_errno(), "userfaultfd")
-        self._map = mmap.mmap(-1, mmap.PAGESIZE)
-        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._map))
+        self._map = mmap.mmap(-1, 2 * mmap.PAGESIZE)
+        self._late = ctypes.addressof(ctypes.c_char.from_buffer(self._map)) + mmap.PAGESIZE
+        # Of what is there already, and what comes.
+        self.address = self._late - len(before)
+        self._map[mmap.PAGESIZE - len(before):mmap.PAGESIZE] = before
         self._ioctl(_UFFDIO_API, struct.pack("QQQ", _API, 0, 0))
         self._ioctl(_UFFDIO_REGISTER,
-                    struct.pack("QQQQ", self.address, mmap.PAGESIZE, _MISSING, 0))
+                    struct.pack("QQQQ", self._late, mmap.PAGESIZE, _MISSING, 0))
 
     def _ioctl(self, request: int, argument: bytes) -> None:
         if LIBC.ioctl(self._fd, ctypes.c_ulong(request), ctypes.create_string_buffer(argument)):
@@ -89,7 +98,7 @@ class LatePage:
         source = mmap.mmap(-1, mmap.PAGESIZE)
         source.write(content)
         at = ctypes.addressof(ctypes.c_char.from_buffer(source))
-        self._ioctl(_UFFDIO_COPY, struct.pack("QQQQq", self.address, at, mmap.PAGESIZE, 0, 0))
+        self._ioctl(_UFFDIO_COPY, struct.pack("QQQQq", self._late, at, mmap.PAGESIZE, 0, 0))
 
 
 class LateLayer(threading.Thread):
@@ -224,8 +233,109 @@ def second_life(port: int) -> dict:
     return results
 
 
+def disconnect(sock: socket.socket) -> None:
+    assert LIBC.connect(sock.fileno(), struct.pack("H14x", socket.AF_UNSPEC), 16) == 0
+
+
+def clones(port: int) -> dict:
+    results: dict = {}
+    listener = tcp_listener(port)
+    connected, mapped, unconnected = smc(), socket.socket(
+        socket.AF_INET6, socket.SOCK_STREAM, IPPROTO_SMC), smc()
+    connected.connect(address(port))
+    mapped.connect(("::ffff:127.0.0.1", port))
+    results["layers"] = [set_layer(sock, b"nosuch") for sock in (connected, mapped)]
+    results["layers"].append(set_layer(unconnected, b"tls"))
+    disconnect(connected)
+    disconnect(mapped)
+    kept = []
+    for sock in (connected, mapped, unconnected):
+        sock.listen(5)
+        for _ in range(2):
+            client = socket.create_connection(("127.0.0.1", sock.getsockname()[1]))
+            kept.append(sock.accept()[0])
+            client.close()
+        # One ends while there is something of the module, one when there is nothing.
+        kept.pop().close()
+        sock.close()
+    listener.close()
+    print("ready", flush=True)
+    while os.path.exists("/sys/module/smc"):
+        time.sleep(0.1)
+    for child in kept:
+        child.close()
+    return results
+
+
+def in_time(call, *arguments, within_s: float = 10) -> str:
+    answers: list = []
+    thread = threading.Thread(target=lambda: answers.append(call(*arguments)), daemon=True)
+    thread.start()
+    thread.join(within_s)
+    return answers[0] if answers else "late"
+
+
+def held_sock(port: int) -> dict:
+    listener = tcp_listener(port)
+    held, other = smc(), smc()
+    for sock in (held, other):
+        sock.connect(address(port))
+    page = LatePage()
+    sends = threading.Thread(target=LIBC.send, args=(
+        held.fileno(), ctypes.c_void_p(page.address), ctypes.c_size_t(100), 0))
+    sends.start()
+    time.sleep(0.3)
+    waits = threading.Thread(target=set_layer, args=(held, b"tls"))
+    waits.start()
+    time.sleep(0.3)
+    results = {"other": in_time(set_layer, other, b"tls")}
+    page.put(bytes(100))
+    sends.join()
+    waits.join()
+    results["held"] = layer_of(held)
+    for sock in (held, other, listener):
+        sock.close()
+    return results
+
+
+def held_listeners(port: int) -> dict:
+    # All on one processor, and not many more than what it would run at a time.
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    page = LatePage(struct.pack("i", 1))
+    listeners, addresses, clients, calls = [], [], [], []
+    for _ in range(20):
+        listener = smc()
+        listener.bind(("127.0.0.1", 0))
+        listener.listen(5)
+        listeners.append(listener)
+        addresses.append(listener.getsockname())
+        # It has read on or off, and takes the lock for the seconds.
+        calls.append(threading.Thread(target=LIBC.setsockopt, args=(
+            listener.fileno(), socket.SOL_SOCKET, socket.SO_LINGER,
+            ctypes.c_void_p(page.address), 8)))
+        calls[-1].start()
+    time.sleep(1)
+    for where in addresses:
+        client = smc()
+        client.setblocking(False)
+        client.connect_ex(where)
+        clients.append(client)
+    time.sleep(1)
+    with smc() as bystander:
+        bound(bystander, port)
+        bystander.listen(5)
+        results = {"bystander": in_time(greeted, bystander, port, within_s=30)}
+    page.put(struct.pack("i", 0))
+    for call in calls:
+        call.join()
+    for sock in (*clients, *listeners):
+        sock.close()
+    return results
+
+
 CALLS = {"late-layer": late_layer, "layers": layers, "fastopen-listener": fastopen_listener,
-         "second-life": second_life}
+         "second-life": second_life, "clones": clones, "held-sock": held_sock,
+         "held-listeners": held_listeners}
 
 
 def main() -> int:

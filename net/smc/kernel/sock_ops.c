@@ -10,11 +10,10 @@
  * IPV6_ADDRFORM. So fallen sockets watch for these two options, and have TCP's
  * own table before either can happen.
  */
-#include <linux/hashtable.h>
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/list.h>
 #include <linux/module.h>
-#include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/slab.h>
 #include <linux/smc.h>
@@ -258,6 +257,9 @@ static int smc_getsockopt(struct socket *sock, int level, int optname, char __us
 {
 	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
 		return smc_get_limit_hs(sock, optval, optlen);
+	/* It takes bytes out of TCP, which are the handshake's, or are not there. */
+	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && smc_op_keeps_tcp(sock))
+		return -EOPNOTSUPP;
 	return sock_common_getsockopt(sock, level, optname, optval, optlen);
 }
 
@@ -337,77 +339,52 @@ struct proto_ops smc_ops_v6 __ro_after_init = {
 /* ---- Fallen sockets --------------------------------------------------------- */
 
 /*
- * A fallen socket with TCP's own ops does not come back to us at release. Its
- * sock does, at the very end: that is when its state and its reference on the
- * module go. Such a sock is connected and can not listen again, or it has never
- * been and its state is of no use to a clone: nothing is cloned from it.
- *
- * The sock may go in a softirq; the state goes in a work item, since that sleeps.
+ * A fallen socket with TCP's own ops does not come back to us at release, and
+ * other threads may still be inside our functions with its state: both it and
+ * the reference on this module stay until the socket is closed. Nothing in a
+ * sock tells that which its clones would not inherit, and these hold no
+ * reference on this module: so it is looked at from time to time.
  */
 struct guest {
-	struct hlist_node node;
-	struct sock *sk;
+	struct list_head node;
+	struct sock *sk;	/* held */
 	void *state;
-	void (*destruct)(struct sock *sk);
-	struct smc_work work;
 };
 
-/* Two threads with one socket: the second goes on when the first is through. */
-static DEFINE_MUTEX(leave_mutex);
-static DEFINE_HASHTABLE(guests, 6);
+#define GUEST_LOOK_MS 200
+
+static LIST_HEAD(guests);
 static DEFINE_SPINLOCK(guests_lock);
+static struct smc_work guests_work;
 
-static void guest_forget(struct smc_work *work)
+static void look_at_guests(struct smc_work *work)
 {
-	struct guest *guest = container_of(work, struct guest, work);
+	struct guest *guest, *next;
+	LIST_HEAD(gone);
+	bool more;
 
-	smc_op_forget(guest->state);
-	kfree(guest);
-	/* smc_ops_teardown() waits for those between here and their return. */
-	module_put(THIS_MODULE);
-}
-
-static void guest_destruct(struct sock *sk)
-{
-	struct guest *guest, *found = NULL;
-
-	spin_lock_bh(&guests_lock);
-	hash_for_each_possible(guests, guest, node, (unsigned long)sk) {
-		if (guest->sk == sk) {
-			found = guest;
-			hash_del(&guest->node);
-			break;
-		}
+	spin_lock(&guests_lock);
+	list_for_each_entry_safe(guest, next, &guests, node) {
+		/* Nobody has its descriptor any more, or is in a call on it. */
+		if (sock_flag(guest->sk, SOCK_DEAD))
+			list_move(&guest->node, &gone);
 	}
-	spin_unlock_bh(&guests_lock);
-	if (WARN_ON_ONCE(!found))
-		return;
-	found->destruct(sk);
-	smc_work_queue(&found->work);
-}
-
-bool smc_sk_is_guest(const struct sock *sk)
-{
-	return sk->sk_destruct == guest_destruct;
+	more = !list_empty(&guests);
+	spin_unlock(&guests_lock);
+	if (more)
+		smc_work_queue_delayed(work, GUEST_LOOK_MS);
+	list_for_each_entry_safe(guest, next, &gone, node) {
+		smc_op_forget(guest->state);
+		sock_put(guest->sk);
+		kfree(guest);
+		/* smc_ops_teardown() waits for what comes after the last. */
+		module_put(THIS_MODULE);
+	}
 }
 
 static const struct proto_ops *fallen_ops_of(const struct sock *sk)
 {
 	return sk->sk_family == AF_INET6 ? &fallen_v6 : &fallen_v4;
-}
-
-static void make_guest(struct guest *guest, struct socket *sock)
-{
-	struct sock *sk = sock->sk;
-
-	guest->sk = sk;
-	guest->state = smc_sock_state(sock);
-	guest->destruct = sk->sk_destruct;
-	smc_work_init(&guest->work, guest_forget, SMC_WORK_OTHER);
-	spin_lock_bh(&guests_lock);
-	hash_add(guests, &guest->node, (unsigned long)sk);
-	spin_unlock_bh(&guests_lock);
-	sk->sk_destruct = guest_destruct;
 }
 
 /*
@@ -418,25 +395,37 @@ static int leave(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 	struct guest *guest;
+	bool left;
 
-	guest = kzalloc(sizeof(*guest), GFP_KERNEL);
+	/* One of the kernel's own may go with its namespace at any moment. */
+	if (!sk->sk_net_refcnt)
+		return -EOPNOTSUPP;
+	guest = kmalloc(sizeof(*guest), GFP_KERNEL);
 	if (!guest)
 		return -ENOMEM;
-	mutex_lock(&leave_mutex);
-	if (READ_ONCE(sock->ops) == fallen_ops_of(sk)) {
-		/* A guest's release does not come by here, so it lets go of the socket now. */
-		smc_op_leave(smc_sock_state(sock));
-		lock_sock(sk);
+	/* User space can make others wait for this, but only on the same socket. */
+	lock_sock(sk);
+	left = READ_ONCE(sock->ops) == fallen_ops_of(sk);
+	if (left) {
 		smc_tcp_drop_ulp(sk);
-		make_guest(guest, sock);
 		/* IPv6 may be a module; its socket's release puts it. */
 		__module_get(smc_base_ops(sk)->owner);
 		set_ops(sock, smc_base_ops(sk));
-		release_sock(sk);
-		guest = NULL;
 	}
-	mutex_unlock(&leave_mutex);
-	kfree(guest);
+	release_sock(sk);
+	if (!left) {
+		kfree(guest);
+		return 0;
+	}
+	sock_hold(sk);
+	guest->sk = sk;
+	guest->state = smc_sock_state(sock);
+	/* Its release does not come by here, so it lets go of the socket now. */
+	smc_op_leave(guest->state);
+	spin_lock(&guests_lock);
+	list_add(&guest->node, &guests);
+	spin_unlock(&guests_lock);
+	smc_work_queue_if_idle(&guests_work, GUEST_LOOK_MS);
 	return 0;
 }
 
@@ -496,6 +485,7 @@ int __init smc_ops_setup(void)
 {
 	struct socket *probe;
 
+	smc_work_init(&guests_work, look_at_guests, SMC_WORK_OTHER);
 	make_fallen(&fallen_v4, &inet_stream_ops);
 	learn_options(&smc_ops_v4, &inet_stream_ops);
 	if (sock_create_kern(&init_net, PF_INET6, SOCK_STREAM, IPPROTO_TCP, &probe) == 0) {
@@ -509,7 +499,6 @@ int __init smc_ops_setup(void)
 
 void smc_ops_teardown(void)
 {
-	/* Softirqs at the end of guest_destruct(), work at the end of guest_forget(). */
-	synchronize_rcu();
-	smc_work_flush_all();
+	/* There are no guests any more, but it may be on its way out. */
+	smc_work_cancel_sync(&guests_work);
 }

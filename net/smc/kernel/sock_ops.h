@@ -18,9 +18,6 @@ static inline const struct proto_ops *smc_ops_of(const struct sock *sk)
 	return sk->sk_family == AF_INET6 ? &smc_ops_v6 : &smc_ops_v4;
 }
 
-/* Has it fallen, and left for TCP's own ops? */
-bool smc_sk_is_guest(const struct sock *sk);
-
 /*
  * Lets go of TCP_ULP "smc", if that made this an SMC socket. Under the sock's lock, or when its
  * socket is being released.

@@ -27,7 +27,7 @@ static int ulp_init(struct sock *sk)
 	if (sk->sk_family == AF_INET6 && !smc_have_ipv6())
 		return -EAFNOSUPPORT;
 	/* Ours already, or it was and has fallen back for good. */
-	if (READ_ONCE(sock->ops) == smc_ops_of(sk) || smc_sock_state(sock) || smc_sk_is_guest(sk))
+	if (READ_ONCE(sock->ops) == smc_ops_of(sk) || smc_sock_state(sock))
 		return -EEXIST;
 	/* Someone else has put ops of his own there. */
 	if (READ_ONCE(sock->ops) != smc_base_ops(sk))

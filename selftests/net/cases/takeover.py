@@ -24,12 +24,16 @@ def has_tls(vm) -> None:
         raise Skip("no kTLS")
 
 
-@case(on="ours")
-def a_layer_with_a_late_name(vm):
-    """A TCP_ULP call waits for its name while the socket becomes ours, or loses TCP's ops."""
+def has_late_pages(vm) -> None:
     if vm.a.run(f"python3 -c 'import sys; sys.path.insert(0, \"{PROGRAM.rsplit('/', 1)[0]}\");"
                 " import takeover; takeover.LatePage()'", check=False).rc:
         raise Skip("no userfaultfd")
+
+
+@case(on="ours")
+def a_layer_with_a_late_name(vm):
+    """A TCP_ULP call waits for its name while the socket becomes ours, or loses TCP's ops."""
+    has_late_pages(vm)
     has_tls(vm)
     assert take_over(vm, "late-layer") == {
         "before it was ours": "EEXIST", "layer": "smc", "nonsense": "ENOENT",
@@ -42,6 +46,28 @@ def layers_after_a_fallback(vm):
     kind = ["ENOENT", "fine", "tls", "EEXIST", "ENOTCONN"]
     assert take_over(vm, "layers") == {
         "protocol": kind, "ulp": kind, "addrform": ["fine", True, "fine", "tls"], "plain": "fine"}
+
+
+@case(on="ours")
+def listeners_after_a_layer(vm):
+    """Nothing of the module is in their connections, which may stay when it goes."""
+    has_tls(vm)
+    process = vm.a.spawn(f"{PROGRAM} clones {PORT}")
+    process.expect("ready")
+    vm.a.unload_module()
+    assert json.loads(process.wait().out.split("ready\n")[1]) == {
+        "layers": ["ENOENT", "ENOENT", "ENOTCONN"]}
+    vm.a.run("! grep -q '^tls ' /proc/modules || rmmod tls")
+    vm.a.load_module()
+
+
+@case(on="ours")
+def a_lock_that_is_kept(vm):
+    """Whoever makes a call on his socket last keeps up nobody else's."""
+    has_late_pages(vm)
+    has_tls(vm)
+    assert take_over(vm, "held-sock") == {"other": "fine", "held": "tls"}
+    assert take_over(vm, "held-listeners") == {"bystander": "hello"}
 
 
 @case(on="ours")
