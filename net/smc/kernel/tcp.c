@@ -300,10 +300,15 @@ static int receive(struct sock *sk, void *buf, size_t len, int flags)
 {
 	struct kvec vec = { .iov_base = buf, .iov_len = len };
 	struct msghdr msg = {};
+	/* The user's SO_PEEK_OFF, perhaps inherited, is not about these bytes. */
+	const int peek_off = xchg(&sk->sk_peek_off, -1);
 	int addr_len = 0;
+	int ret;
 
 	iov_iter_kvec(&msg.msg_iter, ITER_DEST, &vec, 1, len);
-	return READ_ONCE(sk->sk_prot)->recvmsg(sk, &msg, len, flags | MSG_DONTWAIT, &addr_len);
+	ret = READ_ONCE(sk->sk_prot)->recvmsg(sk, &msg, len, flags | MSG_DONTWAIT, &addr_len);
+	(void)cmpxchg(&sk->sk_peek_off, -1, peek_off);
+	return ret;
 }
 
 bool smc_tcp_quiet(const struct sock *sk)
@@ -345,12 +350,17 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int ret, nonagle;
+	u32 tsflags;
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
 	lock_sock(sk);
 	nonagle = tcp_sk(sk)->nonagle;
 	tcp_sk(sk)->nonagle = TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
+	/* SO_TIMESTAMPING is for what the user sends. */
+	tsflags = sk->sk_tsflags;
+	WRITE_ONCE(sk->sk_tsflags, 0);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
+	WRITE_ONCE(sk->sk_tsflags, tsflags);
 	tcp_sk(sk)->nonagle = nonagle;
 	release_sock(sk);
 	/* Room there is: what TCP would wait for is memory. */
@@ -460,8 +470,9 @@ static bool addr_is_here(const struct sock *sk, const struct in6_addr *addr)
 		return found;
 	rcu_read_lock();
 	for_each_net_rcu(net) {
-		/* Loopback addresses are each namespace's own. */
-		found = net != own && addr6_is_of(net, addr);
+		/* Loopback addresses are each namespace's own; some keep to themselves. */
+		found = net != own && smc_sysctl_smcd_loopback(net) == SMC_LOOPBACK_KERNEL &&
+			addr6_is_of(net, addr);
 		if (found)
 			break;
 	}

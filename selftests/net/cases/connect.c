@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/net_tstamp.h>
 #include <poll.h>
 
 #include "test.h"
@@ -346,7 +347,25 @@ static void connect_then_close(struct test *test)
 	expect_ret(reply, 1000);
 }
 
+/* What sets the connection up is not what the user sends: no timestamps come of it. */
+static void connect_with_timestamps(struct test *test)
+{
+	const int flags = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_TX_SCHED |
+			  SOF_TIMESTAMPING_TX_ACK | SOF_TIMESTAMPING_SOFTWARE;
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int client = new_socket(test, test->client, 0);
+
+	expect_ret(on(test->client, rq_set_int(client, SOL_SOCKET, SO_TIMESTAMPING, flags)), 0);
+	expect_ret(on(test->client, rq_connect(client, &address)), 0);
+	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
+	expect(poll_events(test->client, client, 0, 300) == 0, "an event before anything is sent");
+	note_reply("flags",
+		   on(test->client, rq_get(client, SOL_SOCKET, SO_TIMESTAMPING, OPTION_INT)));
+}
+
 const struct test_case connect_cases[] = {
+	{ "connect_with_timestamps", connect_with_timestamps, FATE_SMC },
 	{ "connect_blocking", connect_blocking, FATE_SMC },
 	{ "connect_prompt", connect_prompt, FATE_SMC },
 	{ "connect_nonblocking", connect_nonblocking, FATE_SMC },

@@ -168,7 +168,42 @@ static void peek_offset_at_the_end(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 500, 0, UP, 0)), 300);
 }
 
+/* Set before there is a connection: bytes that set it up are none of its business. */
+static void peek_offset_from_the_start(struct test *test, int offset)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int client = new_socket(test, test->client, 0);
+	int server;
+
+	note_reply("listener",
+		   on(test->server, rq_set_int(listener, SOL_SOCKET, SO_PEEK_OFF, offset)));
+	note_reply("client", on(test->client, rq_set_int(client, SOL_SOCKET, SO_PEEK_OFF, offset)));
+	expect_ret(on(test->client, rq_connect(client, &address)), 0);
+	server = (int)on(test->server, rq_accept(listener, 0)).ret;
+	expect(server >= 0, "accept");
+	note_reply("connected",
+		   on(test->client, rq_get(client, SOL_SOCKET, SO_PEEK_OFF, OPTION_INT)));
+	note_reply("accepted",
+		   on(test->server, rq_get(server, SOL_SOCKET, SO_PEEK_OFF, OPTION_INT)));
+	exchange(test->client, client, test->server, server, 1000, UP, 0);
+	exchange(test->server, server, test->client, client, 1000, DOWN, 0);
+}
+
+static void peek_offset_before_connect(struct test *test)
+{
+	peek_offset_from_the_start(test, 5);
+}
+
+static void peek_offset_of_nothing_before_connect(struct test *test)
+{
+	peek_offset_from_the_start(test, 0);
+}
+
 const struct test_case peek_offset_cases[] = {
+	{ "peek_offset_before_connect", peek_offset_before_connect, FATE_SMC },
+	{ "peek_offset_of_nothing_before_connect", peek_offset_of_nothing_before_connect,
+	  FATE_SMC },
 	{ "peek_offset_moves", peek_offset_moves, FATE_SMC },
 	{ "peek_offset_follows_reads", peek_offset_follows_reads, FATE_SMC },
 	{ "peek_offset_off", peek_offset_off, FATE_SMC },

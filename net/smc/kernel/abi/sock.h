@@ -31,7 +31,9 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 int smc_op_listen(struct socket *sock, int backlog);
 int smc_op_shutdown(struct socket *sock, int how);
-/* False for an SMC connection that is over, whatever TCP underneath says. */
+/* Is TCP's stream the handshake's, or has it been left for SMC? */
+bool smc_op_keeps_tcp(struct socket *sock);
+/* False in the handshake, and for an SMC connection that is over, whatever TCP underneath says. */
 bool smc_op_has_peer(struct socket *sock);
 int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);

@@ -361,8 +361,17 @@ int smc_op_accept(struct socket *sock, struct socket *new_sock, int flags, bool 
 	return accept_smc(sock, *state, new_sock, flags, kern);
 }
 
+bool smc_op_keeps_tcp(struct socket *sock)
+{
+	const Mode mode = mode_of(sock);
+
+	return mode == Mode::kHandshaking || mode == Mode::kSmc;
+}
+
 bool smc_op_has_peer(struct socket *sock)
 {
+	if (mode_of(sock) == Mode::kHandshaking)
+		return false;
 	const auto endpoint = connection_of(SmcSocket::of(sock));
 
 	return !endpoint || !is_over(smc_sock_sk(sock), *endpoint);
@@ -411,6 +420,10 @@ int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	SmcSocket *state = SmcSocket::of(sock);
 	bool handled = false;
 
+	// As on TCP while it connects: what is in its queues is of the handshake.
+	if (mode_of(sock) == Mode::kHandshaking &&
+	    (cmd == SMC_SIOCINQ || cmd == SMC_SIOCOUTQ || cmd == SMC_SIOCOUTQNSD))
+		return smc_put_user_int(0, arg);
 	if (const auto endpoint = connection_of(state)) {
 		const int ret = stream::ioctl(smc_sock_sk(sock), *endpoint, cmd, arg, &handled);
 		if (handled)
