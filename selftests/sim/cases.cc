@@ -8,6 +8,7 @@
 #include "scheduler.hpp"
 #include "script.hpp"
 #include "socket.hpp"
+#include "stranger.hpp"
 #include "trace.hpp"
 
 namespace sim {
@@ -225,6 +226,32 @@ void reset_in_full_group()
 	close_all(socks);
 }
 
+s64 ended_groups(const net &host)
+{
+	return host.stats[SMC_STAT_GROUP_TERMINATED];
+}
+
+// Somebody who says that he is host a declines what the server gives him: he knows no such group.
+// From elsewhere he ends nothing; with host a's address he is believed.
+void declined_by_stranger()
+{
+	net stranger{.name = "stranger", .address = {10, 9, 0, 77}};
+	net peer{.name = "peer", .address = client().address};
+	struct socket *bystander = connect_one();
+
+	for (int i = 0; i < 3; i++) {
+		disown_group(&stranger, &server(), &client());
+		scheduler().sleep_us(kMoment_us);
+		expect_answer(bystander);
+	}
+	expect_one_group(1);
+	disown_group(&peer, &server(), &client());
+	scheduler().sleep_us(kMoment_us);
+	if (ended_groups(server()) != 1)
+		fail("the peer disowns the group, and it goes on");
+	sys_close(bystander);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -250,6 +277,7 @@ const Case cases[kCases] = {
 	{"tcp-dies-of-many", [] { with_server(tcp_dies_of_many); }},
 	{"reset-in-full-group", [] { with_server(reset_in_full_group); }, 20, 16},
 	{"reset-in-full-table", [] { with_server(reset_in_full_group); }, 20, kTokens},
+	{"declined-by-stranger", [] { with_server(declined_by_stranger); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

@@ -120,9 +120,13 @@ enum class Segment : u8 {
 // Two ends and what is under way between them.
 class TcpConnection {
 public:
-	TcpConnection(u64 id, struct sock *client);
+	TcpConnection(u64 id, struct sock *client, const net &server);
 
 	[[nodiscard]] u64 id() const { return id_; }
+	[[nodiscard]] const std::array<u8, 4> &address(unsigned side) const
+	{
+		return addresses_[side];
+	}
 	// Sequence numbers of the next byte, as @side sees them.
 	[[nodiscard]] u32 sequence_sent(unsigned side) const { return sent_[side]; }
 	[[nodiscard]] u32 sequence_received(unsigned side) const { return received_[side]; }
@@ -139,6 +143,7 @@ private:
 
 	u64 id_;
 	struct sock *ends_[2] = {};
+	const std::array<u8, 4> addresses_[2];
 	u64 last_us_[2] = {}; // order is kept
 	u32 sent_[2] = {};
 	u32 received_[2] = {};

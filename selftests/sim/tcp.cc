@@ -76,7 +76,8 @@ void die(struct sock *sk, int err)
 
 } // namespace
 
-TcpConnection::TcpConnection(u64 id, struct sock *client) : id_(id), ends_{client, nullptr}
+TcpConnection::TcpConnection(u64 id, struct sock *client, const net &server)
+	: id_(id), ends_{client, nullptr}, addresses_{client->net->address, server.address}
 {
 	Random &random = scheduler().random();
 
@@ -518,6 +519,10 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	path->ipv4 = true;
 	path->local[10] = path->local[11] = path->peer[10] = path->peer[11] = 0xff;
 	std::copy(sk->net->address.begin(), sk->net->address.end(), path->local + 12);
+	if (sk->connection != nullptr) {
+		const auto &peer = sk->connection->address(1 - sk->side);
+		std::copy(peer.begin(), peer.end(), path->peer + 12);
+	}
 	path->have_prefix4 = true;
 	std::copy_n(sk->net->address.begin(), 3, path->prefix4);
 	path->prefix4_len = 24;
@@ -560,7 +565,8 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 		// What an attempt before this one still has under way is nobody's.
 		if (sk->connection != nullptr)
 			sk->connection->set_end(sk->side, nullptr);
-		sk->connection = std::make_shared<TcpConnection>(++connections_made, sk);
+		sk->connection =
+			std::make_shared<TcpConnection>(++connections_made, sk, *addr->host);
 		sk->connection->observer = observe_clc(sk->connection->id(), sk->net, addr->host);
 		by_sequence[{sk->connection->sequence_sent(0), sk->connection->sequence_sent(1)}] =
 			sk->connection;

@@ -107,7 +107,8 @@ struct ConfirmLink {};
 // group too (with DELETE_LINK, if its link is up).
 struct ReleaseLink {};
 
-// As ReleaseLink, but the peer does not know this group: end all of it.
+// As ReleaseLink, but the other end of this TCP connection says that it does not know the group:
+// all of it ends, unless that is somebody else than who made it.
 struct TerminateGroup {};
 
 // The connection's bytes go by SMC.

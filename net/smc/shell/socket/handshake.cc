@@ -506,7 +506,7 @@ void Handshake::on(const handshake::ReleaseLink &)
 void Handshake::on(const handshake::TerminateGroup &)
 {
 	if (endpoint_)
-		endpoint_->group().end(wire::DeleteLinkReason::kLostPath);
+		endpoint_->group().disown(std::to_array(path_.peer));
 }
 
 void Handshake::give_back()

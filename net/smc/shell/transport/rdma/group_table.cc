@@ -134,7 +134,8 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 		serial = ++serials_;
 		uid = uids_ += 0x100;
 	}
-	auto group = LinkGroup::create(key, port, agreement, direct, uid);
+	auto group = LinkGroup::create(key, port, agreement, direct, uid,
+				       std::to_array(seeker.path->peer));
 	if (!group)
 		return failed(wire::DeclineReason::kMem);
 	group->set_serial(serial);

@@ -54,9 +54,9 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 // ---- Life ---------------------------------------------------------------------------------------
 
 LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
-		     bool direct, const group::Config &config)
-	: key_(key), port_(port), agreement_(agreement), direct_(direct), own_psn_(random24()),
-	  pool_(key.netns), machine_(config)
+		     bool direct, const group::Config &config, const TcpAddress &founder)
+	: key_(key), founder_address_(founder), port_(port), agreement_(agreement), direct_(direct),
+	  own_psn_(random24()), pool_(key.netns), machine_(config)
 {
 	smc_completion_init(&ended_);
 }
@@ -64,10 +64,11 @@ LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agr
 LinkGroup::~LinkGroup() = default;
 
 shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
-					const handshake::Agreement &agreement, bool direct, u32 uid)
+					const handshake::Agreement &agreement, bool direct, u32 uid,
+					const TcpAddress &founder)
 {
 	auto owned = shell::make<LinkGroup>(key, port, agreement, direct,
-					    machine_config(key, agreement, uid));
+					    machine_config(key, agreement, uid), founder);
 	if (!owned)
 		return {};
 	auto group = shell::Ref<LinkGroup>::adopt(owned.release());
@@ -462,6 +463,20 @@ void LinkGroup::end(wire::DeleteLinkReason reason)
 	shell::Guard guard(lock_);
 	step(group::Terminate{reason});
 	begin_end();
+}
+
+// Peer ID and GID are no secrets: any host may name them in a Proposal of its own, decline what it
+// gets, and would so end what others have. Only the host that the first contact was made with has a
+// say in that; it is known by its TCP address, as far as TCP knows anybody.
+// Whoever comes from elsewhere may be that host all the same: it has several addresses, or
+// containers with their own. So they may join. One that does not find the group then goes by TCP,
+// each time, and the group needs no rescue: the peer has answered our CONFIRM_RKEY over the link
+// just before, or there would have been no Accept to decline. A peer that has really forgotten the
+// group has no queue pair that answers, and the link is lost over that.
+void LinkGroup::disown(const TcpAddress &from)
+{
+	if (from == founder_address_)
+		end(wire::DeleteLinkReason::kLostPath);
 }
 
 void LinkGroup::lose_link()

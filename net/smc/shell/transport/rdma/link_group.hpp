@@ -55,6 +55,9 @@ struct GroupKey {
 	friend bool operator==(const GroupKey &, const GroupKey &) = default;
 };
 
+// Of a TCP connection's other end; version 4 as ::ffff:a.b.c.d.
+using TcpAddress = std::array<u8, 16>;
+
 class LinkGroup : public shell::RefCounted<LinkGroup>, public shell::ListNode<TableTag> {
 public:
 	static constexpr u64 kIdleServer_ms = 600'000;
@@ -63,10 +66,11 @@ public:
 
 	enum class State : u8 { kForming, kActive, kEnding, kEnded };
 
-	// With one link created; in no table yet. Process.
+	// With one link created; in no table yet. @founder: the peer's end of the TCP connection
+	// of the first contact. Process.
 	static shell::Ref<LinkGroup> create(const GroupKey &key, const Port &port,
 					    const handshake::Agreement &agreement, bool direct,
-					    u32 uid);
+					    u32 uid, const TcpAddress &founder);
 
 	[[nodiscard]] const GroupKey &key() const { return key_; }
 	[[nodiscard]] bool is_server() const { return key_.server; }
@@ -108,6 +112,9 @@ public:
 	void remove(RdmaEndpoint &endpoint);
 	// Begins the end, if it has not begun. Any context.
 	void end(wire::DeleteLinkReason reason);
+	// A Decline that came over TCP from there says that the peer does not know this group. Any
+	// context.
+	void disown(const TcpAddress &from);
 	// Link lost: port down, device gone.
 	void lose_link();
 	// Waits until it has ended. Process.
@@ -126,7 +133,7 @@ public:
 	bool link_snapshot(smc_link_info &info);
 
 	LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
-		  bool direct, const group::Config &config);
+		  bool direct, const group::Config &config, const TcpAddress &founder);
 	~LinkGroup();
 	void last_ref_gone();
 
@@ -174,6 +181,7 @@ private:
 	static void free_later(smc_rcu_head *head);
 
 	const GroupKey key_;
+	const TcpAddress founder_address_;
 	const Port port_;
 	handshake::Agreement agreement_;
 	bool direct_;
