@@ -10,6 +10,7 @@
 #include "socket.hpp"
 #include "stranger.hpp"
 #include "trace.hpp"
+#include "verbs.hpp"
 
 namespace sim {
 namespace {
@@ -252,6 +253,21 @@ void declined_by_stranger()
 	sys_close(bystander);
 }
 
+// Who wants larger buffers than the device registers gets the largest it does.
+void huge_buffers()
+{
+	for (const auto &host : world().hosts)
+		host->wmem_bytes = host->rmem_bytes = 4 * kRegionMaxBytes;
+	struct socket *sock = connect_one();
+
+	expect_answer(sock);
+	for (const auto &[key, region] : fabric().regions) {
+		if (region->buffer->bytes.size() != kRegionMaxBytes)
+			fail("a buffer of %zu bytes", region->buffer->bytes.size());
+	}
+	sys_close(sock);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -278,6 +294,7 @@ const Case cases[kCases] = {
 	{"reset-in-full-group", [] { with_server(reset_in_full_group); }, 20, 16},
 	{"reset-in-full-table", [] { with_server(reset_in_full_group); }, 20, kTokens},
 	{"declined-by-stranger", [] { with_server(declined_by_stranger); }},
+	{"huge-buffers", [] { with_server(huge_buffers); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

@@ -132,6 +132,7 @@ public:
 [[nodiscard]] Fabric &fabric();
 [[nodiscard]] std::string wire_mac(const net *host);             // 6 bytes
 [[nodiscard]] std::string wire_gid(const net *host, u8 version); // 16 bytes
+inline constexpr size_t kRegionMaxBytes = 1U << 20;              // of what one registration covers
 inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
 
 void break_link(smc_ib_link *link, int status);

@@ -165,7 +165,7 @@ void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
 	std::snprintf(out->name, sizeof(out->name), "sim%u", dev->number);
 	out->ports = 1;
 	out->links = dev->links;
-	out->buffer_max_bytes = 1U << 20;
+	out->buffer_max_bytes = kRegionMaxBytes;
 }
 
 int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_port_info *out)

@@ -65,6 +65,9 @@ int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region
 	scheduler().maybe_yield();
 	if (!link->device->present)
 		return -19;
+	// As one that is not contiguous.
+	if (buffer->bytes.size() > kRegionMaxBytes)
+		return -7;
 	if (world().lacks(world().knobs.no_memory))
 		return -12;
 	auto *region = new smc_ib_region;

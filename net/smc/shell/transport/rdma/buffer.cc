@@ -102,8 +102,11 @@ Buffer *Pool::take(smc_ib_buffer_kind kind, wire::BufferSize asked)
 {
 	for (int code = asked.code(); code >= 0; code--) {
 		const wire::BufferSize size{static_cast<u8>(code)};
-		Buffer *buffer = take_free(kind, size);
 
+		// The smallest one is tried in any case: there is nothing else to try.
+		if (size.bytes() > largest_bytes_ && code != 0)
+			continue;
+		Buffer *buffer = take_free(kind, size);
 		if (buffer != nullptr) {
 			smc_stat_inc(net_, stat_run(kind) + SMC_BUF_REUSE);
 		} else {

@@ -72,10 +72,14 @@ public:
 	static constexpr u32 kKeepMax = 32;
 	static constexpr u32 kQuarantineMax = 64;
 
-	explicit Pool(net *net) : net_(net), buf_type_(smc_sysctl_smcr_buf_type(net)) {}
+	// @largest_bytes: what the group's device registers in one go.
+	Pool(net *net, u64 largest_bytes)
+		: net_(net), buf_type_(smc_sysctl_smcr_buf_type(net)), largest_bytes_(largest_bytes)
+	{
+	}
 
-	// One of @size, or smaller if there is no memory for that; nullptr if there is none at all.
-	// Process.
+	// One of @size, or smaller if there is no memory for that or the device cannot register it;
+	// nullptr if there is none at all. Process.
 	[[nodiscard]] Buffer *take(smc_ib_buffer_kind kind, wire::BufferSize size);
 	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. False if
 	// there are enough of this kind: the caller drops it, once the peer does not know it any
@@ -107,6 +111,7 @@ private:
 
 	net *const net_;
 	const u32 buf_type_;
+	const u64 largest_bytes_;
 	shell::SpinLock lock_{SMC_LOCK_POOL};
 	shell::Mutex unmapping_{SMC_LOCK_POOL_UNMAP};
 	// By kind and size code.

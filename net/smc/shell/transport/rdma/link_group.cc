@@ -43,6 +43,14 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 	return config;
 }
 
+u64 largest_region_bytes(const Port &port)
+{
+	struct smc_ib_device_info device;
+
+	smc_ib_device_info(port.device.get(), &device);
+	return device.buffer_max_bytes;
+}
+
 // The size to ask for: what the user set, else the namespace's default.
 wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 {
@@ -56,7 +64,7 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
 		     bool direct, const group::Config &config, const TcpAddress &founder)
 	: key_(key), founder_address_(founder), port_(port), agreement_(agreement), direct_(direct),
-	  own_psn_(random24()), pool_(key.netns), machine_(config)
+	  own_psn_(random24()), pool_(key.netns, largest_region_bytes(port)), machine_(config)
 {
 	smc_completion_init(&ended_);
 }
