@@ -154,6 +154,7 @@ void expect_one_group(u32 connections)
 // ---- Plots --------------------------------------------------------------------------------------
 
 constexpr u32 kMany = 200;
+constexpr int kGeneralError = 21;
 constexpr u32 kBystanders = 5;
 constexpr u32 kTokens = 255; // of one group
 
@@ -268,6 +269,31 @@ void huge_buffers()
 	sys_close(sock);
 }
 
+// The server's queue pair breaks while it registers an RMB for one more connection of its group.
+// The handshake gives up at once, and the device still has the RMB before it.
+void link_breaks_while_registering()
+{
+	bool broken = false;
+	struct socket *bystander = connect_one();
+
+	processes()++;
+	scheduler().spawn("saboteur", [&broken] {
+		while (!broken) {
+			for (const auto &[key, region] : fabric().regions) {
+				if (region->state != smc_ib_region::State::kPosted)
+					continue;
+				break_link(fabric().link(region->qpn), kGeneralError);
+				broken = true;
+			}
+			scheduler().sleep_us(1);
+		}
+		processes()--;
+	});
+	struct socket *another = connect_one(false);
+	sys_close(another);
+	sys_close(bystander);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -295,6 +321,7 @@ const Case cases[kCases] = {
 	{"reset-in-full-table", [] { with_server(reset_in_full_group); }, 20, kTokens},
 	{"declined-by-stranger", [] { with_server(declined_by_stranger); }},
 	{"huge-buffers", [] { with_server(huge_buffers); }},
+	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

@@ -93,10 +93,11 @@ void smc_ib_region_destroy(smc_ib_region *region)
 {
 	smc_ib_link *link = fabric().link(region->qpn);
 
+	// Also on a broken one: its device says of each in its own time that it has let go of it.
+	if (link != nullptr && region->state == smc_ib_region::State::kPosted)
+		fail("a region is destroyed while it is being registered");
 	if (link != nullptr && !link->broken) {
 		for (const auto &post : link->wire) {
-			if (post->registered_key == region->local_key)
-				fail("a region is destroyed while it is being registered");
 			for (const Write &write : post->writes) {
 				if (write.local_key == region->local_key)
 					fail("a region is destroyed that posted work reads");

@@ -45,8 +45,13 @@ int Buffer::map(Link &link)
 int Buffer::enable(Link &link)
 {
 	smc_ib_region *region = regions_[link.index()];
-	const int ret = link.post_registration(region);
-	return ret != 0 ? ret : smc_ib_region_wait(region, kRegisterLimit_ms);
+	int ret = link.post_registration(region);
+
+	if (ret != 0)
+		return ret;
+	ret = smc_ib_region_wait(region, kRegisterLimit_ms);
+	registering_ = ret != 0;
+	return ret;
 }
 
 void Buffer::unmap(group::LinkIndex link)
@@ -148,6 +153,15 @@ void Pool::keep(Buffer *buffer)
 		}
 	}
 	destroy(buffer);
+}
+
+void Pool::drop(Buffer *buffer)
+{
+	// Too many are no matter: its link is broken, and so the group's end is near.
+	if (buffer->registering_)
+		(void)quarantine(buffer);
+	else
+		destroy(buffer);
 }
 
 bool Pool::quarantine(Buffer *buffer)

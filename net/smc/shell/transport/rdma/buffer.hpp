@@ -63,6 +63,9 @@ private:
 	const smc_ib_buffer_kind kind_;
 	const wire::BufferSize size_;
 	bool in_use_ = true;
+	// The link broke while it was being registered: the device may still have that work request
+	// before it, until the link is gone.
+	bool registering_ = false;
 };
 
 // Locking: its own (class POOL; and POOL_UNMAP, taken before it, around what unmaps and frees).
@@ -88,7 +91,8 @@ public:
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
 	// Keeps one that give_back() did not want, above kKeepMax. It has been zeroed. Process.
 	void keep(Buffer *buffer);
-	void drop(Buffer *buffer) { destroy(buffer); }
+	// Frees it; later, if the device has not let go of it. Process.
+	void drop(Buffer *buffer);
 	// The peer may still write to it: it is put aside until the group ends. False if there are
 	// kQuarantineMax already: then the group should end. Process.
 	[[nodiscard]] bool quarantine(Buffer *buffer);
