@@ -132,11 +132,11 @@ void expect_answers(const Sockets &socks)
 		expect_answer(sock);
 }
 
+constexpr u32 kKept = 32; // unused buffers of each kind, at most
+
 // One group has done, from the beginning, and it keeps no more buffers than it says.
 void expect_one_group(u32 connections)
 {
-	constexpr u32 kKept = 32; // of each kind
-
 	for (const auto &host : world().hosts) {
 		const s64 buffers = host->stats[SMC_STAT_BUF_NEW] - host->stats[SMC_STAT_BUF_FREE];
 
@@ -294,6 +294,54 @@ void link_breaks_while_registering()
 	sys_close(bystander);
 }
 
+u32 rmbs_of(const net &host)
+{
+	u32 count = 0;
+
+	for (const auto &[key, region] : fabric().remote)
+		count += fabric().link(region->qpn)->device->host == &host ? 1 : 0;
+	return count;
+}
+
+// A device goes while a group on it frees RMBs. Whoever sleeps in recv() is told at once, not when
+// the group has waited for what it posted.
+void end_is_told_at_once()
+{
+	for (int i = 0; i < 10; i++) {
+		struct socket *sock = connect_one();
+		const Sockets many = connect_many(2 * kKept);
+		const u32 before = rmbs_of(client());
+		bool told = false;
+		bool over = false;
+
+		processes()++;
+		scheduler().spawn("reader", [sock, &told] {
+			u8 byte;
+
+			(void)receive_byte(sock, &byte);
+			told = true;
+			processes()--;
+		});
+		close_all(many);
+		while (rmbs_of(client()) == before)
+			scheduler().sleep_us(1);
+		scheduler().spawn("device", [&over] {
+			remove_device(&client());
+			over = true;
+		});
+		scheduler().sleep_us(kMoment_us);
+		if (!told)
+			fail("round %d: nobody says that the device has gone", i);
+		// The other host would take longer to notice.
+		lose_port(&server());
+		while (!over)
+			scheduler().sleep_us(1000);
+		sys_close(sock);
+		add_device(&client());
+		regain_port(&server());
+	}
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -322,6 +370,7 @@ const Case cases[kCases] = {
 	{"declined-by-stranger", [] { with_server(declined_by_stranger); }},
 	{"huge-buffers", [] { with_server(huge_buffers); }},
 	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
+	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

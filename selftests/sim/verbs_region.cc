@@ -106,6 +106,8 @@ void smc_ib_region_destroy(smc_ib_region *region)
 	}
 	fabric().regions.erase(region->local_key);
 	fabric().remote.erase(region->remote_key);
+	// The hardware takes its time.
+	scheduler().sleep_us(scheduler().random().below(50));
 	region->buffer->regions--;
 	delete region;
 }

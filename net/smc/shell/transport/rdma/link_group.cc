@@ -557,6 +557,7 @@ void LinkGroup::end_phase()
 	lose_connections();
 	{
 		shell::Guard guard(lock_);
+		end_told_ = true;
 		if (state_ == State::kEnded ||
 		    (link_.sent_up_to() < last_seq_ && smc_now_ms() < drain_deadline_ms_))
 			return;
@@ -763,7 +764,8 @@ void LinkGroup::arm()
 
 	if (state_ == State::kEnded)
 		return;
-	if (activate_due_ || lose_due_ || free_due_)
+	// Nor may this put off a run that was asked for to tell the connections of the end.
+	if (activate_due_ || lose_due_ || free_due_ || (state_ == State::kEnding && !end_told_))
 		next_ms = now_ms;
 	if (timer_ms_ != 0)
 		next_ms = std::min(next_ms, timer_ms_);

@@ -217,6 +217,7 @@ private:
 	bool activate_due_ = false;
 	bool lose_due_ = false;
 	bool free_due_ = false;
+	bool end_told_ = false; // to the connections
 	u64 timer_ms_ = 0;      // machine's; 0: none
 	u64 idle_since_ms_ = 0; // 0: it has connections
 	u64 last_seq_ = 0;      // of a control message
