@@ -282,15 +282,30 @@ void Endpoint::hear_locked(const connection::Saying &saying)
 		heard_events_ |= event::kReleasable;
 }
 
+u16 Endpoint::hear_message_locked(const connection::CursorMessage &message)
+{
+	if (detached_)
+		return 0;
+	u16 events = take_in_locked(conn_.on_cdc(message));
+	transmit_locked();
+	if (conn_.finished())
+		events |= event::kReleasable;
+	return events;
+}
+
 void Endpoint::on_message(const connection::CursorMessage &message)
 {
+	change([&]() -> u16 { return hear_message_locked(message); });
+}
+
+void Endpoint::begin(const connection::EarlyMessages &early, bool &begun)
+{
 	change([&]() -> u16 {
-		if (detached_)
-			return 0;
-		u16 events = take_in_locked(conn_.on_cdc(message));
-		transmit_locked();
-		if (conn_.finished())
-			events |= event::kReleasable;
+		u16 events = 0;
+
+		begun = true;
+		for (const connection::CursorMessage &message : early.all())
+			events |= hear_message_locked(message);
 		return events;
 	});
 }

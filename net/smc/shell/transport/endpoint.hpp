@@ -21,6 +21,7 @@
 #include <cstddef>
 
 #include "core/connection/connection.hpp"
+#include "core/connection/early_messages.hpp"
 #include "kernel/abi/control.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
@@ -152,6 +153,9 @@ protected:
 	// Only called through RCU, when the last reference has gone.
 	~Endpoint();
 
+	// Takes in what the peer said before conn_ was there. @begun becomes true under the same
+	// lock, so that what comes then does not overtake it.
+	void begin(const connection::EarlyMessages &early, bool &begun);
 	// Where the rings are; before the first use.
 	void set_rings(std::byte *sndbuf, std::byte *rmb)
 	{
@@ -194,6 +198,7 @@ private:
 	[[nodiscard]] bool pass_locked(u32 bytes);
 	// After a message of the peer. What settle() is to be told.
 	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
+	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message);
 	void handle_urgent_locked(u16 events);
 	// Wakes and reports; not under the lock.
 	void notify(u16 events);

@@ -36,18 +36,14 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 		.local_token = token_,
 		.peer_token = peer.token.value(),
 	};
-	std::optional<connection::CursorMessage> early;
 	{
 		shell::Guard guard(lock_);
 		if (lost_early_ || !conn_.init(config))
 			return false;
-		started_ = true;
-		early = early_;
 	}
 	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
-	if (early)
-		on_message(*early);
+	begin(early_, started_);
 	return true;
 }
 
@@ -56,7 +52,7 @@ void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
 	{
 		shell::Guard guard(lock_);
 		if (!started_) {
-			early_ = message;
+			early_.keep(message);
 			return;
 		}
 	}

@@ -3,8 +3,7 @@
 // RdmaEndpoint: an endpoint whose bytes go by RDMA writes over a link of a link group (SMC-R).
 #pragma once
 
-#include <optional>
-
+#include "core/connection/early_messages.hpp"
 #include "core/group/rtoken_table.hpp"
 #include "core/wire/clc.hpp"
 #include "kernel/abi/control.h"
@@ -32,7 +31,7 @@ public:
 	[[nodiscard]] bool started() const { return started_; }
 
 	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits,
-	// is kept: messages are cumulative, so the newest one is enough. Softirq.
+	// is kept. Softirq.
 	void on_cdc(const connection::CursorMessage &message);
 
 	// Endpoint's hooks. post_locked(): posts what there is to say. What does not fit into the
@@ -56,7 +55,7 @@ private:
 	u64 peer_address_ = 0;
 	u32 peer_rkey_ = 0;
 	bool started_ = false; // this and early_: guarded by lock_
-	std::optional<connection::CursorMessage> early_;
+	connection::EarlyMessages early_;
 	bool rtoken_held_ = false; // this, rtoken_ and rmb_deleted_: guarded by the group's lock
 	group::RtokenIndex rtoken_ = 0;
 	bool rmb_deleted_ = false; // by the peer, with this connection still on it
