@@ -75,8 +75,8 @@ wire::SmcrEndpoint make_endpoint(const LocalOffer &offer, std::uint8_t flaws)
 template <class Machine>
 class Party {
 public:
-	Party(const LocalOffer &offer, bool in_pieces)
-		: offer_(offer), in_pieces_(in_pieces), machine_(offer, Timeouts{})
+	Party(const LocalOffer &offer, bool crossed, bool in_pieces)
+		: offer_(offer), start_{crossed}, in_pieces_(in_pieces), machine_(offer, Timeouts{})
 	{
 	}
 
@@ -85,7 +85,7 @@ public:
 		for (int i = 0; i < kOpsMax && !script.done(); i++)
 			act(script);
 		// Whatever has happened, it comes to its end.
-		deliver(Start{});
+		deliver(start_);
 		sleep(kLongestMs);
 		fuzz::demand(outcome_.has_value());
 	}
@@ -107,7 +107,7 @@ private:
 			eof_ = true;
 			look();
 			break;
-		case 3: deliver(Start{}); break;
+		case 3: deliver(start_); break;
 		case 4: sleep(std::uint64_t{script.byte()} * 64); break;
 		case 5: deliver(Timer{}); break;
 		case 6: {
@@ -218,6 +218,8 @@ private:
 		} else if (const auto *consume = std::get_if<ConsumeTcp>(&effect)) {
 			note(consume->bytes);
 			fuzz::demand(consume->bytes != 0 && consume->bytes <= stream_.size());
+			const auto taken = wire::clc_type(ByteSpan{stream_}.first(consume->bytes));
+			took_proposal_ |= taken && *taken == wire::ClcType::kProposal;
 			stream_.erase(stream_.begin(),
 				      stream_.begin() +
 					      static_cast<std::ptrdiff_t>(consume->bytes));
@@ -256,6 +258,7 @@ private:
 		fuzz::demand(type.has_value());
 		switch (*type) {
 		case wire::ClcType::kProposal:
+			proposed_ = true;
 			fuzz::demand(wire::decode_proposal(send.bytes).has_value());
 			break;
 		case wire::ClcType::kAccept:
@@ -284,9 +287,9 @@ private:
 		if (use_smc != nullptr)
 			check(use_smc->agreement);
 		// What was taken out is lost to the user. It may be CLC messages only, and then one
-		// of both sides has declined.
+		// of both sides has declined, or both have proposed.
 		if (fall_back != nullptr && consumed_)
-			fuzz::demand(declined_ ||
+			fuzz::demand(declined_ || (proposed_ && took_proposal_) ||
 				     fall_back->reason == wire::DeclineReason::kPeerDecl);
 		if (const auto *fail = std::get_if<Fail>(&finish.outcome))
 			fuzz::demand(fail->error > 0);
@@ -324,6 +327,7 @@ private:
 	}
 
 	const LocalOffer offer_;
+	const Start start_;
 	const bool in_pieces_;
 	Machine machine_;
 	Bytes stream_;
@@ -336,13 +340,15 @@ private:
 	bool link_held_ = false;
 	bool consumed_ = false;
 	bool declined_ = false;
+	bool proposed_ = false;
+	bool took_proposal_ = false;
 };
 
 template <class Machine>
-void twice(const LocalOffer &offer, fuzz::Script script)
+void twice(const LocalOffer &offer, bool crossed, fuzz::Script script)
 {
-	Party<Machine> pieces(offer, /*in_pieces=*/true);
-	Party<Machine> whole(offer, /*in_pieces=*/false);
+	Party<Machine> pieces(offer, crossed, /*in_pieces=*/true);
+	Party<Machine> whole(offer, crossed, /*in_pieces=*/false);
 
 	pieces.run(script);
 	whole.run(script);
@@ -357,8 +363,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 	const std::uint8_t choice = script.byte();
 
 	if ((choice & 0x80) != 0)
-		twice<ServerHandshake>(make_offer(1, choice), script);
+		twice<ServerHandshake>(make_offer(1, choice), /*crossed=*/false, script);
 	else
-		twice<ClientHandshake>(make_offer(2, choice), script);
+		twice<ClientHandshake>(make_offer(2, choice), (choice & 32) != 0, script);
 	return 0;
 }

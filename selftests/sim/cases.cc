@@ -342,6 +342,60 @@ void end_is_told_at_once()
 	}
 }
 
+// ---- Two clients --------------------------------------------------------------------------------
+
+void expect_tcp(struct socket *sock, int ret)
+{
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (sys_uses_smc(sock))
+		fail("two clients agree on SMC");
+}
+
+void expect_byte(struct socket *from, struct socket *to)
+{
+	u8 byte = 0;
+
+	if (send_byte(from, kHello) != 1 || receive_byte(to, &byte) != 1 || byte != kHello)
+		fail("the other one gets %u", byte);
+	msghdr more{.flags = SMC_MSG_DONTWAIT, .to = &byte, .length_bytes = 1};
+	if (sys_receive(to, more) > 0)
+		fail("the other one gets more than was sent");
+}
+
+void meet(bool one_sided)
+{
+	struct socket *a = sys_socket(&client());
+	struct socket *b = sys_socket(&server());
+	bool there = false;
+
+	processes()++;
+	scheduler().spawn("other", [&] {
+		expect_tcp(b, sys_connect_crossed(b, a, one_sided));
+		there = true;
+		processes()--;
+	});
+	expect_tcp(a, sys_connect_crossed(a, b, one_sided));
+	while (!there)
+		scheduler().sleep_us(kMoment_us);
+	expect_byte(a, b);
+	expect_byte(b, a);
+	sys_close(a);
+	sys_close(b);
+}
+
+// Each connects to the other. Some have a reason to decline before they have heard anything.
+void two_clients(bool one_sided)
+{
+	world().faults = true;
+	for (const u64 no_route : {0, 2, 1}) {
+		world().knobs.no_route = no_route;
+		for (int i = 0; i < 20; i++)
+			meet(one_sided);
+	}
+	world().faults = false;
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -371,6 +425,8 @@ const Case cases[kCases] = {
 	{"huge-buffers", [] { with_server(huge_buffers); }},
 	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
 	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
+	{"two-clients", [] { scripted([] { two_clients(false); }); }},
+	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

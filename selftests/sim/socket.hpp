@@ -51,6 +51,10 @@ struct sockaddr {
 	u16 family = 2;
 	net *host = nullptr;
 	u16 port = 0;
+	// Where the peer connects to us, too. @one_sided: the first one's SYN is lost, and the
+	// second one takes its SYN-ACK for a server's.
+	struct sock *meets = nullptr;
+	bool one_sided = false;
 };
 
 // One call's buffers.
@@ -81,6 +85,7 @@ struct sock {
 	int state = SMC_TCP_CLOSE;
 	int err = 0;
 	bool offers_smc = false; // syn_smc
+	bool crossed = false;    // a SYN has come in place of a SYN-ACK
 	bool shut_rcv = false;
 	bool shut_snd = false;
 	bool dead = false; // the user's side is closed
@@ -104,7 +109,8 @@ struct sock {
 	std::deque<struct sock *> children;
 
 	// Connection.
-	std::string received; // and not yet read
+	struct sock *meets = nullptr; // who connects to us while we connect to it
+	std::string received;         // and not yet read
 	std::shared_ptr<sim::TcpConnection> connection;
 	unsigned side = 0; // 0: client, 1: server
 };
@@ -153,6 +159,8 @@ private:
 
 struct socket *sys_socket(net *host);
 int sys_connect(struct socket *sock, net *host, u16 port);
+// Of two sockets that connect to each other; the one that does so first waits for the other one.
+int sys_connect_crossed(struct socket *sock, struct socket *other, bool one_sided);
 int sys_listen(struct socket *sock, u16 port, int backlog);
 int sys_accept(struct socket *sock, struct socket **child);
 int sys_send(struct socket *sock, msghdr &msg);

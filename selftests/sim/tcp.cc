@@ -263,6 +263,34 @@ void send_syn(struct sock *client, net *host, u16 port, unsigned tries)
 	});
 }
 
+void establish(const std::shared_ptr<TcpConnection> &connection, unsigned side, bool crossed)
+{
+	struct sock *sk = connection->end(side);
+
+	if (sk == nullptr || sk->state != SMC_TCP_SYN_SENT)
+		return;
+	sk->crossed = crossed;
+	sk->state = SMC_TCP_ESTABLISHED;
+	wake(sk, SMC_POLL_OUT);
+}
+
+// Simultaneous open, without loss.
+void meet(struct sock *sk, struct sock *other, bool one_sided)
+{
+	sk->meets = other;
+	if (other->meets != sk)
+		return;
+	const auto connection = std::make_shared<TcpConnection>(++connections_made, other);
+
+	connection->set_end(1, sk);
+	for (struct sock *end : {other, sk})
+		end->connection = connection;
+	other->side = 0;
+	sk->side = 1;
+	scheduler().after(latency_us(), [=] { establish(connection, 0, true); });
+	scheduler().after(latency_us(), [=] { establish(connection, 1, !one_sided); });
+}
+
 } // namespace
 } // namespace sim
 
@@ -281,6 +309,13 @@ void smc_tcp_withdraw(struct sock *sk)
 bool smc_tcp_agreed(const struct sock *sk)
 {
 	return sk->offers_smc;
+}
+
+enum smc_tcp_opened smc_tcp_opened(const struct sock *sk)
+{
+	if (!sk->offers_smc)
+		return SMC_TCP_OPENED_PLAIN;
+	return sk->crossed ? SMC_TCP_OPENED_CROSSED : SMC_TCP_OPENED;
 }
 
 // There is one kernel.
@@ -565,6 +600,13 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 		// What an attempt before this one still has under way is nobody's.
 		if (sk->connection != nullptr)
 			sk->connection->set_end(sk->side, nullptr);
+		sk->crossed = false;
+		if (addr->meets != nullptr) {
+			sk->state = SMC_TCP_SYN_SENT;
+			sock->ss = SMC_SS_CONNECTING;
+			meet(sk, addr->meets, addr->one_sided);
+			break;
+		}
 		sk->connection =
 			std::make_shared<TcpConnection>(++connections_made, sk, *addr->host);
 		sk->connection->observer = observe_clc(sk->connection->id(), sk->net, addr->host);

@@ -57,6 +57,42 @@ bool smc_tcp_agreed(const struct sock *sk)
 	return READ_ONCE(tcp_sk(sk)->syn_smc);
 }
 
+static bool is_own_peer(const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	if (inet->inet_sport != inet->inet_dport)
+		return false;
+#if IS_ENABLED(CONFIG_IPV6)
+	/* IPv4 addresses are there, too, as mapped ones. */
+	if (sk->sk_family == AF_INET6)
+		return ipv6_addr_equal(&sk->sk_v6_rcv_saddr, &sk->sk_v6_daddr);
+#endif
+	return inet->inet_rcv_saddr == inet->inet_daddr;
+}
+
+enum smc_tcp_opened smc_tcp_opened(const struct sock *sk)
+{
+	const struct tcp_sock *tp = tcp_sk(sk);
+
+	/*
+	 * At a SYN-ACK without the option TCP forgets that we have shown it, at a SYN it
+	 * does not.
+	 */
+	if (!READ_ONCE(tp->syn_smc) || !tp->rx_opt.smc_ok)
+		return SMC_TCP_OPENED_PLAIN;
+	if (is_own_peer(sk))
+		return SMC_TCP_OPENED_SELF;
+	/*
+	 * tcp_finish_connect(), which a SYN-ACK leads to, takes the connection's beginning
+	 * for the time when data came last. By way of SYN_RECV there is no such time until
+	 * data come.
+	 */
+	if (!READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime))
+		return SMC_TCP_OPENED_CROSSED;
+	return SMC_TCP_OPENED;
+}
+
 bool smc_tcp_uses_ipsec(struct sock *sk)
 {
 	bool ipsec = false;

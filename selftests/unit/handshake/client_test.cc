@@ -500,7 +500,10 @@ TEST(ClientState, TransitionsAreTheseAndNoOthers)
 {
 	const std::pair<State, State> legal[] = {
 		{State::kIdle, State::kAwaitAccept},
+		{State::kIdle, State::kAwaitProposal},
 		{State::kIdle, State::kFinished},
+		{State::kAwaitProposal, State::kAwaitAccept},
+		{State::kAwaitProposal, State::kFinished},
 		{State::kAwaitAccept, State::kAcquiringLink},
 		{State::kAwaitAccept, State::kFinished},
 		{State::kAcquiringLink, State::kConnectingLink},

@@ -41,6 +41,7 @@ public:
 	{
 		const Event events[] = {
 			Start{},
+			Start{.crossed = true},
 			Timer{},
 			Abort{},
 			TcpError{32},
@@ -79,8 +80,9 @@ void torment(std::uint32_t seed)
 	if (fate.one_in(2))
 		local.confirm.reset();
 	Side<Machine> side(offer_of(1, !fate.one_in(8), !fate.one_in(8)), local);
+	const bool crossed = fate.one_in(8);
 	if (!fate.one_in(16))
-		side.start();
+		side.deliver(Start{crossed});
 
 	std::size_t arrived = 0;
 	for (int i = 0; i < 6 && !side.finished(); i++) {

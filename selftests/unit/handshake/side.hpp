@@ -168,6 +168,8 @@ public:
 	}
 
 	void start() { deliver(Start{}); }
+	// TCP says that the peer is a client, too.
+	void start_crossed() { deliver(Start{.crossed = true}); }
 
 	// Bytes arrive by TCP.
 	void arrive(ByteSpan bytes)
@@ -414,7 +416,8 @@ using Client = Side<ClientHandshake>;
 using Server = Side<ServerHandshake>;
 
 // Carries bytes both ways until nothing moves, in pieces of so many bytes.
-inline void exchange(Client &client, Server &server, std::size_t piece_bytes = SIZE_MAX)
+template <class One, class Other>
+inline void exchange(One &client, Other &server, std::size_t piece_bytes = SIZE_MAX)
 {
 	const auto carry = [piece_bytes](const Bytes &bytes, auto &to) {
 		for (std::size_t at = 0; at < bytes.size(); at += piece_bytes) {

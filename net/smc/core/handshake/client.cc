@@ -91,8 +91,8 @@ Effects ClientHandshake::step(const Event &event, std::uint64_t now_ms)
 
 	if (state_ == State::kFinished)
 		return effects;
-	if (std::get_if<Start>(&event) != nullptr) {
-		start(now_ms, effects);
+	if (const auto *begin = std::get_if<Start>(&event)) {
+		start(begin->crossed, now_ms, effects);
 	} else if (const auto *bytes = std::get_if<TcpBytes>(&event)) {
 		tcp_bytes(*bytes, now_ms, effects);
 	} else if (const auto *broken = std::get_if<TcpError>(&event)) {
@@ -134,14 +134,30 @@ Effects ClientHandshake::step(const Event &event, std::uint64_t now_ms)
 	return effects;
 }
 
-void ClientHandshake::start(std::uint64_t now_ms, Effects &effects)
+void ClientHandshake::start(bool crossed, std::uint64_t now_ms, Effects &effects)
 {
 	if (state_ != State::kIdle)
 		return;
-	if (!exchange_.offer().any()) {
-		decline(exchange_.offer().unavailable, effects);
+	const bool offers = exchange_.offer().any();
+
+	if (crossed) {
+		const Timeouts &timeouts = exchange_.timeouts();
+
+		crossed_ = true;
+		exchange_.set_timer(now_ms, offers ? timeouts.crossed_ms : timeouts.clc_ms,
+				    effects);
+		Exchange::emit(effects, WantBytes{});
+		set_state(State::kAwaitProposal);
 		return;
 	}
+	if (offers)
+		propose(now_ms, effects);
+	else
+		decline(exchange_.offer().unavailable, effects);
+}
+
+void ClientHandshake::propose(std::uint64_t now_ms, Effects &effects)
+{
 	const bool sent = exchange_.send(make_proposal(exchange_.offer()), effects);
 	expects(sent);
 	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
@@ -157,6 +173,8 @@ void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 		return;
 	if (state_ == State::kAwaitAccept)
 		awaited = wire::ClcType::kAccept;
+	if (state_ == State::kAwaitProposal)
+		awaited = wire::ClcType::kProposal;
 	const StreamHead found = stream_head(bytes.peeked, awaited);
 
 	switch (found.head) {
@@ -167,15 +185,53 @@ void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 	case Head::kAwaited:
 		Exchange::emit(effects, ConsumeTcp{found.message.size()});
 		exchange_.set_decline_version(found.version < 2 ? 1 : 2);
-		accept_arrived(found.message, now_ms, effects);
+		if (state_ == State::kAwaitProposal)
+			decline(DeclineReason::kOptUnsupp, effects);
+		else
+			accept_arrived(found.message, now_ms, effects);
 		break;
 	case Head::kDecline:
 		Exchange::emit(effects, ConsumeTcp{found.message.size()});
 		exchange_.declined(found.decline, effects);
 		set_state(State::kFinished);
 		break;
-	case Head::kForeign: fail(kConnectionReset, effects); break;
+	case Head::kForeign: foreign(bytes.peeked, effects); break;
 	}
+}
+
+void ClientHandshake::foreign(ByteSpan peeked, Effects &effects)
+{
+	// Nothing of ours is out: the peer has gone on as TCP, and these are its data.
+	if (state_ == State::kAwaitProposal) {
+		fall_back(effects);
+		return;
+	}
+	const std::size_t proposal_bytes = peers_proposal_bytes(peeked);
+
+	if (proposal_bytes == 0) {
+		fail(kConnectionReset, effects);
+		return;
+	}
+	Exchange::emit(effects, ConsumeTcp{proposal_bytes});
+	fall_back(effects);
+}
+
+// The length of a Proposal by which the peer shows that it is a client, too, and has or will have
+// taken ours for the same; 0 if there is none. What came back from a program that answers with
+// what it was given is no such Proposal.
+std::size_t ClientHandshake::peers_proposal_bytes(ByteSpan peeked) const
+{
+	if (state_ != State::kAwaitAccept)
+		return 0;
+	const StreamHead found = stream_head(peeked, wire::ClcType::kProposal);
+	const ByteSpan own = exchange_.last_sent();
+
+	if (found.head != Head::kAwaited || !wire::decode_proposal(found.message))
+		return 0;
+	if (!crossed_ &&
+	    std::equal(own.begin(), own.end(), found.message.begin(), found.message.end()))
+		return 0;
+	return found.message.size();
 }
 
 // While we are busy with the link, the server may well have finished its part and closed.
@@ -183,6 +239,8 @@ void ClientHandshake::tcp_eof(Effects &effects)
 {
 	if (state_ == State::kAwaitAccept)
 		fail(kConnectionReset, effects);
+	else if (state_ == State::kAwaitProposal)
+		fall_back(effects);
 	else if (state_ == State::kAwaitDecline)
 		decline(confirm_failure_, effects);
 }
@@ -348,6 +406,12 @@ void ClientHandshake::timer(std::uint64_t now_ms, Effects &effects)
 		return;
 	switch (state_) {
 	case State::kAwaitAccept: fail(kTimedOut, effects); break;
+	case State::kAwaitProposal:
+		if (exchange_.offer().any())
+			propose(now_ms, effects);
+		else
+			fall_back(effects);
+		break;
 	case State::kAcquiringLink:
 	case State::kConnectingLink: decline(DeclineReason::kIntErr, effects); break;
 	case State::kAnnouncingRkey: decline(DeclineReason::kErrRegBuf, effects); break;
@@ -356,10 +420,16 @@ void ClientHandshake::timer(std::uint64_t now_ms, Effects &effects)
 		break;
 	case State::kAwaitDecline: decline(confirm_failure_, effects); break;
 	case State::kIdle:
-	case State::kAwaitProposal:
 	case State::kAwaitConfirm:
 	case State::kFinished: expects(false); break;
 	}
+}
+
+// Both ends connect: that is no use of a socket that SMC has.
+void ClientHandshake::fall_back(Effects &effects)
+{
+	exchange_.fall_back(DeclineReason::kOptUnsupp, effects);
+	set_state(State::kFinished);
 }
 
 void ClientHandshake::decline(DeclineReason reason, Effects &effects)
@@ -383,7 +453,10 @@ void ClientHandshake::use_smc(Effects &effects)
 bool ClientHandshake::transition_is_legal(State from, State to)
 {
 	switch (from) {
-	case State::kIdle: return to == State::kAwaitAccept || to == State::kFinished;
+	case State::kIdle:
+		return to == State::kAwaitAccept || to == State::kAwaitProposal ||
+		       to == State::kFinished;
+	case State::kAwaitProposal: return to == State::kAwaitAccept || to == State::kFinished;
 	case State::kAwaitAccept: return to == State::kAcquiringLink || to == State::kFinished;
 	case State::kAcquiringLink: return to == State::kConnectingLink || to == State::kFinished;
 	case State::kConnectingLink:
@@ -392,7 +465,6 @@ bool ClientHandshake::transition_is_legal(State from, State to)
 	case State::kAnnouncingRkey: return to == State::kFinished;
 	case State::kConfirmingLink: return to == State::kAwaitDecline || to == State::kFinished;
 	case State::kAwaitDecline: return to == State::kFinished;
-	case State::kAwaitProposal:
 	case State::kAwaitConfirm:
 	case State::kFinished: return false;
 	}

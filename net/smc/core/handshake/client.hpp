@@ -26,6 +26,17 @@ namespace smc::handshake {
 // At a later contact, and with SMC-D, nothing can go back to TCP once the Confirm is out: the
 // handshake is over then.
 //
+// Two that connect to each other at the same time are both clients, and there is no server: they
+// end as TCP, each having taken the other's one message out of its stream.
+//
+//	Proposal ->            <- Proposal   both fall back
+//	(waits) <- Proposal    Decline ->    both fall back
+//	(waits) <- Decline                   both fall back
+//
+// A client that has nothing to offer declines at once and goes on as TCP, for it takes its peer
+// for a server, which would say nothing to that. So who knows that the peer is a client lets it
+// speak first, and speaks only if it does not; who has nothing to offer then says nothing at all.
+//
 // Not thread safe; the caller serialises the steps. About 1.5 KiB.
 class ClientHandshake {
 public:
@@ -41,7 +52,11 @@ public:
 	[[nodiscard]] static bool transition_is_legal(State from, State to);
 
 private:
-	void start(std::uint64_t now_ms, Effects &effects);
+	void start(bool crossed, std::uint64_t now_ms, Effects &effects);
+	void propose(std::uint64_t now_ms, Effects &effects);
+	void foreign(ByteSpan peeked, Effects &effects);
+	[[nodiscard]] std::size_t peers_proposal_bytes(ByteSpan peeked) const;
+	void fall_back(Effects &effects);
 	void tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects);
 	void tcp_eof(Effects &effects);
 	void accept_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
@@ -65,6 +80,7 @@ private:
 	wire::SmcdEndpoint local_dmb_;
 	wire::SmcrEndpoint peer_;
 	bool v2_direct_ = true;
+	bool crossed_ = false; // the peer is known to be a client
 	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;
 	State state_ = State::kIdle;
 };

@@ -12,7 +12,11 @@
 namespace smc::handshake {
 
 // The TCP connection is established and both ends have shown the SMC option.
-struct Start {};
+struct Start {
+	// Client: the peer's SYN came in place of a SYN-ACK, so it is a client as well (RFC 9293,
+	// 3.5, simultaneous open). One whose SYN reached nobody cannot know that.
+	bool crossed = false;
+};
 
 // What is in the TCP receive queue, only peeked at: from its first byte on, at least
 // wire::kClcMessageSizeMax bytes or all there is. Deliver it when bytes or FIN arrive, and at once

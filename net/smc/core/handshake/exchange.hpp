@@ -37,8 +37,10 @@ public:
 
 		if (size != 0)
 			emit(effects, SendClc{ByteSpan{out_}.first(size)});
+		sent_bytes_ = size;
 		return size != 0;
 	}
+	[[nodiscard]] ByteSpan last_sent() const { return ByteSpan{out_}.first(sent_bytes_); }
 
 	void set_timer(std::uint64_t now_ms, std::uint32_t timeout_ms, Effects &effects);
 	// Has the timer run out? If not, it is set again.
@@ -69,6 +71,7 @@ private:
 	LocalOffer offer_;
 	Timeouts timeouts_;
 	std::array<std::byte, wire::kClcEncodedSizeMax> out_{};
+	std::size_t sent_bytes_ = 0;
 	std::optional<std::uint64_t> deadline_ms_;
 	std::uint8_t decline_version_ = 1;
 	bool link_held_ = false;

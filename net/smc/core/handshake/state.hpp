@@ -7,7 +7,8 @@
 namespace smc::handshake {
 
 // States of both machines; the order in which they are passed through differs, and
-// kAwaitProposal and kAwaitConfirm are the server's, kAwaitAccept is the client's.
+// kAwaitConfirm is the server's, kAwaitAccept is the client's. In kAwaitProposal a client is only
+// if its peer is one as well.
 enum class State : std::uint8_t {
 	kIdle,
 	kAwaitProposal,

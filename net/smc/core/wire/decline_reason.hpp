@@ -30,7 +30,7 @@ enum class DeclineReason : std::uint32_t {
 	kMaxLinkErr = 0x0303000b, // links per group negotiation
 	kModeUnsupp = 0x03040000, // Accept of a kind that was not proposed
 	kRmbeEc = 0x03050000,     // the peer wants RMBE eyecatchers
-	kOptUnsupp = 0x03060000,  // a socket option or flag that SMC does not have
+	kOptUnsupp = 0x03060000,  // a socket option, a flag or a use that SMC does not have
 	kDiffPrefix = 0x03070000, // peers are in different subnets
 	kGetVlanErr = 0x03080000, // VLAN lookup
 	kIsmVlanErr = 0x03090000, // VLAN registration at an ISM device

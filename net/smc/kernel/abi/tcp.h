@@ -20,8 +20,20 @@ void smc_ulp_teardown(void);
 /* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
 void smc_tcp_offer(struct sock *sk);
 void smc_tcp_withdraw(struct sock *sk);
-/* After the three-way handshake: did both ends carry the option? */
+/* Of a listener's child: did both ends carry the option? */
 bool smc_tcp_agreed(const struct sock *sk);
+/* What connect() has led to, once TCP is established. Any context, without a lock. */
+enum smc_tcp_opened {
+	SMC_TCP_OPENED_PLAIN,	/* not both ends have carried the option */
+	SMC_TCP_OPENED,		/* by a SYN-ACK */
+	/*
+	 * By a SYN of the peer, which so connects as well. Only within the wakeup that
+	 * tells of the connection; else this may be said of any that is just opened.
+	 */
+	SMC_TCP_OPENED_CROSSED,
+	SMC_TCP_OPENED_SELF,	/* the socket has connected to its own address and port */
+};
+enum smc_tcp_opened smc_tcp_opened(const struct sock *sk);
 bool smc_tcp_uses_ipsec(struct sock *sk);
 /*
  * Before connect(): is @addr one of this kernel, in any namespace? That does not

@@ -20,8 +20,9 @@ constexpr int kNoBuffers = 105;
 
 } // namespace
 
-Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner)
-	: role_(role), sock_(sock), sk_(smc_sock_sk(sock)), net_(smc_sk_net(sk_)), owner_(owner),
+Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool crossed)
+	: role_(role), crossed_(crossed), sock_(sock), sk_(smc_sock_sk(sock)),
+	  net_(smc_sk_net(sk_)), owner_(owner),
 	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this)
 {
 	hook_.owner = this;
@@ -149,7 +150,8 @@ void Handshake::begin()
 		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
 	else
 		machine_.emplace<handshake::ServerHandshake>(offer, handshake::Timeouts());
-	if (offer.smcd) {
+	// Where both are clients there is no server to meet.
+	if (offer.smcd && !crossed_) {
 		const net *within = transport::loopback::meets_others(net_) ? nullptr : net_;
 		const NearKey key = role_ == Role::kClient
 					    ? NearKey{saved_.sent, saved_.received, within}
@@ -160,7 +162,7 @@ void Handshake::begin()
 	if (alone_)
 		deadline_ms_ = smc_now_ms() + kAlone_ms;
 	else
-		step(handshake::Start{});
+		step(handshake::Start{.crossed = crossed_});
 }
 
 // Whichever way the Proposal goes, all that follows goes the same way.

@@ -50,8 +50,9 @@ class Handshake final : public RefCounted<Handshake>,
 public:
 	enum class Role : u8 { kClient, kServer };
 
-	// @sock stays the owner's; it must outlive the handshake's last run.
-	Handshake(Role role, struct socket *sock, HandshakeOwner &owner);
+	// @sock stays the owner's; it must outlive the handshake's last run. @crossed: of a client
+	// whose peer is known to be one, too.
+	Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool crossed = false);
 	~Handshake();
 
 	// Begins. Process.
@@ -145,6 +146,7 @@ private:
 		Handshake *owner;
 	} hook_{};
 	const Role role_;
+	const bool crossed_;
 	struct socket *const sock_;
 	struct sock *const sk_;
 	net *const net_;

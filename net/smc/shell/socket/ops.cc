@@ -391,8 +391,9 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 
 		// TCP takes itself for connected while the handshake has yet to begin.
 		state->resolve();
+		// Or its wakeup, which says what kind of connection it is, is about to come.
 		if (state->mode() == Mode::kConnecting)
-			return mask;
+			return smc_sk_state(sk) == SMC_TCP_ESTABLISHED ? 0 : mask;
 	}
 	switch (state->mode()) {
 	// An error as well is told when the handshake has ended by it: connect() knows it then.

@@ -13,6 +13,7 @@ namespace smc::shell {
 namespace {
 
 constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
+constexpr int kNoMemory = 12;
 
 } // namespace
 
@@ -64,6 +65,7 @@ void SmcSocket::arm()
 	if (!change_mode(Mode::kIdle, Mode::kConnecting) && mode() != Mode::kConnecting)
 		return;
 	connect_reported_ = false;
+	crossed_.store(false, std::memory_order_relaxed);
 	smc_tcp_offer(sk_);
 	smc_wake_hook_add(&hook_.hook);
 }
@@ -89,10 +91,10 @@ void SmcSocket::unhook()
 
 bool SmcSocket::on_wake(smc_wake_hook *hook)
 {
-	return reinterpret_cast<Hook *>(hook)->owner->look_at_tcp();
+	return reinterpret_cast<Hook *>(hook)->owner->look_at_tcp(/*woken=*/true);
 }
 
-bool SmcSocket::look_at_tcp()
+bool SmcSocket::look_at_tcp(bool woken)
 {
 	switch (mode()) {
 	case Mode::kConnecting: break;
@@ -106,17 +108,33 @@ bool SmcSocket::look_at_tcp()
 	if (state == SMC_TCP_SYN_SENT || state == SMC_TCP_SYN_RECV || state == SMC_TCP_CLOSE ||
 	    state == SMC_TCP_LISTEN)
 		return false;
-	if (smc_tcp_agreed(sk_)) {
-		if (change_mode(Mode::kConnecting, Mode::kHandshaking)) {
-			worked_.store(true, std::memory_order_relaxed);
-			work_.queue();
-		}
-		return false;
+	switch (smc_tcp_opened(sk_)) {
+	case SMC_TCP_OPENED_PLAIN:
+		// This is all that a peer without SMC costs.
+		return fall_without_handshake(wire::DeclineReason::kPeerNoSmc);
+	case SMC_TCP_OPENED_SELF:
+		// There is nobody to talk to, and whatever was said the user would be told.
+		return fall_without_handshake(wire::DeclineReason::kOptUnsupp);
+	case SMC_TCP_OPENED_CROSSED:
+		// Perhaps: the wakeup that is about to come knows.
+		if (!woken)
+			return false;
+		crossed_.store(true, std::memory_order_relaxed);
+		break;
+	case SMC_TCP_OPENED: break;
 	}
-	// This is all that a peer without SMC costs.
+	if (change_mode(Mode::kConnecting, Mode::kHandshaking)) {
+		worked_.store(true, std::memory_order_relaxed);
+		work_.queue();
+	}
+	return false;
+}
+
+bool SmcSocket::fall_without_handshake(wire::DeclineReason reason)
+{
 	if (!change_mode(Mode::kConnecting, Mode::kFallen))
 		return false;
-	fallback_reason_ = static_cast<u32>(wire::DeclineReason::kPeerNoSmc);
+	fallback_reason_ = static_cast<u32>(reason);
 	smc_stat_fallback(smc_sk_net(sk_), fallback_reason_, false);
 	smc_sock_fall(sock_);
 	return true;
@@ -125,7 +143,7 @@ bool SmcSocket::look_at_tcp()
 void SmcSocket::resolve()
 {
 	// Of what comes later, the hook knows.
-	if (mode() == Mode::kConnecting && look_at_tcp())
+	if (mode() == Mode::kConnecting && look_at_tcp(/*woken=*/false))
 		unhook();
 }
 
@@ -163,9 +181,17 @@ void SmcSocket::run()
 			return;
 	}
 	if (!handshake_) {
-		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this);
+		const bool crossed = crossed_.load(std::memory_order_relaxed);
+		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
 		if (!owned) {
 			smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
+			if (crossed) {
+				// The peer speaks, too, and nobody is there to take it out of the
+				// user's data.
+				smc_stat_inc(smc_sk_net(sk_), SMC_STAT_CLNT_HS_ERR);
+				fail_attempt(kNoMemory);
+				return;
+			}
 			// The server waits for a Proposal; tell it that none will come.
 			std::array<std::byte, wire::kClcEncodedSizeMax> bytes;
 			wire::Decline decline;
@@ -205,10 +231,15 @@ void SmcSocket::on_handshake_done(Handshake &handshake)
 		unhook();
 		return;
 	}
-	unhook();
 	const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome);
+	fail_attempt(failure != nullptr ? failure->error : handshake::kConnectionAborted);
+}
+
+void SmcSocket::fail_attempt(int error)
+{
+	unhook();
 	// First the error, so that whoever sees the mode sees it, too.
-	smc_tcp_reset(sk_, failure != nullptr ? failure->error : handshake::kConnectionAborted);
+	smc_tcp_reset(sk_, error);
 	attempt_failed_.store(true, std::memory_order_release);
 	(void)change_mode(Mode::kHandshaking, Mode::kIdle);
 	smc_sk_wake(sk_, kWakeAll | SMC_POLL_ERR);

@@ -135,8 +135,10 @@ private:
 		return mode_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
 	}
 	static bool on_wake(smc_wake_hook *hook);
-	// The same in any context. True if there is nothing left to watch for.
-	bool look_at_tcp();
+	// In any context. @woken: by TCP itself, at a wakeup. True if nothing is left to watch for.
+	bool look_at_tcp(bool woken);
+	bool fall_without_handshake(wire::DeclineReason reason);
+	void fail_attempt(int error);
 	// TCP may have been reset under a handshake, which has then read the error meant for users.
 	void look_for_dead_tcp();
 	void unhook();
@@ -156,6 +158,7 @@ private:
 	std::atomic<bool> shut_rcv_{false};
 	std::atomic<bool> attempt_failed_{false};  // or is over: handshake_ is its
 	std::atomic<bool> worked_{false};          // work_ has been queued
+	std::atomic<bool> crossed_{false};         // the peer connects, too
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
