@@ -151,8 +151,11 @@ private:
 		switch (choice % 6) {
 		case 0: (void)c_.take_urgent(/*peek=*/true); break;
 		case 1: (void)c_.take_urgent(/*peek=*/false); break;
-		case 2: c_.set_urgent_inline(true); break;
-		case 3: c_.set_urgent_inline(false); break;
+		case 2: fuzz::demand(!c_.set_urgent_inline(true)); break;
+		case 3:
+			if (c_.set_urgent_inline(false))
+				fuzz::demand(c_.has_something_to_say());
+			break;
 		case 4: c_.leave_mark(); break;
 		case 5: c_.announce_urgent((choice & 0x80) != 0); break;
 		}

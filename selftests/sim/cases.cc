@@ -7,6 +7,7 @@
 #include "process.hpp"
 #include "scheduler.hpp"
 #include "script.hpp"
+#include "shell/socket/smc_socket.hpp"
 #include "socket.hpp"
 #include "stranger.hpp"
 #include "trace.hpp"
@@ -396,6 +397,45 @@ void two_clients(bool one_sided)
 	world().faults = false;
 }
 
+// ---- Urgent data --------------------------------------------------------------------------------
+
+// The reader stands in front of an urgent byte that is in line, and does not want it there any
+// more. The writer has to hear that it was passed: it may wait for that.
+void urgent_byte_out_of_line()
+{
+	struct socket *listener = sys_socket(&server());
+	struct socket *reader = nullptr;
+	u8 byte = kHello;
+	msghdr urgent{.flags = SMC_MSG_OOB, .from = &byte, .length_bytes = 1};
+	msghdr stream{.flags = SMC_MSG_DONTWAIT, .to = &byte, .length_bytes = 1};
+
+	if (sys_listen(listener, kPort, 1) != 0)
+		fail("listen() fails");
+	struct socket *writer = connect_one();
+	if (sys_accept(listener, &reader) != 0)
+		fail("accept() fails");
+	const auto heard_bytes = [writer] {
+		const auto endpoint = smc::shell::SmcSocket::of(writer)->connection();
+
+		return endpoint->with_lock([](const smc::connection::Connection &conn) {
+			return conn.diagnostics().rx_consumer.count;
+		});
+	};
+	reader->sk->urgent_inline = true;
+	(void)sys_send(writer, urgent);
+	scheduler().sleep_us(kMoment_us);
+	if ((sys_poll(reader) & SMC_POLL_IN) == 0 || heard_bytes() != 0)
+		fail("the urgent byte is not in line");
+	reader->sk->urgent_inline = false;
+	if (sys_receive(reader, stream) > 0)
+		fail("the urgent byte is still in line");
+	scheduler().sleep_us(kMoment_us);
+	if (heard_bytes() != 1)
+		fail("the writer does not hear of it");
+	for (struct socket *sock : {writer, reader, listener})
+		sys_close(sock);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -427,6 +467,7 @@ const Case cases[kCases] = {
 	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
 	{"two-clients", [] { scripted([] { two_clients(false); }); }},
 	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
+	{"urgent-byte-out-of-line", [] { scripted(urgent_byte_out_of_line); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

@@ -21,7 +21,7 @@ struct Case {
 	[[nodiscard]] Knobs knobs() const;
 };
 
-inline constexpr u32 kCases = 15;
+inline constexpr u32 kCases = 16;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

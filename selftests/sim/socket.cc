@@ -236,9 +236,9 @@ bool smc_sk_corked(const struct sock *sk)
 	return sk->corked;
 }
 
-bool smc_sk_urgent_inline(const struct sock *)
+bool smc_sk_urgent_inline(const struct sock *sk)
 {
-	return false;
+	return sk->urgent_inline;
 }
 
 u32 smc_sk_peek_offset(const struct sock *)

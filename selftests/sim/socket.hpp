@@ -97,6 +97,7 @@ struct sock {
 	// Options.
 	bool nodelay = false;
 	bool corked = false;
+	bool urgent_inline = false;
 	bool linger = false;
 	u32 linger_ms = 0;
 	u32 sndbuf_bytes = 0;

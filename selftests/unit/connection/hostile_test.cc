@@ -25,7 +25,7 @@ public:
 			   .autocorking_size_bytes = below(2) * 65536,
 			   .completion_frees_sndbuf = below(2) == 0};
 		EXPECT_TRUE(connection_.init(config_));
-		connection_.set_urgent_inline(below(2) == 0);
+		(void)connection_.set_urgent_inline(below(2) == 0);
 	}
 
 	void run()
@@ -124,7 +124,7 @@ private:
 			connection_.set_corked(one_in(2));
 			connection_.request_completion();
 			if (one_in(20))
-				connection_.set_urgent_inline(one_in(2));
+				(void)connection_.set_urgent_inline(one_in(2));
 			break;
 		}
 	}

@@ -137,7 +137,7 @@ public:
 	{
 		for (End *end : {&pair_.a, &pair_.b}) {
 			end->send_queue_limit = random_.pick<4>({1, 2, 5, 1000});
-			end->connection.set_urgent_inline(true);
+			EXPECT_FALSE(end->connection.set_urgent_inline(true));
 		}
 		pair_.a.complete_early = !config_a_.completion_frees_sndbuf;
 		pair_.b.complete_early = !config_b_.completion_frees_sndbuf;

@@ -180,7 +180,8 @@ TEST_F(PassTest, NobodyCanTell)
 				both(side, [&](Pair &pair) { pair.ends[side].push(); });
 			} else if (what < 980) {
 				both(side, [&](Pair &pair) {
-					pair.ends[side].set_urgent_inline(what % 2 == 0);
+					if (pair.ends[side].set_urgent_inline(what % 2 == 0))
+						pair.converse(side);
 				});
 			} else if (what < 985) {
 				both(side, [&](Pair &pair) {

@@ -252,7 +252,7 @@ TEST(UrgentTest, PeekAtTheMarkAndBehindIt)
 TEST(UrgentTest, PeekBehindTheMarkInLine)
 {
 	Pair pair;
-	pair.b.connection.set_urgent_inline(true);
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
 	pair.a.send("abc!", SendHint::kUrgent);
 	pair.a.send("def");
 	pair.wire.settle();
@@ -283,7 +283,7 @@ TEST(UrgentTest, InquiryStopsAtTheMark)
 TEST(UrgentTest, InquiryInLineCountsAll)
 {
 	Pair pair;
-	pair.b.connection.set_urgent_inline(true);
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
 	pair.a.send("abc!", SendHint::kUrgent);
 	pair.a.send("defg");
 	pair.wire.settle();
@@ -324,7 +324,7 @@ TEST(UrgentTest, TheMarkIsNotLeftForWhatLiesBehindIt)
 TEST(UrgentTest, InLine)
 {
 	Pair pair;
-	pair.b.connection.set_urgent_inline(true);
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
 	pair.a.send("abc!", SendHint::kUrgent);
 	pair.a.send("def");
 	EXPECT_TRUE(pair.wire.settle().b & event::kUrgent);
@@ -341,13 +341,39 @@ TEST(UrgentTest, InLine)
 TEST(UrgentTest, InLineAtTheMarkAndThenOut)
 {
 	Pair pair;
-	pair.b.connection.set_urgent_inline(true);
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
 	pair.a.send("abc!", SendHint::kUrgent);
 	pair.wire.settle();
 	EXPECT_EQ(pair.b.read(), "abc");
-	pair.b.connection.set_urgent_inline(false);
+	EXPECT_TRUE(pair.b.connection.set_urgent_inline(false));
 	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
 	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
+}
+
+// The kernel's own module sends nothing behind an urgent byte until it hears that it was passed.
+TEST(UrgentTest, OutOfLineAtTheMarkIsToldThePeer)
+{
+	Pair pair;
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
+	pair.a.send("!", SendHint::kUrgent);
+	pair.wire.settle();
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
+	ASSERT_TRUE(pair.b.connection.set_urgent_inline(false));
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{0, 1}));
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(false));
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
+}
+
+TEST(UrgentTest, OutOfLineBeforeTheMarkIsNothingToTell)
+{
+	Pair pair;
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(true));
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read(2), "ab");
+	EXPECT_FALSE(pair.b.connection.set_urgent_inline(false));
+	EXPECT_EQ(pair.b.transmit(), 0);
 }
 
 TEST(UrgentTest, NothingUrgentForAClosedReader)

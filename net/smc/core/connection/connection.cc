@@ -225,13 +225,15 @@ UrgentRead Connection::take_urgent(bool peek)
 	return {.status = UrgentStatus::kByte, .value = urgent_rx_.value()};
 }
 
-void Connection::change_urgent_inline(bool urgent_inline)
+bool Connection::change_urgent_inline(bool urgent_inline)
 {
 	urgent_inline_ = urgent_inline;
-	if (!urgent_inline && urgent_rx_.has_mark() &&
-	    urgent_rx_.state() != UrgentReceiver::State::kArrived &&
-	    urgent_rx_.position_bytes() == receive_.consumed_bytes())
-		skip_urgent_byte();
+	if (urgent_inline || !urgent_rx_.has_mark() ||
+	    urgent_rx_.state() == UrgentReceiver::State::kArrived ||
+	    urgent_rx_.position_bytes() != receive_.consumed_bytes())
+		return false;
+	skip_urgent_byte();
+	return close_.may_transmit();
 }
 
 // The reader stands at the mark also when the byte behind it has been taken out of its way.

@@ -219,11 +219,11 @@ public:
 
 	// --- Urgent data (MSG_OOB) ---------------------------------------------------------------
 
-	// SO_OOBINLINE.
-	void set_urgent_inline(bool urgent_inline)
+	// SO_OOBINLINE. True if the peer must be told now (then transmit): a reader at the mark
+	// has got past the urgent byte by it.
+	[[nodiscard]] bool set_urgent_inline(bool urgent_inline)
 	{
-		if (urgent_inline != urgent_inline_)
-			change_urgent_inline(urgent_inline);
+		return urgent_inline != urgent_inline_ && change_urgent_inline(urgent_inline);
 	}
 	// event::kUrgent: ring offset of the urgent byte. The caller reads it and calls
 	// store_urgent() under the same hold of the lock.
@@ -366,7 +366,7 @@ private:
 				      std::uint32_t &consumed_bytes) const;
 	[[nodiscard]] Violation classify_producer(const ring::Cursor &producer) const;
 	[[nodiscard]] Violation classify_consumer(const ring::Cursor &consumer) const;
-	void change_urgent_inline(bool urgent_inline);
+	[[nodiscard]] bool change_urgent_inline(bool urgent_inline);
 	void reader_moved();
 	void skip_urgent_byte();
 	void take_in_urgent_flags(const CursorMessage &message, Verdict &verdict);

@@ -256,11 +256,14 @@ int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, 
 	struct sock *sk = connection.sk();
 	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
 	const bool urgent_inline = smc_sk_urgent_inline(sk);
-	const connection::UrgentRead read = connection.endpoint().with_lock([=](Connection &conn) {
-		conn.set_urgent_inline(urgent_inline);
+	bool tell_peer = false;
+	const connection::UrgentRead read = connection.endpoint().with_lock([&](Connection &conn) {
+		tell_peer = conn.set_urgent_inline(urgent_inline);
 		return conn.take_urgent(peek);
 	});
 
+	if (tell_peer)
+		connection.endpoint().transmit();
 	switch (read.status) {
 	case UrgentStatus::kNone: return kInvalid;
 	case UrgentStatus::kWait: return tcp_died(sk) || connection.shut_rcv() ? 0 : kAgain;
@@ -305,10 +308,11 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 	// With nothing asked for, too, TCP waits for something: once.
 	do {
 		const u32 seen = peek ? peek_offset + static_cast<u32>(got) : 0;
+		bool tell_peer = false;
 		const View view = endpoint.with_lock([&](Connection &conn) -> View {
 			const u32 most = static_cast<u32>(std::min<size_t>(len - got, 1U << 30));
 
-			conn.set_urgent_inline(urgent_inline);
+			tell_peer = conn.set_urgent_inline(urgent_inline);
 			if (!peek && len != 0 && got == 0)
 				conn.leave_mark();
 			View view{.segments = peek ? conn.peek_segments(most, seen)
@@ -329,6 +333,9 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			endpoint.count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
 		if (got == 0 && view.full)
 			endpoint.count(SMC_TS_RX_BUF, SMC_BUF_FULL);
+		// One that is told nothing may send nothing, and this reader sleep for ever.
+		if (tell_peer) [[unlikely]]
+			endpoint.transmit();
 		if (len == 0 && view.readable_bytes != 0)
 			return 0;
 		// Whoever has something stops before the urgent byte.
@@ -454,8 +461,9 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		SendStatus status;
 	};
 	const auto look = [sk, &endpoint] {
-		return endpoint.with_lock([sk](Connection &conn) -> Facts {
-			conn.set_urgent_inline(smc_sk_urgent_inline(sk));
+		bool tell_peer = false;
+		const Facts facts = endpoint.with_lock([&](Connection &conn) -> Facts {
+			tell_peer = conn.set_urgent_inline(smc_sk_urgent_inline(sk));
 			return {conn.readable_bytes(),
 				conn.rmb_size_bytes(),
 				conn.at_eof(),
@@ -465,6 +473,10 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 				conn.writable_for_poll(),
 				conn.send_status()};
 		});
+
+		if (tell_peer) [[unlikely]]
+			endpoint.transmit();
+		return facts;
 	};
 	Facts facts = look();
 	u32 mask = 0;
@@ -505,12 +517,17 @@ int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long a
 
 	*handled = true;
 	switch (cmd) {
-	case SMC_SIOCINQ:
-		value = endpoint.with_lock([urgent_inline](Connection &conn) {
-			conn.set_urgent_inline(urgent_inline);
+	case SMC_SIOCINQ: {
+		bool tell_peer = false;
+
+		value = endpoint.with_lock([&](Connection &conn) {
+			tell_peer = conn.set_urgent_inline(urgent_inline);
 			return conn.inquired_bytes();
 		});
+		if (tell_peer)
+			endpoint.transmit();
 		break;
+	}
 	case SMC_SIOCOUTQ:
 		value = endpoint.with_lock([](Connection &conn) {
 			conn.request_completion();

@@ -130,7 +130,8 @@ void Endpoint::handle_urgent_locked(u16 events)
 {
 	if ((events & event::kUrgent) == 0)
 		return;
-	conn_.set_urgent_inline(smc_sk_urgent_inline(sk_));
+	// Whoever took the message in transmits behind it.
+	(void)conn_.set_urgent_inline(smc_sk_urgent_inline(sk_));
 	conn_.store_urgent(std::to_integer<u8>(rmb_[conn_.urgent_offset_bytes()]));
 }
 
