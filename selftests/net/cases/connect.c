@@ -325,6 +325,41 @@ static void connect_timeout(struct test *test)
 	       reply.elapsed_ms);
 }
 
+/* Bound to a port, and then connected to just that: a connection of a single end. */
+static int connect_to_itself(struct test *test, int type_flags)
+{
+	int fd = new_socket(test, test->client, type_flags);
+	struct address address;
+	struct reply reply;
+
+	address_make(&address, test->family, test->family == AF_INET6 ? "::1" : "127.0.0.1", 0);
+	expect_ret(on(test->client, rq_bind(fd, &address)), 0);
+	reply = expect_ret(on(test->client, rq_sockname(fd)), 0);
+	note_reply("connect", on(test->client, rq_connect(fd, &reply.address)));
+	return fd;
+}
+
+static void connect_self(struct test *test)
+{
+	int fd = connect_to_itself(test, 0);
+
+	expect_error(on(test->client, rq_recv(fd, 1, MSG_DONTWAIT, UP, 0)), EAGAIN);
+	exchange(test->client, fd, test->client, fd, 5000, UP, 0);
+	expect_ret(on(test->client, rq_shutdown(fd, SHUT_WR)), 0);
+	expect_ret(on(test->client, rq_recv(fd, 1, 0, UP, 0)), 0);
+}
+
+static void connect_self_nonblocking(struct test *test)
+{
+	int fd = connect_to_itself(test, SOCK_NONBLOCK);
+
+	expect(poll_events(test->client, fd, ALL_EVENTS, 5000) == POLLOUT, "not writable alone");
+	note_reply("again", on(test->client, rq_connect(fd, &test->server_address)));
+	expect_ret(on(test->client, rq_send(fd, 1000, 0, UP, 0)), 1000);
+	expect(poll_events(test->client, fd, POLLIN, 5000) == POLLIN, "nothing to read");
+	expect_ret(on(test->client, rq_recv(fd, 2000, 0, UP, 0)), 1000);
+}
+
 static void connect_then_close(struct test *test)
 {
 	struct address address;
@@ -386,6 +421,8 @@ const struct test_case connect_cases[] = {
 	{ "connect_leaves_socket_usable", connect_leaves_socket_usable, FATE_NONE },
 	{ "connect_interrupted", connect_interrupted, FATE_NONE },
 	{ "connect_timeout", connect_timeout, FATE_NONE },
+	{ "connect_self", connect_self, FATE_TCP_ONLY },
+	{ "connect_self_nonblocking", connect_self_nonblocking, FATE_TCP_ONLY },
 	{ "connect_then_close", connect_then_close, FATE_CLOSED_EARLY },
 	{ NULL, NULL, FATE_NONE },
 };
