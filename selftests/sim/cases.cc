@@ -351,6 +351,8 @@ void expect_tcp(struct socket *sock, int ret)
 		fail("connect() fails, errno %d", -ret);
 	if (sys_uses_smc(sock))
 		fail("two clients agree on SMC");
+	if (sock->sk->offers_smc)
+		fail("its next connection would show the option");
 }
 
 void expect_byte(struct socket *from, struct socket *to)
@@ -364,11 +366,13 @@ void expect_byte(struct socket *from, struct socket *to)
 		fail("the other one gets more than was sent");
 }
 
-void meet(bool one_sided)
+void meet(bool one_sided, bool with_smc = true)
 {
 	struct socket *a = sys_socket(&client());
 	struct socket *b = sys_socket(&server());
 	bool there = false;
+
+	b->ours = with_smc;
 
 	processes()++;
 	scheduler().spawn("other", [&] {
@@ -395,6 +399,8 @@ void two_clients(bool one_sided)
 			meet(one_sided);
 	}
 	world().faults = false;
+	for (int i = 0; i < 20; i++)
+		meet(one_sided, false);
 }
 
 // ---- Urgent data --------------------------------------------------------------------------------

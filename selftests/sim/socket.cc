@@ -485,7 +485,8 @@ int sys_connect_crossed(struct socket *sock, struct socket *other, bool one_side
 	enter_kernel();
 	sockaddr address{.host = other->sk->net, .meets = other->sk, .one_sided = one_sided};
 
-	return smc_op_connect(sock, &address, sizeof(address), 0);
+	return sock->ours ? smc_op_connect(sock, &address, sizeof(address), 0)
+			  : smc_tcp_ops_connect(sock, &address, sizeof(address), 0);
 }
 
 int sys_listen(struct socket *sock, u16 port, int backlog)

@@ -86,6 +86,7 @@ struct sock {
 	int err = 0;
 	bool offers_smc = false; // syn_smc
 	bool crossed = false;    // a SYN has come in place of a SYN-ACK
+	bool peer_showed = true; // the option on that SYN
 	bool shut_rcv = false;
 	bool shut_snd = false;
 	bool dead = false; // the user's side is closed

@@ -287,6 +287,8 @@ void meet(struct sock *sk, struct sock *other, bool one_sided)
 		end->connection = connection;
 	other->side = 0;
 	sk->side = 1;
+	other->peer_showed = sk->offers_smc;
+	sk->peer_showed = other->offers_smc;
 	scheduler().after(latency_us(), [=] { establish(connection, 0, true); });
 	scheduler().after(latency_us(), [=] { establish(connection, 1, !one_sided); });
 }
@@ -313,7 +315,7 @@ bool smc_tcp_agreed(const struct sock *sk)
 
 enum smc_tcp_opened smc_tcp_opened(const struct sock *sk)
 {
-	if (!sk->offers_smc)
+	if (!sk->offers_smc || !sk->peer_showed)
 		return SMC_TCP_OPENED_PLAIN;
 	return sk->crossed ? SMC_TCP_OPENED_CROSSED : SMC_TCP_OPENED;
 }
@@ -601,6 +603,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 		if (sk->connection != nullptr)
 			sk->connection->set_end(sk->side, nullptr);
 		sk->crossed = false;
+		sk->peer_showed = true;
 		if (addr->meets != nullptr) {
 			sk->state = SMC_TCP_SYN_SENT;
 			sock->ss = SMC_SS_CONNECTING;

@@ -136,6 +136,8 @@ bool SmcSocket::fall_without_handshake(wire::DeclineReason reason)
 		return false;
 	fallback_reason_ = static_cast<u32>(reason);
 	smc_stat_fallback(smc_sk_net(sk_), fallback_reason_, false);
+	// After a SYN in place of a SYN-ACK TCP still has it, for the next connection.
+	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
 	return true;
 }
