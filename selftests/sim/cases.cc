@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cases.hpp"
 
+#include <algorithm>
+#include <memory>
 #include <vector>
 
 #include "kernel/abi/pernet.h"
@@ -442,6 +444,95 @@ void urgent_byte_out_of_line()
 		sys_close(sock);
 }
 
+// ---- Later contacts that the server gives up ----------------------------------------------------
+
+constexpr u16 kOtherPort = 9;
+
+struct Writer {
+	struct socket *sock = nullptr; // until it has closed it
+};
+
+// Connects to a server that may be gone, and writes.
+void try_to_write(Writer &writer, u16 port)
+{
+	struct socket *sock = writer.sock;
+	u8 byte;
+
+	if (sys_connect(sock, &server(), port) == 0 && sys_uses_smc(sock)) {
+		for (int i = 0; i < 10 && send_byte(sock, kHello) == 1; i++)
+			scheduler().sleep_us(3);
+		(void)receive_byte(sock, &byte);
+	}
+	writer.sock = nullptr;
+	sys_close(sock);
+	processes()--;
+}
+
+std::shared_ptr<Writer> start_to_write(u16 port)
+{
+	auto writer = std::make_shared<Writer>(sys_socket(&client()));
+
+	processes()++;
+	scheduler().spawn("client", [writer, port] { try_to_write(*writer, port); });
+	return writer;
+}
+
+struct socket *listen_for_nobody()
+{
+	struct socket *listener = sys_socket(&server());
+
+	if (sys_listen(listener, kOtherPort, 10) != 0)
+		fail("listen() fails");
+	return listener;
+}
+
+// So many times latencies, in small steps, that a handshake is over.
+constexpr u64 kSteps = 150;
+
+u64 step_us(u64 step)
+{
+	return step * std::max(world().knobs.latency_us / 8, u64{1});
+}
+
+// The server's program goes away at each moment of a handshake.
+void listener_closes()
+{
+	struct socket *bystander = connect_one();
+
+	for (u64 step = 0; step < kSteps; step++) {
+		struct socket *listener = listen_for_nobody();
+
+		(void)start_to_write(kOtherPort);
+		scheduler().sleep_us(step_us(step));
+		sys_close(listener);
+		expect_answer(bystander);
+	}
+	scheduler().sleep_us(kRest_us);
+	expect_one_group(1);
+	sys_close(bystander);
+}
+
+// The network resets TCP at each moment of it, more often than a group has patience with. It takes
+// no more of them then, but nobody who is in it has to go.
+void tcp_dies_in_handshakes()
+{
+	struct socket *bystander = connect_one();
+
+	for (u64 step = 0; step < 3 * kSteps; step++) {
+		const auto writer = start_to_write(kPort);
+
+		scheduler().sleep_us(step_us(step % kSteps));
+		if (writer->sock != nullptr && writer->sock->sk->connection != nullptr)
+			writer->sock->sk->connection->break_off();
+		expect_answer(bystander);
+	}
+	scheduler().sleep_us(kRest_us);
+	expect_answer(bystander);
+	if (server().stats[SMC_STAT_GROUP_NEW] < 2)
+		fail("the group takes all of them");
+	sys_close(bystander);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -474,6 +565,9 @@ const Case cases[kCases] = {
 	{"two-clients", [] { scripted([] { two_clients(false); }); }},
 	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
 	{"urgent-byte-out-of-line", [] { scripted(urgent_byte_out_of_line); }},
+	{"listener-closes", [] { with_server(listener_closes); }},
+	{"listener-closes-far", [] { with_server(listener_closes); }, 5000},
+	{"tcp-dies-in-handshakes", [] { with_server(tcp_dies_in_handshakes); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

@@ -72,6 +72,12 @@ public:
 		}
 	}
 
+	void taken(unsigned side) override
+	{
+		if (side == 1)
+			observe_answer(connection_);
+	}
+
 private:
 	[[noreturn]] void wrong(const char *what) const
 	{
@@ -110,6 +116,8 @@ private:
 			expect(side == 1 && proposals_ == 1 && accepts_++ == 0,
 			       "an Accept out of place");
 			accept_ = read_side(in, 1, kAccept);
+			if (!accept_.smcd && !accept_.first_contact)
+				observe_accept(connection_, accept_.rmb);
 			break;
 		case kConfirm:
 			expect(side == 0 && accepts_ == 1 && confirms_++ == 0 && !declined_,

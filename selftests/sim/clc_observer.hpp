@@ -14,6 +14,8 @@ public:
 	virtual ~ClcObserver() = default;
 	// @side: 0 the client, 1 the server.
 	virtual void sent(unsigned side, const std::string &bytes) = 0;
+	// @side has taken a message of the other one out of the stream, or has seen its FIN.
+	virtual void taken(unsigned side) = 0;
 };
 
 [[nodiscard]] std::shared_ptr<ClcObserver> observe_clc(u64 connection, net *client, net *server);

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "bytes.hpp"
+#include "rdma_observer.hpp"
 #include "trace.hpp"
 
 namespace sim {
@@ -93,6 +94,7 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 		expect(link, region->state == smc_ib_region::State::kReady,
 		       "CONFIRM_RKEY before the region is registered");
 	} else {
+		observe_rmb_going(key);
 		expect(link, in.byte(4) == 1 && in.is_zero(5, 3) && in.is_zero(12, 32),
 		       "DELETE_RKEY");
 	}

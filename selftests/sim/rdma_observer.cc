@@ -41,6 +41,11 @@ struct Connection {
 	std::array<Direction, 2> from; // [0]: what the client sends
 };
 
+struct Promise {
+	u64 connection = 0;
+	u32 qpn = 0;
+};
+
 struct Cdc {
 	u16 sequence;
 	u32 token;
@@ -52,7 +57,8 @@ struct Cdc {
 std::map<u64, Connection> connections;
 // Whose messages arrive at a queue pair with a token.
 std::map<std::pair<u32, u32>, std::pair<u64, unsigned>> by_token;
-std::map<u32, u64> rmb_users; // rkey → connection
+std::map<u32, u64> rmb_users;    // rkey → connection
+std::map<u32, Promise> promised; // rkey → who has no answer yet
 u64 cdcs, writes;
 
 Cdc read_cdc(const smc_ib_link &link, const std::string &message)
@@ -221,6 +227,26 @@ void observe_connection(u64 id, u8 version, bool first_contact, const Announced 
 	     client.token, server.qpn, server.token);
 }
 
+void observe_accept(u64 connection, const Announced &server)
+{
+	promised[server.rkey] = {connection, server.qpn};
+}
+
+void observe_answer(u64 connection)
+{
+	std::erase_if(promised,
+		      [&](const auto &entry) { return entry.second.connection == connection; });
+}
+
+void observe_rmb_going(u32 rkey)
+{
+	const auto found = promised.find(rkey);
+
+	if (found != promised.end())
+		fail("tcp-%llu: rkey %x goes, and its client may be writing there",
+		     found->second.connection, rkey);
+}
+
 void observe_post(const smc_ib_link &link, const Post &post)
 {
 	if (static_cast<u8>(post.message[0]) == kCdc) {
@@ -248,6 +274,7 @@ void observe_link_created(const smc_ib_link &link)
 void observe_link_broken(const smc_ib_link &link)
 {
 	// Whatever was announced on it is void.
+	std::erase_if(promised, [&](const auto &entry) { return entry.second.qpn == link.qpn; });
 	for (auto at = rmb_users.begin(); at != rmb_users.end();) {
 		const Connection &connection = connections[at->second];
 		if (connection.rmb[0].qpn == link.qpn || connection.rmb[1].qpn == link.qpn)

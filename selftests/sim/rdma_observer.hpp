@@ -23,6 +23,14 @@ struct Announced {
 void observe_connection(u64 connection, u8 version, bool first_contact, const Announced &server,
 			const Announced &client);
 
+// The Accept of a later contact names this RMB. From its Confirm on the client may write there, so
+// the RMB has to stay until the server knows that it will not, or can tell it.
+void observe_accept(u64 connection, const Announced &server);
+// The server has taken the client's answer, or its FIN, out of the TCP stream.
+void observe_answer(u64 connection);
+// An RMB goes while its link is there: DELETE_RKEY, or its region is destroyed.
+void observe_rmb_going(u32 rkey);
+
 void observe_post(const smc_ib_link &link, const Post &post);
 // The message reaches the software at the other end.
 void observe_received(const smc_ib_link &link, const std::string &message);

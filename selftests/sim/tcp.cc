@@ -443,6 +443,12 @@ void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved)
 
 namespace {
 
+void observe_taken(const struct sock *sk)
+{
+	if (sk->connection != nullptr && sk->connection->observer != nullptr)
+		sk->connection->observer->taken(sk->side);
+}
+
 // As tcp_recvmsg() that does not block: bytes, 0 at the end, or -errno.
 int receive_now(struct sock *sk, void *buf, size_t len, bool peek)
 {
@@ -496,6 +502,8 @@ int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
 	smc_sk_lock(sk);
 	const int ret = receive_now(sk, buf, len, true);
 	*eof = ret == 0 || (ret > 0 && static_cast<size_t>(ret) < len && sk->shut_rcv);
+	if (*eof && sk->state != SMC_TCP_CLOSE)
+		observe_taken(sk);
 	smc_sk_unlock(sk);
 	return ret == -kAgain ? 0 : ret;
 }
@@ -506,6 +514,8 @@ int smc_tcp_drop(struct sock *sk, size_t len)
 
 	smc_sk_lock(sk);
 	const int ret = receive_now(sk, sink.data(), len, false);
+	if (ret > 0)
+		observe_taken(sk);
 	smc_sk_unlock(sk);
 	if (ret >= 0 && static_cast<size_t>(ret) < len)
 		return -kBrokenPipe;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Buffers and memory regions.
+#include "rdma_observer.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
 #include "verbs.hpp"
@@ -97,6 +98,7 @@ void smc_ib_region_destroy(smc_ib_region *region)
 	if (link != nullptr && region->state == smc_ib_region::State::kPosted)
 		fail("a region is destroyed while it is being registered");
 	if (link != nullptr && !link->broken) {
+		observe_rmb_going(region->remote_key);
 		for (const auto &post : link->wire) {
 			for (const Write &write : post->writes) {
 				if (write.local_key == region->local_key)

@@ -6,6 +6,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/shell.h"
 #include "shell/control/directory.hpp"
+#include "shell/socket/orphans.hpp"
 #include "shell/socket/rendezvous.hpp"
 #include "shell/socket/socket_list.hpp"
 #include "shell/transport/loopback/device.hpp"
@@ -37,6 +38,7 @@ int next_smcd_group(net *net, u64 *cursor, smc_smcd_lgr_info *out)
 
 void leave_namespace(net *net)
 {
+	orphans().end(net);
 	transport::rdma::end_groups_of(net);
 	transport::loopback::leave_namespace(net);
 }
@@ -55,10 +57,11 @@ using namespace smc::shell;
 
 extern "C" int smc_shell_setup(void)
 {
-	if (!set_up_socket_list() || !set_up_rendezvous() ||
+	if (!set_up_socket_list() || !set_up_rendezvous() || !set_up_orphans() ||
 	    !smc::transport::loopback::set_up_device() ||
 	    !smc::transport::rdma::set_up_group_table()) {
 		smc::transport::loopback::tear_down_device();
+		tear_down_orphans();
 		tear_down_rendezvous();
 		tear_down_socket_list();
 		return kNoMemory;
@@ -72,6 +75,7 @@ extern "C" void smc_shell_teardown(void)
 	// A namespace that ends would tell the directory, and wants its memory back from what goes
 	// here.
 	smc_pernet_hold_exits();
+	orphans().end(nullptr);
 	// All sockets are closed and all devices gone: what is left is work that finishes closing.
 	smc_work_flush_all();
 	// Twice: an endpoint that is freed may give back the last reference on its group.
@@ -80,6 +84,7 @@ extern "C" void smc_shell_teardown(void)
 	smc::control::set_directory(nullptr);
 	smc::transport::rdma::tear_down_group_table();
 	smc::transport::loopback::tear_down_device();
+	tear_down_orphans();
 	tear_down_rendezvous();
 	tear_down_socket_list();
 	smc_pernet_resume_exits();

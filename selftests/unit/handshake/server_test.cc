@@ -526,6 +526,63 @@ TEST(ServerConfirm, BadOneOfALaterContactFails)
 	EXPECT_TRUE(server.sent().empty());
 }
 
+// Between Accept and Confirm a client of a later contact may be writing already.
+TEST(ServerRelease, LaterContactThatTheClientMayUse)
+{
+	const auto released_after = [](bool first_contact, auto happens) {
+		Server server = server_in(State::kAwaitConfirm, first_contact);
+
+		happens(server);
+		EXPECT_EQ(server.template count<ReleaseLink>(), 1);
+		return server.template last<ReleaseLink>()->peer_may_use;
+	};
+	const auto aborted = [](Server &server) { server.deliver(Abort{}); };
+	const auto broken = [](Server &server) { server.deliver(TcpError{kBrokenPipe}); };
+	const auto silent = [](Server &server) { server.sleep(6000); };
+	const auto spoilt = [](Server &server) {
+		wire::Confirm confirm = good_confirm(false);
+		smcr(confirm).token = wire::Token{0};
+		server.arrive(encoded(confirm));
+	};
+	const auto hung_up = [](Server &server) { server.arrive_eof(); };
+	const auto declined = [](Server &server) { server.arrive(encoded(wire::Decline{})); };
+
+	EXPECT_TRUE(released_after(false, aborted));
+	EXPECT_TRUE(released_after(false, broken));
+	EXPECT_TRUE(released_after(false, silent));
+	EXPECT_TRUE(released_after(false, spoilt));
+	EXPECT_FALSE(released_after(false, hung_up));
+	EXPECT_FALSE(released_after(false, declined));
+	EXPECT_FALSE(released_after(true, aborted));
+	EXPECT_FALSE(released_after(true, silent));
+
+	Server early = server_in(State::kAnnouncingRkey);
+	aborted(early);
+	ASSERT_EQ(early.count<ReleaseLink>(), 1);
+	EXPECT_FALSE(early.last<ReleaseLink>()->peer_may_use);
+}
+
+TEST(ServerRelease, OnlyALaterContactMayBeConfirmedUnseen)
+{
+	for (const bool first_contact : {false, true}) {
+		ServerHandshake server(offer_of(1, true, true), Timeouts{});
+		const Bytes proposal = good_proposal();
+		const Bytes confirm = encoded(good_confirm(first_contact));
+
+		(void)server.step(Start{}, 1);
+		(void)server.step(TcpBytes{proposal, false}, 1);
+		EXPECT_FALSE(server.peer_may_confirm());
+		(void)server.step(answers(endpoint_of(1), first_contact).acquire.front(), 1);
+		EXPECT_FALSE(server.peer_may_confirm());
+		(void)server.step(RkeyAnnounced{}, 1);
+		EXPECT_EQ(server.state(), State::kAwaitConfirm);
+		EXPECT_EQ(server.peer_may_confirm(), !first_contact);
+		(void)server.step(TcpBytes{confirm, false}, 1);
+		EXPECT_EQ(server.state(), State::kConnectingLink);
+		EXPECT_FALSE(server.peer_may_confirm());
+	}
+}
+
 TEST(ServerConfirm, MalformedIsDeclined)
 {
 	Server server = server_in(State::kAwaitConfirm);

@@ -105,7 +105,11 @@ struct ConfirmLink {};
 
 // Give back what was acquired, or is being acquired: buffers, token, and on first contact the
 // group too (with DELETE_LINK, if its link is up).
-struct ReleaseLink {};
+// @peer_may_use: the peer may take the connection for established by now, and write into its RMB:
+// it has to be told by CDC. If its end is not known, the RMB must stay where it is.
+struct ReleaseLink {
+	bool peer_may_use = false;
+};
 
 // As ReleaseLink, but the other end of this TCP connection says that it does not know the group:
 // all of it ends, unless that is somebody else than who made it.

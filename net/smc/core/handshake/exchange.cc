@@ -60,6 +60,7 @@ void Exchange::decline(wire::DeclineReason reason, Effects &effects)
 
 void Exchange::declined(const wire::Decline &decline, Effects &effects)
 {
+	peer_may_use_ = false;
 	if (link_held_ && decline.out_of_sync) {
 		link_held_ = false;
 		emit(effects, TerminateGroup{});
@@ -79,7 +80,7 @@ void Exchange::release(Effects &effects)
 	if (!link_held_)
 		return;
 	link_held_ = false;
-	emit(effects, ReleaseLink{});
+	emit(effects, ReleaseLink{peer_may_use_});
 }
 
 void Exchange::finish(const Finished &finished, Effects &effects)

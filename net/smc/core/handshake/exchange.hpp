@@ -54,6 +54,9 @@ public:
 		emit(effects, acquire);
 	}
 	void acquire_failed() { link_held_ = false; }
+	// The peer may take the connection for established, whatever becomes of this side; or it
+	// has said, or shown, that it does not.
+	void set_peer_may_use(bool may) { peer_may_use_ = may; }
 
 	// The ways to end. Each stops the timer and gives back the link, where there is one.
 	void use_smc(const Agreement &agreement, Effects &effects);
@@ -75,6 +78,7 @@ private:
 	std::optional<std::uint64_t> deadline_ms_;
 	std::uint8_t decline_version_ = 1;
 	bool link_held_ = false;
+	bool peer_may_use_ = false;
 };
 
 } // namespace smc::handshake

@@ -116,7 +116,10 @@ void ServerHandshake::tcp_eof(Effects &effects)
 {
 	if (state_ == State::kAwaitProposal)
 		fall_back(DeclineReason::kPeerNoSmc, effects);
-	else if (state_ == State::kAwaitConfirm || state_ == State::kAwaitDecline)
+	// One that hangs up without a Confirm has no use for the connection.
+	if (state_ == State::kAwaitConfirm)
+		exchange_.set_peer_may_use(false);
+	if (state_ == State::kAwaitConfirm || state_ == State::kAwaitDecline)
 		fail(kConnectionReset, effects);
 }
 
@@ -216,6 +219,8 @@ void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
 		decline(DeclineReason::kIntErr, effects);
 		return;
 	}
+	// At a later contact its Confirm is the end of it for the client, and may be on its way.
+	exchange_.set_peer_may_use(!agreement.first_contact);
 	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kAwaitConfirm);

@@ -40,6 +40,11 @@ public:
 	[[nodiscard]] Effects step(const Event &event, std::uint64_t now_ms);
 
 	[[nodiscard]] State state() const { return state_; }
+	// Its Confirm makes the connection one for the client, and it may be on its way.
+	[[nodiscard]] bool peer_may_confirm() const
+	{
+		return state_ == State::kAwaitConfirm && !chosen_.agreement.first_contact;
+	}
 	[[nodiscard]] static bool transition_is_legal(State from, State to);
 
 private:

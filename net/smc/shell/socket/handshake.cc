@@ -22,7 +22,7 @@ constexpr int kNoBuffers = 105;
 
 Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool crossed)
 	: role_(role), crossed_(crossed), sock_(sock), sk_(smc_sock_sk(sock)),
-	  net_(smc_sk_net(sk_)), owner_(owner),
+	  net_(smc_sk_net(sk_)), owner_(&owner),
 	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this)
 {
 	hook_.owner = this;
@@ -87,7 +87,7 @@ void Handshake::cancel()
 	if (!finished_) {
 		if (started())
 			step(handshake::Abort{});
-		give_back();
+		give_back(false);
 		finished_.reset();
 	}
 	if (endpoint_) {
@@ -102,6 +102,25 @@ void Handshake::cancel()
 	if (work_.cancel())
 		put();
 	work_.wait();
+}
+
+bool Handshake::stop_for_heir()
+{
+	cancelled_.store(true, std::memory_order_release);
+	if (work_.cancel())
+		put();
+	work_.wait();
+	const auto *server = std::get_if<handshake::ServerHandshake>(&machine_);
+
+	return !finished_ && server != nullptr && server->peer_may_confirm();
+}
+
+void Handshake::go_on(HandshakeOwner &heir)
+{
+	owner_ = &heir;
+	cancelled_.store(false, std::memory_order_release);
+	// Also for the timer, and for what has come meanwhile.
+	wake();
 }
 
 Ref<transport::Endpoint> Handshake::take_endpoint()
@@ -136,7 +155,7 @@ void Handshake::run()
 		}
 		if (finished_) {
 			smc_wake_hook_remove(&hook_.hook);
-			owner_.on_handshake_done(*this);
+			owner_->on_handshake_done(*this);
 		}
 	}
 	put();
@@ -294,8 +313,15 @@ void Handshake::look_into_stream()
 		tcp_error_ = -n;
 		step(handshake::TcpError{-n});
 	} else if (n > 0 || eof) {
+		// Unlike a FIN, a reset does not say that nothing was to follow.
+		const bool torn = role_ == Role::kServer && n > 0 && eof &&
+				  smc_sk_state(sk_) == SMC_TCP_CLOSE;
+
 		step(handshake::TcpBytes{ByteSpan{peeked_}.first(static_cast<std::size_t>(n)),
-					 eof});
+					 eof && !torn});
+		// It was not a whole message.
+		if (torn && !finished_ && !look_due_)
+			step(handshake::TcpError{handshake::kConnectionReset});
 	}
 }
 
@@ -500,9 +526,9 @@ void Handshake::on(const handshake::ConfirmLink &)
 	endpoint_->group().confirm_link(*endpoint_);
 }
 
-void Handshake::on(const handshake::ReleaseLink &)
+void Handshake::on(const handshake::ReleaseLink &release)
 {
-	give_back();
+	give_back(release.peer_may_use);
 }
 
 void Handshake::on(const handshake::TerminateGroup &)
@@ -511,7 +537,7 @@ void Handshake::on(const handshake::TerminateGroup &)
 		endpoint_->group().disown(std::to_array(path_.peer));
 }
 
-void Handshake::give_back()
+void Handshake::give_back(bool peer_may_use)
 {
 	if (awaited_) {
 		awaited_->unobserve(nullptr, *this);
@@ -522,8 +548,7 @@ void Handshake::give_back()
 		transport::rdma::LinkGroup &group = endpoint_->group();
 
 		group.unobserve(endpoint_.get(), *this);
-		group.abandon(*endpoint_, first_contact_);
-		endpoint_.reset();
+		group.abandon(std::move(endpoint_), first_contact_, peer_may_use);
 	}
 	if (near_)
 		near_.release()->abandon();
@@ -552,7 +577,7 @@ void Handshake::on(const handshake::Finished &wanted)
 	rendezvous().part(near_clc_);
 	const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome);
 	if (smc == nullptr) {
-		give_back();
+		give_back(false);
 	} else if (endpoint_) {
 		transport::rdma::LinkGroup &group = endpoint_->group();
 

@@ -62,8 +62,15 @@ public:
 	// Ends it without an outcome, unless there is one already, and waits until it does not run.
 	// Process, not from within on_handshake_done().
 	void cancel();
+	// Stops it, until go_on(). False, and it is to be cancelled, unless it is a server's whose
+	// client may take the connection for established any moment: only its Confirm says whom to
+	// tell that nobody wants it. Process, not from within on_handshake_done().
+	[[nodiscard]] bool stop_for_heir();
+	// Runs on to its end, which @heir hears of.
+	void go_on(HandshakeOwner &heir);
 
 	[[nodiscard]] struct socket *sock() const { return sock_; }
+	[[nodiscard]] net *netns() const { return net_; }
 	// Of a server's child: when TCP had it, in the order of its listener, under whose lock it
 	// is given.
 	[[nodiscard]] u64 turn() const { return turn_; }
@@ -119,7 +126,7 @@ private:
 	void on(const handshake::ConnectLink &towards);
 	void on(const handshake::AnnounceRkey &);
 	void on(const handshake::ConfirmLink &);
-	void on(const handshake::ReleaseLink &);
+	void on(const handshake::ReleaseLink &release);
 	void on(const handshake::TerminateGroup &);
 	void on(const handshake::Finished &finished);
 	template <class Wanted>
@@ -134,7 +141,7 @@ private:
 	[[nodiscard]] bool look_into_inbox();
 	[[nodiscard]] bool started() const { return machine_.index() != 0; }
 	void later(const handshake::Event &event);
-	void give_back();
+	void give_back(bool peer_may_use);
 	[[nodiscard]] handshake::Finished outcome_on_tcp(const handshake::Finished &finished);
 	void count_outcome();
 	void count_violation(u32 kind);
@@ -150,7 +157,7 @@ private:
 	struct socket *const sock_;
 	struct sock *const sk_;
 	net *const net_;
-	HandshakeOwner &owner_;
+	HandshakeOwner *owner_;
 	u64 turn_ = 0;
 	struct smc_tcp_path path_ {};
 	std::variant<std::monostate, handshake::ClientHandshake, handshake::ServerHandshake>

@@ -3,6 +3,7 @@
 
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "shell/socket/orphans.hpp"
 
 namespace smc::shell {
 
@@ -228,6 +229,15 @@ void Listener::close()
 		}
 		if (!handshake)
 			break;
+		if (handshake->stop_for_heir()) {
+			{
+				Guard guard(lock_);
+				under_way_.remove(*handshake);
+			}
+			handshake->put(); // the list's
+			orphans().adopt(std::move(handshake));
+			continue;
+		}
 		handshake->cancel();
 		bool ours;
 		{

@@ -177,6 +177,18 @@ bool Pool::quarantine(Buffer *buffer)
 	return true;
 }
 
+void Pool::set_aside(Buffer *buffer)
+{
+	{
+		shell::Guard guard(lock_);
+		if (!closed_) {
+			buffer->in_use_ = false;
+			return;
+		}
+	}
+	destroy(buffer);
+}
+
 void Pool::close()
 {
 	for (;;) {

@@ -96,6 +96,8 @@ public:
 	// The peer may still write to it: it is put aside until the group ends. False if there are
 	// kQuarantineMax already: then the group should end. Process.
 	[[nodiscard]] bool quarantine(Buffer *buffer);
+	// The same, however many there are: the caller counts. Process.
+	void set_aside(Buffer *buffer);
 	// The link is gone: unmaps all there are, in use or not. Process.
 	void unmap_all(group::LinkIndex link);
 	// No link is left: frees all that is not in use; what is given back later is freed, too.

@@ -148,6 +148,8 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 		// and to refuse what it has chosen would say that they disagree about the group.
 		if (key_.server && endpoints_.size() >= machine_.config().max_conns)
 			return Join::kNo;
+		if (doubtful_rmbs_ >= kDoubtfulMax)
+			return Join::kNo;
 		const auto token = endpoints_.insert(fresh.get(), random24());
 		if (!token) {
 			if (!key_.server)
@@ -330,9 +332,21 @@ void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
 	waiting_.remove(observer);
 }
 
-void LinkGroup::abandon(RdmaEndpoint &endpoint, bool first_contact)
+void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, bool peer_may_use)
 {
-	take_out(endpoint, false);
+	if (peer_may_use && endpoint->started()) {
+		endpoint->abort();
+		endpoint.release()->release_from_user();
+		return;
+	}
+	// Neither DELETE_RKEY nor deregistration: a write that finds no RMB, or with Linux one into
+	// the entry that an RMB told of later has got, would cost others their connection.
+	if (peer_may_use) {
+		shell::Guard guard(lock_);
+		endpoint->rmb_in_doubt_ = true;
+		doubtful_rmbs_++;
+	}
+	take_out(*endpoint, false);
 	if (first_contact)
 		end(wire::DeleteLinkReason::kLostPath);
 }
@@ -402,6 +416,10 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	}
 	if (rmb == nullptr)
 		return;
+	if (endpoint.rmb_in_doubt_) {
+		pool_.set_aside(rmb);
+		return;
+	}
 	if (peer_is_done &&
 	    pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
 		    return conn.high_water_bytes();

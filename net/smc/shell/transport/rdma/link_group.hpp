@@ -103,8 +103,9 @@ public:
 	void know_peer(const handshake::Agreement &agreement);
 	// The handshake has no more use for the observer's calls.
 	void unobserve(RdmaEndpoint *endpoint, SetupObserver &observer);
-	// The connection did not come about.
-	void abandon(RdmaEndpoint &endpoint, bool first_contact);
+	// The connection did not come about here. @peer_may_use: it may be one for the peer, which
+	// is told if its end is known; else the RMB stays until the group ends.
+	void abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, bool peer_may_use);
 
 	// ---- Ending -----------------------------------------------------------------------------
 
@@ -145,6 +146,9 @@ private:
 	// That the machine knows of at a time. Connections that begin wait for their turn, too.
 	static constexpr u32 kDeletingAskedMax = 32;
 	static constexpr group::LinkIndex kLink = 0;
+	// RMBs that peers may write to which have confirmed nothing. A group with so many takes no
+	// more connections: those that it has shall not pay for a peer that makes them pile up.
+	static constexpr u32 kDoubtfulMax = 64;
 	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
 	static constexpr group::FlowId kDeleteFlow = u64{1} << 32;
 
@@ -213,6 +217,7 @@ private:
 	};
 	FixedVector<Deleting, kDeletingMax> deleting_;
 	u32 deleting_asked_ = 0; // of them
+	u32 doubtful_rmbs_ = 0;  // set aside by abandon()
 	group::FlowId next_delete_flow_ = kDeleteFlow;
 	bool activate_due_ = false;
 	bool lose_due_ = false;

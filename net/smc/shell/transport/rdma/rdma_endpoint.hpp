@@ -58,7 +58,8 @@ private:
 	connection::EarlyMessages early_;
 	bool rtoken_held_ = false; // this, rtoken_ and rmb_deleted_: guarded by the group's lock
 	group::RtokenIndex rtoken_ = 0;
-	bool rmb_deleted_ = false; // by the peer, with this connection still on it
+	bool rmb_deleted_ = false;  // by the peer, with this connection still on it
+	bool rmb_in_doubt_ = false; // the peer may write to it, and is not to be told anything
 	// Whoever sets this connection up; guarded by the group's lock.
 	SetupObserver *observer_ = nullptr;
 };

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/socket/orphans.hpp"
+
+#include "kernel/abi/tcp.h"
+
+namespace smc::shell {
+
+namespace {
+
+Orphans *instance;
+
+// Nobody wants it: what has become a connection is reset.
+void bury(const Ref<Handshake> &handshake)
+{
+	handshake->cancel();
+	smc_tcp_unwrap(handshake->sock());
+}
+
+} // namespace
+
+void Orphans::adopt(Ref<Handshake> handshake)
+{
+	Guard guard(lock_);
+
+	under_way_.push_back(*handshake);
+	// Under the lock: end() must not find one that has yet to go on.
+	handshake.release()->go_on(*this);
+}
+
+void Orphans::on_handshake_done(Handshake &handshake)
+{
+	Guard guard(lock_);
+	const ListNode<ChildrenTag> &node = handshake;
+
+	// end() has it, and waits until it does not run.
+	if (!node.linked())
+		return;
+	under_way_.remove(handshake);
+	done_.push_back(handshake);
+	work_.queue();
+}
+
+void Orphans::run()
+{
+	for (;;) {
+		const auto handshake = take(done_, nullptr);
+
+		if (!handshake)
+			return;
+		bury(handshake);
+	}
+}
+
+Ref<Handshake> Orphans::take(List<Handshake, ChildrenTag> &orphans, const net *net)
+{
+	Guard guard(lock_);
+	Handshake *handshake = orphans.front();
+
+	while (handshake != nullptr && net != nullptr && handshake->netns() != net)
+		handshake = orphans.next(*handshake);
+	if (handshake != nullptr)
+		orphans.remove(*handshake);
+	return Ref<Handshake>::adopt(handshake);
+}
+
+void Orphans::end(const net *net)
+{
+	while (const auto handshake = take(under_way_, net))
+		bury(handshake);
+	while (const auto handshake = take(done_, net))
+		bury(handshake);
+	// The one that run() has.
+	work_.wait();
+}
+
+Orphans &orphans()
+{
+	return *instance;
+}
+
+bool set_up_orphans()
+{
+	instance = make<Orphans>().release();
+	return instance != nullptr;
+}
+
+void tear_down_orphans()
+{
+	if (instance != nullptr)
+		Deleter()(instance);
+	instance = nullptr;
+}
+
+} // namespace smc::shell

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Orphans: handshakes of servers whose listener has closed while their client was about to confirm.
+// For the client the Confirm is the end of a later contact. If this side were gone by then, it
+// would write into memory that others may have, and wait for ever. So they run on until the
+// Confirm, or the end of the time for it, and are reset then as any connection.
+//
+// Nothing waits for them: a namespace that ends, and the module that goes, cut them short. Their
+// groups end then, too, and tell the peer that way.
+//
+// Locking: lock_ (class LISTENER) guards both lists.
+#pragma once
+
+#include "shell/base/alloc.hpp"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/base/work.hpp"
+#include "shell/socket/handshake.hpp"
+
+namespace smc::shell {
+
+class Orphans final : public HandshakeOwner {
+public:
+	Orphans() = default;
+	Orphans(const Orphans &) = delete;
+	Orphans &operator=(const Orphans &) = delete;
+
+	// One that stop_for_heir() has stopped, and its socket. Process.
+	void adopt(Ref<Handshake> handshake);
+	// Ends those of @net, or all without one. Process.
+	void end(const net *net);
+
+	void on_handshake_done(Handshake &handshake) override;
+
+private:
+	void run();
+	[[nodiscard]] Ref<Handshake> take(List<Handshake, ChildrenTag> &orphans, const net *net);
+
+	SpinLock lock_{SMC_LOCK_LISTENER};
+	List<Handshake, ChildrenTag> under_way_; // each with a reference
+	List<Handshake, ChildrenTag> done_;      // each with a reference, for run()
+	Work<Orphans, &Orphans::run> work_{*this, SMC_WORK_OF_LISTENER};
+};
+
+// Exists between setup and teardown.
+[[nodiscard]] Orphans &orphans();
+[[nodiscard]] bool set_up_orphans();
+void tear_down_orphans();
+
+} // namespace smc::shell
