@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "kernel/abi/pernet.h"
@@ -533,6 +534,30 @@ void tcp_dies_in_handshakes()
 	sys_close(bystander);
 }
 
+// A Confirm that names another queue pair, or an RMB that nobody has told of on the link.
+void confirm_is_forged(std::size_t at)
+{
+	struct socket *bystander = connect_one();
+	u8 byte;
+
+	clc_forger() = [at](std::string &message) {
+		if (message[4] == 3)
+			message[at] = static_cast<char>(message[at] ^ 1);
+	};
+	struct socket *sock = connect_one();
+	(void)send_byte(sock, kHello);
+	if (receive_byte(sock, &byte) > 0)
+		fail("the server believes it");
+	clc_forger() = nullptr;
+	sys_close(sock);
+	expect_answer(bystander);
+	expect_one_group(2);
+	if (server().stats[SMC_STAT_CLC_MALFORMED] != 1)
+		fail("%lld forged Confirms are counted", server().stats[SMC_STAT_CLC_MALFORMED]);
+	server().stats[SMC_STAT_CLC_MALFORMED] = 0;
+	sys_close(bystander);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -568,6 +593,8 @@ const Case cases[kCases] = {
 	{"listener-closes", [] { with_server(listener_closes); }},
 	{"listener-closes-far", [] { with_server(listener_closes); }, 5000},
 	{"tcp-dies-in-handshakes", [] { with_server(tcp_dies_in_handshakes); }},
+	{"confirm-of-other-link", [] { with_server([] { confirm_is_forged(40); }); }},
+	{"confirm-of-other-rmb", [] { with_server([] { confirm_is_forged(44); }); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

@@ -21,7 +21,7 @@ struct Case {
 	[[nodiscard]] Knobs knobs() const;
 };
 
-inline constexpr u32 kCases = 19;
+inline constexpr u32 kCases = 21;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

@@ -188,6 +188,9 @@ struct SocketCounts {
 // The one that began with these, if nobody changes them on the way.
 [[nodiscard]] std::shared_ptr<TcpConnection> connection_by_sequence(u32 client, u32 server);
 
+// Somebody on the way who changes each CLC message that is sent over TCP; none at first.
+[[nodiscard]] std::function<void(std::string &message)> &clc_forger();
+
 // TCP resets a connection, by its number, whoever has it.
 void reset_connection(struct sock *sk, int err);
 

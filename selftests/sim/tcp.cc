@@ -20,6 +20,12 @@ SocketCounts &socket_counts()
 	return counts;
 }
 
+std::function<void(std::string &)> &clc_forger()
+{
+	static std::function<void(std::string &)> forger;
+	return forger;
+}
+
 namespace {
 
 constexpr int kConnectionRefused = 111;
@@ -490,6 +496,26 @@ int send_now(struct sock *sk, const void *buf, size_t len)
 
 } // namespace
 
+namespace {
+
+// What is read along is what the module has said.
+int send_clc(struct sock *sk, const void *buf, size_t len)
+{
+	std::string message(static_cast<const char *>(buf), len);
+	const std::shared_ptr<ClcObserver> observer = sk->connection->observer;
+
+	if (!clc_forger())
+		return send_now(sk, buf, len);
+	observer->sent(sk->side, message);
+	clc_forger()(message);
+	sk->connection->observer = nullptr;
+	const int ret = send_now(sk, message.data(), len);
+	sk->connection->observer = observer;
+	return ret;
+}
+
+} // namespace
+
 bool smc_tcp_quiet(const struct sock *sk)
 {
 	scheduler().maybe_yield();
@@ -526,7 +552,7 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 {
 	smc_sk_lock(sk);
 	const int ret =
-		world().lacks(world().knobs.no_memory) ? -kNoBuffers : send_now(sk, buf, len);
+		world().lacks(world().knobs.no_memory) ? -kNoBuffers : send_clc(sk, buf, len);
 	smc_sk_unlock(sk);
 	return ret < 0 ? ret : 0;
 }

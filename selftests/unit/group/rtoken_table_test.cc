@@ -64,6 +64,22 @@ TEST_F(RtokenTableTest, OtherAddressOrLinkIsAnotherRmb)
 	EXPECT_EQ(table().size(), 3U);
 }
 
+TEST_F(RtokenTableTest, KnownOnesAreThoseThatWereToldOf)
+{
+	RtokenSet removed;
+
+	EXPECT_EQ(table().acquire_known(0, token_of(5)), std::nullopt);
+	EXPECT_EQ(table().size(), 0U);
+	const auto index = table().confirm(0, token_of(5));
+	ASSERT_TRUE(index);
+	EXPECT_EQ(table().acquire_known(0, token_of(5)), index);
+	EXPECT_EQ(table().acquire_known(0, token_of(5, 0x2000)), std::nullopt);
+	EXPECT_EQ(table().acquire_known(1, token_of(5)), std::nullopt);
+	EXPECT_TRUE(table().remove(0, wire::Rkey{5}, removed));
+	EXPECT_TRUE(removed.contains(*index)); // it has a user
+	EXPECT_EQ(table().acquire_known(0, token_of(5)), std::nullopt);
+}
+
 TEST_F(RtokenTableTest, DeletedUnderAConnection)
 {
 	const auto index = table().acquire(0, token_of(5));

@@ -54,6 +54,12 @@ std::optional<RtokenIndex> GroupMachine::acquire_rtoken(LinkIndex link,
 	return rtokens_.acquire(link, rtoken);
 }
 
+std::optional<RtokenIndex> GroupMachine::acquire_known_rtoken(LinkIndex link,
+							      const wire::RemoteToken &rtoken)
+{
+	return rtokens_.acquire_known(link, rtoken);
+}
+
 void GroupMachine::release_rtoken(RtokenIndex index)
 {
 	rtokens_.release(index);

@@ -105,6 +105,9 @@ public:
 	// The peer's RMB of a connection, out of its Accept or Confirm. Nothing: kErrRtok.
 	[[nodiscard]] std::optional<RtokenIndex> acquire_rtoken(LinkIndex link,
 								const wire::RemoteToken &rtoken);
+	// The same at a later contact: only one that the peer has announced on the link itself.
+	[[nodiscard]] std::optional<RtokenIndex>
+	acquire_known_rtoken(LinkIndex link, const wire::RemoteToken &rtoken);
 	// That connection has ended.
 	void release_rtoken(RtokenIndex index);
 	// Where writes into that RMB go on this link. Nothing if the peer has deleted it.

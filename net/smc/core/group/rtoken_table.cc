@@ -16,6 +16,12 @@ std::optional<RtokenIndex> RtokenTable::acquire(LinkIndex link, const wire::Remo
 	return index;
 }
 
+std::optional<RtokenIndex> RtokenTable::acquire_known(LinkIndex link,
+						      const wire::RemoteToken &rtoken)
+{
+	return find(link, rtoken) ? acquire(link, rtoken) : std::nullopt;
+}
+
 void RtokenTable::release(RtokenIndex index)
 {
 	Entry &entry = entries_[index];

@@ -58,6 +58,10 @@ public:
 	// is none, with one more user. Nothing when the table is full.
 	[[nodiscard]] std::optional<RtokenIndex> acquire(LinkIndex link,
 							 const wire::RemoteToken &rtoken);
+	// The same at a later contact, which comes after the peer's CONFIRM_RKEY: nothing if there
+	// is none.
+	[[nodiscard]] std::optional<RtokenIndex> acquire_known(LinkIndex link,
+							       const wire::RemoteToken &rtoken);
 	// That connection has ended.
 	void release(RtokenIndex index);
 

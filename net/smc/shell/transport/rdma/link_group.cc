@@ -236,11 +236,24 @@ wire::DeclineReason LinkGroup::connect(RdmaEndpoint &endpoint,
 				       const handshake::ConnectLink &towards)
 {
 	{
+		const wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
 		shell::Guard guard(lock_);
-		const auto index = machine_.acquire_rtoken(
-			kLink, {towards.peer.rmb_rkey, towards.peer.rmb_address});
-		if (!index)
+		std::optional<group::RtokenIndex> index;
+
+		if (towards.first_contact)
+			index = machine_.acquire_rtoken(kLink, rtoken);
+		else if (towards.peer.qpn == peer_qpn_)
+			index = machine_.acquire_known_rtoken(kLink, rtoken);
+		if (!index) {
+			// TCP may come from anybody. Who does not know what was said on the link
+			// would have us write into memory of the host at its other end. (A group
+			// that ends has forgotten.)
+			if (!towards.first_contact && state_ < State::kEnding) {
+				smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+				smc_stat_inc(key_.netns, SMC_STAT_CLC_MALFORMED);
+			}
 			return wire::DeclineReason::kErrRtok;
+		}
 		endpoint.rtoken_ = *index;
 		endpoint.rtoken_held_ = true;
 		if (towards.first_contact)
