@@ -492,6 +492,7 @@ const BadConfirm kBadConfirms[] = {
 		 c.gids.clear();
 	 }},
 	{"later contact", DeclineReason::kCnfErr, [](auto &c) { c = good_confirm(false); }},
+	{"other host", DeclineReason::kCnfErr, [](auto &c) { smcr(c).gid = gid_of(3); }},
 	{"token 0", DeclineReason::kCnfErr, [](auto &c) { smcr(c).token = wire::Token{0}; }},
 	{"past the end", DeclineReason::kCnfErr,
 	 [](auto &c) { smcr(c).rmb_address = UINT64_MAX - 65535; }},
@@ -513,6 +514,35 @@ TEST(ServerConfirm, BadOnesAreDeclined)
 		EXPECT_EQ(server.count<ConnectLink>(), 0);
 		EXPECT_EQ(server.count<ReleaseLink>(), 1);
 	}
+}
+
+TEST(ServerConfirm, OfAnotherHostInVersionOne)
+{
+	const auto outcome = [](auto spoil) {
+		Server server(offer_of(1, true, false), answers(endpoint_of(1, false), true));
+		wire::Confirm confirm = good_confirm(true, 1);
+
+		spoil(smcr(confirm));
+		server.start();
+		server.arrive(good_proposal(true, false));
+		server.arrive(encoded(confirm));
+		return server.use_smc() != nullptr;
+	};
+
+	EXPECT_TRUE(outcome([](auto &) {}));
+	EXPECT_FALSE(outcome([](auto &end) { end.gid = v1_gid_of(3); }));
+	EXPECT_FALSE(outcome([](auto &end) { end.mac = mac_of(3); }));
+}
+
+TEST(ServerConfirm, OfAnotherHostAtALaterContact)
+{
+	Server server = server_in(State::kAwaitConfirm, /*first_contact=*/false);
+	wire::Confirm confirm = good_confirm(false);
+
+	smcr(confirm).gid = gid_of(3);
+	server.arrive(encoded(confirm));
+	EXPECT_TRUE(server.failed_with(kConnectionAborted));
+	EXPECT_EQ(server.count<ConnectLink>(), 0);
 }
 
 TEST(ServerConfirm, BadOneOfALaterContactFails)

@@ -252,7 +252,7 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 	}
 	peer_ = *confirm->smcr();
 	// Linux takes these out of the Proposal, where a client of version 2 leaves some of them
-	// empty. The Confirm speaks of the very link in use.
+	// empty.
 	if (peer_.gid.is_zero())
 		peer_.gid = chosen_.peer_gid;
 	if (peer_.mac.is_zero())
@@ -299,7 +299,18 @@ DeclineReason ServerHandshake::examine(const wire::Confirm &confirm) const
 				return DeclineReason::kMaxLinkErr;
 		}
 	}
-	return usable(*confirm.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
+	return usable(*confirm.smcr()) && is_proposer(*confirm.smcr()) ? DeclineReason::kNone
+								       : DeclineReason::kCnfErr;
+}
+
+// The group goes by what the Proposal said. Were the Confirm another host's, this one would get
+// what is meant for the other, and keep it from those who look for it.
+bool ServerHandshake::is_proposer(const wire::SmcrEndpoint &peer) const
+{
+	// In version 2 the Proposal's MAC is that of the device for version 1, if it is any.
+	return (peer.gid.is_zero() || peer.gid == chosen_.peer_gid) &&
+	       (chosen_.agreement.version >= 2 || peer.mac.is_zero() ||
+		peer.mac == chosen_.peer_mac);
 }
 
 DeclineReason ServerHandshake::examine_smcd(const wire::Confirm &confirm) const

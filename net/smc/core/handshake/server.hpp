@@ -60,6 +60,7 @@ private:
 	void confirm_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] wire::DeclineReason examine(const wire::Confirm &confirm) const;
 	[[nodiscard]] wire::DeclineReason examine_smcd(const wire::Confirm &confirm) const;
+	[[nodiscard]] bool is_proposer(const wire::SmcrEndpoint &peer) const;
 	void connecting(std::uint64_t now_ms, Effects &effects);
 	void link_connected(std::uint64_t now_ms, Effects &effects);
 	void give_up(wire::DeclineReason reason, Effects &effects);
