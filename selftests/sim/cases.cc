@@ -534,6 +534,56 @@ void tcp_dies_in_handshakes()
 	sys_close(bystander);
 }
 
+// The server of the connection that makes the group goes away just when the group is there, as far
+// as its host can tell, and others wait to join it.
+void founder_closes()
+{
+	constexpr u32 kOthers = 8;
+	constexpr u32 kRounds = 30;
+	constexpr u64 kPause_us = 50'000;
+
+	for (u32 round = 0; round < kRounds; round++) {
+		struct socket *listener = listen_for_nobody();
+		Fiber *const here = scheduler().current();
+		bool up = false;
+		u32 served = 0;
+
+		count_watcher() = [&](const net *host, u32 index) {
+			if (host != &server() || index != SMC_STAT_LINK_UP)
+				return;
+			up = true;
+			scheduler().wake(here);
+		};
+		(void)start_to_write(kOtherPort);
+		scheduler().sleep_us(4 * world().knobs.latency_us);
+		for (u32 i = 0; i < kOthers; i++)
+			scheduler().spawn("client", [&served] {
+				struct socket *sock = connect_one();
+
+				expect_answer(sock);
+				scheduler().sleep_us(kPause_us);
+				expect_answer(sock);
+				sys_close(sock);
+				served++;
+			});
+		for (;;) {
+			scheduler().prepare();
+			if (up)
+				break;
+			(void)scheduler().block();
+		}
+		count_watcher() = nullptr;
+		sys_close(listener);
+		while (served != kOthers)
+			scheduler().sleep_us(kPause_us);
+		// So that the next one founds a group.
+		for (net *host : {&client(), &server()})
+			remove_device(host);
+		for (net *host : {&client(), &server()})
+			add_device(host);
+	}
+}
+
 // A Confirm that names another queue pair, or an RMB that nobody has told of on the link.
 void confirm_is_forged(std::size_t at)
 {
@@ -593,6 +643,7 @@ const Case cases[kCases] = {
 	{"listener-closes", [] { with_server(listener_closes); }},
 	{"listener-closes-far", [] { with_server(listener_closes); }, 5000},
 	{"tcp-dies-in-handshakes", [] { with_server(tcp_dies_in_handshakes); }},
+	{"founder-closes", [] { with_server(founder_closes); }},
 	{"confirm-of-other-link", [] { with_server([] { confirm_is_forged(40); }); }},
 	{"confirm-of-other-rmb", [] { with_server([] { confirm_is_forged(44); }); }},
 	{.name = "crowd",

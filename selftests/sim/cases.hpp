@@ -4,6 +4,7 @@
 // server on host b, on a machine without faults. For what chance does not bring about.
 #pragma once
 
+#include <functional>
 #include <string_view>
 
 #include "world.hpp"
@@ -21,7 +22,12 @@ struct Case {
 	[[nodiscard]] Knobs knobs() const;
 };
 
-inline constexpr u32 kCases = 21;
+inline constexpr u32 kCases = 22;
+// Hears of each count of the module's, in the midst of what is counted: it must not sleep. Nobody
+// at first.
+[[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
+
+inline constexpr u32 kCases = 22;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cases.hpp"
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
@@ -86,11 +87,19 @@ void *smc_pernet_control(net *net)
 	return net->control;
 }
 
+std::function<void(const net *host, u32 index)> &sim::count_watcher()
+{
+	static std::function<void(const net *host, u32 index)> watcher;
+	return watcher;
+}
+
 void smc_stat_add(net *net, u32 index, s64 n)
 {
 	if (index >= SMC_STATS)
 		sim::fail("counter %u", index);
 	net->stats[index] += n;
+	if (sim::count_watcher())
+		sim::count_watcher()(net, index);
 }
 
 struct smc_counters *smc_counters(net *net)

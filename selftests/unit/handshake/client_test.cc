@@ -211,6 +211,20 @@ TEST(ClientDecline, ArrivingRightBehindTheAcceptIsHeard)
 	EXPECT_EQ(client.count<ReleaseLink>(), 1);
 }
 
+// The server may have got CONFIRM_LINK's response by then, unless it declines.
+TEST(ClientRelease, FirstContactThatTheServerMayUse)
+{
+	Client aborted = client_in(State::kConfirmingLink);
+	Client declined = client_in(State::kConfirmingLink);
+
+	aborted.deliver(Abort{});
+	declined.arrive(encoded(wire::Decline{}));
+	ASSERT_EQ(aborted.count<ReleaseLink>(), 1);
+	ASSERT_EQ(declined.count<ReleaseLink>(), 1);
+	EXPECT_TRUE(aborted.last<ReleaseLink>()->peer_may_use);
+	EXPECT_FALSE(declined.last<ReleaseLink>()->peer_may_use);
+}
+
 TEST(ClientDecline, OutOfSyncEndsTheGroup)
 {
 	wire::Decline decline;

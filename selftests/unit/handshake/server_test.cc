@@ -592,6 +592,20 @@ TEST(ServerRelease, LaterContactThatTheClientMayUse)
 	EXPECT_FALSE(early.last<ReleaseLink>()->peer_may_use);
 }
 
+// Others may have joined the group by then.
+TEST(ServerRelease, FirstContactThatTheClientMayUse)
+{
+	Server confirming = server_in(State::kConfirmingLink);
+	Server connecting = server_in(State::kConnectingLink);
+
+	confirming.deliver(Abort{});
+	connecting.deliver(Abort{});
+	ASSERT_EQ(confirming.count<ReleaseLink>(), 1);
+	ASSERT_EQ(connecting.count<ReleaseLink>(), 1);
+	EXPECT_TRUE(confirming.last<ReleaseLink>()->peer_may_use);
+	EXPECT_FALSE(connecting.last<ReleaseLink>()->peer_may_use);
+}
+
 TEST(ServerRelease, OnlyALaterContactMayBeConfirmedUnseen)
 {
 	for (const bool first_contact : {false, true}) {

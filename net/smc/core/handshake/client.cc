@@ -339,6 +339,8 @@ void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 		set_state(State::kAnnouncingRkey);
 		return;
 	}
+	// With CONFIRM_LINK the server is through, and others may join the group.
+	exchange_.set_peer_may_use(true);
 	Exchange::emit(effects, ConfirmLink{});
 	if (!send_confirm(effects)) {
 		decline(DeclineReason::kIntErr, effects);

@@ -104,7 +104,7 @@ struct AnnounceRkey {};
 struct ConfirmLink {};
 
 // Give back what was acquired, or is being acquired: buffers, token, and on first contact the
-// group too (with DELETE_LINK, if its link is up).
+// group too (with DELETE_LINK, if its link is up), unless it has been confirmed.
 // @peer_may_use: the peer may take the connection for established by now, and write into its RMB:
 // it has to be told by CDC. If its end is not known, the RMB must stay where it is.
 struct ReleaseLink {

@@ -335,6 +335,8 @@ void ServerHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 		use_smc(effects);
 		return;
 	}
+	// With CONFIRM_LINK the client is through, and others may join the group.
+	exchange_.set_peer_may_use(true);
 	Exchange::emit(effects, ConfirmLink{});
 	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
 	Exchange::emit(effects, WantBytes{});

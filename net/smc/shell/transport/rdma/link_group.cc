@@ -347,21 +347,30 @@ void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
 
 void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, bool peer_may_use)
 {
-	if (peer_may_use && endpoint->started()) {
+	bool established = peer_may_use && endpoint->started();
+
+	if (first_contact) {
+		shell::Guard guard(lock_);
+		// Confirmed meanwhile, it is the peer's and everybody's who has joined.
+		established = established && state_ == State::kActive;
+		if (!established) {
+			step(group::Terminate{wire::DeleteLinkReason::kLostPath});
+			begin_end();
+		}
+	}
+	if (established) {
 		endpoint->abort();
 		endpoint.release()->release_from_user();
 		return;
 	}
 	// Neither DELETE_RKEY nor deregistration: a write that finds no RMB, or with Linux one into
 	// the entry that an RMB told of later has got, would cost others their connection.
-	if (peer_may_use) {
+	if (peer_may_use && !first_contact) {
 		shell::Guard guard(lock_);
 		endpoint->rmb_in_doubt_ = true;
 		doubtful_rmbs_++;
 	}
 	take_out(*endpoint, false);
-	if (first_contact)
-		end(wire::DeleteLinkReason::kLostPath);
 }
 
 // ---- Ending -------------------------------------------------------------------------------------
