@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -153,6 +154,41 @@ void expect_one_group(u32 connections)
 			fail("host %s: %lld buffers for %u connections", host->name.c_str(),
 			     buffers, connections);
 	}
+}
+
+// ---- What goes over the link --------------------------------------------------------------------
+
+// The only one there is.
+smc_ib_link *link_of(const net *host)
+{
+	for (const auto &[qpn, link] : fabric().links) {
+		if (link->device->host == host)
+			return link;
+	}
+	fail("host %s has no link", host->name.c_str());
+}
+
+std::set<u32> rmbs_of(const net *host)
+{
+	std::set<u32> rkeys;
+
+	for (const auto &[rkey, region] : fabric().remote) {
+		if (region->qpn == link_of(host)->qpn)
+			rkeys.insert(rkey);
+	}
+	return rkeys;
+}
+
+std::string delete_rkey(u32 rkey)
+{
+	std::string message(44, '\0');
+
+	message[0] = 0x29; // version 2
+	message[1] = 44;
+	message[4] = 1;
+	for (int i = 0; i < 4; i++)
+		message[8 + i] = static_cast<char>(rkey >> (24 - 8 * i));
+	return message;
 }
 
 // ---- Plots --------------------------------------------------------------------------------------
@@ -605,6 +641,35 @@ void confirm_is_forged(std::size_t at)
 	if (server().stats[SMC_STAT_CLC_MALFORMED] != 1)
 		fail("%lld forged Confirms are counted", server().stats[SMC_STAT_CLC_MALFORMED]);
 	server().stats[SMC_STAT_CLC_MALFORMED] = 0;
+}
+
+// The peer takes an RMB away that is being written to. Its owner may reuse it as soon as it has the
+// answer, however long the work takes that ends the connection here.
+void rkey_deleted()
+{
+	struct socket *bystander = connect_one();
+	const std::set<u32> others = rmbs_of(&server());
+	struct socket *sock = connect_one();
+	bool gone = false;
+
+	processes()++;
+	scheduler().spawn("writer", [sock, &gone] {
+		while (send_byte(sock, kHello) == 1)
+			scheduler().sleep_us(1);
+		gone = true;
+		processes()--;
+	});
+	scheduler().sleep_us(2000);
+	for (const u32 rkey : rmbs_of(&server())) {
+		if (!others.contains(rkey))
+			forge(link_of(&client()), delete_rkey(rkey));
+	}
+	scheduler().sleep_us(kMoment_us);
+	if (!gone)
+		fail("the connection goes on without the peer's RMB");
+	expect_answer(bystander);
+	expect_one_group(2);
+	sys_close(sock);
 	sys_close(bystander);
 }
 
@@ -646,6 +711,7 @@ const Case cases[kCases] = {
 	{"founder-closes", [] { with_server(founder_closes); }},
 	{"confirm-of-other-link", [] { with_server([] { confirm_is_forged(40); }); }},
 	{"confirm-of-other-rmb", [] { with_server([] { confirm_is_forged(44); }); }},
+	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},
@@ -662,6 +728,7 @@ Knobs Case::knobs() const
 	Knobs knobs;
 
 	knobs.latency_us = latency_us;
+	knobs.work_us = work_us;
 	if (scripted) {
 		knobs.preempt = 0;
 		knobs.send_queue = kNarrowSendQueue;

@@ -4,6 +4,7 @@
 #include "llc_observer.hpp"
 
 #include <map>
+#include <set>
 
 #include "bytes.hpp"
 #include "rdma_observer.hpp"
@@ -40,6 +41,7 @@ struct End {
 };
 
 std::map<u32, End> ends;
+std::set<u32> forgotten; // rkeys, since their owner was told so
 u64 llcs;
 
 End &end_of(const smc_ib_link &link)
@@ -109,6 +111,8 @@ void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &
 	std::string wanted = request->second;
 	std::string got = message;
 	const u8 flags = static_cast<u8>(message[3]);
+	const bool negative = (flags & kNegative) != 0;
+	bool known = true;
 
 	wanted[3] = got[3] = 0;
 	if (type == kDeleteRkey) {
@@ -116,10 +120,16 @@ void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &
 		wanted[5] = got[5];
 		if (end.version != 1)
 			wanted.replace(8, 36, 36, '\0');
-		expect(link, ((flags & kNegative) != 0) == (got[5] != 0), "DELETE_RKEY: errors");
+		expect(link, negative == (got[5] != 0), "DELETE_RKEY: errors");
+		const Reader asked(request->second);
+		for (u32 i = 0; i < asked.byte(4); i++)
+			known &= forgotten.insert(static_cast<u32>(asked.number(8 + 4 * i, 4)))
+					 .second;
 	} else if (type == kConfirmRkey) {
 		expect(link, flags == kResponse || flags == (kResponse | kNegative | 0x10),
 		       "CONFIRM_RKEY: flags");
+		if (!negative)
+			forgotten.erase(static_cast<u32>(Reader(message).number(5, 4)));
 	} else if (type == kAddLink) {
 		expect(link, flags == (kResponse | 0x40), "ADD_LINK: flags");
 		wanted.resize(kSize);
@@ -130,7 +140,7 @@ void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &
 	}
 	expect(link, wanted == got, "a response that does not repeat its request");
 	if (!world().knobs.any_fault())
-		expect(link, (flags & kNegative) == 0 || type == kAddLink, "a refusal");
+		expect(link, !negative || type == kAddLink || !known, "a refusal");
 	end.heard.erase(request);
 }
 
@@ -242,6 +252,11 @@ void observe_llc_received(const smc_ib_link &link, const std::string &message)
 		end.asked[type]--;
 	else if (!response)
 		end.heard[type] = message;
+}
+
+bool is_forgotten(u32 rkey)
+{
+	return forgotten.contains(rkey);
 }
 
 u64 observed_llcs()

@@ -101,6 +101,9 @@ void check_writes(const smc_ib_link &link, const Post &post, const Announced &rm
 	for (const Write &write : post.writes) {
 		if (write.length_bytes == 0)
 			fail("qp %u: an empty write", link.qpn);
+		if (is_forgotten(write.remote_key))
+			fail("qp %u: a write with rkey %x behind the answer to its DELETE_RKEY",
+			     link.qpn, write.remote_key);
 		if (write.remote_key != rmb.rkey ||
 		    write.remote_address != rmb.address + at % rmb.size_bytes)
 			fail("qp %u: a write to %llx of rkey %x, where the ring goes on at %llx of "

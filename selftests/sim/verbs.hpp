@@ -136,6 +136,8 @@ inline constexpr size_t kRegionMaxBytes = 1U << 20;              // of what one 
 inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
 
 void break_link(smc_ib_link *link, int status);
+// A message arrives on the link that its peer's software never sent.
+void forge(smc_ib_link *link, std::string message);
 // Something was put on the link's wire.
 void arm_registration(smc_ib_link *link);
 // The host gets a device; it goes, with all that is on it; its port loses its carrier and gets it

@@ -81,7 +81,7 @@ void enqueue(Item *item)
 	item->queued = true;
 	state.queue.push_back(item);
 	// Not at once: the caller may be anywhere.
-	scheduler().after(scheduler().random().below(3), start_some);
+	scheduler().after(scheduler().random().below(world().knobs.work_us), start_some);
 }
 
 bool take_out(Item *item)

@@ -38,6 +38,7 @@ struct Knobs {
 	u64 preempt = 8;
 	u64 latency_us = 20; // of TCP and RDMA, at most
 	u64 softirq_us = 5;  // until a completion is looked at, at most
+	u64 work_us = 3;     // until work that was queued may begin, less than that
 	u64 completion_batch = 16;
 	u32 send_queue = 512;
 	u32 receives = 64;

@@ -12,6 +12,7 @@ namespace {
 constexpr int kAgain = -11;
 constexpr int kNoMemory = -12;
 constexpr int kNoDevice = -19;
+constexpr int kShutdown = -108;
 
 } // namespace
 
@@ -72,6 +73,9 @@ int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 
 	if (dead_)
 		return kNoDevice;
+	// The response to the peer's DELETE_RKEY is posted under this lock, too.
+	if (n_writes != 0 && endpoint.writes_forbidden())
+		return kShutdown;
 	if (signal && count_ == awaited_size_)
 		ret = kAgain;
 	else

@@ -34,8 +34,8 @@ public:
 	[[nodiscard]] smc_ib_link *handle() const { return link_; }
 	[[nodiscard]] LinkGroup &group() const { return group_; }
 
-	// A connection's batch: 0, -EAGAIN (the endpoint will hear on_room()), or the link is dead.
-	// Under the endpoint's lock.
+	// A connection's batch: 0, -EAGAIN (the endpoint will hear on_room()), -ESHUTDOWN (nothing
+	// may be written there any more), or the link is dead. Under the endpoint's lock.
 	int post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 		 const void *message, size_t message_bytes, bool signal,
 		 const connection::TransmitMarker &marker);

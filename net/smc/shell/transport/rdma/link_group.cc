@@ -659,11 +659,14 @@ void LinkGroup::perform(const group::Effects &effects)
 		} else if (const auto *done = std::get_if<group::FlowDone>(&effect)) {
 			flow_done(*done);
 		} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
-			// At once: an index may be another RMB's by the time run() looks.
+			// At once: the response is next, after which the RMB may be gone, and an
+			// index may be another RMB's by the time run() looks.
 			endpoints_.for_each([gone](RdmaEndpoint &endpoint, wire::Token) {
 				if (endpoint.rtoken_held_ &&
-				    gone->rtokens.contains(endpoint.rtoken_))
+				    gone->rtokens.contains(endpoint.rtoken_)) {
 					endpoint.rmb_deleted_ = true;
+					endpoint.forbid_writes();
+				}
 			});
 			lose_due_ = true;
 			kick();

@@ -3,6 +3,8 @@
 // RdmaEndpoint: an endpoint whose bytes go by RDMA writes over a link of a link group (SMC-R).
 #pragma once
 
+#include <atomic>
+
 #include "core/connection/early_messages.hpp"
 #include "core/group/rtoken_table.hpp"
 #include "core/wire/clc.hpp"
@@ -29,6 +31,15 @@ public:
 	[[nodiscard]] LinkGroup &group() const { return *group_; }
 	[[nodiscard]] u32 token() const { return token_; }
 	[[nodiscard]] bool started() const { return started_; }
+
+	// The peer's RMB is gone: no write to it is posted any more, while messages still are.
+	// Whatever the caller posts next stands in the send queue behind the last of the writes.
+	// Any context.
+	void forbid_writes() { writes_forbidden_.store(true, std::memory_order_relaxed); }
+	[[nodiscard]] bool writes_forbidden() const
+	{
+		return writes_forbidden_.load(std::memory_order_relaxed);
+	}
 
 	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits,
 	// is kept. Softirq.
@@ -60,6 +71,7 @@ private:
 	group::RtokenIndex rtoken_ = 0;
 	bool rmb_deleted_ = false;  // by the peer, with this connection still on it
 	bool rmb_in_doubt_ = false; // the peer may write to it, and is not to be told anything
+	std::atomic<bool> writes_forbidden_{false}; // set for good; read under the link's lock
 	// Whoever sets this connection up; guarded by the group's lock.
 	SetupObserver *observer_ = nullptr;
 };
