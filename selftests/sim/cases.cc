@@ -673,6 +673,16 @@ void rkey_deleted()
 	sys_close(bystander);
 }
 
+// A server that has other EIDs by now names another one, and the group is still the same.
+void eid_changes()
+{
+	const Sockets socks = connect_many(3);
+
+	expect_answers(socks);
+	expect_one_group(3);
+	close_all(socks);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -712,6 +722,7 @@ const Case cases[kCases] = {
 	{"confirm-of-other-link", [] { with_server([] { confirm_is_forged(40); }); }},
 	{"confirm-of-other-rmb", [] { with_server([] { confirm_is_forged(44); }); }},
 	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
+	{.name = "eid-changes", .play = [] { with_server(eid_changes); }, .eid_changes = true},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},
@@ -729,6 +740,7 @@ Knobs Case::knobs() const
 
 	knobs.latency_us = latency_us;
 	knobs.work_us = work_us;
+	knobs.eid_changes = eid_changes;
 	if (scripted) {
 		knobs.preempt = 0;
 		knobs.send_queue = kNarrowSendQueue;

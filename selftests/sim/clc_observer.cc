@@ -184,7 +184,8 @@ private:
 
 			expect(v2_offset == at - 52, "Proposal: offset of version 2");
 			const u8 eids = in.byte(at);
-			expect(eids == (v2r ? 1 : 0) && in.byte(at + 1) == (v2d ? 2 : 0),
+			const u8 own_eids = world().knobs.eid_changes ? 2 : 1;
+			expect(eids == (v2r ? own_eids : 0) && in.byte(at + 1) == (v2d ? 2 : 0),
 			       "Proposal: counts");
 			expect(in.number(at + 4, 2) == 0, "Proposal: reserved");
 			expect(in.byte(at + 3) == 0x10, "Proposal: release");
@@ -284,7 +285,8 @@ private:
 			return out;
 		}
 		out.eid = in.text(64, 32);
-		expect(out.eid == eid_of_hosts(), "EID");
+		expect(out.eid == eid_of_hosts(!out.first_contact && world().knobs.eid_changes),
+		       "EID");
 		expect(in.is_zero(96, 8), "reserved");
 		if (!out.first_contact) {
 			expect(in.size() == 108, "length");
@@ -368,13 +370,6 @@ private:
 		expect(c.mtu <= a.mtu, "Confirm: MTU");
 		confirmed_ = !c.first_contact;
 		observe_connection(connection_, c.version, c.first_contact, a.rmb, c.rmb);
-	}
-
-	static std::string eid_of_hosts()
-	{
-		std::string eid = "SIM-EID";
-		eid.resize(SMC_EID_LEN, ' ');
-		return eid;
 	}
 
 	u64 connection_;

@@ -32,9 +32,7 @@ constexpr u64 kUnload_us = 100 * kSecond_us;
 
 void add_host(u32 index, Random &random)
 {
-	static constexpr char kEid[] = "SIM-EID";
 	auto host = std::make_unique<net>();
-	u8 eid[SMC_EID_LEN];
 
 	host->name = std::string(1, static_cast<char>('a' + index));
 	host->index = index;
@@ -43,13 +41,16 @@ void add_host(u32 index, Random &random)
 	host->wmem_bytes = random.pick<u32>({16384, 65536, 65536, 131072});
 	host->rmem_bytes = random.pick<u32>({16384, 65536, 65536, 131072});
 	host->max_conns = random.pick<u32>({16, 255, 255});
-	std::memset(eid, ' ', sizeof(eid));
-	std::memcpy(eid, kEid, sizeof(kEid) - 1);
 	net *raw = host.get();
 	world().hosts.push_back(std::move(host));
 	raw->control = smc_control_net_create(raw);
-	if (raw->control == nullptr || smc_ctl_ueid_add(raw, eid) != 0)
+	if (raw->control == nullptr)
 		fail("no control plane");
+	for (u32 n = 0; n < (index == 0 && world().knobs.eid_changes ? 2U : 1U); n++) {
+		if (smc_ctl_ueid_add(raw, reinterpret_cast<const u8 *>(eid_of_hosts(n).data())) !=
+		    0)
+			fail("no EID");
+	}
 }
 
 // ---- Load ---------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@
 #include <map>
 
 #include "clc_observer.hpp"
+#include "kernel/abi/control.h"
 #include "scheduler.hpp"
 #include "socket.hpp"
 #include "trace.hpp"
@@ -95,6 +96,29 @@ TcpConnection::TcpConnection(u64 id, struct sock *client, const net &server)
 		received_[random.below(2)] += 1 + static_cast<u32>(random.below(1000));
 }
 
+namespace {
+
+// Knobs: eid_changes. Host b itself knows the first EID alone.
+std::string from_host_b(std::string bytes)
+{
+	constexpr std::size_t kLaterAccept = 108;
+	constexpr std::size_t kEid = 64;
+
+	if (bytes.size() == kLaterAccept && bytes.compare(kEid, SMC_EID_LEN, eid_of_hosts()) == 0)
+		bytes.replace(kEid, SMC_EID_LEN, eid_of_hosts(1));
+	return bytes;
+}
+
+void to_host_b(std::string &received)
+{
+	const std::size_t at = received.find(eid_of_hosts(1));
+
+	if (at != std::string::npos)
+		received.replace(at, SMC_EID_LEN, eid_of_hosts());
+}
+
+} // namespace
+
 void TcpConnection::send(unsigned from, Segment kind, std::string bytes)
 {
 	const unsigned to = 1 - from;
@@ -149,6 +173,8 @@ void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
 	case Segment::kData:
 		// In pieces, now and then: a reader must not count on whole messages.
 		sk->received += bytes;
+		if (to == 1 && world().knobs.eid_changes)
+			to_host_b(sk->received);
 		received_[to] += static_cast<u32>(bytes.size());
 		wake(sk, SMC_POLL_IN);
 		break;
@@ -482,7 +508,10 @@ int send_now(struct sock *sk, const void *buf, size_t len)
 	if (sk->shut_snd || sk->state == SMC_TCP_CLOSE)
 		return -kBrokenPipe;
 	// In pieces: a reader must not count on whole messages.
-	const auto *bytes = static_cast<const char *>(buf);
+	std::string message(static_cast<const char *>(buf), len);
+	if (sk->side == 1 && world().knobs.eid_changes)
+		message = from_host_b(std::move(message));
+	const char *bytes = message.data();
 	Random &random = scheduler().random();
 	for (size_t at = 0; at < len;) {
 		size_t n = len - at;

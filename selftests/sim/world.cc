@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "random.hpp"
 #include "scheduler.hpp"
@@ -158,6 +159,14 @@ std::string Knobs::describe() const
 	}
 	text += fail_nth != 0 ? " resource " + std::to_string(fail_nth) : "";
 	return text;
+}
+
+std::string eid_of_hosts(u32 number)
+{
+	std::string eid = number == 0 ? "SIM-EID" : "SIM-EID-2";
+
+	eid.resize(SMC_EID_LEN, ' ');
+	return eid;
 }
 
 } // namespace sim

@@ -45,7 +45,10 @@ struct Knobs {
 	bool smcr_v1 = false;
 	bool smcr_v2 = true;
 	bool gateway = false;
-	u32 loopback = 0;  // net.smc.smcd_loopback, on both hosts
+	u32 loopback = 0; // net.smc.smcd_loopback, on both hosts
+	// Host a has two EIDs, and host b, towards it, names the first one in an Accept of first
+	// contact and the second one later: as Linux, when its own have changed meanwhile.
+	bool eid_changes = false;
 	u64 middlebox = 0; // one that changes sequence numbers, on so many connections
 
 	// Load.
@@ -100,5 +103,8 @@ public:
 };
 
 [[nodiscard]] World &world();
+
+// As it is on the wire; both hosts have number 0.
+[[nodiscard]] std::string eid_of_hosts(u32 number = 0);
 
 } // namespace sim

@@ -203,11 +203,13 @@ Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const S
 		const auto leads_there = [&](LinkGroup &group) {
 			const GroupKey &key = group.key();
 
+			// Not by the EID: Linux names the one that it found this time, which need
+			// not be that of the first contact. The link is the same, and to say that
+			// it is not would have Linux end the group.
 			return !key.server && key.netns == seeker.netns &&
 			       key.version == agreement.version && key.peer_id == peer.peer_id &&
 			       key.peer_gid == peer.gid &&
-			       (agreement.version == 1 ? key.peer_mac == peer.mac
-						       : key.eid == agreement.eid) &&
+			       (agreement.version >= 2 || key.peer_mac == peer.mac) &&
 			       group.peer_qpn() == peer.qpn &&
 			       group.state() < LinkGroup::State::kEnding;
 		};
