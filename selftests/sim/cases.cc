@@ -22,6 +22,9 @@ namespace {
 
 constexpr u64 kMoment_us = 300'000;
 constexpr u64 kRest_us = 10'000'000;
+constexpr u64 kUnanswered_us = 5'000'000; // two requests
+constexpr u32 kKept = 32;                 // unused buffers of a group, of each kind and size
+constexpr u8 kDeleteRkey = 9;
 constexpr u8 kHello = 1;
 constexpr u8 kReset = 2; // asks the server to reset the connection
 
@@ -138,6 +141,13 @@ void expect_answers(const Sockets &socks)
 }
 
 constexpr u32 kKept = 32; // unused buffers of each kind, at most
+void expect_buffers(const net &host, s64 expected)
+{
+	const s64 buffers = host.stats[SMC_STAT_BUF_NEW] - host.stats[SMC_STAT_BUF_FREE];
+
+	if (buffers != expected)
+		fail("host %s has %lld buffers, not %lld", host.name.c_str(), buffers, expected);
+}
 
 // One group has done, from the beginning, and it keeps no more buffers than it says.
 void expect_one_group(u32 connections)
@@ -683,6 +693,22 @@ void eid_changes()
 	close_all(socks);
 }
 
+// RMBs too many, and a peer that answers TEST_LINK but no DELETE_RKEY: who knows whether it still
+// writes to them? Later it answers again.
+void delete_rkey_unanswered()
+{
+	constexpr u32 kTooMany = 8;
+
+	close_all(connect_many(kKept + kTooMany));
+	scheduler().sleep_us(kTooMany * kUnanswered_us);
+	expect_buffers(client(), 2 * kKept + kTooMany);
+	world().knobs.deaf_to = 0;
+	close_all(connect_many(kKept + kTooMany));
+	scheduler().sleep_us(kRest_us);
+	expect_buffers(client(), 2 * kKept + kTooMany);
+	expect_one_group(kTooMany);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -723,6 +749,9 @@ const Case cases[kCases] = {
 	{"confirm-of-other-rmb", [] { with_server([] { confirm_is_forged(44); }); }},
 	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
 	{.name = "eid-changes", .play = [] { with_server(eid_changes); }, .eid_changes = true},
+	{.name = "delete-rkey-unanswered",
+	 .play = [] { with_server(delete_rkey_unanswered); },
+	 .deaf_to = kDeleteRkey},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},
@@ -741,6 +770,7 @@ Knobs Case::knobs() const
 	knobs.latency_us = latency_us;
 	knobs.work_us = work_us;
 	knobs.eid_changes = eid_changes;
+	knobs.deaf_to = deaf_to;
 	if (scripted) {
 		knobs.preempt = 0;
 		knobs.send_queue = kNarrowSendQueue;

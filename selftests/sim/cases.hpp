@@ -20,16 +20,17 @@ struct Case {
 	bool scripted = false;
 	u64 work_us = 3; // Knobs
 	bool eid_changes = false;
+	u8 deaf_to = 0;
 
 	[[nodiscard]] Knobs knobs() const;
 };
 
-inline constexpr u32 kCases = 24;
+inline constexpr u32 kCases = 25;
 // Hears of each count of the module's, in the midst of what is counted: it must not sleep. Nobody
 // at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-inline constexpr u32 kCases = 24;
+inline constexpr u32 kCases = 25;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

@@ -73,6 +73,14 @@ void retire(smc_ib_link *link, const Completion &completion)
 		smc_ib_link_sent(link->context, completion.seq);
 }
 
+bool is_deaf(const net *host, const std::vector<u8> &message)
+{
+	const u8 type = world().knobs.deaf_to;
+
+	return type != 0 && host->index == 1 && (message[0] & 15) == type && message[0] != 0xfe &&
+	       (message[3] & 0x80) == 0;
+}
+
 void take_in(smc_ib_link *link, const std::string &message)
 {
 	const size_t head = std::min<size_t>(message.size(), SMC_IB_MESSAGE_HEAD_BYTES);
@@ -80,9 +88,11 @@ void take_in(smc_ib_link *link, const std::string &message)
 	const std::vector<u8> front(message.begin(), message.begin() + static_cast<long>(head));
 	const std::vector<u8> tail(message.begin() + static_cast<long>(head), message.end());
 
-	observe_received(*link, message);
-	smc_ib_link_received(link->context, front.data(), tail.data(),
-			     static_cast<u32>(message.size()));
+	if (!is_deaf(link->device->host, front)) {
+		observe_received(*link, message);
+		smc_ib_link_received(link->context, front.data(), tail.data(),
+				     static_cast<u32>(message.size()));
+	}
 	if (++link->reposts >= std::min(kRepostBatch, world().knobs.receives)) {
 		link->receives += std::exchange(link->reposts, 0);
 	}

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Buffers and memory regions.
+#include "llc_observer.hpp"
 #include "rdma_observer.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
@@ -99,6 +100,11 @@ void smc_ib_region_destroy(smc_ib_region *region)
 		fail("a region is destroyed while it is being registered");
 	if (link != nullptr && !link->broken) {
 		observe_rmb_going(region->remote_key);
+		if (region->buffer->kind == SMC_IB_BUFFER_RMB &&
+		    region->state == smc_ib_region::State::kReady &&
+		    !is_forgotten(region->remote_key))
+			fail("qp %u: rkey %x goes, and the peer has not said that it knows",
+			     link->qpn, region->remote_key);
 		for (const auto &post : link->wire) {
 			for (const Write &write : post->writes) {
 				if (write.local_key == region->local_key)

@@ -49,6 +49,7 @@ struct Knobs {
 	// Host a has two EIDs, and host b, towards it, names the first one in an Accept of first
 	// contact and the second one later: as Linux, when its own have changed meanwhile.
 	bool eid_changes = false;
+	u8 deaf_to = 0;    // host b's software never hears of LLC requests of this type
 	u64 middlebox = 0; // one that changes sequence numbers, on so many connections
 
 	// Load.

@@ -295,6 +295,37 @@ TEST(Flow, CancelledOnesAreSilent)
 	EXPECT_EQ(member.machine().counters().violations(), 0U);
 }
 
+TEST(Flow, CancelledOnesMakeRoom)
+{
+	Member member = active_member(Role::kClient);
+
+	for (FlowId id = 0; id < 1 + kFlowsWaitingMax; id++)
+		member.deliver(AnnounceRkey{id, rkeys_of(static_cast<std::uint32_t>(id))});
+	member.deliver(CancelFlow{kFlowsWaitingMax / 2});
+	EXPECT_EQ(member.machine().flows_waiting(), kFlowsWaitingMax - 1);
+	member.deliver(AnnounceRkey{9999, rkeys_of(9999)});
+	EXPECT_EQ(member.count<FlowDone>(), 0);
+	// The others keep their order.
+	member.drop_sent();
+	for (std::uint32_t rkey = 0; rkey < kFlowsWaitingMax; rkey++) {
+		if (rkey == kFlowsWaitingMax / 2)
+			continue;
+		member.receive(confirm_response(rkey));
+		EXPECT_EQ(member.flow(rkey), FlowResult::kDone);
+	}
+	EXPECT_EQ(member.machine().flows_waiting(), 1U);
+}
+
+// One of each connection of a full group, and deletions.
+TEST(Flow, ThereIsRoomForAll)
+{
+	Member member = active_member(Role::kClient);
+
+	for (FlowId id = 0; id < 255 + kDeletionsMax; id++)
+		member.deliver(AnnounceRkey{id, rkeys_of(static_cast<std::uint32_t>(id))});
+	EXPECT_EQ(member.count<FlowDone>(), 0);
+}
+
 TEST(Flow, LinkLossEndsTheRunningOne)
 {
 	Member member = active_member(Role::kClient);

@@ -33,5 +33,29 @@ TEST(RingQueue, KeepsOrderAcrossTheWrap)
 	}
 }
 
+TEST(RingQueue, ErasesAnywhere)
+{
+	for (int shift = 0; shift < 4; shift++) {
+		for (std::size_t victim = 0; victim < 4; victim++) {
+			RingQueue<int, 4> queue;
+			std::deque<int> model = {1, 2, 3, 4};
+
+			for (int i = 0; i < shift; i++) {
+				EXPECT_TRUE(queue.push(0));
+				queue.pop();
+			}
+			for (const int item : model)
+				EXPECT_TRUE(queue.push(item));
+			queue.erase(victim);
+			model.erase(model.begin() + static_cast<long>(victim));
+			EXPECT_TRUE(queue.push(5));
+			model.push_back(5);
+			ASSERT_EQ(queue.size(), model.size());
+			for (std::size_t i = 0; i < model.size(); i++)
+				EXPECT_EQ(queue[i], model[i]);
+		}
+	}
+}
+
 } // namespace
 } // namespace smc::group

@@ -34,9 +34,9 @@ void GroupMachine::cancel_flow(FlowId id)
 {
 	if (running_.kind != FlowKind::kNone && running_.id == id)
 		running_.wanted = false;
-	for (std::size_t i = 0; i < waiting_.size(); i++) {
+	for (std::size_t i = waiting_.size(); i-- > 0;) {
 		if (waiting_[i].id == id)
-			waiting_[i].kind = FlowKind::kNone;
+			waiting_.erase(i);
 	}
 }
 
@@ -48,9 +48,7 @@ void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)
 		const Flow flow = waiting_.front();
 		const auto link = active_link();
 
-		if (flow.kind == FlowKind::kNone) {
-			waiting_.pop();
-		} else if (now_ms >= flow.deadline_ms) {
+		if (now_ms >= flow.deadline_ms) {
 			waiting_.pop();
 			emit(effects, FlowDone{flow.id, FlowResult::kTimedOut});
 			ended++;

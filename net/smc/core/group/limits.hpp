@@ -10,8 +10,10 @@ namespace smc::group {
 inline constexpr std::size_t kLinksMax = 3;
 // RMBs of the peer that one group knows.
 inline constexpr std::size_t kRtokensMax = 255;
-// Flows of ours that wait for their turn. Each connection has one at most.
-inline constexpr std::size_t kFlowsWaitingMax = 256;
+// DELETE_RKEYs that may wait for their turn at a time.
+inline constexpr std::size_t kDeletionsMax = 32;
+// Flows of ours that wait for their turn. Each connection has one CONFIRM_RKEY at most.
+inline constexpr std::size_t kFlowsWaitingMax = 255 + kDeletionsMax;
 // Violations of the protocol after which a group is given up.
 inline constexpr std::uint32_t kViolationsMax = 16;
 

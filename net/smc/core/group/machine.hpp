@@ -89,7 +89,7 @@ struct Counters {
 // A peer that keeps breaking the protocol loses the group (kViolationsMax).
 //
 // No locking of its own: the caller's lock of the link group guards it, the direct functions
-// included. About 45 KiB: to be allocated, not to be put on a stack.
+// included. About 50 KiB: to be allocated, not to be put on a stack.
 class GroupMachine {
 public:
 	explicit GroupMachine(const Config &config) : config_(config) {}
@@ -143,7 +143,7 @@ private:
 	};
 
 	enum class FlowKind : std::uint8_t {
-		kNone, // cancelled
+		kNone,
 		kConfirmRkey,
 		kDeleteRkey,
 	};

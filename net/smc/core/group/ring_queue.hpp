@@ -35,6 +35,16 @@ public:
 		size_--;
 	}
 
+	// Takes the i-th item from the front out; those behind it move up.
+	void erase(std::size_t i)
+	{
+		expects(i < size_);
+		for (; i + 1 < size_; i++)
+			(*this)[i] = (*this)[i + 1];
+		(*this)[i] = T{};
+		size_--;
+	}
+
 	// The i-th item from the front.
 	[[nodiscard]] T &operator[](std::size_t i)
 	{

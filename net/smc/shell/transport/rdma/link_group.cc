@@ -396,6 +396,8 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		if (was_there)
 			slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
 		endpoint.observer_ = nullptr;
+		// Its announcement, if that still waits for its turn.
+		step(group::CancelFlow{endpoint.token_});
 		if (endpoint.rtoken_held_)
 			machine_.release_rtoken(endpoint.rtoken_);
 		endpoint.rtoken_held_ = false;
@@ -470,9 +472,9 @@ bool LinkGroup::delete_rmb(Buffer *rmb)
 void LinkGroup::ask_for_deletions()
 {
 	for (Deleting &deleting : deleting_.span()) {
-		if (state_ != State::kActive || deleting_asked_ >= kDeletingAskedMax)
+		if (state_ != State::kActive || deleting_asked_ >= group::kDeletionsMax)
 			return;
-		if (deleting.flow != 0)
+		if (deleting.flow != 0 || deleting.done)
 			continue;
 		const struct smc_ib_region_info &info = deleting.rmb->on(kLink);
 		group::DeleteRkey event{.flow = next_delete_flow_++, .rkeys = {}};
@@ -488,11 +490,14 @@ void LinkGroup::free_deleted()
 {
 	for (;;) {
 		Buffer *rmb = nullptr;
+		bool answered = true;
 		{
 			shell::Guard guard(lock_);
 			for (std::size_t i = 0; i < deleting_.size() && rmb == nullptr; i++) {
 				if (deleting_[i].done || state_ == State::kEnded) {
 					rmb = deleting_[i].rmb;
+					answered = state_ == State::kEnded ||
+						   deleting_[i].unanswered < kDeletingTries;
 					deleting_asked_ -= deleting_[i].flow != 0 ? 1 : 0;
 					deleting_.erase(i);
 				}
@@ -502,7 +507,10 @@ void LinkGroup::free_deleted()
 		}
 		if (rmb == nullptr)
 			return;
-		pool_.drop(rmb);
+		if (answered)
+			pool_.drop(rmb);
+		else if (!pool_.quarantine(rmb)) // The peer may still write to it.
+			end(wire::DeleteLinkReason::kProgram);
 	}
 }
 
@@ -726,10 +734,15 @@ void LinkGroup::tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineRe
 void LinkGroup::flow_done(const group::FlowDone &done)
 {
 	if (done.flow >= kDeleteFlow) {
-		// Whatever the answer: a peer that does not answer loses the link soon.
+		const bool answered = done.result == group::FlowResult::kDone ||
+				      done.result == group::FlowResult::kRefused;
+
 		for (Deleting &deleting : deleting_.span()) {
-			if (deleting.flow == done.flow)
-				deleting.done = true;
+			if (deleting.flow != done.flow)
+				continue;
+			deleting.flow = 0;
+			deleting_asked_--;
+			deleting.done = answered || ++deleting.unanswered == kDeletingTries;
 		}
 		free_due_ = true;
 		kick();

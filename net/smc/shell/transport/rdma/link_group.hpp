@@ -143,8 +143,8 @@ private:
 	static constexpr std::size_t kUnsentMax = 16;
 	// As many as there can be connections: all may end at once.
 	static constexpr std::size_t kDeletingMax = 256;
-	// That the machine knows of at a time. Connections that begin wait for their turn, too.
-	static constexpr u32 kDeletingAskedMax = 32;
+	// Requests for each, before the peer counts as one that does not answer them.
+	static constexpr u32 kDeletingTries = 2;
 	static constexpr group::LinkIndex kLink = 0;
 	// RMBs that peers may write to which have confirmed nothing. A group with so many takes no
 	// more connections: those that it has shall not pay for a peer that makes them pile up.
@@ -209,15 +209,18 @@ private:
 	shell::List<SetupObserver, ObserverTag> waiting_;
 	shell::Ref<RdmaEndpoint> founder_; // first contact; until the link is active
 	FixedVector<group::SendLlc, kUnsentMax> unsent_;
-	// RMBs too many, and the DELETE_RKEY that tells the peer; freed by run() when it agreed.
+	// RMBs too many, and the DELETE_RKEY that tells the peer; freed by run() when it has
+	// answered, put aside if it never does.
 	struct Deleting {
 		group::FlowId flow = 0; // 0: it has yet to be asked
 		Buffer *rmb = nullptr;
+		u32 unanswered = 0; // requests
 		bool done = false;
 	};
 	FixedVector<Deleting, kDeletingMax> deleting_;
-	u32 deleting_asked_ = 0; // of them
-	u32 doubtful_rmbs_ = 0;  // set aside by abandon()
+	u32 doubtful_rmbs_ = 0; // set aside by abandon()
+	// Of them; the machine knows of so many at a time, as connections that begin wait, too.
+	std::size_t deleting_asked_ = 0;
 	group::FlowId next_delete_flow_ = kDeleteFlow;
 	bool activate_due_ = false;
 	bool lose_due_ = false;
