@@ -709,6 +709,19 @@ void delete_rkey_unanswered()
 	expect_one_group(kTooMany);
 }
 
+// As many connections as there are places for RMBs, of one size, and then of another. What the pool
+// has kept of the first ones must not be in their way.
+void two_sizes()
+{
+	for (const u32 size_bytes : {16384U, 32768U, 16384U}) {
+		for (const auto &host : world().hosts)
+			host->rmem_bytes = size_bytes;
+		close_all(connect_many(kTokens));
+		scheduler().sleep_us(kRest_us);
+	}
+	expect_one_group(kTokens);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -752,6 +765,7 @@ const Case cases[kCases] = {
 	{.name = "delete-rkey-unanswered",
 	 .play = [] { with_server(delete_rkey_unanswered); },
 	 .deaf_to = kDeleteRkey},
+	{"two-sizes", [] { with_server(two_sizes); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

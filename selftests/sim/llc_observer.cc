@@ -18,6 +18,7 @@ constexpr u8 kNegative = 0x20;
 constexpr u8 kAll = 0x40;
 constexpr u8 kOrderly = 0x20;
 constexpr std::size_t kSize = 44;
+constexpr std::size_t kRkeysMax = 255;
 
 enum Type : u8 {
 	kConfirmLink = 1,
@@ -34,7 +35,8 @@ struct End {
 	u8 version = 0;
 	bool confirm_sent = false; // CONFIRM_LINK request or response
 	bool confirm_heard = false;
-	bool over = false; // DELETE_LINK of the whole group was sent
+	bool over = false;   // DELETE_LINK of the whole group was sent
+	std::set<u32> rkeys; // that it has told the peer of
 	// Requests that have arrived and are not answered yet, and own ones that wait.
 	std::map<u8, std::string> heard;
 	std::map<u8, unsigned> asked;
@@ -97,6 +99,8 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 		expect(link, in.is_zero(17, 27), "CONFIRM_RKEY: reserved");
 		expect(link, region->state == smc_ib_region::State::kReady,
 		       "CONFIRM_RKEY before the region is registered");
+		end.rkeys.insert(key);
+		expect(link, end.rkeys.size() <= kRkeysMax, "more RMBs than Linux has places for");
 	} else {
 		observe_rmb_going(key);
 		expect(link, in.byte(4) == 1 && in.is_zero(5, 3) && in.is_zero(12, 32),
@@ -124,9 +128,12 @@ void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &
 			wanted.replace(8, 36, 36, '\0');
 		expect(link, negative == (got[5] != 0), "DELETE_RKEY: errors");
 		const Reader asked(request->second);
-		for (u32 i = 0; i < asked.byte(4); i++)
-			known &= forgotten.insert(static_cast<u32>(asked.number(8 + 4 * i, 4)))
-					 .second;
+		for (u32 i = 0; i < asked.byte(4); i++) {
+			const u32 key = static_cast<u32>(asked.number(8 + 4 * i, 4));
+
+			known &= forgotten.insert(key).second;
+			ends[end.peer].rkeys.erase(key);
+		}
 	} else if (type == kConfirmRkey) {
 		expect(link, flags == kResponse || flags == (kResponse | kNegative | 0x10),
 		       "CONFIRM_RKEY: flags");

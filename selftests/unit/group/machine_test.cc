@@ -450,6 +450,10 @@ TEST(PeerRkeys, FullTableRefuses)
 		const auto reply = server.take<wire::ConfirmRkey>(/*response=*/true);
 		ASSERT_TRUE(reply);
 		EXPECT_EQ(reply->negative, rkey > kRtokensMax) << rkey;
+		// Each is in use.
+		if (rkey <= kRtokensMax) {
+			EXPECT_TRUE(server.machine().acquire_rtoken(0, request.token));
+		}
 	}
 	EXPECT_FALSE(server.machine().acquire_rtoken(0, {wire::Rkey{1000}, 0x1000}));
 }

@@ -140,17 +140,50 @@ TEST_F(RtokenTableTest, FullOfUsers)
 	EXPECT_EQ(table().size(), kRtokensMax);
 }
 
-// What only an Accept or Confirm told can make room; what CONFIRM_RKEY told cannot.
+// What nobody uses makes room, first what only an Accept or Confirm told.
 TEST_F(RtokenTableTest, FullOfLeftovers)
 {
-	for (std::uint32_t rkey = 0; rkey < kRtokensMax - 1; rkey++)
-		ASSERT_TRUE(table().confirm(0, token_of(rkey)));
+	const auto idle = table().confirm(0, token_of(0));
+	for (std::uint32_t rkey = 1; rkey < kRtokensMax - 1; rkey++)
+		ASSERT_TRUE(table().acquire(0, token_of(rkey)));
 	const auto leftover = table().acquire(0, token_of(500));
+	ASSERT_TRUE(idle);
 	ASSERT_TRUE(leftover);
-	EXPECT_FALSE(table().acquire(0, token_of(501)));
 	table().release(*leftover);
 	EXPECT_EQ(table().acquire(0, token_of(501)), leftover);
-	EXPECT_FALSE(table().confirm(0, token_of(502)));
+	EXPECT_EQ(table().confirm(0, token_of(502)), idle);
+	EXPECT_TRUE(table().acquire(0, token_of(502)));
+	EXPECT_FALSE(table().confirm(0, token_of(503)));
+}
+
+// A connection that is about to come about is told of last.
+TEST_F(RtokenTableTest, FullOfLeftoversTheOldestGoes)
+{
+	for (std::uint32_t rkey = 0; rkey < kRtokensMax; rkey++)
+		ASSERT_TRUE(table().confirm(0, token_of(rkey)));
+	const auto renewed = table().confirm(0, token_of(0));
+	const auto first = table().confirm(0, token_of(1000));
+	const auto second = table().confirm(0, token_of(1001));
+
+	EXPECT_EQ(table().acquire(0, token_of(0)), renewed);
+	EXPECT_NE(first, renewed);
+	EXPECT_NE(second, renewed);
+	EXPECT_NE(second, first);
+	EXPECT_EQ(table().acquire(0, token_of(1000)), first);
+}
+
+// A peer whose connections want another size than before keeps the unused RMBs.
+TEST_F(RtokenTableTest, FullOfAnotherSize)
+{
+	for (std::uint32_t rkey = 0; rkey < 2 * kRtokensMax; rkey++) {
+		const auto index = table().confirm(0, token_of(rkey));
+
+		ASSERT_TRUE(index) << rkey;
+		EXPECT_EQ(table().acquire(0, token_of(rkey)), index);
+		if (rkey < kRtokensMax)
+			table().release(*index);
+	}
+	EXPECT_FALSE(table().confirm(0, token_of(2 * kRtokensMax)));
 }
 
 TEST_F(RtokenTableTest, LinkLost)

@@ -39,7 +39,7 @@ std::optional<RtokenIndex> RtokenTable::confirm(LinkIndex link, const wire::Remo
 	const auto index = find_or_add(link, rtoken);
 
 	if (index)
-		entries_[*index].confirmed = true;
+		entries_[*index].confirmed = ++confirmations_;
 	return index;
 }
 
@@ -101,9 +101,9 @@ std::optional<RtokenIndex> RtokenTable::find(LinkIndex link, const wire::RemoteT
 	return std::nullopt;
 }
 
-// A free entry, or else one that nobody uses and that the peer will name again in full if it is
-// wanted again: its Accept or Confirm carries all there is to know of an RMB on one link. What
-// CONFIRM_RKEY said about other links would be lost, so those entries stay.
+// A free entry, or else one that nobody uses, rather than to refuse an RMB that somebody is going
+// to use: Linux, as we do, says CONFIRM_RKEY again before it uses an RMB again. It is the one
+// of which that was said longest ago: the newest ones have their Accept or Confirm under way.
 std::optional<RtokenIndex> RtokenTable::find_room() const
 {
 	std::optional<RtokenIndex> unused;
@@ -111,7 +111,8 @@ std::optional<RtokenIndex> RtokenTable::find_room() const
 	for (std::size_t i = 0; i < entries_.size(); i++) {
 		if (entries_[i].is_free())
 			return static_cast<RtokenIndex>(i);
-		if (entries_[i].users == 0 && !entries_[i].confirmed && !unused)
+		if (entries_[i].users == 0 &&
+		    (!unused || entries_[i].confirmed < entries_[*unused].confirmed))
 			unused = static_cast<RtokenIndex>(i);
 	}
 	return unused;

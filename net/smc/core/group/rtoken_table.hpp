@@ -45,7 +45,8 @@ private:
 // The peer's RMBs that a link group knows (RFC 7609, 4.4.2): one entry for each RMB, with an
 // rkey and an address for each link.
 //
-// An entry lives while the peer says that its RMB exists, or while a connection uses it: an index
+// An entry lives while the peer says that its RMB exists, unless nobody uses it and the place is
+// wanted, and while a connection uses it: an index
 // that a connection holds is never given to another RMB, even if the peer deletes the RMB
 // underneath it. at() yields nothing then, and the connection must stop writing.
 //
@@ -85,8 +86,8 @@ private:
 	struct Entry {
 		std::array<std::optional<wire::RemoteToken>, kLinksMax> links;
 		std::uint16_t users = 0;
-		bool present = false;   // the peer has not deleted it
-		bool confirmed = false; // by CONFIRM_RKEY, which a later Accept need not repeat
+		bool present = false;        // the peer has not deleted it
+		std::uint64_t confirmed = 0; // by which CONFIRM_RKEY, the last one; 0: none
 
 		[[nodiscard]] bool is_free() const { return !present && users == 0; }
 	};
@@ -100,6 +101,7 @@ private:
 							     const wire::RemoteToken &rtoken);
 
 	std::array<Entry, kCapacity> entries_{};
+	std::uint64_t confirmations_ = 0;
 };
 
 } // namespace smc::group

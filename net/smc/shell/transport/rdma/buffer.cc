@@ -86,6 +86,7 @@ Buffer *Pool::create(smc_ib_buffer_kind kind, wire::BufferSize size)
 	shell::Guard guard(lock_);
 	members_.push_back(*buffer);
 	bytes_[kind] += size.bytes();
+	rmbs_ += kind == SMC_IB_BUFFER_RMB ? 1 : 0;
 	return buffer.release();
 }
 
@@ -96,6 +97,7 @@ void Pool::destroy(Buffer *buffer)
 		free_[buffer->kind()][buffer->size().code()].remove(*buffer);
 		members_.remove(*buffer);
 		bytes_[buffer->kind()] -= buffer->size().bytes();
+		rmbs_ -= buffer->kind() == SMC_IB_BUFFER_RMB ? 1 : 0;
 	}
 	smc_stat_inc(net_, SMC_STAT_BUF_FREE);
 	// Its pages must not go while unmap_all() still unmaps them.
@@ -123,6 +125,20 @@ Buffer *Pool::take(smc_ib_buffer_kind kind, wire::BufferSize asked)
 		if (size != asked)
 			smc_stat_inc(net_, stat_run(kind) + SMC_BUF_DOWNGRADE);
 		return buffer;
+	}
+	return nullptr;
+}
+
+Buffer *Pool::take_surplus_rmb(u32 most)
+{
+	shell::Guard guard(lock_);
+	if (rmbs_ <= most)
+		return nullptr;
+	for (auto &list : free_[SMC_IB_BUFFER_RMB]) {
+		if (Buffer *buffer = list.pop_front()) {
+			buffer->in_use_ = true;
+			return buffer;
+		}
 	}
 	return nullptr;
 }

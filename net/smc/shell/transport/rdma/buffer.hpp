@@ -91,6 +91,9 @@ public:
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
 	// Keeps one that give_back() did not want, above kKeepMax. It has been zeroed. Process.
 	void keep(Buffer *buffer);
+	// One that is not in use, if there are more than @most RMBs; the caller drops it, or keeps
+	// it after all. Any context.
+	[[nodiscard]] Buffer *take_surplus_rmb(u32 most);
 	// Frees it; later, if the device has not let go of it. Process.
 	void drop(Buffer *buffer);
 	// The peer may still write to it: it is put aside until the group ends. False if there are
@@ -124,6 +127,7 @@ private:
 	std::array<std::array<shell::List<Buffer, FreeTag>, kCodes>, 2> free_;
 	shell::List<Buffer, MemberTag> members_; // free or not
 	std::array<u64, 2> bytes_{};
+	u32 rmbs_ = 0; // of members_
 	u32 quarantined_ = 0;
 	bool closed_ = false;
 };

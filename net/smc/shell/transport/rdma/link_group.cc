@@ -308,6 +308,7 @@ void LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
 		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
 		return;
 	}
+	delete_surplus();
 	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
 	group::AnnounceRkey announce{.flow = endpoint.token_, .rkeys = {}};
 	if (announce.rkeys.push_back({kLink, {wire::Rkey{rmb.remote_key}, rmb.address}}))
@@ -483,6 +484,20 @@ void LinkGroup::ask_for_deletions()
 		deleting_asked_++;
 		if (event.rkeys.push_back({kLink, {wire::Rkey{info.remote_key}, info.address}}))
 			step(event);
+	}
+}
+
+// Under lock_. The peer, a Linux for one, may have no more places than there can be connections.
+// The pool keeps some of each size; what has another size than is wanted now gives way.
+void LinkGroup::delete_surplus()
+{
+	while (state_ == State::kActive && deleting_.size() < kDeletingMax) {
+		Buffer *rmb = pool_.take_surplus_rmb(
+			static_cast<u32>(group::kRtokensMax + deleting_.size()));
+
+		if (rmb == nullptr || !deleting_.push_back({.flow = 0, .rmb = rmb}))
+			return;
+		ask_for_deletions();
 	}
 }
 

@@ -175,6 +175,7 @@ private:
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
 	[[nodiscard]] bool delete_rmb(Buffer *rmb);
 	void ask_for_deletions();
+	void delete_surplus();
 	void free_deleted();
 	void activate();
 	void lose_connections();
