@@ -207,6 +207,7 @@ constexpr u32 kMany = 200;
 constexpr int kGeneralError = 21;
 constexpr u32 kBystanders = 5;
 constexpr u32 kTokens = 255; // of one group
+constexpr u32 kFewest = 16;  // connections that a group may be limited to
 
 // Most of those in a group go at once; the others notice nothing.
 void close_many()
@@ -722,6 +723,24 @@ void two_sizes()
 	expect_one_group(kTokens);
 }
 
+// Groups whose peers are dead do not wait for each other when their device goes.
+void dead_fabric()
+{
+	constexpr u32 kGroups = 8;
+	constexpr u64 kTogether_us = 3'000'000;
+	const Sockets socks = connect_many(kGroups * kFewest);
+
+	if (client().stats[SMC_STAT_GROUP_NEW] != kGroups)
+		fail("%lld groups", client().stats[SMC_STAT_GROUP_NEW]);
+	for (const auto &[qpn, link] : fabric().links)
+		link->silent = true;
+	const u64 began_us = scheduler().now_us();
+	remove_device(&client());
+	if (scheduler().now_us() - began_us > kTogether_us)
+		fail("the device goes after %llu us", scheduler().now_us() - began_us);
+	close_all(socks);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -766,6 +785,7 @@ const Case cases[kCases] = {
 	 .play = [] { with_server(delete_rkey_unanswered); },
 	 .deaf_to = kDeleteRkey},
 	{"two-sizes", [] { with_server(two_sizes); }},
+	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

@@ -264,24 +264,37 @@ void GroupTable::take_out(LinkGroup &group)
 	bucket.groups.remove(group);
 }
 
-template <class Match>
-void GroupTable::end_all(Match &&match, wire::DeleteLinkReason reason)
+template <class Match, class End>
+void GroupTable::end_each(Match &&match, End &&end)
 {
+	// All begin before any is waited for: where the peers are dead, each takes its time. One
+	// that leaves the table meanwhile may have another passed over.
+	for (Bucket &bucket : buckets_) {
+		u32 n = 0;
+
+		while (auto group = find(bucket, n++, match))
+			end(*group);
+	}
 	// Each round takes one out of the table.
 	while (auto group = find_anywhere(match)) {
-		group->end(reason);
+		end(*group);
 		group->wait_ended();
 	}
 }
 
+template <class Match>
+void GroupTable::end_all(Match &&match, wire::DeleteLinkReason reason)
+{
+	end_each(match, [reason](LinkGroup &group) { group.end(reason); });
+}
+
 void GroupTable::lose_port(smc_ib_device *device, u8 port)
 {
-	while (auto group = find_anywhere([&](LinkGroup &candidate) {
-		       return candidate.key().device == device && candidate.key().port == port;
-	       })) {
-		group->lose_link();
-		group->wait_ended();
-	}
+	end_each(
+		[&](LinkGroup &group) {
+			return group.key().device == device && group.key().port == port;
+		},
+		[](LinkGroup &group) { group.lose_link(); });
 }
 
 shell::Ref<LinkGroup> GroupTable::next(net *net, u64 *cursor)

@@ -79,6 +79,9 @@ private:
 	[[nodiscard]] shell::Ref<LinkGroup> find(Bucket &bucket, u32 n, Match &&match);
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match);
+	// @end of each that matches, and waits until they have ended.
+	template <class Match, class End>
+	void end_each(Match &&match, End &&end);
 	// Joins one of the groups that match; false if there is none with room.
 	template <class Match>
 	[[nodiscard]] bool join_existing(Bucket &bucket, const Seeker &seeker, Match &&match,
