@@ -82,12 +82,15 @@ void smc_ib_post_prepare(struct smc_ib_link *link)
 /* A long message's buffer that is not in flight, or NULL. */
 static struct smc_ib_long *smc_ib_post_long(struct smc_ib_link *link)
 {
-	/* Pairs with the release in smc_ib_post_retire(). */
-	u32 tail = smp_load_acquire(&link->wr_tail);
+	u32 used = smc_ib_post_used(link);
 	int i;
 
+	/*
+	 * In flight is what lies between wr_tail and wr_head, wherever they
+	 * are: a buffer may rest for longer than either takes to come round.
+	 */
 	for (i = 0; i < SMC_IB_LONG_MESSAGES; i++)
-		if ((s32)(link->longs[i].wr_end - tail) <= 0)
+		if (link->wr_head - link->longs[i].wr_end >= used)
 			return &link->longs[i];
 	return NULL;
 }
