@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <memory>
 
 namespace smc::group {
@@ -34,6 +35,11 @@ TEST(RtokenSet, HoldsWhatWasInserted)
 class RtokenTableTest : public testing::Test {
 protected:
 	RtokenTable &table() { return *table_; }
+	bool remove(LinkIndex link, std::uint32_t rkey, RtokenSet &removed)
+	{
+		const std::array<wire::Rkey, 1> rkeys = {wire::Rkey{rkey}};
+		return table().remove(link, rkeys, removed).contains(0);
+	}
 
 private:
 	std::unique_ptr<RtokenTable> table_ = std::make_unique<RtokenTable>();
@@ -86,7 +92,7 @@ TEST_F(RtokenTableTest, DeletedUnderAConnection)
 	RtokenSet removed;
 
 	ASSERT_TRUE(index);
-	EXPECT_TRUE(table().remove(0, wire::Rkey{5}, removed));
+	EXPECT_TRUE(remove(0, 5, removed));
 	EXPECT_TRUE(removed.contains(*index));
 	EXPECT_EQ(table().at(*index, 0), std::nullopt);
 	// Nobody else gets the entry, not even the same RMB if it comes back.
@@ -102,10 +108,10 @@ TEST_F(RtokenTableTest, DeletedWithoutUsersIsFree)
 	RtokenSet removed;
 
 	ASSERT_TRUE(index);
-	EXPECT_TRUE(table().remove(0, wire::Rkey{5}, removed));
+	EXPECT_TRUE(remove(0, 5, removed));
 	EXPECT_TRUE(removed.empty());
 	EXPECT_EQ(table().size(), 0U);
-	EXPECT_FALSE(table().remove(0, wire::Rkey{5}, removed));
+	EXPECT_FALSE(remove(0, 5, removed));
 }
 
 TEST_F(RtokenTableTest, RemoveLooksAtTheReceivingLinkOnly)
@@ -115,9 +121,28 @@ TEST_F(RtokenTableTest, RemoveLooksAtTheReceivingLinkOnly)
 
 	ASSERT_TRUE(index);
 	table().set(*index, 1, token_of(9));
-	EXPECT_FALSE(table().remove(1, wire::Rkey{5}, removed));
-	EXPECT_TRUE(table().remove(1, wire::Rkey{9}, removed));
+	EXPECT_FALSE(remove(1, 5, removed));
+	EXPECT_TRUE(remove(1, 9, removed));
 	EXPECT_EQ(table().at(*index, 0), std::nullopt);
+}
+
+TEST_F(RtokenTableTest, RemovesSeveral)
+{
+	const std::array<wire::Rkey, 4> rkeys = {wire::Rkey{2}, wire::Rkey{5}, wire::Rkey{7},
+						 wire::Rkey{9}};
+	RtokenSet removed;
+
+	// Two RMBs with one rkey: both are meant.
+	for (const auto &token : {token_of(9), token_of(5, 0x1000), token_of(5, 0x2000)})
+		ASSERT_TRUE(table().acquire(0, token));
+	ASSERT_TRUE(table().confirm(0, token_of(6)));
+	const RtokenSet found = table().remove(0, rkeys, removed);
+	for (const RtokenIndex place : {0, 1, 2, 3})
+		EXPECT_EQ(found.contains(place), place == 1 || place == 3) << int{place};
+	for (const RtokenIndex index : {0, 1, 2, 3})
+		EXPECT_EQ(table().at(index, 0).has_value(), index == 3) << int{index};
+	EXPECT_TRUE(removed.contains(0) && removed.contains(1) && removed.contains(2));
+	EXPECT_FALSE(removed.contains(3));
 }
 
 TEST_F(RtokenTableTest, StaysWhenItsUserGoes)

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/group/machine.hpp"
 
+#include <algorithm>
+#include <cstdint>
+
+#include "core/base/check.hpp"
+#include "core/base/fixed_vector.hpp"
+
 // What the peer sends. All of it is answered in the step that it comes in, or counted.
 namespace smc::group {
 namespace {
@@ -262,9 +268,17 @@ void GroupMachine::delete_rkey_request(LinkIndex from, const wire::DeleteRkey &b
 	wire::DeleteRkey reply = body;
 	RtokenSet removed;
 	unsigned errors = 0; // their number, or in version 1 a bit for each, 8 at most
+	FixedVector<wire::Rkey, UINT8_MAX> sorted;
 
 	for (std::size_t i = 0; i < body.rkeys.size(); i++) {
-		if (!rtokens_.remove(from, body.rkeys[i], removed))
+		const bool fits = sorted.push_back(body.rkeys[i]);
+		expects(fits);
+	}
+	std::sort(sorted.begin(), sorted.end());
+	const RtokenSet found = rtokens_.remove(from, sorted.span(), removed);
+	for (std::size_t i = 0; i < body.rkeys.size(); i++) {
+		const auto place = std::lower_bound(sorted.begin(), sorted.end(), body.rkeys[i]);
+		if (!found.contains(static_cast<RtokenIndex>(place - sorted.begin())))
 			errors += v2 ? 1U : 0x80U >> i;
 	}
 	reply.negative = errors != 0;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/group/rtoken_table.hpp"
 
+#include <algorithm>
+
 #include "core/base/check.hpp"
 
 namespace smc::group {
@@ -48,16 +50,20 @@ void RtokenTable::set(RtokenIndex index, LinkIndex link, const wire::RemoteToken
 	entries_[index].links[link] = rtoken;
 }
 
-bool RtokenTable::remove(LinkIndex link, wire::Rkey rkey, RtokenSet &removed)
+RtokenSet RtokenTable::remove(LinkIndex link, std::span<const wire::Rkey> rkeys, RtokenSet &removed)
 {
-	bool found = false;
+	RtokenSet found;
 
 	for (std::size_t i = 0; i < entries_.size(); i++) {
 		Entry &entry = entries_[i];
 
-		if (!entry.present || !entry.links[link] || entry.links[link]->rkey != rkey)
+		if (!entry.present || !entry.links[link])
 			continue;
-		found = true;
+		const wire::Rkey rkey = entry.links[link]->rkey;
+		const auto place = std::lower_bound(rkeys.begin(), rkeys.end(), rkey);
+		if (place == rkeys.end() || *place != rkey)
+			continue;
+		found.insert(static_cast<RtokenIndex>(place - rkeys.begin()));
 		withdraw(entry);
 		if (!entry.is_free())
 			removed.insert(static_cast<RtokenIndex>(i));

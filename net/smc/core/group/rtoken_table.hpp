@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <span>
 
 #include "core/group/limits.hpp"
 #include "core/wire/ids.hpp"
@@ -72,9 +73,12 @@ public:
 							 const wire::RemoteToken &rtoken);
 	// How the same RMB is reached on one more link.
 	void set(RtokenIndex index, LinkIndex link, const wire::RemoteToken &rtoken);
-	// DELETE_RKEY of the peer: forgets every RMB with this rkey on this link, on all links.
-	// Adds to @removed those that connections still use. False if there was none.
-	[[nodiscard]] bool remove(LinkIndex link, wire::Rkey rkey, RtokenSet &removed);
+	// DELETE_RKEY of the peer: forgets every RMB with one of these rkeys on this link, on all
+	// links. The rkeys in ascending order, so that one look at each entry is enough: a peer may
+	// name 255 that nobody knows, as often as it likes, and softirqs do not wait. Adds to
+	// @removed those that connections still use. Returns the places of the rkeys that it knew.
+	[[nodiscard]] RtokenSet remove(LinkIndex link, std::span<const wire::Rkey> rkeys,
+				       RtokenSet &removed);
 	// The link is gone, its rkeys with it.
 	void forget_link(LinkIndex link);
 
