@@ -219,9 +219,9 @@ private:
 		bool done = false;
 	};
 	FixedVector<Deleting, kDeletingMax> deleting_;
-	u32 doubtful_rmbs_ = 0; // set aside by abandon()
 	// Of them; the machine knows of so many at a time, as connections that begin wait, too.
 	std::size_t deleting_asked_ = 0;
+	u32 doubtful_rmbs_ = 0; // set aside by abandon()
 	group::FlowId next_delete_flow_ = kDeleteFlow;
 	bool activate_due_ = false;
 	bool lose_due_ = false;
