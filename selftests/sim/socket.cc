@@ -308,6 +308,11 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	return ret;
 }
 
+int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
+{
+	return smc_sk_sleep(sk, timeo_jiffies, ready, arg, false);
+}
+
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		bool exclusive)
 {

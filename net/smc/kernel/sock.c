@@ -231,20 +231,25 @@ int smc_intr_errno(long timeo_jiffies)
 	return sock_intr_errno(timeo_jiffies);
 }
 
-int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		 bool exclusive)
+static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		      bool exclusive, bool reads)
 {
 	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	bool interrupted;
 	int ret = 0;
 
 	if (!*timeo_jiffies)
 		return -EAGAIN;
+	/* Whoever does not look again must not keep a SIGIO back: this comes first. */
+	interrupted = signal_pending(current);
+	if (reads && !interrupted)
+		sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	if (exclusive)
 		add_wait_queue_exclusive(sk_sleep(sk), &wait);
 	else
 		add_wait_queue(sk_sleep(sk), &wait);
 	if (!ready(arg)) {
-		if (signal_pending(current)) {
+		if (interrupted) {
 			ret = sock_intr_errno(*timeo_jiffies);
 		} else {
 			release_sock(sk);
@@ -253,7 +258,20 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 		}
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
+	if (reads)
+		sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	return ret;
+}
+
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		 bool exclusive)
+{
+	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, false);
+}
+
+int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
+{
+	return sleep_once(sk, timeo_jiffies, ready, arg, false, true);
 }
 
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,

@@ -96,6 +96,27 @@ static void signal_for_connect(struct test *test)
 	expect(poll_events(test->client, fd, POLLOUT, 5000) == POLLOUT, "not writable");
 }
 
+/* Whoever sleeps in recv() learns of data by that; a signal would end the call early. */
+static void no_signal_for_a_sleeping_reader(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	expect_ret(on(test->server, rq_own_signals(pair.server)), 0);
+	expect_ret(on(test->server, rq_fcntl(pair.server, F_SETFL, O_ASYNC)), 0);
+	sleep_ms(200);
+	on(test->server, rq_signals(SIGIO, 0));
+	start(test->server, 1, rq_recv(pair.server, 100, MSG_WAITALL, UP, 0));
+	expect(still_running(test->server, 1, 300), "recv() did not wait");
+	expect_ret(on(test->client, rq_send(pair.client, 10, 0, UP, 0)), 10);
+	expect(still_running(test->server, 1, 300), "MSG_WAITALL did not wait");
+	expect_ret(on(test->server, rq_signals(SIGIO, 0)), 0);
+	expect_ret(on(test->client, rq_send(pair.client, 90, 0, UP, 10)), 90);
+	expect_ret(finish(test->server, 1), 100);
+	expect_ret(on(test->server, rq_signals(SIGIO, 0)), 0);
+	expect_ret(on(test->client, rq_send(pair.client, 10, 0, UP, 100)), 10);
+	expect_signal(test->server, "data that nobody waits for");
+}
+
 static void no_signal_without_owner(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -116,6 +137,7 @@ const struct test_case signal_cases[] = {
 	{ "signal_for_room", signal_for_room, FATE_SMC },
 	{ "signal_for_a_connection", signal_for_a_connection, FATE_SMC },
 	{ "signal_for_connect", signal_for_connect, FATE_UNACCEPTED },
+	{ "no_signal_for_a_sleeping_reader", no_signal_for_a_sleeping_reader, FATE_SMC },
 	{ "no_signal_without_owner", no_signal_without_owner, FATE_SMC },
 	{ NULL, NULL, FATE_NONE },
 };

@@ -170,6 +170,9 @@ u32 smc_sk_max_backlog(const struct sock *sk);
  */
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive);
+/* The same for a reader: as on TCP, what ends his sleep sends no SIGIO (O_ASYNC). */
+int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+			  void *arg);
 /*
  * Sleeps on the user's wait queue until @ready says so. Called and returning
  * with the sock's lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies

@@ -372,7 +372,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 		if (!timeo)
 			timeo = smc_sk_rcvtimeo(
 				sk, nonblock || (flags & static_cast<int>(SMC_MSG_DONTWAIT)) != 0);
-		const int ret = smc_sk_sleep(sk, &*timeo, may_read, &waiter, false);
+		const int ret = smc_sk_sleep_for_data(sk, &*timeo, may_read, &waiter);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
 	} while (got < len);
