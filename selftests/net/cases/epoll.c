@@ -81,6 +81,19 @@ static void epoll_exclusive_listener(struct test *test)
 	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
+/* The option is set after epoll has looked, and before the byte is there. */
+static void epoll_edge_urgent_in_line(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+	int epoll = new_epoll(test->server, pair.server, EPOLLIN | EPOLLET);
+
+	expect_ret(on(test->server, rq_epoll_wait(epoll, 0)), 0);
+	expect_ret(on(test->server, rq_set_int(pair.server, SOL_SOCKET, SO_OOBINLINE, 1)), 0);
+	expect_ret(on(test->client, rq_send(pair.client, 1, MSG_OOB, UP, 0)), 1);
+	expect(on(test->server, rq_epoll_wait(epoll, 5000)).values[0] == EPOLLIN, "no edge");
+	expect_ret(on(test->server, rq_recv(pair.server, 10, 0, UP, 0)), 1);
+}
+
 /* In the order of a connection's life; only what lasts is noted. */
 static void epoll_life(struct test *test)
 {
@@ -155,6 +168,7 @@ const struct test_case epoll_cases[] = {
 	{ "epoll_changed_events", epoll_changed_events, FATE_SMC },
 	{ "epoll_edge_listener", epoll_edge_listener, FATE_SMC },
 	{ "epoll_exclusive_listener", epoll_exclusive_listener, FATE_SMC },
+	{ "epoll_edge_urgent_in_line", epoll_edge_urgent_in_line, FATE_SMC },
 	{ "epoll_life", epoll_life, FATE_SMC },
 	{ "epoll_refused", epoll_refused, FATE_NONE },
 	{ "epoll_and_dup", epoll_and_dup, FATE_SMC },

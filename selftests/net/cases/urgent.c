@@ -449,6 +449,33 @@ static void inline_taken_back(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 100, 0, UP, 5)), 5);
 }
 
+/* A reader that sleeps already goes by what the option says when the byte is there. */
+static void inline_set_while_a_reader_sleeps(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	start(test->server, 1, rq_recv(pair.server, 100, 0, UP, 0));
+	expect(still_running(test->server, 1, 300), "recv() did not wait");
+	set_inline(test, &pair, 1);
+	expect_ret(on(test->client, rq_send(pair.client, 1, MSG_OOB, UP, 0)), 1);
+	expect(!still_running(test->server, 1, 3000), "the byte is not in line");
+	expect_ret(finish(test->server, 1), 1);
+}
+
+static void inline_taken_back_while_a_reader_sleeps(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+
+	set_inline(test, &pair, 1);
+	start(test->server, 1, rq_recv(pair.server, 100, 0, UP, 1));
+	expect(still_running(test->server, 1, 300), "recv() did not wait");
+	set_inline(test, &pair, 0);
+	expect_ret(on(test->client, rq_send(pair.client, 1, MSG_OOB, UP, 0)), 1);
+	expect(still_running(test->server, 1, 300), "the byte is in line");
+	expect_ret(on(test->client, rq_send(pair.client, 9, 0, UP, 1)), 9);
+	expect_ret(finish(test->server, 1), 9);
+}
+
 static void inline_set_on_the_listener(struct test *test)
 {
 	struct address address;
@@ -512,6 +539,9 @@ const struct test_case urgent_cases[] = {
 	{ "inline_ends_a_waiting_read", inline_ends_a_waiting_read, FATE_SMC },
 	{ "inline_set_later", inline_set_later, FATE_SMC },
 	{ "inline_taken_back", inline_taken_back, FATE_SMC },
+	{ "inline_set_while_a_reader_sleeps", inline_set_while_a_reader_sleeps, FATE_SMC },
+	{ "inline_taken_back_while_a_reader_sleeps", inline_taken_back_while_a_reader_sleeps,
+	  FATE_SMC },
 	{ "inline_set_on_the_listener", inline_set_on_the_listener, FATE_SMC },
 	{ "inline_set_before_connect", inline_set_before_connect, FATE_SMC },
 	{ NULL, NULL, FATE_NONE },

@@ -376,6 +376,39 @@ TEST(UrgentTest, OutOfLineBeforeTheMarkIsNothingToTell)
 	EXPECT_EQ(pair.b.transmit(), 0);
 }
 
+// poll() and ioctl() come while a reader copies what it was shown: they must not take the byte, or
+// the rest of it, away from it.
+TEST(UrgentTest, LookingTheOtherWayChangesNothing)
+{
+	Pair pair;
+	(void)pair.b.connection.set_urgent_inline(true);
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("def");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read(), "abc");
+	const ring::Segments view = pair.b.connection.read_segments(100);
+	EXPECT_EQ(view.length_bytes(), 4u);
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 4u);
+	EXPECT_EQ(pair.b.connection.readable_bytes(/*urgent_inline=*/false), 3u);
+	EXPECT_EQ(pair.b.connection.inquired_bytes(), 4u);
+	EXPECT_EQ(pair.b.connection.inquired_bytes(/*urgent_inline=*/false), 0u);
+	(void)pair.b.connection.consume(view.length_bytes());
+	EXPECT_FALSE(pair.b.connection.broken());
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
+}
+
+// The byte is taken for one out of line until the reader says otherwise.
+TEST(UrgentTest, OutOfLineUntilTheReaderLooks)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.readable_bytes(/*urgent_inline=*/true), 4u);
+	EXPECT_EQ(pair.b.connection.inquired_bytes(/*urgent_inline=*/true), 4u);
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 3u);
+	EXPECT_EQ(pair.b.connection.inquired_bytes(), 3u);
+}
+
 TEST(UrgentTest, NothingUrgentForAClosedReader)
 {
 	Pair pair;

@@ -270,9 +270,9 @@ ring::Segments Connection::peek_segments(std::uint32_t max_bytes, std::uint32_t 
 		behind_bytes, std::min(max_bytes, receive_.stored_bytes() - behind_bytes));
 }
 
-std::uint32_t Connection::inquired_bytes() const
+std::uint32_t Connection::inquired_bytes(bool urgent_inline) const
 {
-	if (!urgent_rx_.has_mark() || urgent_inline_)
+	if (!urgent_rx_.has_mark() || urgent_inline)
 		return receive_.stored_bytes();
 	if (urgent_rx_.position_bytes() < receive_.consumed_bytes())
 		return 0;

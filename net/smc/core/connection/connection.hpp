@@ -181,7 +181,12 @@ public:
 	Verdict hear(const Saying &saying);
 
 	// Bytes that the application can read. An urgent byte out of line is not counted.
-	[[nodiscard]] std::uint32_t readable_bytes() const;
+	[[nodiscard]] std::uint32_t readable_bytes() const
+	{
+		return readable_bytes(urgent_inline_);
+	}
+	// For whoever is not the reader, and so must not set SO_OOBINLINE: as if it were so.
+	[[nodiscard]] std::uint32_t readable_bytes(bool urgent_inline) const;
 	// The next bytes to read, after `skip_bytes` of them (MSG_PEEK with an offset), at most
 	// `max_bytes` and not across the urgent mark.
 	[[nodiscard]] ring::Segments read_segments(std::uint32_t max_bytes,
@@ -191,7 +196,11 @@ public:
 	[[nodiscard]] ring::Segments peek_segments(std::uint32_t max_bytes,
 						   std::uint32_t skip_bytes) const;
 	// FIONREAD and SIOCINQ: as on TCP, what can be read up to the urgent mark.
-	[[nodiscard]] std::uint32_t inquired_bytes() const;
+	[[nodiscard]] std::uint32_t inquired_bytes() const
+	{
+		return inquired_bytes(urgent_inline_);
+	}
+	[[nodiscard]] std::uint32_t inquired_bytes(bool urgent_inline) const;
 	// The application has taken `bytes` bytes. True if the peer must be told now (then
 	// transmit).
 	[[nodiscard]] bool consume(std::uint32_t bytes);
@@ -219,8 +228,9 @@ public:
 
 	// --- Urgent data (MSG_OOB) ---------------------------------------------------------------
 
-	// SO_OOBINLINE. True if the peer must be told now (then transmit): a reader at the mark
-	// has got past the urgent byte by it.
+	// SO_OOBINLINE. For the reader, while it has no segments in its hands: a byte at which it
+	// stands may leave the stream by that, and then the peer must be told now (true: transmit).
+	// And for whoever has event::kUrgent and has yet to call store_urgent().
 	[[nodiscard]] bool set_urgent_inline(bool urgent_inline)
 	{
 		return urgent_inline != urgent_inline_ && change_urgent_inline(urgent_inline);

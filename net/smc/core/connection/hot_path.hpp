@@ -416,10 +416,10 @@ inline void Connection::tell_if_releasable(Verdict &verdict)
 	verdict.events |= event::kReleasable;
 }
 
-inline std::uint32_t Connection::readable_bytes() const
+inline std::uint32_t Connection::readable_bytes(bool urgent_inline) const
 {
 	const std::uint32_t stored_bytes = receive_.stored_bytes();
-	const bool urgent_byte_apart = urgent_rx_.has_mark() && !urgent_inline_ &&
+	const bool urgent_byte_apart = urgent_rx_.has_mark() && !urgent_inline &&
 				       urgent_rx_.position_bytes() >= receive_.consumed_bytes();
 	return stored_bytes - (urgent_byte_apart ? 1 : 0);
 }

@@ -300,8 +300,9 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 	};
 	// Asked for by the first that has to sleep.
 	std::optional<long> timeo;
-	// TCP looks at SO_OOBINLINE when it reads; nobody is told when it changes.
-	const bool urgent_inline = smc_sk_urgent_inline(sk);
+	// TCP looks at SO_OOBINLINE when it reads; nobody is told when it changes. That needs the
+	// sock's lock.
+	bool urgent_inline = smc_sk_urgent_inline(sk);
 	const u32 peek_offset = peek ? smc_sk_peek_offset(sk) : 0;
 	size_t got = 0;
 
@@ -375,6 +376,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 		const int ret = smc_sk_sleep_for_data(sk, &*timeo, may_read, &waiter);
 		if (ret != 0)
 			return got != 0 ? static_cast<int>(got) : ret;
+		urgent_inline = smc_sk_urgent_inline(sk);
 	} while (got < len);
 	return static_cast<int>(got);
 }
@@ -457,26 +459,19 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 {
 	struct Facts {
 		u32 readable, ring_size;
-		bool eof, reset, peer_done, urgent, writable;
+		bool reset, peer_done, urgent, writable;
 		SendStatus status;
 	};
 	const auto look = [sk, &endpoint] {
-		bool tell_peer = false;
-		const Facts facts = endpoint.with_lock([&](Connection &conn) -> Facts {
-			tell_peer = conn.set_urgent_inline(smc_sk_urgent_inline(sk));
-			return {conn.readable_bytes(),
+		return endpoint.with_lock([sk](const Connection &conn) -> Facts {
+			return {conn.readable_bytes(smc_sk_urgent_inline(sk)),
 				conn.rmb_size_bytes(),
-				conn.at_eof(),
 				conn.reset(),
 				conn.peer_finished_sending() && !conn.eof_withheld(),
 				conn.urgent_for_poll(),
 				conn.writable_for_poll(),
 				conn.send_status()};
 		});
-
-		if (tell_peer) [[unlikely]]
-			endpoint.transmit();
-		return facts;
 	};
 	Facts facts = look();
 	u32 mask = 0;
@@ -517,17 +512,11 @@ int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long a
 
 	*handled = true;
 	switch (cmd) {
-	case SMC_SIOCINQ: {
-		bool tell_peer = false;
-
-		value = endpoint.with_lock([&](Connection &conn) {
-			tell_peer = conn.set_urgent_inline(urgent_inline);
-			return conn.inquired_bytes();
+	case SMC_SIOCINQ:
+		value = endpoint.with_lock([urgent_inline](const Connection &conn) {
+			return conn.inquired_bytes(urgent_inline);
 		});
-		if (tell_peer)
-			endpoint.transmit();
 		break;
-	}
 	case SMC_SIOCOUTQ:
 		value = endpoint.with_lock([](Connection &conn) {
 			conn.request_completion();

@@ -125,14 +125,16 @@ bool Endpoint::pass_locked(u32 bytes)
 	return true;
 }
 
-// Reads an urgent byte out of the ring, before anything else can happen to it.
-void Endpoint::handle_urgent_locked(u16 events)
+// Reads an urgent byte out of the ring, before anything else can happen to it. What has happened
+// besides: with SO_OOBINLINE, of which the message knew nothing, the byte can be read.
+u16 Endpoint::handle_urgent_locked()
 {
-	if ((events & event::kUrgent) == 0)
-		return;
+	const bool urgent_inline = smc_sk_urgent_inline(sk_);
+
 	// Whoever took the message in transmits behind it.
-	(void)conn_.set_urgent_inline(smc_sk_urgent_inline(sk_));
+	(void)conn_.set_urgent_inline(urgent_inline);
 	conn_.store_urgent(std::to_integer<u8>(rmb_[conn_.urgent_offset_bytes()]));
+	return urgent_inline ? event::kReadable : u16{0};
 }
 
 void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
@@ -254,7 +256,8 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 		arm_locked();
 		smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
 	} else if (verdict.ok()) {
-		handle_urgent_locked(verdict.events);
+		if (verdict.has(event::kUrgent)) [[unlikely]]
+			verdict.events |= handle_urgent_locked();
 		if (conn_.eof_withheld())
 			arm_locked();
 	} else {

@@ -199,7 +199,7 @@ private:
 	// After a message of the peer. What settle() is to be told.
 	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
 	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message);
-	void handle_urgent_locked(u16 events);
+	[[nodiscard]] u16 handle_urgent_locked();
 	// Wakes and reports; not under the lock.
 	void notify(u16 events);
 	// Under the lock: is it time for the transport to take everything back?
