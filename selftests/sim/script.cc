@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "kernel/abi/control.h"
+#include "scheduler.hpp"
+#include "shell/socket/smc_socket.hpp"
 #include "socket.hpp"
 #include "trace.hpp"
 #include "world.hpp"
@@ -13,7 +15,9 @@ namespace sim {
 namespace {
 
 constexpr u16 kScriptPort = 8;
+constexpr u64 kMoment_us = 300'000;
 constexpr int kAgain = -11;
+constexpr int kReset = -104;
 
 // Two ends of a connection by SMC, in the hands of one process.
 class Call {
@@ -57,6 +61,16 @@ public:
 		if (n != static_cast<int>(bytes))
 			fail("script: recv() says %d, not %zu", n, bytes);
 	}
+	// What the end of either finds.
+	int find(bool server)
+	{
+		u8 byte;
+		msghdr msg{.flags = SMC_MSG_DONTWAIT, .to = &byte, .length_bytes = 1};
+
+		return sys_receive(server ? server_ : client_, msg);
+	}
+	// The server gives back a byte that it was not shown.
+	void break_contract() { smc::shell::SmcSocket::of(server_)->connection()->consume(1); }
 	// What an operator sees of both ends: tx is what one tells, rx what it was told.
 	[[nodiscard]] smc_sock_info client() const { return snapshot(client_->sk); }
 	[[nodiscard]] smc_sock_info server() const { return snapshot(server_->sk); }
@@ -97,6 +111,25 @@ void play_crowd(net *from, net *to)
 		fail("script: room for %u connections at once", kConnections);
 	for (const auto &call : calls)
 		call->receive(1);
+}
+
+// A bug of ours in how a connection is called: both ends are told of a reset, and nobody gets
+// another byte, which might be one for the second time.
+void play_broken_contract(net *from, net *to)
+{
+	Call call(from, to);
+
+	(void)call.send(1);
+	call.receive(1);
+	world().warnings_due = 1;
+	call.break_contract();
+	if (world().warnings_due != 0)
+		fail("script: no warning");
+	scheduler().sleep_us(kMoment_us);
+	const int own = call.find(true);
+	const int theirs = call.find(false);
+	if (own != kReset || theirs != kReset)
+		fail("script: recv() says %d, and %d to the peer", own, theirs);
 }
 
 // A reader that has taken some, of which it was not asked, and then rests. The writer who fills

@@ -16,6 +16,7 @@ inline constexpr u32 kNarrowSendQueue = 24;
 // Each in a process, without faults, where nobody is interrupted. From host @from to @to over a
 // narrow send queue.
 void play_crowd(net *from, net *to);
+void play_broken_contract(net *from, net *to);
 // Within a host whose loopback device is on.
 void play_full_ring(net *host);
 void play_half_ring(net *host);

@@ -95,6 +95,7 @@ public:
 	std::vector<std::unique_ptr<net>> hosts;
 	bool faults = false;     // may anything go wrong now?
 	u64 resources_asked = 0; // for, while they may
+	u32 warnings_due = 0;    // that the run has asked for
 
 	[[nodiscard]] bool fault(u64 one_in) const;
 	// Both hosts are namespaces of one kernel: may they meet over its loopback device?

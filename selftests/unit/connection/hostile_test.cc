@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <random>
 #include <string>
+#include <utility>
 
 #include "connection/seeds.hpp"
 #include "core/connection/connection.hpp"
@@ -68,8 +69,14 @@ private:
 		ASSERT_EQ(there, std::min(bytes, connection_.sndbuf_free_bytes()));
 		connection_.produce(there, static_cast<SendHint>(below(3)));
 	}
+	// A reader may still copy what it was shown when messages come. Nobody else reads, takes
+	// the urgent byte or closes meanwhile.
 	void read()
 	{
+		if (shown_bytes_ != 0) {
+			(void)connection_.consume(std::exchange(shown_bytes_, 0));
+			return;
+		}
 		std::uint32_t there = 0;
 		for (const ring::Segment &segment :
 		     connection_.read_segments(below(config_.rmb_size_bytes) + 1)) {
@@ -79,7 +86,10 @@ private:
 			there += segment.length_bytes;
 		}
 		ASSERT_LE(there, connection_.readable_bytes());
-		(void)connection_.consume(there);
+		shown_bytes_ = there;
+		if (one_in(2))
+			return;
+		(void)connection_.consume(std::exchange(shown_bytes_, 0));
 		(void)connection_.take_urgent(one_in(2));
 		(void)connection_.at_mark();
 	}
@@ -114,7 +124,10 @@ private:
 	{
 		switch (below(60)) {
 		case 0: connection_.shutdown_write(); break;
-		case 1: connection_.close(); break;
+		case 1:
+			shown_bytes_ = 0;
+			connection_.close();
+			break;
 		case 2: connection_.abort(); break;
 		case 3: connection_.transport_lost(); break;
 		case 4: connection_.give_up_withheld_data(); break;
@@ -123,7 +136,7 @@ private:
 		default:
 			connection_.set_corked(one_in(2));
 			connection_.request_completion();
-			if (one_in(20))
+			if (one_in(20) && shown_bytes_ == 0)
 				(void)connection_.set_urgent_inline(one_in(2));
 			break;
 		}
@@ -178,6 +191,8 @@ private:
 		sequence_ = message.sequence;
 		if (verdict.has(event::kUrgent)) {
 			ASSERT_LT(connection_.urgent_offset_bytes(), config_.rmb_size_bytes);
+			if (one_in(4))
+				connection_.set_urgent_inline(one_in(2));
 			connection_.store_urgent(1);
 		}
 	}
@@ -203,6 +218,7 @@ private:
 	Config config_;
 	Connection connection_;
 	TransmitMarker newest_{};
+	std::uint32_t shown_bytes_ = 0;
 	std::uint16_t sequence_ = 0;
 	std::uint32_t violations_ = 0;
 	std::uint32_t accepted_ = 0;

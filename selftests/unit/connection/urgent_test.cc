@@ -139,8 +139,6 @@ TEST(UrgentTest, ReadStopsAtTheMark)
 	pair.wire.settle();
 	EXPECT_EQ(pair.b.connection.readable_bytes(), 6u);
 	EXPECT_EQ(pair.b.peek(), "abc");
-	EXPECT_FALSE(pair.b.connection.consume(4));
-	EXPECT_TRUE(pair.b.connection.broken());
 	EXPECT_EQ(pair.b.read(), "abc");
 	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!'); // still there behind the mark
 	EXPECT_EQ(pair.b.read(), "def");
@@ -203,6 +201,35 @@ TEST(UrgentTest, UrgentFlagWithoutAByte)
 	CursorMessage message{.sequence = 1, .producer_flags = kBothFlags};
 	EXPECT_EQ(pair.b.connection.on_cdc(message).events, 0);
 	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+}
+
+TEST(UrgentTest, NoReadAcrossTheMark)
+{
+	Pair pair;
+	pair.a.send("abc!", SendHint::kUrgent);
+	pair.a.send("def");
+	pair.wire.settle();
+	EXPECT_TRUE(pair.b.connection.consume(4));
+	EXPECT_TRUE(pair.b.connection.broken());
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
+	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
+}
+
+// The reader copies what it was shown, and the peer declares the last byte of that urgent.
+TEST(UrgentTest, NoMarkOnAByteThatCameWithoutIt)
+{
+	Pair pair;
+	pair.a.send("abcd");
+	pair.wire.settle();
+	CursorMessage message = pair.a.last_plan.message;
+	const ring::Segments view = pair.b.connection.read_segments(100);
+	message.sequence++;
+	message.producer_flags = kBothFlags;
+	EXPECT_EQ(pair.b.connection.on_cdc(message).events, 0);
+	EXPECT_EQ(pair.b.connection.take_urgent(true).status, UrgentStatus::kNone);
+	(void)pair.b.connection.consume(view.length_bytes());
+	EXPECT_FALSE(pair.b.connection.broken());
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
 }
 
 TEST(UrgentTest, StoreWithoutArrivalIsRefused)

@@ -165,17 +165,15 @@ void Connection::drop_received_data()
 
 // --- Urgent data -----------------------------------------------------------------------------
 
-void Connection::take_in_urgent_flags(const CursorMessage &message, Verdict &verdict)
+void Connection::take_in_urgent_flags(const CursorMessage &message, std::uint32_t produced_bytes,
+				      Verdict &verdict)
 {
 	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) {
-		const std::uint64_t end_bytes = receive_.received_bytes();
-		// Only a byte that is in the ring, and not the one that we know of: messages
-		// repeat.
-		if (end_bytes == receive_.consumed_bytes() ||
-		    message.producer != receive_.producer() ||
-		    (urgent_rx_.has_mark() && urgent_rx_.position_bytes() == end_bytes - 1))
+		// The message with the byte says so first; others repeat it. Nor may a byte that
+		// came without it get a mark now: a reader may be copying it.
+		if (produced_bytes == 0)
 			return;
-		urgent_rx_.arrive(end_bytes - 1);
+		urgent_rx_.arrive(receive_.received_bytes() - 1);
 		verdict.events |= event::kUrgent;
 		return;
 	}

@@ -202,7 +202,7 @@ public:
 	}
 	[[nodiscard]] std::uint32_t inquired_bytes(bool urgent_inline) const;
 	// The application has taken `bytes` bytes. True if the peer must be told now (then
-	// transmit).
+	// transmit), or if broken(): then none of what was there is handed out again.
 	[[nodiscard]] bool consume(std::uint32_t bytes);
 
 	// Nothing to read, and nothing will come. False while the peer's write-blocked flag says
@@ -379,7 +379,8 @@ private:
 	[[nodiscard]] bool change_urgent_inline(bool urgent_inline);
 	void reader_moved();
 	void skip_urgent_byte();
-	void take_in_urgent_flags(const CursorMessage &message, Verdict &verdict);
+	void take_in_urgent_flags(const CursorMessage &message, std::uint32_t produced_bytes,
+				  Verdict &verdict);
 	void take_in_state_flags(std::uint8_t state_flags, Verdict &verdict);
 	void tell_if_releasable(Verdict &verdict);
 	void drop_received_data();

@@ -389,7 +389,7 @@ inline void Connection::take_in(const CursorMessage &message, std::uint32_t prod
 		drop_received_data();
 	else if ((message.producer_flags & urgent_flags) != 0 ||
 		 urgent_rx_.state() != UrgentReceiver::State::kNone) [[unlikely]]
-		take_in_urgent_flags(message, verdict);
+		take_in_urgent_flags(message, produced_bytes, verdict);
 	if (message.state_flags != 0) [[unlikely]]
 		take_in_state_flags(message.state_flags, verdict);
 	// A request behind data is answered when the data has been read. One without is answered
@@ -472,9 +472,10 @@ inline bool Connection::update_due() const
 
 inline bool Connection::consume(std::uint32_t bytes)
 {
-	if (bytes > readable_to_mark_bytes()) {
+	if (bytes > readable_to_mark_bytes()) [[unlikely]] {
 		broken_ = true;
-		return false;
+		drop_received_data();
+		return true;
 	}
 	receive_.consume(bytes);
 	if (urgent_rx_.has_mark()) [[unlikely]]

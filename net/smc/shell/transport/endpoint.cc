@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/endpoint.hpp"
 
+#include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "shell/transport/loopback/loopback_endpoint.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
@@ -137,19 +138,36 @@ u16 Endpoint::handle_urgent_locked()
 	return urgent_inline ? event::kReadable : u16{0};
 }
 
+// A call of ours was refused: the accounts cannot be trusted any more.
+u16 Endpoint::abort_broken_locked()
+{
+	if (!conn_.broken() || conn_.send_status() == connection::SendStatus::kAborted) [[likely]]
+		return 0;
+	smc_warn_bug("a connection is called against its contract");
+	conn_.abort();
+	arm_locked();
+	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
+	if (!left_.load(std::memory_order_acquire))
+		smc_sk_report_error(sk_, kConnectionReset);
+	return event::kReadable | event::kWritable | event::kPeerAborted;
+}
+
 void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
 {
 	change([&]() -> u16 {
 		if (hint == connection::SendHint::kNormal && pass_locked(bytes))
 			return 0;
 		const u32 unsent_bytes = conn_.unsent_bytes() + bytes;
+		u16 events = 0;
 
 		conn_.produce(bytes, hint);
-		if (conn_.unsent_bytes() != unsent_bytes)
+		if (conn_.unsent_bytes() != unsent_bytes) [[unlikely]] {
 			note_stray_bytes();
+			events = abort_broken_locked();
+		}
 		transmit_locked();
 		if (conn_.unsent_bytes() == 0)
-			return 0;
+			return events;
 		note_stray_bytes();
 		if (corked && push_ms_ == 0) {
 			push_ms_ = smc_now_ms() + kCorkLimit_ms;
@@ -170,10 +188,12 @@ void Endpoint::consume(u32 bytes)
 			return;
 	}
 	change([&]() -> u16 {
+		const u16 events = abort_broken_locked();
+
 		transmit_locked();
 		if (conn_.eof_withheld())
 			arm_locked();
-		return 0;
+		return events;
 	});
 }
 
@@ -320,6 +340,7 @@ void Endpoint::on_transmit_complete(const connection::TransmitMarker &marker)
 	{
 		shell::Guard guard(lock_);
 		verdict = conn_.on_transmit_complete(marker);
+		verdict.events |= abort_broken_locked();
 		transmit_locked();
 		if (conn_.finished())
 			verdict.events |= event::kReleasable;
@@ -462,7 +483,7 @@ void Endpoint::run()
 	bool retire = false;
 
 	change([&]() -> u16 {
-		u16 events = 0;
+		u16 events = abort_broken_locked();
 
 		if (push_ms_ != 0) {
 			push_ms_ = 0;

@@ -200,6 +200,8 @@ private:
 	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
 	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message);
 	[[nodiscard]] u16 handle_urgent_locked();
+	// What settle() is to be told.
+	[[nodiscard]] u16 abort_broken_locked();
 	// Wakes and reports; not under the lock.
 	void notify(u16 events);
 	// Under the lock: is it time for the transport to take everything back?
