@@ -2,6 +2,7 @@
 /* SO_PEEK_OFF, where this kernel's TCP has it; where it has not, the same refusal. */
 #include <errno.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include "test.h"
@@ -141,6 +142,32 @@ static void peek_waitall_at_the_end(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 10)), 0);
 }
 
+/*
+ * What there is fills the buffer nearly, and what comes behind it does not fit: the peek may end
+ * early, or get all that it wants, but not wait for a read that nobody does meanwhile.
+ */
+static void peek_waitall_of_a_full_buffer(struct test *test)
+{
+	struct pair pair = connect_pair_with(test, (struct pair_options){ 65536, 65536 });
+	int64_t left = 60000;
+	struct reply peeked;
+
+	expect_ret(on(test->client, rq_send(pair.client, left, 0, UP, 0)), left);
+	for (int i = 0; i < 50 && left; i++) {
+		left = 60000 - on(test->server, rq_ioctl_int(pair.server, FIONREAD)).values[0];
+		sleep_ms(100);
+	}
+	expect(!left, "%lld bytes have not come", (long long)left);
+	start(test->client, 1, rq_send(pair.client, 40000, 0, UP, 60000));
+	sleep_ms(300);
+	start(test->server, 1, rq_recv(pair.server, 62000, MSG_PEEK | MSG_WAITALL, UP, 0));
+	expect(!still_running(test->server, 1, 5000), "the peek waits for ever");
+	peeked = finish(test->server, 1);
+	expect(peeked.ret >= 60000, "the peek returns %lld", (long long)peeked.ret);
+	expect_ret(on(test->server, rq_recv_loop(pair.server, 100000, 65536, UP, 0)), 100000);
+	expect_ret(finish(test->client, 1), 40000);
+}
+
 static void peek_low_water_at_the_end(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -211,6 +238,7 @@ const struct test_case peek_offset_cases[] = {
 	{ "peek_offset_waitall", peek_offset_waitall, FATE_SMC },
 	{ "peek_offset_and_the_mark", peek_offset_and_the_mark, FATE_SMC },
 	{ "peek_waitall_at_the_end", peek_waitall_at_the_end, FATE_SMC },
+	{ "peek_waitall_of_a_full_buffer", peek_waitall_of_a_full_buffer, FATE_SMC },
 	{ "peek_low_water_at_the_end", peek_low_water_at_the_end, FATE_SMC },
 	{ "peek_offset_at_the_end", peek_offset_at_the_end, FATE_SMC },
 	{ NULL, NULL, FATE_NONE },

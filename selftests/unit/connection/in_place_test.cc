@@ -64,6 +64,18 @@ protected:
 	static inline std::uint16_t events_ = 0;
 };
 
+// A peek that wants all must not wait for a writer who waits for it.
+TEST_F(InPlaceTest, WaitsForTheReaderWhereTheWriterWaits)
+{
+	send(a_, b_, kSizeBytes);
+	EXPECT_TRUE(b_.waits_for_reader());
+	for (std::uint32_t left_bytes = kSizeBytes; left_bytes != 0; left_bytes -= 64) {
+		read(b_, a_, 64);
+		EXPECT_EQ(b_.waits_for_reader(), !a_.writable_for_poll());
+	}
+	EXPECT_FALSE(b_.waits_for_reader());
+}
+
 // Every byte is put where the peer reads it, has arrived when it was said, and makes room when the
 // peer has taken it and said so.
 TEST_F(InPlaceTest, LapAfterLap)

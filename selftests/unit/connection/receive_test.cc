@@ -388,5 +388,41 @@ TEST(ReceiveTest, ValidationOfWhatNeverArrived)
 	EXPECT_EQ(b.on_cdc(validation(3)).events, event::kIgnored);
 }
 
+// --- What may be all for a peek --------------------------------------------------------------
+
+// A sender leaves less than an eighth of the ring alone when it has more than that.
+TEST(ReceiveTest, WaitsForTheReaderBelowACrumb)
+{
+	Pair pair;
+	pair.a.send(std::string(14000, 'x'));
+	pair.wire.settle();
+	EXPECT_FALSE(pair.b.connection.waits_for_reader());
+	pair.a.send(std::string(337, 'x'));
+	pair.wire.settle();
+	EXPECT_TRUE(pair.b.connection.waits_for_reader());
+	pair.a.send(std::string(4000, 'y'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 14337u);
+	EXPECT_EQ(pair.a.connection.unsent_bytes(), 4000u);
+	EXPECT_EQ(pair.b.receive(14000).size(), 14000u);
+	EXPECT_FALSE(pair.b.connection.waits_for_reader());
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 4337u);
+}
+
+// One that is out of line takes room, too.
+TEST(ReceiveTest, WaitsForTheReaderWithAnUrgentByte)
+{
+	Pair pair;
+	pair.a.send(std::string(14337, 'x'), SendHint::kUrgent);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 14336u);
+	EXPECT_TRUE(pair.b.connection.waits_for_reader());
+	pair.a.send(std::string(2047, 'y'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.readable_bytes(), 16383u);
+	EXPECT_TRUE(pair.b.connection.waits_for_reader());
+}
+
 } // namespace
 } // namespace smc::connection::test

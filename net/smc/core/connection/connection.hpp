@@ -201,6 +201,13 @@ public:
 		return inquired_bytes(urgent_inline_);
 	}
 	[[nodiscard]] std::uint32_t inquired_bytes(bool urgent_inline) const;
+	// Nothing more may come before the application takes something: the peer has less room than
+	// it writes into (see transmittable_bytes()), or, in place, than its writer waits for.
+	[[nodiscard]] bool waits_for_reader() const
+	{
+		return receive_.confirmed_free_bytes() <
+		       receive_.size_bytes() / (send_.in_place() ? 3 : 8);
+	}
 	// The application has taken `bytes` bytes. True if the peer must be told now (then
 	// transmit), or if broken(): then none of what was there is handed out again.
 	[[nodiscard]] bool consume(std::uint32_t bytes);

@@ -284,7 +284,8 @@ struct View {
 	u32 readable_bytes = 0;
 	bool ended = false;
 	bool in_order = false; // as the peer wanted it
-	bool full = false;     // nothing more can come before something is taken
+	bool full = false;
+	bool stalled = false; // nothing more may come before something is taken
 	bool at_mark = false;
 };
 
@@ -326,6 +327,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			view.ended = conn.at_eof(seen) || conn.reset() ||
 				     conn.send_status() == SendStatus::kAborted;
 			view.in_order = conn.at_orderly_end(seen);
+			view.stalled = conn.waits_for_reader();
 			view.at_mark = conn.mark_is_ahead(seen) || (!peek && conn.at_mark());
 			return view;
 		});
@@ -360,7 +362,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			continue;
 		}
 		// A peek does not empty the ring.
-		if (got != 0 && (is_enough(got) || (peek && view.full)))
+		if (got != 0 && (is_enough(got) || (peek && view.stalled)))
 			break;
 		if (view.ended || tcp_died(sk) || connection.shut_rcv() || smc_sk_error(sk) != 0) {
 			if (got != 0)
