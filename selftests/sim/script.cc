@@ -22,11 +22,13 @@ constexpr int kReset = -104;
 // Two ends of a connection by SMC, in the hands of one process.
 class Call {
 public:
-	Call(net *from, net *to)
+	Call(net *from, net *to, bool corked = false)
 	{
 		struct socket *listener = sys_socket(to);
 
 		client_ = sys_socket(from);
+		if (corked)
+			sys_cork(client_, true);
 		if (sys_listen(listener, kScriptPort, 1) != 0 ||
 		    sys_connect(client_, to, kScriptPort) != 0 ||
 		    sys_accept(listener, &server_) != 0)
@@ -51,6 +53,7 @@ public:
 
 		return sys_send(client_, msg);
 	}
+	void cork() { sys_cork(client_, true); }
 	// The server reads as much.
 	void receive(size_t bytes)
 	{
@@ -130,6 +133,40 @@ void play_broken_contract(net *from, net *to)
 	const int theirs = call.find(false);
 	if (own != kReset || theirs != kReset)
 		fail("script: recv() says %d, and %d to the peer", own, theirs);
+}
+
+// What a cork holds goes out after a while, whenever it was set: before the connection was there,
+// behind what waits for room, and while a writer waits for it.
+void play_cork(net *from, net *to)
+{
+	constexpr size_t kFew = 100;
+	Call early(from, to, /*corked=*/true);
+	Call late(from, to);
+	Call slept(from, to);
+	const size_t ring_bytes = late.client().peer_rmbe_bytes;
+	const size_t both_bytes = ring_bytes + late.client().sndbuf_bytes;
+	bool sent = false;
+
+	(void)early.send(kFew);
+	scheduler().sleep_us(kMoment_us / 3);
+	if (early.server().rx_prod.count != 0)
+		fail("script: nothing is held");
+	early.receive(kFew);
+
+	(void)late.send(ring_bytes);
+	(void)late.send(kFew);
+	late.cork();
+	late.receive(ring_bytes + kFew);
+
+	scheduler().spawn("writer", [&] {
+		(void)slept.send(both_bytes + kFew);
+		sent = true;
+	});
+	scheduler().sleep_us(kMoment_us);
+	slept.cork();
+	slept.receive(both_bytes + kFew);
+	while (!sent)
+		scheduler().sleep_us(kMoment_us);
 }
 
 // A reader that has taken some, of which it was not asked, and then rests. The writer who fills

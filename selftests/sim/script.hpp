@@ -17,6 +17,7 @@ inline constexpr u32 kNarrowSendQueue = 24;
 // narrow send queue.
 void play_crowd(net *from, net *to);
 void play_broken_contract(net *from, net *to);
+void play_cork(net *from, net *to);
 // Within a host whose loopback device is on.
 void play_full_ring(net *host);
 void play_half_ring(net *host);

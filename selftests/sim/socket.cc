@@ -566,14 +566,14 @@ int sys_shutdown(struct socket *sock, int how)
 	return ret;
 }
 
-// As kernel/sock_ops.c: TCP first, then the module if it matters to it.
+// As kernel/sock_ops.c: TCP first, then the module.
 void sys_cork(struct socket *sock, bool on)
 {
 	enter_kernel();
 	smc_sk_lock(sock->sk);
 	sock->sk->corked = on;
 	smc_sk_unlock(sock->sk);
-	if (!on && sock->ours)
+	if (sock->ours)
 		(void)smc_op_option(sock, SMC_OPTION_CORK);
 }
 

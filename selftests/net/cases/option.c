@@ -142,6 +142,33 @@ static int64_t ioctl_int(struct host *host, int fd, int64_t command)
 	return expect_ret(on(host, rq_ioctl_int(fd, command)), 0).values[0];
 }
 
+/* Within the 200 ms that a cork holds them, and looked at again where that took longer. */
+static bool holds(struct host *host, int fd, int64_t offset)
+{
+	for (int i = 0; i < 10; i++) {
+		expect_ret(on(host, rq_send(fd, 5, 0, UP, offset + i * 5)), 5);
+		if (ioctl_int(host, fd, SIOCOUTQNSD) != 0)
+			return true;
+	}
+	return false;
+}
+
+/* Before connect(), and on the listener, whose children have it. */
+static void cork_before_the_connection(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int client = new_socket(test, test->client, 0);
+	int server;
+
+	expect_ret(on(test->server, rq_set_int(listener, IPPROTO_TCP, TCP_CORK, 1)), 0);
+	expect_ret(on(test->client, rq_set_int(client, IPPROTO_TCP, TCP_CORK, 1)), 0);
+	expect_ret(on(test->client, rq_connect(client, &address)), 0);
+	server = (int)on(test->server, rq_accept(listener, 0)).ret;
+	expect(holds(test->client, client, 0), "the client holds nothing");
+	expect(holds(test->server, server, 0), "the server holds nothing");
+}
+
 static void bytes_readable(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -267,6 +294,7 @@ const struct test_case option_cases[] = {
 	{ "cork", cork, FATE_SMC },
 	{ "cork_is_no_trap", cork_is_no_trap, FATE_SMC },
 	{ "more", more, FATE_SMC },
+	{ "cork_before_the_connection", cork_before_the_connection, FATE_SMC },
 	{ "bytes_readable", bytes_readable, FATE_SMC },
 	{ "bytes_unsent", bytes_unsent, FATE_SMC },
 	{ "socket_facts", socket_facts, FATE_SMC },

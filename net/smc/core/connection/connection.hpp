@@ -119,6 +119,8 @@ public:
 	// TCP_CORK. Setting holds small amounts until they fill a quarter of the send buffer or it
 	// runs short; clearing lets everything go (then transmit).
 	void set_corked(bool corked);
+	// That, or MSG_MORE, may hold what is pending.
+	[[nodiscard]] bool corked() const { return corked_ || more_; }
 	// Everything pending may go now (TCP_NODELAY set, a cork's timer ran out). Then transmit.
 	void push();
 

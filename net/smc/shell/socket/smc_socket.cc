@@ -222,8 +222,11 @@ void SmcSocket::on_handshake_done(Handshake &handshake)
 
 	if (std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr) {
 		look_for_dead_tcp();
-		endpoint_.store(handshake.take_endpoint().release(), std::memory_order_release);
+		// Under the lock: whoever sets an option finds the connection, or is found by it.
+		smc_sk_lock(sk_);
+		take_connection(handshake.take_endpoint());
 		(void)change_mode(Mode::kHandshaking, Mode::kSmc);
+		smc_sk_unlock(sk_);
 		unhook();
 		smc_sk_wake(sk_, kWakeAll);
 		return;
@@ -268,10 +271,17 @@ void SmcSocket::look_for_dead_tcp()
 		smc_sk_report_error(sk_, handshake::kConnectionReset);
 }
 
+void SmcSocket::take_connection(Ref<transport::Endpoint> endpoint)
+{
+	if (smc_sk_corked(sk_))
+		endpoint->set_corked(true, smc_sk_nodelay(sk_));
+	endpoint_.store(endpoint.release(), std::memory_order_release);
+}
+
 void SmcSocket::become_smc(Ref<transport::Endpoint> endpoint)
 {
 	look_for_dead_tcp();
-	endpoint_.store(endpoint.release(), std::memory_order_release);
+	take_connection(std::move(endpoint));
 	connect_reported_ = true;
 	mode_.store(Mode::kSmc, std::memory_order_release);
 }

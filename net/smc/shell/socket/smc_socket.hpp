@@ -141,6 +141,8 @@ private:
 	void fail_attempt(int error);
 	// TCP may have been reset under a handshake, which has then read the error meant for users.
 	void look_for_dead_tcp();
+	// With the options that were set before.
+	void take_connection(Ref<transport::Endpoint> endpoint);
 	void unhook();
 	void end_connection();
 	void run();

@@ -191,7 +191,6 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 	// Asked for by the first that has to sleep.
 	std::optional<long> timeo;
 	const bool urgent = (flags & SMC_MSG_OOB) != 0;
-	const bool corked = smc_sk_corked(sk);
 	size_t sent = 0;
 	bool waited = false;
 
@@ -241,7 +240,7 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 			hint = SendHint::kUrgent;
 		else if (!last || (flags & SMC_MSG_MORE) != 0)
 			hint = last ? SendHint::kMore : SendHint::kNormal;
-		endpoint.produce(n, hint, corked || hint == SendHint::kMore);
+		endpoint.produce(n, hint);
 		sent += n;
 		if (n != room.segments.length_bytes()) {
 			endpoint.note_stray_bytes();
@@ -542,6 +541,8 @@ int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long a
 
 void option_changed(struct sock *sk, Endpoint &endpoint, smc_option option)
 {
+	// The lock, or of two calls at once the first might have the last word.
+	smc_sk_lock(sk);
 	const bool corked = smc_sk_corked(sk);
 	const bool nodelay = smc_sk_nodelay(sk);
 
@@ -549,12 +550,8 @@ void option_changed(struct sock *sk, Endpoint &endpoint, smc_option option)
 		endpoint.count(SMC_TS_NODELAY);
 	if (option == SMC_OPTION_CORK && !corked)
 		endpoint.count(SMC_TS_CORK);
-	endpoint.with_lock([&](Connection &conn) {
-		conn.set_corked(corked);
-		if (nodelay)
-			conn.push();
-	});
-	endpoint.transmit();
+	endpoint.set_corked(corked, nodelay);
+	smc_sk_unlock(sk);
 }
 
 } // namespace smc::shell::stream

@@ -152,7 +152,30 @@ u16 Endpoint::abort_broken_locked()
 	return event::kReadable | event::kWritable | event::kPeerAborted;
 }
 
-void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
+// What is still there, and may be held, goes out after a while.
+void Endpoint::limit_cork_locked()
+{
+	if (!conn_.corked() || push_ms_ != 0 || conn_.unsent_bytes() == 0)
+		return;
+	push_ms_ = smc_now_ms() + kCorkLimit_ms;
+	get();
+	if (work_.queue_delayed(kCorkLimit_ms))
+		put();
+}
+
+void Endpoint::set_corked(bool corked, bool nodelay)
+{
+	change([&]() -> u16 {
+		conn_.set_corked(corked);
+		if (nodelay)
+			conn_.push();
+		transmit_locked();
+		limit_cork_locked();
+		return conn_.finished() ? event::kReleasable : 0;
+	});
+}
+
+void Endpoint::produce(u32 bytes, connection::SendHint hint)
 {
 	change([&]() -> u16 {
 		if (hint == connection::SendHint::kNormal && pass_locked(bytes))
@@ -169,13 +192,8 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint, bool corked)
 		if (conn_.unsent_bytes() == 0)
 			return events;
 		note_stray_bytes();
-		if (corked && push_ms_ == 0) {
-			push_ms_ = smc_now_ms() + kCorkLimit_ms;
-			get();
-			if (work_.queue_delayed(kCorkLimit_ms))
-				put();
-		}
-		return 0;
+		limit_cork_locked();
+		return events;
 	});
 }
 

@@ -60,9 +60,11 @@ public:
 		shell::Guard guard(lock_);
 		return f(conn_);
 	}
-	// Appends @bytes that were copied into the send buffer, and sends what may go.
-	// @corked: what stays behind goes out after kCorkLimit_ms at the latest.
-	void produce(u32 bytes, connection::SendHint hint, bool corked);
+	// Appends @bytes that were copied into the send buffer, and sends what may go. What a cork
+	// holds goes out after kCorkLimit_ms at the latest.
+	void produce(u32 bytes, connection::SendHint hint);
+	// TCP_CORK and TCP_NODELAY as they are set now.
+	void set_corked(bool corked, bool nodelay);
 	// Gives @bytes of the ring back; tells the peer if it is time to.
 	void consume(u32 bytes);
 	// Sends what waits and may go.
@@ -194,6 +196,7 @@ private:
 	template <class F>
 	void change(F &&f);
 	void transmit_locked();
+	void limit_cork_locked();
 	// Bytes for a neighbour, if that is all there is to say.
 	[[nodiscard]] bool pass_locked(u32 bytes);
 	// After a message of the peer. What settle() is to be told.
