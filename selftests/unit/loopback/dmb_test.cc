@@ -7,6 +7,8 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <functional>
+#include <utility>
 
 #include "kernel/abi/stats.h"
 
@@ -25,6 +27,8 @@ namespace {
 bool memory = true;
 int allocated = 0;
 int locks_held = 0;
+// What another processor does while memory is being freed.
+std::function<void()> meanwhile;
 
 } // namespace
 
@@ -43,6 +47,8 @@ void smc_mem_free(void *freed)
 {
 	allocated -= freed != nullptr ? 1 : 0;
 	std::free(freed);
+	if (const auto now = std::exchange(meanwhile, nullptr))
+		now();
 }
 
 void smc_spin_init(smc_spinlock *, smc_lock_class) {}
@@ -75,6 +81,7 @@ namespace smc::transport::loopback {
 namespace {
 
 constexpr wire::BufferSize kSmall{0};
+constexpr wire::BufferSize kMiddle{1};
 constexpr wire::BufferSize kLarge{DmbPool::kKeptCodeMax + 1};
 
 bool is_zero(const Dmb &dmb)
@@ -150,6 +157,27 @@ TEST(DmbPool, OneInUseOutlivesItsNamespace)
 		EXPECT_EQ(there.freed, 1);
 		EXPECT_EQ(allocated, 0);
 	}
+}
+
+// The last two connections of a container end while it is deleted.
+TEST(DmbPool, OneThatComesBackWhileOthersAreDroppedIsNotKept)
+{
+	net here;
+	sock sk{&here};
+	{
+		DmbPool pool;
+		Dmb *lent = pool.take(&sk, kSmall);
+		Dmb *kept = pool.take(&sk, kMiddle);
+		ASSERT_TRUE(lent != nullptr && kept != nullptr);
+		pool.give_back(kept, 0);
+		meanwhile = [&pool, lent] { pool.give_back(lent, 10); };
+		pool.drop(&here);
+		EXPECT_EQ(meanwhile, nullptr);
+		EXPECT_EQ(here.freed, 2);
+		EXPECT_EQ(allocated, 0);
+		here.gone = true;
+	}
+	EXPECT_EQ(allocated, 0);
 }
 
 TEST(DmbPool, WithoutMemoryThereIsNone)

@@ -101,6 +101,14 @@ void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
 
 void DmbPool::drop(const net *net)
 {
+	{
+		// First: one that comes back while others are freed below is not to be kept.
+		shell::Guard guard(lock_);
+		for (Dmb *dmb = lent_.front(); dmb != nullptr; dmb = lent_.next(*dmb)) {
+			if (dmb->netns() == net)
+				disown_locked(*dmb);
+		}
+	}
 	for (auto &kept : kept_) {
 		for (;;) {
 			Dmb *dmb;
@@ -118,11 +126,6 @@ void DmbPool::drop(const net *net)
 				break;
 			shell::Deleter()(dmb);
 		}
-	}
-	shell::Guard guard(lock_);
-	for (Dmb *dmb = lent_.front(); dmb != nullptr; dmb = lent_.next(*dmb)) {
-		if (dmb->netns() == net)
-			disown_locked(*dmb);
 	}
 }
 
