@@ -122,7 +122,7 @@ void *smc_mem_alloc(size_t size_bytes)
 	return memory().allocate(size_bytes);
 }
 
-void *smc_mem_alloc_ring(struct sock *, size_t size_bytes)
+void *smc_mem_alloc_ring(struct sock *, size_t size_bytes, bool)
 {
 	return smc_mem_alloc(size_bytes);
 }

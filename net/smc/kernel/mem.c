@@ -10,6 +10,7 @@
 #include <linux/rcupdate.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 #include <net/sock.h>
 
 #include "kernel/abi/mem.h"
@@ -22,12 +23,20 @@ void *smc_mem_alloc(size_t size_bytes)
 	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
-void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes)
+void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes, bool spare)
 {
-	/* In a handshake's work item, which has no memory cgroup of its own. */
+	/*
+	 * Without a cgroup of its own the sock is the root's, and nobody is charged: the caller may
+	 * be the peer's program.
+	 */
+	const gfp_t gfp = __GFP_NOWARN | (sk->sk_memcg ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+	/* A smaller ring, or TCP, is better than a program there that the OOM killer picks. */
+	const gfp_t effort = spare ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL;
 	struct mem_cgroup *old = set_active_memcg(sk->sk_memcg);
-	void *ring = smc_mem_alloc(size_bytes);
+	void *ring = kzalloc(size_bytes, gfp | __GFP_NORETRY);
 
+	if (!ring)
+		ring = __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
 	set_active_memcg(old);
 	return ring;
 }

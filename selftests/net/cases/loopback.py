@@ -368,22 +368,101 @@ sys.stdin.read()
 """
 
 
+@contextmanager
+def memory_group(guest: Guest, *names: str):
+    paths = " ".join(f"/run/cgroup/{name}" for name in names)
+    guest.run("mkdir -p /run/cgroup; mount -t cgroup2 none /run/cgroup;"
+              f" echo +memory >/run/cgroup/cgroup.subtree_control; mkdir {paths}")
+    try:
+        yield
+    finally:
+        guest.run(f"rmdir {paths} && umount /run/cgroup && rmdir /run/cgroup")
+
+
 @case(on="ours")
 def a_ring_is_charged_to_who_reads_it(vm):
     """A server that polls, in a memory cgroup, whose reader's ring has been asked to be large."""
     def charged() -> int:
         return int(vm.a.run("cat /run/cgroup/smc/memory.current").out)
 
-    vm.a.run("sysctl -q net.core.rmem_max=16777216; mkdir -p /run/cgroup;"
-             " mount -t cgroup2 none /run/cgroup; echo +memory >/run/cgroup/cgroup.subtree_control;"
-             " mkdir /run/cgroup/smc")
+    vm.a.run("sysctl -q net.core.rmem_max=16777216")
     vm.a.put("/tmp/server.py", _SERVER_IN_A_GROUP.encode())
     vm.a.put("/tmp/client.py", _CLIENT.encode())
-    with serving(vm.a, f"exec python3 /tmp/server.py {PORT + 9}") as server:
-        before = charged()
-        with serving(vm.a, f"exec python3 /tmp/client.py {PORT + 9}"):
-            server.expect("accepted")
-            grown = charged() - before
-    vm.a.run("rmdir /run/cgroup/smc && umount /run/cgroup && rmdir /run/cgroup;"
-             " sysctl -q net.core.rmem_max=212992")
+    with memory_group(vm.a, "smc"):
+        with serving(vm.a, f"exec python3 /tmp/server.py {PORT + 9}") as server:
+            before = charged()
+            with serving(vm.a, f"exec python3 /tmp/client.py {PORT + 9}"):
+                server.expect("accepted")
+                grown = charged() - before
+    vm.a.run("sysctl -q net.core.rmem_max=212992")
     assert grown >= 4 << 20, f"{grown} bytes more are charged to the server"
+
+
+STREAM_BYTES = 24 << 20
+MANY = 40
+# With almost no memory left in its cgroup it reads a stream, then lets connections be made that it
+# accepts only when there is memory again: accept() itself may not do without.
+_FULL_SERVER = f"""
+import os, socket, sys, time
+GROUP = "/run/cgroup/full/"
+open(GROUP + "cgroup.procs", "w").write(str(os.getpid()))
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
+listener.bind(("127.0.0.1", int(sys.argv[1])))
+listener.listen({MANY + 8})
+held = bytearray(b"x") * (24 << 20)
+buffer = bytearray(1 << 18)
+print("ready", flush=True)
+connection, _ = listener.accept()
+limit = open(GROUP + "memory.max", "w")
+limit.write(str(int(open(GROUP + "memory.current").read()) + (96 << 10)))
+limit.flush()
+connection.send(b"g")
+left = {STREAM_BYTES}
+while left:
+    # So that the ring fills up, and is empty before the writer comes back.
+    time.sleep(0.002)
+    left -= connection.recv_into(buffer)
+# Nothing here may ask for memory.
+os.read(0, 1)
+for _ in range({MANY}):
+    listener.accept()[0].send(b"y")
+print("accepted", flush=True)
+connection.recv(1)
+"""
+_CLIENT_OUTSIDE = f"""
+import socket, sys
+def connect():
+    client = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
+    client.connect(("127.0.0.1", int(sys.argv[1])))
+    return client
+client = connect()
+assert client.recv(1) == b"g"
+client.sendall(bytes({STREAM_BYTES}))
+kept = [connect() for _ in range({MANY})]
+print("ready", flush=True)
+assert all(connection.recv(1) == b"y" for connection in kept)
+print("answered", flush=True)
+sys.stdin.read()
+"""
+
+
+@case(on="ours")
+def peers_do_not_bring_the_oom_killer(vm):
+    """The reader's cgroup is full when a peer outside of it streams, and connects many times: rings
+    are smaller then, or do not grow, or the connection is TCP. No program of that cgroup dies."""
+    vm.a.put("/tmp/server.py", _FULL_SERVER.encode())
+    vm.a.put("/tmp/client.py", _CLIENT_OUTSIDE.encode())
+    killed = "awk '$1 == \"oom_kill\" {print $2}' /run/cgroup/full/memory.events"
+    with memory_group(vm.a, "full"):
+        with serving(vm.a, f"exec python3 /tmp/server.py {PORT + 10}") as server:
+            client = vm.a.spawn(f"exec python3 /tmp/client.py {PORT + 10}")
+            try:
+                client.expect("ready", timeout_s=120)
+                assert vm.a.run(killed).out.strip() == "0"
+                vm.a.run("echo max >/run/cgroup/full/memory.max")
+                server.input(b"!")
+                client.expect("answered")
+                server.expect("accepted")
+            finally:
+                client.kill()
+                client.wait(10, check=False)

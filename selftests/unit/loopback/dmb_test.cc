@@ -25,6 +25,7 @@ struct sock {
 namespace {
 
 bool memory = true;
+size_t ring_bytes_max = SIZE_MAX;
 int allocated = 0;
 int locks_held = 0;
 // What another processor does while memory is being freed.
@@ -38,9 +39,9 @@ void *smc_mem_alloc(size_t size_bytes)
 	return memory ? std::calloc(1, size_bytes) : nullptr;
 }
 
-void *smc_mem_alloc_ring(struct sock *, size_t size_bytes)
+void *smc_mem_alloc_ring(struct sock *, size_t size_bytes, bool)
 {
-	return smc_mem_alloc(size_bytes);
+	return size_bytes > ring_bytes_max ? nullptr : smc_mem_alloc(size_bytes);
 }
 
 void smc_mem_free(void *freed)
@@ -190,6 +191,27 @@ TEST(DmbPool, WithoutMemoryThereIsNone)
 	EXPECT_EQ(pool.take(&sk, kLarge), nullptr);
 	memory = true;
 	EXPECT_EQ(here.made, 0);
+}
+
+// A connection begins with less than it asked for; a ring that is to grow does so, or not at all.
+TEST(DmbPool, WithLittleMemoryOnlyTheFirstOneIsSmaller)
+{
+	net here;
+	sock sk{&here};
+	DmbPool pool;
+
+	ring_bytes_max = kSmall.bytes();
+	EXPECT_EQ(pool.take_spare(&sk, kLarge), nullptr);
+	EXPECT_EQ(here.made, 0);
+	Dmb *dmb = pool.take(&sk, kLarge);
+	ring_bytes_max = SIZE_MAX;
+	ASSERT_NE(dmb, nullptr);
+	EXPECT_EQ(dmb->size(), kSmall);
+	pool.give_back(dmb, 0);
+	dmb = pool.take_spare(&sk, kLarge);
+	ASSERT_NE(dmb, nullptr);
+	EXPECT_EQ(dmb->size(), kLarge);
+	pool.give_back(dmb, 0);
 }
 
 } // namespace

@@ -15,9 +15,9 @@ void *smc_mem_alloc(size_t size_bytes);
 void *smc_mem_alloc_atomic(size_t size_bytes);
 /*
  * The same for a ring, charged to the memory cgroup of @sk. Contiguous if that
- * is free.
+ * is free. @spare: only if it costs nobody anything.
  */
-void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes);
+void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes, bool spare);
 /* Any context; NULL is fine. */
 void smc_mem_free(void *mem);
 

@@ -30,10 +30,10 @@ Dmb *DmbPool::take_kept(net *net, wire::BufferSize size)
 	return nullptr;
 }
 
-Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size)
+Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size, bool spare)
 {
 	net *net = smc_sk_net(sk);
-	auto *data = static_cast<std::byte *>(smc_mem_alloc_ring(sk, size.bytes()));
+	auto *data = static_cast<std::byte *>(smc_mem_alloc_ring(sk, size.bytes(), spare));
 
 	if (data == nullptr)
 		return nullptr;
@@ -48,27 +48,39 @@ Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size)
 	return dmb.release();
 }
 
-Dmb *DmbPool::take(struct sock *sk, wire::BufferSize asked)
+Dmb *DmbPool::take_one(struct sock *sk, wire::BufferSize size, bool spare)
 {
 	net *net = smc_sk_net(sk);
+	Dmb *dmb = take_kept(net, size);
 
+	if (dmb != nullptr) {
+		smc_stat_inc(net, kRun + SMC_BUF_REUSE);
+		return dmb;
+	}
+	dmb = create(sk, size, spare);
+	if (dmb != nullptr)
+		smc_stat_inc(net, kRun + SMC_BUF_ALLOC);
+	return dmb;
+}
+
+Dmb *DmbPool::take(struct sock *sk, wire::BufferSize asked)
+{
 	for (int code = std::min(asked.code(), kCodeMax); code >= 0; code--) {
 		const wire::BufferSize size{static_cast<u8>(code)};
-		Dmb *dmb = take_kept(net, size);
+		Dmb *dmb = take_one(sk, size, false);
 
-		if (dmb != nullptr) {
-			smc_stat_inc(net, kRun + SMC_BUF_REUSE);
-		} else {
-			dmb = create(sk, size);
-			if (dmb == nullptr)
-				continue;
-			smc_stat_inc(net, kRun + SMC_BUF_ALLOC);
-		}
+		if (dmb == nullptr)
+			continue;
 		if (size != asked)
-			smc_stat_inc(net, kRun + SMC_BUF_DOWNGRADE);
+			smc_stat_inc(smc_sk_net(sk), kRun + SMC_BUF_DOWNGRADE);
 		return dmb;
 	}
 	return nullptr;
+}
+
+Dmb *DmbPool::take_spare(struct sock *sk, wire::BufferSize size)
+{
+	return take_one(sk, size, true);
 }
 
 void DmbPool::disown_locked(Dmb &dmb)

@@ -59,6 +59,9 @@ public:
 	// One of @size, or smaller if there is no memory for that; nullptr if there is none at all.
 	// All of it is zero. For @sk, which receives in it. Process.
 	[[nodiscard]] Dmb *take(struct sock *sk, wire::BufferSize size);
+	// One of @size, which @sk can do without, and no other; nullptr unless it is easily had.
+	// Process.
+	[[nodiscard]] Dmb *take_spare(struct sock *sk, wire::BufferSize size);
 	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. Process.
 	void give_back(Dmb *dmb, u32 used_bytes);
 	// Frees those of @net (nullptr: all) that are not in use, and forgets whose the others are.
@@ -67,7 +70,8 @@ public:
 
 private:
 	[[nodiscard]] Dmb *take_kept(net *net, wire::BufferSize size);
-	[[nodiscard]] Dmb *create(struct sock *sk, wire::BufferSize size);
+	[[nodiscard]] Dmb *create(struct sock *sk, wire::BufferSize size, bool spare);
+	[[nodiscard]] Dmb *take_one(struct sock *sk, wire::BufferSize size, bool spare);
 	// It is no longer counted among those of its namespace.
 	static void disown_locked(Dmb &dmb);
 

@@ -120,14 +120,19 @@ void LoopbackEndpoint::widen()
 	if (smc_sk_asked_sndbuf_bytes(sk()) != 0 ||
 	    larger.bytes() > smc_sk_rcvbuf_limit_bytes(reader->sk()))
 		return;
-	Dmb *dmb = pool.take(reader->sk(), larger);
-	if (dmb == nullptr)
+	const u64 now_ms = smc_now_ms();
+	if (now_ms < widen_after_ms_)
 		return;
+	Dmb *dmb = pool.take_spare(reader->sk(), larger);
+	if (dmb == nullptr) {
+		widen_after_ms_ = now_ms + kWidenPause_ms;
+		return;
+	}
 	bool replaced;
 	{
 		shell::Guard guard(lock_);
 		replaced =
-			dmb->size() == larger && neighbour_ == reader.get() &&
+			neighbour_ == reader.get() &&
 			connection::Connection::replace_ring(conn_, reader->conn_, larger.bytes());
 		if (replaced) {
 			change_ring_locked(*this, *reader, dmb->data());

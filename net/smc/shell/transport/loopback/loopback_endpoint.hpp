@@ -80,6 +80,9 @@ public:
 private:
 	friend class Device;
 
+	// After the reader's cgroup, or the host, had no memory for a larger ring.
+	static constexpr u64 kWidenPause_ms = 1000;
+
 	// Process. False if the server's end was given up meanwhile.
 	[[nodiscard]] static bool join(LoopbackEndpoint &server, LoopbackEndpoint &client);
 	[[nodiscard]] bool start_locked(const LoopbackEndpoint &peer);
@@ -95,6 +98,7 @@ private:
 	const Side side_;
 	const u64 token_;             // unguessable: who has it was told it by us
 	const wire::BufferSize size_; // of the DMB at first, as it was announced
+	u64 widen_after_ms_ = 0;      // guarded by the socket lock
 	// Guarded by lock_.
 	bool joined_ = false;
 	bool gone_ = false; // retired, or on its way
