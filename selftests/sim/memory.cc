@@ -127,6 +127,11 @@ void *smc_mem_alloc_ring(struct sock *, size_t size_bytes, bool)
 	return smc_mem_alloc(size_bytes);
 }
 
+u64 smc_mem_group(const struct sock *)
+{
+	return 0;
+}
+
 void *smc_mem_alloc_atomic(size_t size_bytes)
 {
 	return memory().allocate(size_bytes);

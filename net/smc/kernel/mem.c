@@ -2,8 +2,10 @@
 /*
  * Memory, logging, time and randomness for the C++ side.
  */
+#include <linux/cgroup.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
 #include <linux/random.h>
@@ -39,6 +41,15 @@ void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes, bool spare)
 		ring = __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
 	set_active_memcg(old);
 	return ring;
+}
+
+u64 smc_mem_group(const struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	if (sk->sk_memcg)
+		return cgroup_id(sk->sk_memcg->css.cgroup);
+#endif
+	return 0;
 }
 
 void *smc_mem_alloc_atomic(size_t size_bytes)

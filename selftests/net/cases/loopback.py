@@ -466,3 +466,48 @@ def peers_do_not_bring_the_oom_killer(vm):
             finally:
                 client.kill()
                 client.wait(10, check=False)
+
+
+_SERVER_OF_A_GROUP = """
+import os, socket, sys
+open(f"/run/cgroup/{sys.argv[2]}/cgroup.procs", "w").write(str(os.getpid()))
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("127.0.0.1", int(sys.argv[1])))
+listener.listen(64)
+print("ready", flush=True)
+kept = [listener.accept() for _ in range(8)]
+print("accepted", flush=True)
+sys.stdin.read()
+"""
+_CLIENTS_OF_A_GROUP = """
+import socket, sys
+kept = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256) for _ in range(8)]
+for client in kept:
+    client.connect(("127.0.0.1", int(sys.argv[1])))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@case(on="ours")
+def a_ring_that_was_used_is_charged_to_who_reads_it(vm):
+    """Rings that are kept after the connections of one cgroup do not serve those of another."""
+    def charged(name: str) -> int:
+        # Of the kernel's memory alone: the server's own may grow by a huge page.
+        return int(vm.a.run("awk '$1 == \"kernel\" {print $2}'"
+                            f" /run/cgroup/{name}/memory.stat").out)
+
+    vm.a.put("/tmp/server.py", _SERVER_OF_A_GROUP.encode())
+    vm.a.put("/tmp/client.py", _CLIENTS_OF_A_GROUP.encode())
+    grown = {}
+    with memory_group(vm.a, "one", "two"):
+        for port, name in ((PORT + 11, "one"), (PORT + 12, "two")):
+            with serving(vm.a, f"exec python3 /tmp/server.py {port} {name}") as server:
+                before = charged(name)
+                with serving(vm.a, f"exec python3 /tmp/client.py {port}"):
+                    server.expect("accepted")
+                    grown[name] = charged(name) - before
+            vm.a.wait_for(NO_GROUP)
+    # Of 1 MiB; what is printed may be a little behind.
+    assert all(bytes_ >= 600_000 for bytes_ in grown.values()), f"{grown}"

@@ -20,6 +20,7 @@ struct net {
 
 struct sock {
 	struct net *net;
+	u64 group = 0;
 };
 
 namespace {
@@ -42,6 +43,11 @@ void *smc_mem_alloc(size_t size_bytes)
 void *smc_mem_alloc_ring(struct sock *, size_t size_bytes, bool)
 {
 	return size_bytes > ring_bytes_max ? nullptr : smc_mem_alloc(size_bytes);
+}
+
+u64 smc_mem_group(const struct sock *sk)
+{
+	return sk->group;
 }
 
 void smc_mem_free(void *freed)
@@ -114,6 +120,44 @@ TEST(DmbPool, KeepsSmallOnesInTheirNamespace)
 	}
 	EXPECT_EQ(here.freed, 1);
 	EXPECT_EQ(there.freed, 1);
+	EXPECT_EQ(allocated, 0);
+}
+
+TEST(DmbPool, KeepsThemInTheirMemoryCgroup)
+{
+	net here;
+	sock sk{&here, 1};
+	sock other{&here, 2};
+	DmbPool pool;
+	Dmb *dmb = pool.take(&sk, kSmall);
+
+	ASSERT_NE(dmb, nullptr);
+	pool.give_back(dmb, 0);
+	Dmb *another = pool.take(&other, kSmall);
+	EXPECT_NE(another, dmb) << "charged to who does not use it";
+	pool.give_back(another, 0);
+	EXPECT_EQ(pool.take(&sk, kSmall), dmb);
+	pool.give_back(dmb, 0);
+}
+
+// Cgroups come and go, and nobody asks for what is left of them.
+TEST(DmbPool, WhatNobodyAsksForGivesWay)
+{
+	net here;
+	{
+		DmbPool pool;
+		for (u64 group = 1; group <= 3 * u64{DmbPool::kKeepMax}; group++) {
+			sock sk{&here, group};
+			Dmb *dmb = pool.take(&sk, kSmall);
+			ASSERT_NE(dmb, nullptr);
+			pool.give_back(dmb, 0);
+			EXPECT_EQ(pool.take(&sk, kSmall), dmb);
+			pool.give_back(dmb, 0);
+		}
+		EXPECT_EQ(here.made - here.freed, DmbPool::kKeepMax);
+		EXPECT_EQ(allocated, 2 * static_cast<int>(DmbPool::kKeepMax));
+	}
+	EXPECT_EQ(here.made, here.freed);
 	EXPECT_EQ(allocated, 0);
 }
 

@@ -18,6 +18,11 @@ void *smc_mem_alloc_atomic(size_t size_bytes);
  * is free. @spare: only if it costs nobody anything.
  */
 void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes, bool spare);
+/*
+ * Which memory cgroup that is: an ID that no other one ever gets. 0: none. Rings
+ * that are charged to one are not for socks of another.
+ */
+u64 smc_mem_group(const struct sock *sk);
 /* Any context; NULL is fine. */
 void smc_mem_free(void *mem);
 

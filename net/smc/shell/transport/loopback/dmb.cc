@@ -14,14 +14,17 @@ constexpr u32 kRun = SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_BUF);
 
 } // namespace
 
-Dmb *DmbPool::take_kept(net *net, wire::BufferSize size)
+Dmb *DmbPool::take_kept(struct sock *sk, wire::BufferSize size)
 {
+	const net *net = smc_sk_net(sk);
+	const u64 group = smc_mem_group(sk);
+
 	if (size.code() > kKeptCodeMax)
 		return nullptr;
 	shell::Guard guard(lock_);
 	auto &kept = kept_[size.code()];
 	for (Dmb *dmb = kept.front(); dmb != nullptr; dmb = kept.next(*dmb)) {
-		if (dmb->netns() == net) {
+		if (dmb->netns() == net && dmb->group() == group) {
 			kept.remove(*dmb);
 			lent_.push_back(*dmb);
 			return dmb;
@@ -37,7 +40,7 @@ Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size, bool spare)
 
 	if (data == nullptr)
 		return nullptr;
-	auto dmb = shell::make<Dmb>(net, data, size);
+	auto dmb = shell::make<Dmb>(net, smc_mem_group(sk), data, size);
 	if (!dmb) {
 		smc_mem_free(data);
 		return nullptr;
@@ -51,7 +54,7 @@ Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size, bool spare)
 Dmb *DmbPool::take_one(struct sock *sk, wire::BufferSize size, bool spare)
 {
 	net *net = smc_sk_net(sk);
-	Dmb *dmb = take_kept(net, size);
+	Dmb *dmb = take_kept(sk, size);
 
 	if (dmb != nullptr) {
 		smc_stat_inc(net, kRun + SMC_BUF_REUSE);
@@ -101,10 +104,10 @@ void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
 		lent_.remove(*dmb);
 		if (keepable && dmb->netns() != nullptr) {
 			auto &kept = kept_[dmb->size().code()];
-			if (kept.size() < kKeepMax) {
-				kept.push_back(*dmb);
+			kept.push_back(*dmb);
+			if (kept.size() <= kKeepMax)
 				return;
-			}
+			dmb = kept.pop_front();
 		}
 		disown_locked(*dmb);
 	}

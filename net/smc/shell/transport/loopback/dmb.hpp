@@ -2,9 +2,10 @@
 //
 // Dmb: the buffer that one end of a loopback connection receives in, and that the other end copies
 // into. DmbPool keeps a few between connections: a new one has to be zeroed as a whole, one that
-// was used only as far as it was written. They stay in their network namespace, as they are
-// charged to the memory cgroup of the socket that they were made for. The peer, in another
+// was used only as far as it was written. They stay in their network namespace, and in the memory
+// cgroup that they are charged to, that of the socket that they were made for. The peer, in another
 // namespace perhaps, may hold one for longer than its own namespace lives: it is nobody's then.
+// Those that nobody asks for, of cgroups that have gone as well, give way to those that come back.
 //
 // Locking: the pool's own (class POOL).
 #pragma once
@@ -24,7 +25,8 @@ struct DmbTag;
 
 class Dmb : public shell::ListNode<DmbTag> {
 public:
-	Dmb(net *net, std::byte *data, wire::BufferSize size) : net_(net), data_(data), size_(size)
+	Dmb(net *net, u64 group, std::byte *data, wire::BufferSize size)
+		: net_(net), group_(group), data_(data), size_(size)
 	{
 	}
 	~Dmb() { smc_mem_free(data_); }
@@ -36,9 +38,12 @@ public:
 	// Nullptr: it has gone. Guarded by the pool's lock.
 	[[nodiscard]] net *netns() const { return net_; }
 	void disown() { net_ = nullptr; }
+	// smc_mem_group() of the sock that it was made for.
+	[[nodiscard]] u64 group() const { return group_; }
 
 private:
 	net *net_;
+	const u64 group_;
 	std::byte *const data_;
 	const wire::BufferSize size_;
 };
@@ -69,7 +74,7 @@ public:
 	void drop(const net *net);
 
 private:
-	[[nodiscard]] Dmb *take_kept(net *net, wire::BufferSize size);
+	[[nodiscard]] Dmb *take_kept(struct sock *sk, wire::BufferSize size);
 	[[nodiscard]] Dmb *create(struct sock *sk, wire::BufferSize size, bool spare);
 	[[nodiscard]] Dmb *take_one(struct sock *sk, wire::BufferSize size, bool spare);
 	// It is no longer counted among those of its namespace.
