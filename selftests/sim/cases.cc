@@ -757,6 +757,8 @@ void scripted(void (*script)())
 	scheduler().sleep_us(kRest_us);
 }
 
+constexpr u64 kHours_us = u64{3} * 3600 * 1'000'000;
+
 } // namespace
 
 const Case cases[kCases] = {
@@ -795,6 +797,14 @@ const Case cases[kCases] = {
 	{.name = "cork",
 	 .play = [] { scripted([] { play_cork(&client(), &server()); }); },
 	 .scripted = true},
+	{.name = "closed-and-left",
+	 .play = [] { scripted([] { play_closed_and_left(&client(), &server()); }); },
+	 .scripted = true,
+	 .lasts_us = kHours_us},
+	{.name = "closed-and-left-near",
+	 .play = [] { scripted([] { play_closed_and_left(&client(), &client()); }); },
+	 .scripted = true,
+	 .lasts_us = kHours_us},
 	{.name = "full-ring",
 	 .play = [] { scripted([] { play_full_ring(&client()); }); },
 	 .scripted = true},

@@ -21,6 +21,7 @@ struct Case {
 	u64 work_us = 3; // Knobs
 	bool eid_changes = false;
 	u8 deaf_to = 0;
+	u64 lasts_us = 0; // longer than a load, by so much
 
 	[[nodiscard]] Knobs knobs() const;
 };
@@ -29,7 +30,7 @@ struct Case {
 // at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-inline constexpr u32 kCases = 29;
+inline constexpr u32 kCases = 31;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

@@ -330,7 +330,9 @@ std::string run_scenario(const Run &run)
 			services(load);
 			services_done = true;
 		});
-	run_to(load.over, kFaults_us + kProcesses_us, "the end of the clients");
+	run_to(load.over,
+	       kFaults_us + kProcesses_us + (run.plot != nullptr ? run.plot->lasts_us : 0),
+	       "the end of the clients");
 	world().faults = false;
 	in_process("stop", kProcesses_us, [&] {
 		while (!ports_done || !devices_done || !services_done || !watched)

@@ -2,6 +2,7 @@
 #include "script.hpp"
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "kernel/abi/control.h"
@@ -39,7 +40,8 @@ public:
 	}
 	~Call()
 	{
-		sys_close(client_);
+		if (client_ != nullptr)
+			close_client();
 		sys_close(server_);
 	}
 	Call(const Call &) = delete;
@@ -74,6 +76,25 @@ public:
 	}
 	// The server gives back a byte that it was not shown.
 	void break_contract() { smc::shell::SmcSocket::of(server_)->connection()->consume(1); }
+	// As the server.
+	void nothing_is_wrong(u32 wrong)
+	{
+		const u32 events = sys_poll(server_);
+
+		if ((events & wrong) != 0)
+			fail("script: poll() says %#x", events);
+	}
+	void end_is_clean()
+	{
+		u8 byte = 0;
+		msghdr msg{.to = &byte, .length_bytes = 1};
+		const int n = sys_receive(server_, msg);
+
+		if (n != 0)
+			fail("script: recv() says %d at the end", n);
+		nothing_is_wrong(SMC_POLL_ERR);
+	}
+	void close_client() { sys_close(std::exchange(client_, nullptr)); }
 	// What an operator sees of both ends: tx is what one tells, rx what it was told.
 	[[nodiscard]] smc_sock_info client() const { return snapshot(client_->sk); }
 	[[nodiscard]] smc_sock_info server() const { return snapshot(server_->sk); }
@@ -95,6 +116,12 @@ private:
 	struct socket *client_ = nullptr;
 	struct socket *server_ = nullptr;
 };
+
+// How many ends there are.
+s64 connections_of(const net *host)
+{
+	return host->stats[SMC_STAT_CONN_NEW] - host->stats[SMC_STAT_CONN_FREE];
+}
 
 } // namespace
 
@@ -167,6 +194,27 @@ void play_cork(net *from, net *to)
 	slept.receive(both_bytes + kFew);
 	while (!sent)
 		scheduler().sleep_us(kMoment_us);
+}
+
+// One end sends and closes. The other one comes back after two hours.
+void play_closed_and_left(net *from, net *to)
+{
+	constexpr u64 kQuarter_us = u64{15} * 60 * 1'000'000;
+	constexpr u32 kBytes = 1000;
+	Call call(from, to);
+
+	(void)call.send(kBytes);
+	call.close_client();
+	scheduler().sleep_us(kQuarter_us);
+	// Memory that a peer's network holds is not for ever.
+	if (from != to && connections_of(from) != 0)
+		fail("script: a closed end is still there");
+	call.nothing_is_wrong(SMC_POLL_ERR | SMC_POLL_HUP);
+	// The group ends meanwhile, which has no other connection.
+	scheduler().sleep_us(7 * kQuarter_us);
+	call.nothing_is_wrong(SMC_POLL_ERR);
+	call.receive(kBytes);
+	call.end_is_clean();
 }
 
 // A reader that has taken some, of which it was not asked, and then rests. The writer who fills

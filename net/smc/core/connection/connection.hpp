@@ -281,6 +281,14 @@ public:
 	void give_up();
 	// The link is gone: nothing more goes out or comes in.
 	void transport_lost();
+	// Of one that is closed: all of its data is written, and that it is closed is said.
+	[[nodiscard]] bool all_said() const
+	{
+		return (close_.sent_flags() & state_flag::kClosed) != 0 && unsent_bytes() == 0;
+	}
+	// After all_said(): finished, though the peer has not closed yet. It is told nothing, for
+	// it has lost nothing, and may still be at what it was sent.
+	void leave() { close_.give_up(); }
 
 	[[nodiscard]] State state() const { return close_.state(); }
 	// The peer or the transport ended it: ECONNRESET for the application (after what is

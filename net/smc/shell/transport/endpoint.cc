@@ -381,8 +381,9 @@ void Endpoint::on_transport_lost(int err)
 			lost_early_ = true;
 			return;
 		}
+		// Read or not: what the peer had to say is here.
 		ended_well = conn_.finished() ||
-			     (conn_.peer_finished_sending() && !conn_.reset() && conn_.at_eof() &&
+			     (!conn_.reset() && conn_.at_orderly_end(conn_.readable_bytes()) &&
 			      conn_.send_status() != connection::SendStatus::kOpen);
 		conn_.transport_lost();
 		if (!ended_well && !left_.load(std::memory_order_acquire))
@@ -471,6 +472,13 @@ void Endpoint::release_from_user()
 	put();
 }
 
+// A closed end whose peer, in this kernel, has got everything: the peer's close() settles it, and
+// until then it costs no more than the peer.
+bool Endpoint::rests_locked() const
+{
+	return neighbour_ != nullptr && conn_.all_said();
+}
+
 // Has the work look after this connection in a while: an orphan, or an end of file put off.
 void Endpoint::arm_locked()
 {
@@ -517,11 +525,15 @@ void Endpoint::run()
 		const u64 limit_ms = conn_.send_status() == connection::SendStatus::kAborted
 					     ? kAbortLimit_ms
 					     : kOrphanLimit_ms;
-		if (released_ && !conn_.finished() && quiet_ms >= limit_ms)
-			conn_.give_up();
+		if (released_ && !conn_.finished() && quiet_ms >= limit_ms) {
+			if (!conn_.all_said())
+				conn_.give_up();
+			else if (!rests_locked())
+				conn_.leave();
+		}
 		transmit_locked();
 		retire = retiring_ || retire_due();
-		if (!retire && (released_ || conn_.eof_withheld()))
+		if (!retire && ((released_ && !rests_locked()) || conn_.eof_withheld()))
 			arm_locked();
 		return events;
 	});

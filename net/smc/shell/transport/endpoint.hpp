@@ -13,7 +13,8 @@
 // creation until the endpoint is retired: the user has let go of it, both sides have said that
 // they are closed (or the link is lost), and no posted work can read the send buffer any more.
 // Nothing is cut short by a close(): the data goes out first, however long the peer takes,
-// within kOrphanLimit_ms. An aborted one has nothing to hand over: kAbortLimit_ms.
+// within kOrphanLimit_ms. An aborted one has nothing to hand over: kAbortLimit_ms. One that has
+// handed over everything, and whose peer stays open, goes after kOrphanLimit_ms without a word.
 #pragma once
 
 #include <algorithm>
@@ -39,7 +40,7 @@ enum class Kind : u8 {
 class Endpoint : public shell::RefCounted<Endpoint> {
 public:
 	// How long a closed connection may take to hand over its data to a peer that does not
-	// read, counted from the last progress.
+	// read, and is kept for the peer's close() then, counted from the last progress.
 	static constexpr u64 kOrphanLimit_ms = 600'000;
 	// How long one that was aborted waits for the peer's answer, which needs no program there:
 	// a peer whose link acknowledges everything and whose CDC is silent.
@@ -213,6 +214,7 @@ private:
 	void widen();
 	void run();
 	void arm_locked();
+	[[nodiscard]] bool rests_locked() const;
 	void note_progress_locked();
 	static void free_later(smc_rcu_head *head);
 
