@@ -94,6 +94,27 @@ public:
 			fail("script: recv() says %d at the end", n);
 		nothing_is_wrong(SMC_POLL_ERR);
 	}
+	// Until nothing more goes into it; how much went.
+	size_t fill()
+	{
+		constexpr u64 kMoment_us = 100'000;
+		size_t total = 0;
+
+		for (;;) {
+			const int n = send(4096, SMC_MSG_DONTWAIT);
+			if (n <= 0)
+				break;
+			total += static_cast<size_t>(n);
+			scheduler().sleep_us(kMoment_us);
+		}
+		return total;
+	}
+	// Polls, as the server, what went wrong.
+	void is_reset()
+	{
+		if ((sys_poll(server_) & SMC_POLL_ERR) == 0)
+			fail("script: nobody tells the peer that its data is lost");
+	}
 	void close_client() { sys_close(std::exchange(client_, nullptr)); }
 	// What an operator sees of both ends: tx is what one tells, rx what it was told.
 	[[nodiscard]] smc_sock_info client() const { return snapshot(client_->sk); }
@@ -215,6 +236,51 @@ void play_closed_and_left(net *from, net *to)
 	call.nothing_is_wrong(SMC_POLL_ERR);
 	call.receive(kBytes);
 	call.end_is_clean();
+}
+
+// More of them close, with data left, than may be kept for peers that do not read. The first ones'
+// peers get all of it, the other ones' an error.
+void play_orphans(net *from, net *to)
+{
+	constexpr s64 kKept = 3;
+	constexpr s64 kAll = 8;
+	std::vector<std::unique_ptr<Call>> calls;
+	std::vector<size_t> sent;
+
+	for (s64 i = 0; i < kAll; i++) {
+		calls.push_back(std::make_unique<Call>(from, to));
+		sent.push_back(calls.back()->fill());
+	}
+	const smc_sock_info info = calls.front()->client();
+	from->orphan_bytes_max = u64{kKept} * (info.sndbuf_bytes + info.rmbe_bytes);
+	for (const auto &call : calls)
+		call->close_client();
+	scheduler().sleep_us(10'000'000);
+	if (connections_of(from) != kKept || from->stats[SMC_STAT_ORPHAN_LIMITED] != kAll - kKept)
+		fail("script: %lld of %lld closed ends are kept, not %lld", connections_of(from),
+		     kAll, kKept);
+	for (s64 i = 0; i < kKept; i++) {
+		calls[i]->receive(sent[i]);
+		calls[i]->end_is_clean();
+	}
+	for (s64 i = kKept; i < kAll; i++)
+		calls[i]->is_reset();
+}
+
+// A peer that reads a little each time it might be given up.
+void play_sips(net *from, net *to)
+{
+	constexpr u64 kNearlyLimit_us = u64{9} * 60 * 1'000'000;
+	Call call(from, to);
+
+	(void)call.fill();
+	call.close_client();
+	for (int i = 0; i < 8; i++) {
+		scheduler().sleep_us(kNearlyLimit_us);
+		call.receive(10'000);
+	}
+	if (connections_of(from) != 0)
+		fail("script: a closed end is kept for as long as the peer likes");
 }
 
 // A reader that has taken some, of which it was not asked, and then rests. The writer who fills

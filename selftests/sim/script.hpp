@@ -19,6 +19,8 @@ void play_crowd(net *from, net *to);
 void play_broken_contract(net *from, net *to);
 void play_cork(net *from, net *to);
 void play_closed_and_left(net *from, net *to);
+void play_orphans(net *from, net *to);
+void play_sips(net *from, net *to);
 // Within a host whose loopback device is on.
 void play_full_ring(net *host);
 void play_half_ring(net *host);

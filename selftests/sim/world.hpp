@@ -28,6 +28,7 @@ struct net {
 	u32 wmem_bytes = 65536;
 	u32 rmem_bytes = 65536;
 	u32 max_conns = 255;
+	u64 orphan_bytes_max = u64{1} << 30; // by tcp_mem
 };
 
 namespace sim {

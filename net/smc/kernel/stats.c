@@ -141,6 +141,7 @@ static const struct {
 	{ SMC_STAT_NO_MEMORY, "no_memory" },
 	{ SMC_STAT_SQ_FULL, "sq_full" },
 	{ SMC_STAT_HS_LIMITED, "handshake_limited" },
+	{ SMC_STAT_ORPHAN_LIMITED, "orphan_limited" },
 	{ SMC_STAT_CDC_TX, "cdc_tx" },
 	{ SMC_STAT_CDC_RX, "cdc_rx" },
 	{ SMC_STAT_LLC_TX, "llc_tx" },

@@ -14,6 +14,14 @@ namespace event = connection::event;
 constexpr int kBrokenPipe = 32;
 constexpr int kConnectionReset = 104;
 
+namespace {
+
+// Rings of closed connections that are kept for their peers, on this host: no program is charged
+// for them, and the peers decide how long it takes.
+constinit std::atomic<u64> orphaned_bytes{0};
+
+} // namespace
+
 Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
 	: lock_(shared != nullptr ? *shared : own_lock_), sk_(sk), net_(smc_sk_net(sk)),
 	  counters_(smc_counters(net_)), kind_(kind)
@@ -24,6 +32,7 @@ Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
 
 Endpoint::~Endpoint()
 {
+	orphaned_bytes.fetch_sub(orphan_bytes_, std::memory_order_relaxed);
 	smc_stat_inc(net_, SMC_STAT_CONN_FREE);
 	smc_sk_put(sk_);
 }
@@ -464,9 +473,13 @@ void Endpoint::release_from_user()
 	{
 		shell::Guard guard(lock_);
 		released_ = true;
+		released_ms_ = smc_now_ms();
 		// Unless the peer was the first to close, and this is the end.
-		if (!conn_.releasable())
+		if (!conn_.releasable()) {
 			arm_locked();
+			if (kind_ == Kind::kRdma && !conn_.finished())
+				count_orphan_locked();
+		}
 	}
 	settle(event::kReleasable);
 	put();
@@ -477,6 +490,43 @@ void Endpoint::release_from_user()
 bool Endpoint::rests_locked() const
 {
 	return neighbour_ != nullptr && conn_.all_said();
+}
+
+bool Endpoint::orphans_are_too_many() const
+{
+	return orphaned_bytes.load(std::memory_order_relaxed) > smc_sk_orphan_bytes_max(sk_);
+}
+
+// As TCP does with too many orphans, the newest one that has data left is reset.
+void Endpoint::count_orphan_locked()
+{
+	orphan_bytes_ = conn_.sndbuf_size_bytes() + conn_.rmb_size_bytes();
+	orphaned_bytes.fetch_add(orphan_bytes_, std::memory_order_relaxed);
+	if (conn_.unsent_bytes() == 0 || !orphans_are_too_many())
+		return;
+	smc_stat_inc(net_, SMC_STAT_ORPHAN_LIMITED);
+	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
+	conn_.give_up();
+	transmit_locked();
+}
+
+u64 Endpoint::patience_ms_locked() const
+{
+	if (conn_.send_status() == connection::SendStatus::kAborted)
+		return kAbortLimit_ms;
+	// Its memory waits for a close() alone.
+	if (conn_.all_said() && orphans_are_too_many())
+		return kCrowdedLimit_ms;
+	return kOrphanLimit_ms;
+}
+
+// The peer's time is up. It loses what it has not been sent; if that is nothing, it is not told.
+void Endpoint::part_locked()
+{
+	if (conn_.all_said())
+		conn_.leave();
+	else
+		conn_.give_up();
 }
 
 // Has the work look after this connection in a while: an orphan, or an end of file put off.
@@ -522,15 +572,11 @@ void Endpoint::run()
 			conn_.give_up_withheld_data();
 			events |= event::kReadable;
 		}
-		const u64 limit_ms = conn_.send_status() == connection::SendStatus::kAborted
-					     ? kAbortLimit_ms
-					     : kOrphanLimit_ms;
-		if (released_ && !conn_.finished() && quiet_ms >= limit_ms) {
-			if (!conn_.all_said())
-				conn_.give_up();
-			else if (!rests_locked())
-				conn_.leave();
-		}
+		const bool overdue = quiet_ms >= patience_ms_locked() ||
+				     smc_now_ms() - released_ms_ >= kOrphanTotal_ms;
+
+		if (released_ && !conn_.finished() && overdue && !rests_locked())
+			part_locked();
 		transmit_locked();
 		retire = retiring_ || retire_due();
 		if (!retire && ((released_ && !rests_locked()) || conn_.eof_withheld()))

@@ -42,6 +42,11 @@ public:
 	// How long a closed connection may take to hand over its data to a peer that does not
 	// read, and is kept for the peer's close() then, counted from the last progress.
 	static constexpr u64 kOrphanLimit_ms = 600'000;
+	// And at all, however little a peer reads at a time to prolong it.
+	static constexpr u64 kOrphanTotal_ms = 3'600'000;
+	// The same where closed connections hold too much memory, for one whose peer has everything
+	// and stays open: TCP's default for FIN_WAIT2.
+	static constexpr u64 kCrowdedLimit_ms = 60'000;
 	// How long one that was aborted waits for the peer's answer, which needs no program there:
 	// a peer whose link acknowledges everything and whose CDC is silent.
 	static constexpr u64 kAbortLimit_ms = 30'000;
@@ -215,6 +220,11 @@ private:
 	void run();
 	void arm_locked();
 	[[nodiscard]] bool rests_locked() const;
+	[[nodiscard]] bool orphans_are_too_many() const;
+	void count_orphan_locked();
+	// How long it is kept without any progress.
+	[[nodiscard]] u64 patience_ms_locked() const;
+	void part_locked();
 	void note_progress_locked();
 	static void free_later(smc_rcu_head *head);
 
@@ -229,6 +239,8 @@ private:
 	bool full_ = false;             // guarded by the socket lock: the last send found no room
 	u64 push_ms_ = 0;               // when the cork gives way; 0: it holds nothing
 	bool released_ = false;         // by the user
+	u64 released_ms_ = 0;
+	u32 orphan_bytes_ = 0;         // its share in the count of all orphans'
 	bool retiring_ = false;
 	bool detached_ = false;
 	u16 heard_events_ = 0; // from the neighbour, not settled yet
