@@ -94,6 +94,12 @@ public:
 			fail("script: recv() says %d at the end", n);
 		nothing_is_wrong(SMC_POLL_ERR);
 	}
+	// The server's TCP connection.
+	void tcp_is(int state)
+	{
+		if (server_->sk->state != state)
+			fail("script: TCP is in state %d, not %d", server_->sk->state, state);
+	}
 	// Until nothing more goes into it; how much went.
 	size_t fill()
 	{
@@ -265,6 +271,24 @@ void play_orphans(net *from, net *to)
 	}
 	for (s64 i = kKept; i < kAll; i++)
 		calls[i]->is_reset();
+}
+
+// A closed end has more for its peer than goes into the ring. Until the peer has it, TCP says
+// nothing of an end: it would forget the connection, and a peer that asks with keepalives be reset.
+void play_slow_reader(net *from, net *to)
+{
+	constexpr u64 kMinute_us = 60'000'000;
+	Call call(from, to);
+	const size_t sent = call.fill();
+
+	call.close_client();
+	scheduler().sleep_us(kMinute_us);
+	call.tcp_is(SMC_TCP_ESTABLISHED);
+	call.receive(sent - 1);
+	scheduler().sleep_us(kMinute_us);
+	call.tcp_is(SMC_TCP_CLOSE_WAIT);
+	call.receive(1);
+	call.end_is_clean();
 }
 
 // A peer that reads a little each time it might be given up.

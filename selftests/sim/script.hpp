@@ -21,6 +21,7 @@ void play_cork(net *from, net *to);
 void play_closed_and_left(net *from, net *to);
 void play_orphans(net *from, net *to);
 void play_sips(net *from, net *to);
+void play_slow_reader(net *from, net *to);
 // Within a host whose loopback device is on.
 void play_full_ring(net *host);
 void play_half_ring(net *host);

@@ -439,6 +439,29 @@ void smc_tcp_unwrap(struct socket *sock)
 		smc_tcp_close(sk);
 }
 
+struct socket *smc_tcp_keep(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct socket *kept = smc_tcp_wrap(sk);
+
+	if (kept != nullptr) {
+		sock->sk = nullptr;
+		sk->linger = false;
+	}
+	return kept;
+}
+
+void smc_tcp_let_go(struct socket *sock, bool reset)
+{
+	if (scheduler().current()->is_atomic())
+		fail("a socket is released in atomic context");
+	if (reset)
+		smc_tcp_reset(sock->sk, 0);
+	(void)smc_tcp_ops_release(sock);
+	socket_counts().sockets--;
+	delete sock;
+}
+
 void smc_tcp_close(struct sock *sk)
 {
 	if (sk->connection != nullptr) {

@@ -26,6 +26,7 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/sock_ops.h"
 
 #if !IS_ENABLED(CONFIG_SMC)
 #error "this kernel's TCP does not know the SMC option: no variant for it yet"
@@ -280,6 +281,34 @@ void smc_tcp_unwrap(struct socket *sock)
 	sock_release(sock);
 	if (sk)
 		smc_tcp_close(sk);
+}
+
+struct socket *smc_tcp_keep(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct socket *kept;
+
+	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &kept))
+		return NULL;
+	/* It must not keep the module that long. */
+	smc_tcp_drop_ulp(sk);
+	lock_sock(sk);
+	/* The user's close() has waited; ours, in a work item, is not to. */
+	sock_reset_flag(sk, SOCK_LINGER);
+	release_sock(sk);
+	SOCK_INODE(kept)->i_uid = sk->sk_uid;
+	smc_tcp_adopt(smc_tcp_orphan(sock), kept);
+	kept->ops = smc_base_ops(sk);
+	/* IPv6 may be a module; the socket's release puts it. */
+	__module_get(kept->ops->owner);
+	return kept;
+}
+
+void smc_tcp_let_go(struct socket *sock, bool reset)
+{
+	if (reset)
+		smc_tcp_reset(sock->sk, 0);
+	sock_release(sock);
 }
 
 void smc_tcp_close(struct sock *sk)

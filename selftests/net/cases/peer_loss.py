@@ -33,6 +33,68 @@ def tcp_connection_is_killed(vm):
     transfers(vm, "smcr")
 
 
+LATE_PORT = 7510
+_LATE_READER = f"""
+import hashlib, socket, sys, time
+sys.path.insert(0, "selftests/net/hostile")
+from smc_target import smc_socket
+listener = smc_socket()
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("0.0.0.0", {LATE_PORT}))
+listener.listen(1)
+print("ready", flush=True)
+connection, _ = listener.accept()
+connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+for option, value in ((socket.TCP_KEEPIDLE, 3), (socket.TCP_KEEPINTVL, 1)):
+    connection.setsockopt(socket.IPPROTO_TCP, option, value)
+time.sleep(12)
+got = b"".join(iter(lambda: connection.recv(65536), b""))
+print("got", len(got), hashlib.sha256(got).hexdigest(), flush=True)
+"""
+_CLOSES_EARLY = f"""
+import hashlib, random, sys, time
+sys.path.insert(0, "selftests/net/hostile")
+from smc_target import smc_socket
+connection = smc_socket()
+connection.connect((sys.argv[1], {LATE_PORT}))
+connection.setblocking(False)
+sent = b""
+patience = 20
+while patience:
+    piece = random.randbytes(4096)
+    try:
+        sent += piece[:connection.send(piece)]
+    except BlockingIOError:
+        patience -= 1
+        time.sleep(0.05)
+connection.close()
+print("sent", len(sent), hashlib.sha256(sent).hexdigest(), flush=True)
+"""
+
+
+@case(on="ours+ours")
+def closed_behind_a_late_reader_with_keepalive(vm):
+    """More than its ring holds is on the way to it when the sender closes, and TCP there forgets
+    closed connections soon. The reader's keepalive finds nobody, if TCP has closed too."""
+    before = vm.a.call("smcnl.stats")["smcr"]["client_v2"]
+    fin_timeout = vm.a.run("sysctl -n net.ipv4.tcp_fin_timeout").out.strip()
+    vm.a.put("/tmp/closes.py", _CLOSES_EARLY.encode())
+    vm.b.put("/tmp/reader.py", _LATE_READER.encode())
+    vm.a.run("sysctl -q net.ipv4.tcp_fin_timeout=2")
+    reader = vm.b.spawn("exec python3 /tmp/reader.py")
+    try:
+        reader.expect(r"\bready\b")
+        sent = vm.a.run(f"python3 /tmp/closes.py {vm.b.ip4}").out.split()
+        got = reader.expect(r"got \d+ \w+\n").split()
+    finally:
+        reader.kill()
+        reader.wait(check=False)
+        vm.a.run(f"sysctl -q net.ipv4.tcp_fin_timeout={fin_timeout}")
+    assert vm.a.call("smcnl.stats")["smcr"]["client_v2"] == before + 1
+    assert int(sent[1]) > 65536, f"{sent}"
+    assert got[-2:] == sent[1:], f"{got} is not {sent}"
+
+
 @case(on="ours+ours", fresh=True)
 def peer_vanishes_while_we_send(vm):
     held = Held(vm, 7502, client="--send --timeout 90")

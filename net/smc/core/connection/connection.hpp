@@ -281,6 +281,12 @@ public:
 	void give_up();
 	// The link is gone: nothing more goes out or comes in.
 	void transport_lost();
+	// Of one that is closed: the peer has not been written everything, or does not know that
+	// there is no more.
+	[[nodiscard]] bool owes() const
+	{
+		return !finished() && !reset() && (unsent_bytes() != 0 || closing_flag_owed());
+	}
 	// Of one that is closed: all of its data is written, and that it is closed is said.
 	[[nodiscard]] bool all_said() const
 	{

@@ -81,6 +81,14 @@ struct sock *smc_tcp_orphan(struct socket *sock);
 struct socket *smc_tcp_wrap(struct sock *sk);
 /* Releases a socket made by smc_tcp_wrap(), with its sock if it has one. */
 void smc_tcp_unwrap(struct socket *sock);
+/*
+ * Gives the sock of a socket that is being released to a socket of our own, which
+ * it returns, so that TCP's connection goes on. NULL, and @sock has it still, if
+ * memory is short.
+ */
+struct socket *smc_tcp_keep(struct socket *sock);
+/* Releases a socket made by smc_tcp_keep(): closes, or with @reset resets. Process. */
+void smc_tcp_let_go(struct socket *sock, bool reset);
 /* Resets and closes a sock that nobody has accepted. */
 void smc_tcp_close(struct sock *sk);
 

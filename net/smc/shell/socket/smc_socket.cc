@@ -436,6 +436,7 @@ void SmcSocket::end_connection()
 			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, endpoint, false);
 			smc_sk_unlock(sk_);
 		}
+		endpoint->keep_tcp(sock_);
 	}
 	endpoint->release_from_user();
 }

@@ -3,6 +3,7 @@
 
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
+#include "kernel/abi/tcp.h"
 #include "shell/transport/loopback/loopback_endpoint.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
@@ -467,6 +468,17 @@ void Endpoint::settle(u16 events)
 	}
 }
 
+// An end of TCP's connection that the peer can see before that of ours would be the end of ours:
+// once TCP has forgotten a closed connection, the peer's keepalive is answered by a reset.
+void Endpoint::keep_tcp(struct socket *sock)
+{
+	if (!with_lock([](const connection::Connection &conn) { return conn.owes(); }))
+		return;
+	struct socket *kept = smc_tcp_keep(sock);
+	shell::Guard guard(lock_);
+	tcp_ = kept;
+}
+
 void Endpoint::release_from_user()
 {
 	left_.store(true, std::memory_order_release);
@@ -557,6 +569,8 @@ void Endpoint::note_progress_locked()
 void Endpoint::run()
 {
 	bool retire = false;
+	struct socket *tcp = nullptr;
+	bool broken_off = false;
 
 	change([&]() -> u16 {
 		u16 events = abort_broken_locked();
@@ -577,12 +591,23 @@ void Endpoint::run()
 
 		if (released_ && !conn_.finished() && overdue && !rests_locked())
 			part_locked();
+		// By a reset: the peer's program is gone, or an operator wants it to be.
+		if (tcp_ != nullptr && conn_.owes() && smc_sk_state(sk_) == SMC_TCP_CLOSE) {
+			smc_stat_inc(net_, SMC_STAT_TCP_DIED);
+			conn_.give_up();
+		}
 		transmit_locked();
 		retire = retiring_ || retire_due();
 		if (!retire && ((released_ && !rests_locked()) || conn_.eof_withheld()))
 			arm_locked();
+		if (retire || !conn_.owes()) {
+			tcp = std::exchange(tcp_, nullptr);
+			broken_off = conn_.broken_off();
+		}
 		return events;
 	});
+	if (tcp != nullptr)
+		smc_tcp_let_go(tcp, broken_off);
 	if (retire) {
 		switch (kind_) {
 		case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->retire(); break;

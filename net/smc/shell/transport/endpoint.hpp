@@ -85,6 +85,10 @@ public:
 	void abort();
 	// As abort(), and nothing is expected of the peer any more.
 	void give_up();
+	// After close(): if the peer is still to be sent anything, @sock's TCP connection stays
+	// open for as long, and belongs to this endpoint; @sock has no sock then. Otherwise, or
+	// without memory, nothing happens.
+	void keep_tcp(struct socket *sock);
 	// The socket gives its reference back. Afterwards it must not be used by it.
 	void release_from_user();
 
@@ -240,6 +244,7 @@ private:
 	u64 push_ms_ = 0;               // when the cork gives way; 0: it holds nothing
 	bool released_ = false;         // by the user
 	u64 released_ms_ = 0;
+	struct socket *tcp_ = nullptr; // closed, and TCP's connection below it still open
 	u32 orphan_bytes_ = 0;         // its share in the count of all orphans'
 	bool retiring_ = false;
 	bool detached_ = false;
