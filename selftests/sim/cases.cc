@@ -26,6 +26,8 @@ constexpr u64 kUnanswered_us = 5'000'000; // two requests
 constexpr u32 kKept = 32;                 // unused buffers of a group, of each kind and size
 constexpr u8 kDeleteRkey = 9;
 constexpr u8 kHello = 1;
+constexpr int kAgain = 11;
+constexpr int kConnectionReset = 104;
 constexpr u8 kReset = 2; // asks the server to reset the connection
 
 using Sockets = std::vector<struct socket *>;
@@ -530,6 +532,19 @@ struct socket *listen_for_nobody()
 	struct socket *listener = sys_socket(&server());
 
 	if (sys_listen(listener, kOtherPort, 10) != 0)
+}
+
+// ---- Servers that are busy ----------------------------------------------------------------------
+
+constexpr int kBacklog = 3;
+constexpr u64 kBusy_us = 7'000'000; // longer than a client waits in its handshake
+
+// Nobody accepts for the moment.
+struct socket *start_busy_server()
+{
+	struct socket *listener = sys_socket(&server());
+
+	if (sys_listen(listener, kPort, kBacklog) != 0)
 		fail("listen() fails");
 	return listener;
 }
@@ -741,6 +756,113 @@ void dead_fabric()
 	close_all(socks);
 }
 
+// What such a client is told by TCP, before the server looks at it.
+struct socket *connect_at_once(bool plain = false)
+{
+	const u64 began_us = scheduler().now_us();
+	struct socket *sock = sys_socket(&client());
+
+	sock->ours = !plain;
+	const int ret = sys_connect(sock, &server(), kPort);
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (scheduler().now_us() - began_us > kMoment_us)
+		fail("connect() takes %llu us", scheduler().now_us() - began_us);
+	return sock;
+}
+
+// It is the next one, and @sock its other end.
+void expect_next(struct socket *listener, struct socket *sock)
+{
+	struct socket *child = nullptr;
+	const int ret = sys_accept(listener, &child);
+
+	if (ret != 0)
+		fail("accept() fails, errno %d", -ret);
+	if (connection_id(child) != connection_id(sock))
+		fail("accept() gives tcp-%llu before tcp-%llu", connection_id(child),
+		     connection_id(sock));
+	if (sys_uses_smc(child) != sys_uses_smc(sock))
+		fail("one end goes by SMC");
+	sys_close(child);
+	sys_close(sock);
+}
+
+void accept_in_order(struct socket *listener, const Sockets &socks)
+{
+	for (struct socket *sock : socks)
+		expect_next(listener, sock);
+	listener->nonblock = true;
+	struct socket *child = nullptr;
+	if (sys_accept(listener, &child) != -kAgain)
+		fail("one too many");
+	sys_close(listener);
+	scheduler().sleep_us(kRest_us);
+}
+
+// Clients of both kinds come while the server is busy.
+void busy_server()
+{
+	struct socket *listener = start_busy_server();
+	Sockets socks;
+
+	for (const bool plain : {true, false, true, false})
+		socks.push_back(connect_at_once(plain));
+	scheduler().sleep_us(kBusy_us);
+	accept_in_order(listener, socks);
+}
+
+// The first one has been accepted, and keeps it busy.
+void busy_with_one()
+{
+	struct socket *listener = start_busy_server();
+	const Sockets socks{connect_at_once(true), connect_at_once(true), connect_at_once()};
+
+	scheduler().sleep_us(kMoment_us);
+	expect_next(listener, socks[0]);
+	struct socket *late = connect_at_once();
+	scheduler().sleep_us(kBusy_us);
+	accept_in_order(listener, {socks[1], socks[2], late});
+}
+
+// Twice as many as the backlog: those behind it go by TCP.
+void busy_with_many()
+{
+	struct socket *listener = start_busy_server();
+	Sockets socks;
+
+	while (socks.size() < 2 * kBacklog)
+		socks.push_back(connect_at_once());
+	if (!sys_uses_smc(socks[kBacklog]) || sys_uses_smc(socks[kBacklog + 2]))
+		fail("SMC has no end at the backlog");
+	scheduler().sleep_us(kBusy_us);
+	accept_in_order(listener, socks);
+}
+
+// Those that nobody has accepted are reset, by whatever they came.
+void busy_until_it_ends(bool shut)
+{
+	struct socket *listener = start_busy_server();
+	const Sockets socks{connect_at_once(true), connect_at_once(), connect_at_once(true)};
+	u8 byte;
+
+	scheduler().sleep_us(kMoment_us);
+	if (shut && sys_shutdown(listener, 0) != 0)
+		fail("shutdown() fails");
+	if (!shut)
+		sys_close(listener);
+	for (struct socket *sock : socks) {
+		const int ret = receive_byte(sock, &byte);
+
+		if (ret != -kConnectionReset)
+			fail("recv() %d", ret);
+		sys_close(sock);
+	}
+	if (shut)
+		sys_close(listener);
+	scheduler().sleep_us(kRest_us);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -788,6 +910,11 @@ const Case cases[kCases] = {
 	 .deaf_to = kDeleteRkey},
 	{"two-sizes", [] { with_server(two_sizes); }},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
+	{"busy-server", busy_server},
+	{"busy-with-one", busy_with_one},
+	{"busy-with-many", busy_with_many},
+	{"busy-until-it-is-closed", [] { busy_until_it_ends(false); }},
+	{"busy-until-it-is-shut", [] { busy_until_it_ends(true); }},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

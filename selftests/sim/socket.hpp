@@ -108,6 +108,7 @@ struct sock {
 	// Listener.
 	u16 port = 0;
 	u32 backlog = 0;
+	bool refuses_smc = false; // smc_hs_congested() says so
 	std::deque<struct sock *> children;
 
 	// Connection.

@@ -79,12 +79,16 @@ private:
 class Talks {
 public:
 	[[nodiscard]] Talk &of(u64 id);
+	// The server has more clients than its backlog: no SMC for this one.
+	void refuse(u64 id) { refused_.insert(id); }
+	[[nodiscard]] bool is_refused(u64 id) const { return refused_.contains(id); }
 	void check() const;
 	[[nodiscard]] size_t count() const { return talks_.size(); }
 	[[nodiscard]] u64 bytes() const;
 
 private:
 	std::map<u64, Talk> talks_;
+	std::set<u64> refused_;
 };
 
 [[nodiscard]] Talks &talks();

@@ -11,6 +11,7 @@
 #include "kernel/abi/control.h"
 #include "scheduler.hpp"
 #include "socket.hpp"
+#include "talk.hpp"
 #include "trace.hpp"
 
 namespace sim {
@@ -248,7 +249,9 @@ void receive_syn(const std::shared_ptr<TcpConnection> &connection, net *host, u1
 	child->connection = connection;
 	child->side = 1;
 	child->state = SMC_TCP_ESTABLISHED;
-	child->offers_smc = option && listener->offers_smc;
+	child->offers_smc = option && listener->offers_smc && !listener->refuses_smc;
+	if (option && listener->refuses_smc)
+		talks().refuse(connection->id());
 	child->sndbuf_bytes = listener->sndbuf_bytes;
 	child->rcvbuf_bytes = listener->rcvbuf_bytes;
 	connection->set_end(1, child);
@@ -373,13 +376,30 @@ smc_accept_head smc_tcp_accept_head(struct sock *listener)
 	return listener->children.front()->offers_smc ? SMC_ACCEPT_SMC : SMC_ACCEPT_PLAIN;
 }
 
-bool smc_tcp_oldest_is_smc(struct sock *listener)
+smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 {
-	return !listener->children.empty() && listener->children.front()->offers_smc;
+	if (listener->children.empty())
+		return SMC_ACCEPT_EMPTY;
+	if (listener->children.back()->offers_smc)
+		return SMC_ACCEPT_SMC;
+	return listener->children.size() > 1 ? SMC_ACCEPT_PLAIN : SMC_ACCEPT_EMPTY;
 }
 
-// No simulated host has clients enough.
-void smc_tcp_limit_handshakes(struct sock *, bool, smc_hs_limit) {}
+u32 smc_tcp_accept_up_to_smc(struct sock *listener)
+{
+	const auto &children = listener->children;
+
+	scheduler().maybe_yield();
+	const auto last = std::find_if(children.rbegin(), children.rend(),
+				       [](const struct sock *child) { return child->offers_smc; });
+	return static_cast<u32>(children.rend() - last);
+}
+
+// The bounds of TCP's own queues no simulated host has clients enough for.
+void smc_tcp_limit_handshakes(struct sock *listener, bool full, smc_hs_limit)
+{
+	listener->refuses_smc = full;
+}
 
 struct sock *smc_tcp_accept(struct sock *listener, bool, int *err)
 {
@@ -781,12 +801,14 @@ int smc_tcp_ops_ioctl(struct socket *, unsigned int, unsigned long)
 int smc_tcp_ops_shutdown(struct socket *sock, int how)
 {
 	struct sock *sk = sock->sk;
+	std::deque<struct sock *> children;
 	int ret = 0;
 
 	smc_sk_lock(sk);
 	if (sk->state == SMC_TCP_LISTEN && how != 1) {
 		listeners.erase({sk->net, sk->port});
 		sk->state = SMC_TCP_CLOSE;
+		children.swap(sk->children);
 	} else if (sk->state == SMC_TCP_SYN_SENT) {
 		// As inet_shutdown(): the attempt is over, another one may follow.
 		sk->connection->set_end(0, nullptr);
@@ -805,6 +827,9 @@ int smc_tcp_ops_shutdown(struct socket *sock, int how)
 		sk->shut_rcv = true;
 	wake_all(sk, SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP | SMC_POLL_RDHUP);
 	smc_sk_unlock(sk);
+	// As inet_csk_listen_stop().
+	for (struct sock *child : children)
+		smc_tcp_close(child);
 	return ret;
 }
 

@@ -124,22 +124,42 @@ enum smc_accept_head smc_tcp_accept_head(struct sock *listener)
 	return head;
 }
 
-bool smc_tcp_oldest_is_smc(struct sock *listener)
+u32 smc_tcp_accept_up_to_smc(struct sock *listener)
+{
+	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	const struct request_sock *req;
+	u32 place = 0, last = 0;
+
+	if (reqsk_queue_empty(queue))
+		return 0;
+	spin_lock_bh(&queue->rskq_lock);
+	for (req = queue->rskq_accept_head; req; req = req->dl_next) {
+		place++;
+		if (tcp_sk(req->sk)->syn_smc)
+			last = place;
+	}
+	spin_unlock_bh(&queue->rskq_lock);
+	return last;
+}
+
+enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 {
 	const struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	enum smc_accept_head youngest = SMC_ACCEPT_EMPTY;
 	const struct request_sock *req;
 	const struct sock *child = NULL;
-	bool smc = false;
 
 	/* Both are of slabs whose memory keeps its type until RCU readers left. */
 	rcu_read_lock();
-	req = READ_ONCE(queue->rskq_accept_head);
+	req = READ_ONCE(queue->rskq_accept_tail);
 	if (req)
 		child = READ_ONCE(req->sk);
-	if (child)
-		smc = READ_ONCE(tcp_sk(child)->syn_smc);
+	if (child && READ_ONCE(tcp_sk(child)->syn_smc))
+		youngest = SMC_ACCEPT_SMC;
+	else if (req && req != READ_ONCE(queue->rskq_accept_head))
+		youngest = SMC_ACCEPT_PLAIN;
 	rcu_read_unlock();
-	return smc;
+	return youngest;
 }
 
 /* TCP asks these at each SYN with the option, without the listener's lock. */

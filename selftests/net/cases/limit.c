@@ -98,6 +98,106 @@ static void backlog_is_served(struct test *test)
 	expect_error(on(test->server, rq_accept(listener, 0)), EAGAIN);
 }
 
+/* Longer than the client of a handshake waits for its server. */
+#define BUSY_MS 7000
+
+/* TCP's own connect() needs no accept(). */
+static int connect_to_busy(struct test *test, enum mode mode, const struct address *address, int id)
+{
+	struct request request = rq_socket(test, test->client, 0);
+	struct reply reply;
+	int fd;
+
+	if (mode == MODE_TCP)
+		request.args[0] = MODE_TCP;
+	reply = on(test->client, request);
+	expect(reply.ret >= 0, "socket %d: errno %d", id, reply.error);
+	fd = (int)reply.ret;
+	reply = expect_ret(on(test->client, rq_connect(fd, address)), 0);
+	expect(reply.elapsed_ms < 2500, "connect %d took %u ms", id, reply.elapsed_ms);
+	expect_ret(on(test->client, rq_send(fd, 100, 0, 100 + id, 0)), 100);
+	return fd;
+}
+
+static void accept_and_check(struct test *test, int listener, int fd, int id)
+{
+	struct reply reply = on(test->server, rq_accept(listener, 0));
+
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	expect_ret(on(test->server, rq_recv((int)reply.ret, 100, MSG_WAITALL, 100 + id, 0)), 100);
+	exchange(test->server, (int)reply.ret, test->client, fd, 1000, DOWN, 0);
+}
+
+static void nobody_is_left(struct test *test, int listener)
+{
+	expect_ret(on(test->server, rq_fcntl(listener, F_SETFL, O_NONBLOCK)), 0);
+	expect_error(on(test->server, rq_accept(listener, 0)), EAGAIN);
+}
+
+/* A client without SMC stands before one with it, and nobody accepts. */
+static void busy_server_is_connected_to(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 3, &address);
+	int plain = connect_to_busy(test, MODE_TCP, &address, 0);
+	int fd = connect_to_busy(test, test->client_mode, &address, 1);
+
+	sleep_ms(BUSY_MS);
+	expect(poll_events(test->server, listener, POLLIN, 0) == POLLIN, "nobody came");
+	accept_and_check(test, listener, plain, 0);
+	accept_and_check(test, listener, fd, 1);
+	nobody_is_left(test, listener);
+}
+
+/* The same behind one that has been accepted, and keeps the server busy. */
+static void server_busy_with_one_is_connected_to(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 3, &address);
+	int fds[4];
+
+	for (int i = 0; i < 3; i++)
+		fds[i] = connect_to_busy(test, i < 2 ? MODE_TCP : test->client_mode, &address, i);
+	accept_and_check(test, listener, fds[0], 0);
+	fds[3] = connect_to_busy(test, test->client_mode, &address, 3);
+	sleep_ms(BUSY_MS);
+	for (int i = 1; i < 4; i++)
+		accept_and_check(test, listener, fds[i], i);
+	nobody_is_left(test, listener);
+}
+
+/* TCP takes those beyond the backlog when there is room; there is some for them all with SMC. */
+static void server_busy_with_many_is_connected_to(struct test *test)
+{
+	const int backlog = 3;
+	const int clients = test->server_mode == MODE_TCP ? backlog + 1 : 2 * backlog;
+	struct address address;
+	int listener = new_listener(test, backlog, &address);
+	int fds[2 * 3];
+
+	for (int i = 0; i < clients; i++)
+		fds[i] = connect_to_busy(test, test->client_mode, &address, i);
+	sleep_ms(BUSY_MS);
+	for (int i = 0; i < clients; i++)
+		accept_and_check(test, listener, fds[i], i);
+	nobody_is_left(test, listener);
+}
+
+/* Those that nobody has accepted are reset, the ones without SMC, too. */
+static void busy_listener_close_resets(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 3, &address);
+	int fds[3];
+
+	for (int i = 0; i < 3; i++)
+		fds[i] = connect_to_busy(test, i != 1 ? MODE_TCP : test->client_mode, &address, i);
+	sleep_ms(500);
+	expect_ret(on(test->server, rq_close(listener)), 0);
+	for (int i = 0; i < 3; i++)
+		expect_error(on(test->client, rq_recv(fds[i], 1, 0, DOWN, 0)), ECONNRESET);
+}
+
 /* Connections that are over before they are accepted are accepted all the same. */
 static void accept_after_reset(struct test *test)
 {
@@ -135,6 +235,12 @@ const struct test_case limit_cases[] = {
 	{ "accept_to_a_bad_address", accept_to_a_bad_address, FATE_SMC },
 	{ "accept_with_a_bad_length", accept_with_a_bad_length, FATE_SMC },
 	{ "backlog_is_served", backlog_is_served, FATE_SMC },
+	{ "busy_server_is_connected_to", busy_server_is_connected_to, FATE_MIXED },
+	{ "server_busy_with_one_is_connected_to", server_busy_with_one_is_connected_to,
+	  FATE_MIXED },
+	{ "server_busy_with_many_is_connected_to", server_busy_with_many_is_connected_to,
+	  FATE_MIXED },
+	{ "busy_listener_close_resets", busy_listener_close_resets, FATE_MIXED },
 	{ "accept_after_reset", accept_after_reset, FATE_SMC },
 	{ "listen_values", listen_values, FATE_NONE },
 	{ NULL, NULL, FATE_NONE },

@@ -271,8 +271,8 @@ static bool judge_smc(enum expectation expectation, enum fate fate, const struct
 	if (!client_tech->client_handshakes ||
 	    (!server_tech->server_handshakes && fate != FATE_UNACCEPTED))
 		wrong = "no connection became SMC";
-	else if (client->client_fallbacks ||
-		 server->server_fallbacks != closed_early(fate, server))
+	else if (fate != FATE_MIXED && (client->client_fallbacks || server->server_fallbacks !=
+					closed_early(fate, server)))
 		wrong = "a connection fell back";
 	if (!wrong)
 		return true;
@@ -325,6 +325,10 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 		return judge_fallback(runner->client_mode, fate, false, client, REASON_TCP_ONLY);
 	if (runner->expectation != EXPECT_FALLBACK)
 		return judge_smc(runner->expectation, fate, client, server);
+	/* Those that never asked for SMC have a reason of their own. */
+	if (fate == FATE_MIXED)
+		return judge_fallback(runner->client_mode, fate, false, client, 0) &&
+		       judge_fallback(runner->server_mode, fate, true, server, 0);
 	return judge_fallback(runner->client_mode, fate, false, client, runner->client_reason) &&
 	       (fate == FATE_UNACCEPTED ||
 		judge_fallback(runner->server_mode, fate, true, server, runner->server_reason));

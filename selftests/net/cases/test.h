@@ -31,6 +31,7 @@ enum fate {
 	 * Proposal falls back.
 	 */
 	FATE_CLOSED_EARLY,
+	FATE_MIXED, /* some become SMC, and others TCP as the case will have it */
 	FATE_TCP_ONLY, /* the client falls back: it wants what only TCP has */
 };
 

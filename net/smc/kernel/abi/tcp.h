@@ -51,10 +51,13 @@ enum smc_accept_head {
 };
 enum smc_accept_head smc_tcp_accept_head(struct sock *listener);
 /*
- * Did the oldest entry offer SMC? A hint, without a lock, for wakeups; false if
- * it is being accepted by somebody else. Any context, also with interrupts off.
+ * Its youngest entry, for wakeups: a hint, without a lock. One that did not offer
+ * SMC is told of only if others stand before it; EMPTY otherwise. Any context,
+ * also with interrupts off.
  */
-bool smc_tcp_oldest_is_smc(struct sock *listener);
+enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener);
+/* How many there are up to the last one that offered SMC; 0 if none did. */
+u32 smc_tcp_accept_up_to_smc(struct sock *listener);
 /* Is SMC offered to no more than the user's backlog has room for? */
 enum smc_hs_limit {
 	SMC_HS_LIMIT_NET,	/* as net.smc.limit_smc_hs says at that moment */

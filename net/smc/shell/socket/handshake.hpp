@@ -103,7 +103,7 @@ private:
 	};
 	static constexpr std::size_t kResultsMax = 8;
 	// How long a client that could be near its server waits for it to come: as a rule the
-	// listener's work is queued behind its own. A listener whose backlog is full takes nobody.
+	// listener's work is queued behind its own.
 	static constexpr u64 kAlone_ms = 10;
 
 	void run();

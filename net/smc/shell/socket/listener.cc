@@ -22,28 +22,34 @@ bool Listener::on_wake(smc_wake_hook *hook)
 {
 	Listener *listener = reinterpret_cast<Hook *>(hook)->owner;
 
-	// Peers without SMC are none of our business, nor is who stands behind one: run() wakes
-	// the user for it, and a wakeup that led to the next run would go on for ever.
-	if (smc_tcp_oldest_is_smc(listener->sk_))
-		listener->work_.queue();
+	// Peers without SMC are none of our business, as long as there are no others.
+	switch (smc_tcp_accept_hint(listener->sk_)) {
+	case SMC_ACCEPT_EMPTY: break;
+	case SMC_ACCEPT_SMC: listener->work_.queue(); break;
+	// Of two that come at once, with one wakeup after the other, the first one is not seen.
+	case SMC_ACCEPT_PLAIN: listener->work_.queue_if_idle(kLookAgain_ms); break;
+	}
 	return false;
 }
 
-// The user's backlog bounds those that are done, as TCP's queue.
+// Those that were offered SMC are served though the backlog is full: they would wait in vain. That
+// they are not too many is seen to by limit_offers_locked(), of those put aside by this.
 bool Listener::may_start()
 {
 	Guard guard(lock_);
 	limit_offers_locked();
-	return !closed_ && under_way_.size() + failed_.size() < kHandshakesMax &&
-	       done_.size() <= smc_sk_max_backlog(sk_);
+	held_up_ = under_way_.size() + failed_.size() >= kHandshakesMax ||
+		   waiting_locked() > smc_sk_max_backlog(sk_) + kHandshakesMax;
+	return !closed_ && !held_up_;
 }
 
+// The user's backlog bounds them, as TCP's queue.
 void Listener::limit_offers_locked()
 {
 	const bool limited = limit_ == SMC_HS_LIMIT_NET ? smc_sysctl_limit_smc_hs(smc_sk_net(sk_))
 							: limit_ == SMC_HS_LIMIT_ON;
-	const bool full = under_way_.size() >= kOffersMax ||
-			  (limited && under_way_.size() + done_.size() > smc_sk_max_backlog(sk_));
+	const u32 counted = waiting_locked() + (limited ? under_way_.size() : 0);
+	const bool full = under_way_.size() >= kOffersMax || counted > smc_sk_max_backlog(sk_);
 
 	smc_tcp_limit_handshakes(sk_, full, limit_);
 }
@@ -57,22 +63,62 @@ void Listener::set_limit(smc_hs_limit limit)
 
 void Listener::run()
 {
+	drop(failed_);
+	// One without SMC may stand at the head now. Not if there was nothing to do: the user's
+	// wakeup is one for us, and could lead to the next run for ever.
+	if (take_out() && smc_tcp_accept_head(sk_) == SMC_ACCEPT_PLAIN)
+		smc_sk_wake(sk_, SMC_POLL_IN);
+	if (smc_sk_state(sk_) != SMC_TCP_LISTEN)
+		drop_done();
+}
+
+// All with SMC out of TCP's queue, and those that stand before them. True if it did something.
+bool Listener::take_out()
+{
+	bool any = false;
 	int err;
 
-	drop(failed_);
-	if (smc_sk_state(sk_) != SMC_TCP_LISTEN) {
-		drop_done();
-		return;
-	}
-	while (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC && may_start()) {
+	if (!may_start())
+		return false;
+	for (u32 left = smc_tcp_accept_up_to_smc(sk_); left != 0 && may_start(); left--) {
+		set_taking(true);
 		struct sock *child = smc_tcp_accept(sk_, false, &err);
+		if (child != nullptr && smc_tcp_agreed(child))
+			start(child);
+		else if (child != nullptr)
+			put_aside(child);
+		set_taking(false);
 		if (child == nullptr)
 			break;
-		start(child);
+		any = true;
 	}
-	// One without SMC may stand at the head now.
-	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_PLAIN)
-		smc_sk_wake(sk_, SMC_POLL_IN);
+	return any;
+}
+
+void Listener::set_taking(bool taking)
+{
+	Guard guard(lock_);
+	taking_ = taking;
+}
+
+void Listener::put_aside(struct sock *child)
+{
+	auto owned = make<Plain>();
+	if (!owned) {
+		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
+		smc_tcp_close(child);
+		return;
+	}
+	Plain *plain = owned.release();
+	plain->sk = child;
+	{
+		Guard guard(lock_);
+		plain->turn = turns_++;
+		plain_.push_back(*plain);
+		limit_offers_locked();
+	}
+	// Whom TCP woke for it may have looked while it was in neither queue.
+	smc_sk_wake(sk_, SMC_POLL_IN);
 }
 
 // Takes over @child, whatever it is: another thread may have been faster than the look at it.
@@ -131,27 +177,66 @@ void Listener::on_handshake_done(Handshake &handshake)
 	limit_offers_locked();
 	smc_sk_wake(sk_, SMC_POLL_IN);
 	// There is room for one more, perhaps; or nobody wants this one any more.
-	if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC || smc_sk_state(sk_) != SMC_TCP_LISTEN)
+	if (held_up_ || smc_sk_state(sk_) != SMC_TCP_LISTEN)
 		work_.queue();
+}
+
+// The one that TCP had first.
+smc_accept_head Listener::take_waiting(Ref<Handshake> *done, struct sock **plain)
+{
+	Owned<Plain> taken_aside; // freed without the lock
+	Guard guard(lock_);
+	Handshake *handshake = done_.front();
+	Plain *aside = plain_.front();
+	smc_accept_head taken;
+
+	if (handshake != nullptr && (aside == nullptr || handshake->turn() < aside->turn)) {
+		done_.remove(*handshake);
+		*done = Ref<Handshake>::adopt(handshake);
+		taken = SMC_ACCEPT_SMC;
+	} else if (aside != nullptr) {
+		plain_.remove(*aside);
+		taken_aside.reset(aside);
+		*plain = aside->sk;
+		taken = SMC_ACCEPT_PLAIN;
+	} else {
+		return SMC_ACCEPT_EMPTY;
+	}
+	// There is room for one more, perhaps.
+	limit_offers_locked();
+	if (held_up_)
+		work_.queue();
+	return taken;
+}
+
+// After a look into TCP's queue that found nobody: has somebody come past it?
+bool Listener::came_meanwhile()
+{
+	for (;;) {
+		{
+			Guard guard(lock_);
+			if (!taking_)
+				return waiting_locked() != 0;
+		}
+		work_.wait();
+	}
 }
 
 smc_accept_head Listener::take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err)
 {
 	for (;;) {
-		{
-			Guard guard(lock_);
-			if (Handshake *handshake = done_.pop_front()) {
-				limit_offers_locked();
-				*done = Ref<Handshake>::adopt(handshake);
-				return SMC_ACCEPT_SMC;
-			}
-		}
+		const smc_accept_head waiting = take_waiting(done, plain);
+		if (waiting != SMC_ACCEPT_EMPTY)
+			return waiting;
 		*err = -11;
-		if (smc_tcp_accept_head(sk_) == SMC_ACCEPT_SMC && !may_start())
+		struct sock *child = nullptr;
+		if (smc_tcp_accept_head(sk_) != SMC_ACCEPT_SMC || may_start())
+			child = smc_tcp_accept(sk_, kern, err);
+		if (child == nullptr) {
+			if (came_meanwhile())
+				continue;
 			return SMC_ACCEPT_EMPTY;
-		struct sock *child = smc_tcp_accept(sk_, kern, err);
-		if (child == nullptr)
-			return SMC_ACCEPT_EMPTY;
+		}
 		if (!smc_tcp_agreed(child)) {
 			*plain = child;
 			return SMC_ACCEPT_PLAIN;
@@ -164,7 +249,7 @@ bool Listener::ready()
 {
 	{
 		Guard guard(lock_);
-		if (!done_.empty())
+		if (waiting_locked() != 0)
 			return true;
 	}
 	switch (smc_tcp_accept_head(sk_)) {
@@ -181,6 +266,21 @@ bool Listener::ready()
 void Listener::drop_done()
 {
 	drop(done_);
+	drop_plain();
+}
+
+void Listener::drop_plain()
+{
+	for (;;) {
+		Owned<Plain> plain;
+		{
+			Guard guard(lock_);
+			plain.reset(plain_.pop_front());
+		}
+		if (!plain)
+			break;
+		smc_tcp_close(plain->sk);
+	}
 }
 
 void Listener::drop(List<Handshake, ChildrenTag> &children)
@@ -212,6 +312,7 @@ void Listener::close()
 	}
 	smc_wake_hook_remove(&hook_.hook);
 	work_.cancel_sync();
+	drop_plain();
 	for (;;) {
 		Ref<Handshake> handshake;
 		{

@@ -3,13 +3,16 @@
 // Listener: the accept queue of an SMC socket. Peers that did not offer SMC stay in TCP's queue
 // until accept() takes them: they cost nothing. Those that did are taken out by a work item (or by
 // accept() itself, when they stand at the head of TCP's queue), do their handshake, and then wait
-// here, as SMC connections or as plain TCP ones.
+// here, as SMC connections or as plain TCP ones. A client in its handshake waits for six seconds,
+// however long the program is busy: so those without SMC that stand before it are put aside, here
+// too, and accept() finds them all in the order that they had.
 //
 // A peer that is silent in its handshake keeps nobody waiting: handshakes under way do not count
-// for the backlog, and long before there are kHandshakesMax of them, who connects is not offered
-// SMC any more. So there is always room for those that have been.
+// for the backlog. Who connects is not offered SMC any more while more wait here than the backlog,
+// and long before there are kHandshakesMax handshakes. So there is always room for those that have
+// been.
 //
-// Locking: lock_ (class LISTENER) guards both lists.
+// Locking: lock_ (class LISTENER) guards the lists, and what else changes with them.
 #pragma once
 
 #include "kernel/abi/sock.h"
@@ -49,13 +52,28 @@ private:
 	static constexpr u32 kHandshakesMax = 1024;
 	// With those that stand in TCP's queues at that moment, still within kHandshakesMax.
 	static constexpr u32 kOffersMax = kHandshakesMax - SMC_TCP_QUEUE_MAX;
+	static constexpr u64 kLookAgain_ms = 100;
+
+	struct PlainTag;
+	// One without SMC that was put aside.
+	struct Plain : ListNode<PlainTag> {
+		struct sock *sk = nullptr;
+		u64 turn = 0;
+	};
 
 	static bool on_wake(smc_wake_hook *hook);
 	[[nodiscard]] bool may_start();
+	[[nodiscard]] u32 waiting_locked() const { return done_.size() + plain_.size(); }
 	void limit_offers_locked();
 	void start(struct sock *child);
+	void put_aside(struct sock *child);
+	void set_taking(bool taking);
+	[[nodiscard]] bool take_out();
 	void run();
+	smc_accept_head take_waiting(Ref<Handshake> *done, struct sock **plain);
+	[[nodiscard]] bool came_meanwhile();
 	void drop(List<Handshake, ChildrenTag> &children);
+	void drop_plain();
 	[[nodiscard]] List<Handshake, ChildrenTag> &list_of_locked(const Handshake &handshake);
 
 	struct Hook {
@@ -68,7 +86,10 @@ private:
 	List<Handshake, ChildrenTag> under_way_; // each with a reference
 	List<Handshake, ChildrenTag> done_;      // for the user; each with a reference
 	List<Handshake, ChildrenTag> failed_;    // no event for the user; each with a reference
-	u64 turns_ = 0;                          // so many have been started
+	List<Plain, PlainTag> plain_;            // for the user
+	u64 turns_ = 0;                          // so many were taken out of TCP's queue
+	bool taking_ = false;                    // run() has one that is in no list
+	bool held_up_ = false;                   // there was no room, when it was looked for last
 	bool closed_ = false;
 	smc_hs_limit limit_;
 	Work<Listener, &Listener::run> work_{*this, SMC_WORK_OF_LISTENER};
