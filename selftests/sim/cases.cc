@@ -28,6 +28,7 @@ constexpr u8 kDeleteRkey = 9;
 constexpr u8 kHello = 1;
 constexpr int kAgain = 11;
 constexpr int kConnectionReset = 104;
+constexpr int kInProgress = 115;
 constexpr u8 kReset = 2; // asks the server to reset the connection
 
 using Sockets = std::vector<struct socket *>;
@@ -863,6 +864,58 @@ void busy_until_it_ends(bool shut)
 	scheduler().sleep_us(kRest_us);
 }
 
+// ---- Handshakes that fail -----------------------------------------------------------------------
+
+// One connection at most that nobody has accepted, handshakes included. When the only one has
+// failed, there is room again.
+void limit_after_failure()
+{
+	struct socket *listener = sys_socket(&server());
+
+	if (smc_op_limit_handshakes(listener, true) != 0 || sys_listen(listener, kPort, 0) != 0)
+		fail("listen() fails");
+	for (int i = 0; i < 3; i++) {
+		const s64 made = server().stats[SMC_STAT_CONN_NEW];
+		struct socket *sock = sys_socket(&client());
+
+		sock->nonblock = true;
+		if (sys_connect(sock, &server(), kPort) != -kInProgress)
+			fail("connect() does not take its time");
+		// The server has sent its Accept then.
+		for (u64 us = 0; server().stats[SMC_STAT_CONN_NEW] == made; us++) {
+			if (us == kMoment_us)
+				fail("SMC is not offered any more");
+			scheduler().sleep_us(1);
+		}
+		sock->sk->connection->break_off();
+		scheduler().sleep_us(kMoment_us);
+		if (server().stats[SMC_STAT_SRV_HS_ERR] != i + 1)
+			fail("the server's handshake has not failed");
+		sys_close(sock);
+	}
+	struct socket *sock = connect_one();
+	expect_next(listener, sock);
+	sys_close(listener);
+	scheduler().sleep_us(kRest_us);
+}
+
+// More clients than the backlog; listen() then makes room.
+void larger_backlog()
+{
+	struct socket *listener = sys_socket(&server());
+	Sockets socks;
+
+	if (smc_op_limit_handshakes(listener, true) != 0 || sys_listen(listener, kPort, 1) != 0)
+		fail("listen() fails");
+	while (socks.size() < 3) {
+		socks.push_back(connect_one());
+		scheduler().sleep_us(kMoment_us);
+		if (socks.size() == 2 && sys_listen(listener, kPort, 2 * kBacklog) != 0)
+			fail("listen() fails");
+	}
+	accept_in_order(listener, socks);
+}
+
 void with_server(void (*plot)())
 {
 	struct socket *listener = start_server();
@@ -915,6 +968,8 @@ const Case cases[kCases] = {
 	{"busy-with-many", busy_with_many},
 	{"busy-until-it-is-closed", [] { busy_until_it_ends(false); }},
 	{"busy-until-it-is-shut", [] { busy_until_it_ends(true); }},
+	{"limit-after-failure", limit_after_failure},
+	{"larger-backlog", larger_backlog},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

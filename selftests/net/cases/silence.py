@@ -8,8 +8,8 @@ NOBODYS_ADDRESS = "10.9.0.68"
 BACKLOG = 4
 
 
-def meet(vm, only: str, limit_hs: str = "") -> None:
-    target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7320 7321 {BACKLOG} {limit_hs}")
+def meet(vm, only: str, limit_hs: str = "", backlog: int = BACKLOG) -> None:
+    target = vm.a.spawn(f"{DIRECTORY}/smc_target.py 7320 7321 {backlog} {limit_hs}")
     target.expect(r"\bready\b")
     try:
         vm.b.run_tap(f"{DIRECTORY}/silent_peer.py --address {NOBODYS_ADDRESS}"
@@ -45,6 +45,11 @@ def silent_crowd_at_a_listener_that_does_not(vm):
         meet(vm, "^crowd_holds_up_nobody", limit_hs="0")
     finally:
         vm.a.run("sysctl -q net.smc.limit_smc_hs=0")
+
+
+@case(on="ours+ours")
+def failed_handshakes_where_they_are_limited(vm):
+    meet(vm, "^failures_leave_room", limit_hs="1", backlog=0)
 
 
 @case(on="ours+ours")

@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 
+from clc_peer import PATIENCE_S
 from rdma_peer import Scene, cursor, ends
 from suite import Suite, expect, parser
 
@@ -81,6 +82,26 @@ def crowd_is_limited(scene: Scene) -> None:
         time.sleep(0.5)
     client.fin()
     scene.bystander()
+
+
+@SUITE.case
+def failures_leave_room(scene: Scene) -> None:
+    """With room for one handshake, there is room again as soon as that one has failed."""
+    target, port = scene.args.target, scene.args.echo_port
+    for i in range(3):
+        client = scene.host.connect(target, port)
+        expect(client.peer_has_option, f"SMC is not offered any more, after {i} failures")
+        client.send(scene.good)
+        client.wait(lambda client=client: client.received or client.ended, PATIENCE_S)
+        expect(bool(client.received), "a good proposal is not answered")
+        other = scene.host.connect(target, port)
+        expect(not other.peer_has_option, "SMC is offered to one more")
+        other.fin()
+        with scene.counted("server_handshake_error"):
+            client.reset()
+            time.sleep(1)
+    with scene.counted("smcr_server_v2"):
+        scene.bystander()
 
 
 @SUITE.case

@@ -54,6 +54,12 @@ void Listener::limit_offers_locked()
 	smc_tcp_limit_handshakes(sk_, full, limit_);
 }
 
+void Listener::backlog_changed()
+{
+	Guard guard(lock_);
+	limit_offers_locked();
+}
+
 void Listener::set_limit(smc_hs_limit limit)
 {
 	Guard guard(lock_);
@@ -165,6 +171,7 @@ void Listener::on_handshake_done(Handshake &handshake)
 	under_way_.remove(handshake);
 	if (handshake.failed()) {
 		failed_.push_back(handshake);
+		limit_offers_locked();
 		work_.queue();
 		return;
 	}

@@ -37,6 +37,8 @@ public:
 	smc_accept_head take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err);
 	// For whoever connects from now on. Process.
 	void set_limit(smc_hs_limit limit);
+	// listen() may have said another one. Process.
+	void backlog_changed();
 	// Will take() find something, if nobody else takes it? Starts what has to be started.
 	// Process.
 	[[nodiscard]] bool ready();

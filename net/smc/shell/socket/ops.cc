@@ -452,6 +452,8 @@ int smc_op_listen(struct socket *sock, int backlog)
 	const int ret = smc_tcp_ops_listen(sock, backlog);
 	if (ret != 0)
 		state->stop_listening();
+	else if (state->mode() == Mode::kListening)
+		state->listener().backlog_changed();
 	return ret;
 }
 
