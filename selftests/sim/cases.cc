@@ -864,7 +864,7 @@ void busy_until_it_ends(bool shut)
 	scheduler().sleep_us(kRest_us);
 }
 
-// ---- Handshakes that fail -----------------------------------------------------------------------
+// ---- Handshakes that fail, or are given up ------------------------------------------------------
 
 // One connection at most that nobody has accepted, handshakes included. When the only one has
 // failed, there is room again.
@@ -914,6 +914,35 @@ void larger_backlog()
 			fail("listen() fails");
 	}
 	accept_in_order(listener, socks);
+}
+
+// To a server that does not answer, until shutdown(); then it is a server itself.
+void listen_after_shutdown()
+{
+	struct socket *silent = sys_socket(&server());
+	struct socket *sock = sys_socket(&client());
+
+	silent->ours = false;
+	silent->sk->offers_smc = true;
+	(void)sys_listen(silent, kPort, kBacklog);
+	sock->nonblock = true;
+	if (sys_connect(sock, &server(), kPort) != -kInProgress)
+		fail("connect() does not take its time");
+	scheduler().sleep_us(kMoment_us);
+	if (sys_shutdown(sock, 2) != 0)
+		fail("shutdown() fails");
+	if (sys_listen(sock, kPort, kBacklog) != 0)
+		fail("listen() fails");
+	scheduler().sleep_us(kMoment_us);
+	sock->nonblock = false;
+	struct socket *guest = sys_socket(&server());
+	const int ret = sys_connect(guest, &client(), kPort);
+	if (ret != 0)
+		fail("connect() to what was a client fails, errno %d", -ret);
+	expect_next(sock, guest);
+	sys_close(sock);
+	sys_close(silent);
+	scheduler().sleep_us(kRest_us);
 }
 
 void with_server(void (*plot)())
@@ -970,6 +999,7 @@ const Case cases[kCases] = {
 	{"busy-until-it-is-shut", [] { busy_until_it_ends(true); }},
 	{"limit-after-failure", limit_after_failure},
 	{"larger-backlog", larger_backlog},
+	{"listen-after-shutdown", listen_after_shutdown},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
 	 .scripted = true},

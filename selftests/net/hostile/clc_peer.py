@@ -11,6 +11,7 @@ While it happens, a well-behaved connection (the bystander) must be served.
 """
 
 import argparse
+import errno
 import json
 import os
 import random
@@ -100,13 +101,14 @@ class Scene:
 
     # --- we are the server ----------------------------------------------------------------------
 
-    def called(self, with_option: bool = True) -> Connection:
+    def called(self, with_option: bool = True, turn: bool = False) -> Connection:
         """The target's client connects to us and sends its Proposal."""
         self._port += 1
         self.host.answer_option = with_option
         self.host.listen(self._port)
         self._control_lines.write(json.dumps({"address": self.args.address, "port": self._port,
-                                              "say": HELLO, "timeout_s": 3}) + "\n")
+                                              "say": HELLO, "timeout_s": 3,
+                                              "turn": turn}) + "\n")
         self._control_lines.flush()
         connection = self.host.accept(self._port)
         expect(connection.peer_has_option, "the SYN had no SMC option")
@@ -392,6 +394,17 @@ def server_is_silent(scene: Scene) -> None:
     server = scene.called()
     scene.bystander()
     scene.bounded(server)
+
+
+@SUITE.case
+def server_is_silent_and_client_turns(scene: Scene) -> None:
+    """The client gives up, and is a server: nothing of its handshake ends that one."""
+    scene.called(turn=True)
+    answer = scene.outcome()
+    # What connect() has said.
+    expect(answer["error"] == errno.EINPROGRESS, f"errno {answer['error']}")
+    expect(answer["accepts"] == 1, "it does not listen any more")
+    expect(bytes.fromhex(answer["received"]) == HELLO.encode(), "it does not serve")
 
 
 @SUITE.case

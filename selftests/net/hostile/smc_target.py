@@ -7,6 +7,8 @@
 The echo server sends back all that it receives. The client is told over the control port, a TCP
 connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
 say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
+With {"turn"} as well it shuts the socket down before it is connected, makes a server of it, and is
+that server's client.
 {"counters"} is answered with all of /proc/net/smc_stat.
 """
 
@@ -68,6 +70,29 @@ def run_client(order: dict) -> dict:
     return answer
 
 
+def turn(order: dict) -> dict:
+    answer = {"error": 0, "received": "", "connect_ms": 0}
+    try:
+        with smc_socket() as server:
+            server.setblocking(False)
+            answer["error"] = server.connect_ex((order["address"], order["port"]))
+            time.sleep(1)
+            server.shutdown(socket.SHUT_RDWR)
+            server.listen(8)
+            # What is left of the attempt has its time to come in between.
+            time.sleep(1)
+            accepts = server.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
+            with socket.create_connection(("127.0.0.1", server.getsockname()[1]), 5) as client:
+                server.settimeout(5)
+                with server.accept()[0] as connection:
+                    client.sendall(order["say"].encode())
+                    answer["received"] = connection.recv(100).hex()
+            answer["accepts"] = accepts
+    except OSError as error:
+        answer["error"] = error.errno or -1
+    return answer
+
+
 def counters() -> dict[str, int]:
     with open("/proc/net/smc_stat") as lines:
         return {name: int(value) for name, value in map(str.split, lines)}
@@ -77,7 +102,10 @@ def obey(control: socket.socket) -> None:
     with control, control.makefile("rw") as lines:
         for line in lines:
             order = json.loads(line)
-            answer = counters() if "counters" in order else run_client(order)
+            if "counters" in order:
+                answer = counters()
+            else:
+                answer = turn(order) if order.get("turn") else run_client(order)
             lines.write(json.dumps(answer) + "\n")
             lines.flush()
 

@@ -440,6 +440,9 @@ int smc_op_listen(struct socket *sock, int backlog)
 
 	if (state == nullptr)
 		return kNoMemory;
+	// TCP may be free by now: connect(AF_UNSPEC) has ended it, and ends the handshake next.
+	if (state->mode() == Mode::kHandshaking)
+		return kInvalid;
 	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
 		return smc_tcp_ops_listen(sock, backlog);
 	smc_sk_lock(sk);
@@ -464,7 +467,18 @@ int smc_op_shutdown(struct socket *sock, int how)
 
 	if (state != nullptr)
 		state->resolve();
-	if (mode_of(sock) != Mode::kHandshaking && mode_of(sock) != Mode::kSmc) {
+	const bool valid = how >= kShutRd && how <= kShutRdWr;
+	Mode mode = mode_of(sock);
+	while (valid && mode == Mode::kHandshaking) {
+		// As with TCP before it is established: connect() fails, and may be tried again.
+		state->give_up_handshake(-kConnectionAborted);
+		mode = state->mode();
+		if (mode == Mode::kIdle) {
+			smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+			return 0;
+		}
+	}
+	if (mode != Mode::kHandshaking && mode != Mode::kSmc) {
 		const int ret = smc_tcp_ops_shutdown(sock, how);
 		if (state != nullptr) {
 			// A connect() under way has ended by it.
@@ -473,14 +487,8 @@ int smc_op_shutdown(struct socket *sock, int how)
 		}
 		return ret;
 	}
-	if (how < kShutRd || how > kShutRdWr)
+	if (!valid)
 		return kInvalid;
-	if (state->mode() == Mode::kHandshaking) {
-		// As with TCP before it is established: connect() fails, and may be tried again.
-		smc_tcp_reset(sk, -kConnectionAborted);
-		smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
-		return 0;
-	}
 	smc_sk_lock(sk);
 	// What connect() has not told yet, it will not tell any more.
 	(void)state->take_connect_result();

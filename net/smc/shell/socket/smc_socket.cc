@@ -182,6 +182,14 @@ void SmcSocket::run()
 		if (mode() != Mode::kHandshaking)
 			return;
 	}
+	if (const int error = given_up_.exchange(0, std::memory_order_acq_rel); error != 0) {
+		if (handshake_)
+			handshake_->cancel();
+		handshake_.reset();
+		if (mode() == Mode::kHandshaking)
+			fail_attempt(error);
+		return;
+	}
 	if (!handshake_) {
 		const bool crossed = crossed_.load(std::memory_order_relaxed);
 		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
@@ -261,6 +269,17 @@ void SmcSocket::cancel_handshake()
 		handshake_->cancel();
 	work_.cancel_sync();
 	handshake_.reset();
+}
+
+// By the work item, which owns the handshake: several threads may want this at once.
+void SmcSocket::give_up_handshake(int error)
+{
+	while (mode() == Mode::kHandshaking) {
+		given_up_.store(error, std::memory_order_release);
+		work_.queue();
+		work_.wait();
+	}
+	given_up_.store(0, std::memory_order_release);
 }
 
 // ---- Other modes --------------------------------------------------------------------------------
@@ -363,15 +382,8 @@ void SmcSocket::release()
 
 void SmcSocket::disconnect()
 {
-	if (mode() == Mode::kHandshaking) {
-		// It has seen that TCP's connection is gone, or does so now; the machine waits for
-		// nothing else then.
-		work_.queue();
-		long timeo = smc_sk_sndtimeo(sk_, false);
-		smc_sk_lock(sk_);
-		(void)wait_settled(&timeo);
-		smc_sk_unlock(sk_);
-	}
+	// As TCP says it of the connection that it has ended.
+	give_up_handshake(handshake::kConnectionReset);
 	disarm();
 	// Others may sleep in calls on this connection: with the lock, none is inside its rings,
 	// and none will find anything there.

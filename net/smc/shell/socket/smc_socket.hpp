@@ -90,6 +90,10 @@ public:
 	[[nodiscard]] bool settled() const;
 	// Ends a handshake under way, and waits for it. Process, no lock.
 	void cancel_handshake();
+	// The same for a socket that goes on: TCP's connection is reset, and the user sees @error,
+	// unless the handshake comes to its own end just now. Its mode is another one then, so
+	// nothing of the handshake is left when the socket becomes something new. Process, no lock.
+	void give_up_handshake(int error);
 
 	// ---- Other ways to get a mode -----------------------------------------------------------
 
@@ -161,6 +165,7 @@ private:
 	std::atomic<bool> attempt_failed_{false};  // or is over: handshake_ is its
 	std::atomic<bool> worked_{false};          // work_ has been queued
 	std::atomic<bool> crossed_{false};         // the peer connects, too
+	std::atomic<int> given_up_{0};             // the next run is to end the attempt by this
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
