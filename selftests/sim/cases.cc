@@ -30,6 +30,7 @@ constexpr int kAgain = 11;
 constexpr int kConnectionReset = 104;
 constexpr int kInProgress = 115;
 constexpr u8 kReset = 2; // asks the server to reset the connection
+constexpr u8 kBye = 3;   // asks it to close
 
 using Sockets = std::vector<struct socket *>;
 
@@ -68,6 +69,8 @@ void answer(struct socket *sock)
 			sock->sk->linger = true;
 			break;
 		}
+		if (byte == kBye)
+			break;
 		(void)send_byte(sock, byte);
 	}
 	sys_close(sock);
@@ -535,6 +538,34 @@ struct socket *listen_for_nobody()
 	if (sys_listen(listener, kOtherPort, 10) != 0)
 }
 
+// The peer has closed, which one thread's send() learns. Another one disconnects the socket just
+// then, and makes another connection: that one stays.
+void disconnect_beside_send()
+{
+	for (int i = 0; i < 200; i++) {
+		struct socket *sock = connect_one();
+		bool sending = true;
+
+		(void)send_byte(sock, kBye);
+		scheduler().sleep_us(kMoment_us);
+		scheduler().spawn("sender", [sock, &sending] {
+			(void)send_byte(sock, kHello);
+			sending = false;
+		});
+		while (sending && sock->sk->owner == nullptr)
+			scheduler().yield();
+		if (sys_disconnect(sock) != 0)
+			fail("connect(AF_UNSPEC) fails");
+		const int ret = sys_connect(sock, &server(), kPort);
+		if (ret != 0)
+			fail("connect() fails, errno %d", -ret);
+		while (sending)
+			scheduler().sleep_us(1);
+		expect_answer(sock);
+		sys_close(sock);
+	}
+}
+
 // ---- Servers that are busy ----------------------------------------------------------------------
 
 constexpr int kBacklog = 3;
@@ -992,6 +1023,7 @@ const Case cases[kCases] = {
 	 .deaf_to = kDeleteRkey},
 	{"two-sizes", [] { with_server(two_sizes); }},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
+	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
 	{"busy-server", busy_server},
 	{"busy-with-one", busy_with_one},
 	{"busy-with-many", busy_with_many},

@@ -499,6 +499,15 @@ int sys_connect_crossed(struct socket *sock, struct socket *other, bool one_side
 			  : smc_tcp_ops_connect(sock, &address, sizeof(address), 0);
 }
 
+int sys_disconnect(struct socket *sock)
+{
+	enter_kernel();
+	sockaddr address{.family = 0};
+
+	return sock->ours ? smc_op_connect(sock, &address, sizeof(address), 0)
+			  : smc_tcp_ops_connect(sock, &address, sizeof(address), 0);
+}
+
 int sys_listen(struct socket *sock, u16 port, int backlog)
 {
 	enter_kernel();

@@ -164,6 +164,8 @@ struct socket *sys_socket(net *host);
 int sys_connect(struct socket *sock, net *host, u16 port);
 // Of two sockets that connect to each other; the one that does so first waits for the other one.
 int sys_connect_crossed(struct socket *sock, struct socket *other, bool one_sided);
+// connect() to AF_UNSPEC; it was connected.
+int sys_disconnect(struct socket *sock);
 int sys_listen(struct socket *sock, u16 port, int backlog);
 int sys_accept(struct socket *sock, struct socket **child);
 int sys_send(struct socket *sock, msghdr &msg);

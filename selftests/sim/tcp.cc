@@ -685,9 +685,22 @@ bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *)
 
 int smc_tcp_ops_connect(struct socket *sock, sockaddr *addr, int addr_len, int flags)
 {
-	smc_sk_lock(sock->sk);
-	const int ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
-	smc_sk_unlock(sock->sk);
+	struct sock *sk = sock->sk;
+	int ret = 0;
+
+	smc_sk_lock(sk);
+	if (addr->family != 0) {
+		ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
+	} else {
+		// As tcp_disconnect().
+		if (sk->state != SMC_TCP_CLOSE)
+			reset_connection(sk, 0);
+		sk->connection->set_end(sk->side, nullptr);
+		sk->shut_rcv = sk->shut_snd = false;
+		sk->received.clear();
+		sock->ss = SMC_SS_UNCONNECTED;
+	}
+	smc_sk_unlock(sk);
 	return ret;
 }
 
@@ -725,6 +738,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 			sk->connection;
 		sk->side = 0;
 		sk->state = SMC_TCP_SYN_SENT;
+		sk->err = 0;
 		sk->shut_rcv = sk->shut_snd = false;
 		sk->received.clear();
 		sock->ss = SMC_SS_CONNECTING;

@@ -172,6 +172,9 @@ int SmcSocket::wait_settled(long *timeo_jiffies)
 // The handshake lives and dies here, so that release() knows when nothing of it runs any more.
 void SmcSocket::run()
 {
+	const int abort = abort_.exchange(kNoAbort, std::memory_order_acq_rel);
+	if (abort != kNoAbort)
+		smc_tcp_abort(sk_, abort);
 	if (mode() != Mode::kHandshaking)
 		return;
 	// What is left of an attempt that failed, or of a connection that was disconnected, must
@@ -314,6 +317,12 @@ bool SmcSocket::become_listener()
 	return listener_ && change_mode(Mode::kIdle, Mode::kListening);
 }
 
+void SmcSocket::wait_for_abort()
+{
+	work_.queue();
+	work_.wait();
+}
+
 bool SmcSocket::stop_listening()
 {
 	smc_sk_lock(sk_);
@@ -389,10 +398,11 @@ void SmcSocket::disconnect()
 	// and none will find anything there.
 	smc_sk_lock(sk_);
 	transport::Endpoint *endpoint = nullptr;
-	if (mode() == Mode::kSmc) {
-		attempt_failed_.store(true, std::memory_order_release);
-		(void)change_mode(Mode::kSmc, Mode::kIdle);
+	if (mode() == Mode::kSmc)
 		endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
+	if (endpoint != nullptr) {
+		attempt_failed_.store(true, std::memory_order_release);
+		abort_.store(kNoAbort, std::memory_order_relaxed);
 		shut_rcv_.store(false, std::memory_order_relaxed);
 		endpoint->abort();
 		endpoint->close();
@@ -400,6 +410,10 @@ void SmcSocket::disconnect()
 	smc_sk_unlock(sk_);
 	if (endpoint == nullptr)
 		return;
+	// A run that is about to abort TCP must not find the next connection, which the mode makes
+	// possible.
+	work_.wait();
+	(void)change_mode(Mode::kSmc, Mode::kIdle);
 	smc_sk_wake(sk_, kWakeAll);
 	endpoint->release_from_user();
 }

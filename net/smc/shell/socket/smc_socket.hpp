@@ -107,6 +107,12 @@ public:
 	// connect(AF_UNSPEC) has ended TCP's connection, or its handshake: so ends SMC's, and the
 	// socket can be used again. Process, no lock.
 	void disconnect();
+	// TCP's connection is to end as by a RST of the peer, and to tell the next call of @error.
+	// That needs the sock's lock free, and must not find another connection then: so the work
+	// item does it, which disconnect() waits for. Sock lock held, in mode kSmc; what follows is
+	// wait_for_abort(), without it.
+	void ask_for_abort(int error) { abort_.store(error, std::memory_order_release); }
+	void wait_for_abort();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
 	// SMC_LIMIT_HS, for this socket as a listener. Process, no lock.
 	void limit_handshakes(bool on);
@@ -133,6 +139,8 @@ public:
 
 private:
 	friend class SocketList;
+
+	static constexpr int kNoAbort = -1;
 
 	[[nodiscard]] bool change_mode(Mode from, Mode to)
 	{
@@ -166,6 +174,7 @@ private:
 	std::atomic<bool> worked_{false};          // work_ has been queued
 	std::atomic<bool> crossed_{false};         // the peer connects, too
 	std::atomic<int> given_up_{0};             // the next run is to end the attempt by this
+	std::atomic<int> abort_{kNoAbort};         // the next run is to abort TCP with this error
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;

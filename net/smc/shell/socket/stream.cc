@@ -8,7 +8,6 @@
 #include "core/wire/ids.hpp"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
-#include "kernel/abi/tcp.h"
 
 namespace smc::shell::stream {
 
@@ -399,8 +398,8 @@ void count_request(Endpoint &endpoint, u32 flags, size_t len)
 		endpoint.count(SMC_TS_TX_BUF, SMC_BUF_SIZE_SMALL_PEER);
 }
 
-std::optional<int> send_if_connected(const SmcSocket &socket, msghdr *msg, size_t len,
-				     bool nonblock, std::optional<int> *reset)
+std::optional<int> send_if_connected(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock,
+				     std::optional<int> *reset)
 {
 	LockedConnection connection(socket);
 	if (!connection.there())
@@ -411,6 +410,8 @@ std::optional<int> send_if_connected(const SmcSocket &socket, msghdr *msg, size_
 	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
 	if (ret == 0) {
 		ret = send_locked(connection, msg, len, nonblock, reset);
+		if (*reset)
+			socket.ask_for_abort(**reset);
 		if (notice != nullptr)
 			smc_zerocopy_end(notice, ret > 0);
 	}
@@ -428,7 +429,7 @@ std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonbloc
 	const std::optional<int> ret = send_if_connected(socket, msg, len, nonblock, &reset);
 
 	if (reset)
-		smc_tcp_abort(socket.sk(), *reset);
+		socket.wait_for_abort();
 	return ret;
 }
 
