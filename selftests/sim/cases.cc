@@ -146,7 +146,6 @@ void expect_answers(const Sockets &socks)
 		expect_answer(sock);
 }
 
-constexpr u32 kKept = 32; // unused buffers of each kind, at most
 void expect_buffers(const net &host, s64 expected)
 {
 	const s64 buffers = host.stats[SMC_STAT_BUF_NEW] - host.stats[SMC_STAT_BUF_FREE];
@@ -536,6 +535,8 @@ struct socket *listen_for_nobody()
 	struct socket *listener = sys_socket(&server());
 
 	if (sys_listen(listener, kOtherPort, 10) != 0)
+		fail("listen() fails");
+	return listener;
 }
 
 // The peer has closed, which one thread's send() learns. Another one disconnects the socket just
@@ -699,6 +700,7 @@ void confirm_is_forged(std::size_t at)
 	if (server().stats[SMC_STAT_CLC_MALFORMED] != 1)
 		fail("%lld forged Confirms are counted", server().stats[SMC_STAT_CLC_MALFORMED]);
 	server().stats[SMC_STAT_CLC_MALFORMED] = 0;
+	sys_close(bystander);
 }
 
 // The peer takes an RMB away that is being written to. Its owner may reuse it as soon as it has the

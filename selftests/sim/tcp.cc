@@ -315,7 +315,8 @@ void meet(struct sock *sk, struct sock *other, bool one_sided)
 	sk->meets = other;
 	if (other->meets != sk)
 		return;
-	const auto connection = std::make_shared<TcpConnection>(++connections_made, other, *sk->net);
+	const auto connection =
+		std::make_shared<TcpConnection>(++connections_made, other, *sk->net);
 
 	connection->set_end(1, sk);
 	for (struct sock *end : {other, sk})

@@ -192,7 +192,7 @@ private:
 		if (verdict.has(event::kUrgent)) {
 			ASSERT_LT(connection_.urgent_offset_bytes(), config_.rmb_size_bytes);
 			if (one_in(4))
-				connection_.set_urgent_inline(one_in(2));
+				(void)connection_.set_urgent_inline(one_in(2));
 			connection_.store_urgent(1);
 		}
 	}

@@ -81,7 +81,7 @@ TEST_F(RtokenTableTest, KnownOnesAreThoseThatWereToldOf)
 	EXPECT_EQ(table().acquire_known(0, token_of(5)), index);
 	EXPECT_EQ(table().acquire_known(0, token_of(5, 0x2000)), std::nullopt);
 	EXPECT_EQ(table().acquire_known(1, token_of(5)), std::nullopt);
-	EXPECT_TRUE(table().remove(0, wire::Rkey{5}, removed));
+	EXPECT_TRUE(remove(0, 5, removed));
 	EXPECT_TRUE(removed.contains(*index)); // it has a user
 	EXPECT_EQ(table().acquire_known(0, token_of(5)), std::nullopt);
 }

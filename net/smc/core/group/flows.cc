@@ -40,6 +40,15 @@ void GroupMachine::cancel_flow(FlowId id)
 	}
 }
 
+bool GroupMachine::flow_waits(FlowId id) const
+{
+	for (std::size_t i = 0; i < waiting_.size(); i++) {
+		if (waiting_[i].id == id)
+			return true;
+	}
+	return false;
+}
+
 void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)
 {
 	int ended = 0;

@@ -120,6 +120,8 @@ public:
 	[[nodiscard]] const Config &config() const { return config_; }
 	[[nodiscard]] const Counters &counters() const { return counters_; }
 	[[nodiscard]] std::size_t flows_waiting() const { return waiting_.size(); }
+	// Nothing of it has been sent yet.
+	[[nodiscard]] bool flow_waits(FlowId id) const;
 
 	[[nodiscard]] static bool transition_is_legal(LinkState from, LinkState to);
 	[[nodiscard]] static bool transition_is_legal(GroupState from, GroupState to);

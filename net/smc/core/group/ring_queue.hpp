@@ -51,6 +51,11 @@ public:
 		expects(i < size_);
 		return items_[(first_ + i) % Capacity];
 	}
+	[[nodiscard]] const T &operator[](std::size_t i) const
+	{
+		expects(i < size_);
+		return items_[(first_ + i) % Capacity];
+	}
 
 	[[nodiscard]] std::size_t size() const { return size_; }
 	[[nodiscard]] bool empty() const { return size_ == 0; }

@@ -44,6 +44,10 @@ public:
 		return infos_[link];
 	}
 
+	// That the peer has been told of it, or may have been: it has to be told that it goes.
+	void note_told() { told_ = true; }
+	[[nodiscard]] bool told() const { return told_; }
+
 	// Makes it known to the link's device; its keys can be told to the peer. 0 or -errno.
 	// Process.
 	int map(Link &link);
@@ -63,6 +67,7 @@ private:
 	const smc_ib_buffer_kind kind_;
 	const wire::BufferSize size_;
 	bool in_use_ = true;
+	bool told_ = false;
 	// The link broke while it was being registered: the device may still have that work request
 	// before it, until the link is gone.
 	bool registering_ = false;

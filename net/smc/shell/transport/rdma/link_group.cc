@@ -397,7 +397,12 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		if (was_there)
 			slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
 		endpoint.observer_ = nullptr;
-		// Its announcement, if that still waits for its turn.
+		// An announcement that still waits for its turn: of this use of the RMB the peer
+		// will know nothing.
+		if (machine_.flow_waits(endpoint.token_))
+			peer_is_done = true;
+		else if (endpoint.rmb_buffer_ != nullptr)
+			endpoint.rmb_buffer_->note_told();
 		step(group::CancelFlow{endpoint.token_});
 		if (endpoint.rtoken_held_)
 			machine_.release_rtoken(endpoint.rtoken_);
@@ -463,8 +468,20 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 bool LinkGroup::delete_rmb(Buffer *rmb)
 {
 	shell::Guard guard(lock_);
-	if (state_ != State::kActive || !deleting_.push_back({.flow = 0, .rmb = rmb}))
+	return delete_rmb_locked(rmb);
+}
+
+bool LinkGroup::delete_rmb_locked(Buffer *rmb)
+{
+	// One that the peer knows nothing of goes without a word.
+	const bool done = !rmb->told();
+
+	if (state_ != State::kActive || !deleting_.push_back({.rmb = rmb, .done = done}))
 		return false;
+	if (done) {
+		free_due_ = true;
+		kick();
+	}
 	ask_for_deletions();
 	return true;
 }
@@ -495,9 +512,8 @@ void LinkGroup::delete_surplus()
 		Buffer *rmb = pool_.take_surplus_rmb(
 			static_cast<u32>(group::kRtokensMax + deleting_.size()));
 
-		if (rmb == nullptr || !deleting_.push_back({.flow = 0, .rmb = rmb}))
+		if (rmb == nullptr || !delete_rmb_locked(rmb))
 			return;
-		ask_for_deletions();
 	}
 }
 
