@@ -63,7 +63,9 @@ static void __exit smc_exit(void)
 module_init(smc_init);
 module_exit(smc_exit);
 
-MODULE_DESCRIPTION("Shared Memory Communications over RDMA (SMC-R), RFC 7609 and SMCv2");
+MODULE_DESCRIPTION("Shared Memory Communications: SMC-R (RFC 7609, SMCv2), SMC-D inside one host");
+MODULE_AUTHOR("The AF_SMC developers");
+MODULE_VERSION(SMC_PACKAGE_VERSION);
 MODULE_LICENSE("GPL");
 MODULE_ALIAS_NETPROTO(PF_SMC);
 /* IPPROTO_SMC (256), SOCK_STREAM (1), for PF_INET and PF_INET6 */
