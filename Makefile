@@ -8,16 +8,26 @@ MAKEFLAGS += --no-builtin-rules --no-print-directory
 .DEFAULT_GOAL := all
 SHELL := /bin/bash
 
+ifneq ($(words $(CURDIR)),1)
+$(error neither make nor Kbuild can cope with the blank in "$(CURDIR)": move the sources)
+endif
+
 BUILD := build
 # Kernel series that `make check` builds for and that the documentation promises.
 KERNELS := 6.12 6.1
 
 # Which kernel: KDIR=<kernel build folder>, or KVER=<series or release>, fetched if it is not here.
 # Without either, the running kernel if its headers are here, else the first of KERNELS.
+# What is installed is for the running kernel or for one that was asked for: nobody wants another.
+running := $(shell uname -r)
+kernel-asked := $(KDIR)$(KVER)
 ifndef KDIR
 ifndef KVER
-ifneq ($(wildcard /lib/modules/$(shell uname -r)/build/Makefile),)
-KDIR := /lib/modules/$(shell uname -r)/build
+ifneq ($(wildcard /lib/modules/$(running)/build/Makefile),)
+KDIR := /lib/modules/$(running)/build
+else ifneq ($(filter install,$(MAKECMDGOALS)),)
+$(error no headers of the running kernel: install linux-headers-$(running), or say for which one \
+	by KDIR=<kernel build folder> or KVER=<series or release>)
 else
 KVER := $(firstword $(KERNELS))
 endif
@@ -42,9 +52,11 @@ help:
 	@echo 'Building'
 	@echo '  make                    smc.ko and the tools (KVER=6.12, KVER=6.1 or KDIR=<folder> choose the kernel)'
 	@echo '  make module | tools     one of them'
-	@echo '  make install            module under updates/, depmod (INSTALL_MOD_PATH=<root> to put it elsewhere)'
-	@echo '  make install-tools      tools and man pages below PREFIX (/usr/local)'
-	@echo '  make uninstall          takes the module away again'
+	@echo '  make install            module under updates/, modprobe.d/smc.conf, depmod; for one kernel release'
+	@echo '                          (INSTALL_MOD_PATH=<root>, INSTALL_MOD_STRIP=1 as with the kernel'"'"'s modules)'
+	@echo '  make install-modprobe   modprobe.d/smc.conf alone, for a module that DKMS installs'
+	@echo '  make uninstall          takes them away again, for the running kernel, KVER or KDIR'
+	@echo '  make install-tools      tools and man pages below PREFIX (/usr/local); uninstall-tools'
 	@echo '  make clean              removes $(BUILD)/'
 	@echo 'Trying'
 	@echo '  make demo               two guests, programs over SMC-R, and fallback to TCP'
@@ -56,6 +68,8 @@ help:
 	@echo '  make deps               only that'
 	@echo '  make lint               layers, style, and that the checks themselves can fail'
 	@echo '  make check-build        both kernels: warnings, dependencies, symbols'
+	@echo '  make check-tools        that smc_run and smc_ctl build'
+	@echo '  make harness-test       that what runs the guests notices each kind of failure'
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
 	@echo '  make sim                core and shell on a simulated kernel (SEED=n or CASE=name for one run, TRACE=1)'
 	@echo '  make sim-soak           new seeds for MINUTES=m'
@@ -87,17 +101,49 @@ module:
 	+@flock $(KBUILD)/.lock $(MAKE) -C $(KDIR) M=$(KBUILD) $(no-btf) modules
 
 INSTALL_MOD_PATH ?=
-installed-module = $(INSTALL_MOD_PATH)/lib/modules/$(KREL)/updates/smc.ko
+module-trees = $(INSTALL_MOD_PATH)/lib/modules
+modprobe-conf = $(INSTALL_MOD_PATH)/etc/modprobe.d/smc.conf
+depmod-for = $(DEPMOD) -b $(or $(INSTALL_MOD_PATH),/) $(1)
+# 1 or options of strip, as for the kernel's own modules_install; without it nothing is stripped.
+strip-options = $(if $(filter 1,$(INSTALL_MOD_STRIP)),--strip-debug,$(INSTALL_MOD_STRIP))
+STRIP ?= strip
 
-.PHONY: install uninstall
+.PHONY: install install-modprobe uninstall
 # depmod prefers updates/, so modprobe and autoload take this module before the kernel's own.
-install: module
-	install -D -m 644 $(KBUILD)/smc.ko $(installed-module)
-	$(DEPMOD) -b $(or $(INSTALL_MOD_PATH),/) $(KREL)
+install: module install-modprobe
+	install -D -m 644 $(KBUILD)/smc.ko $(module-trees)/$(KREL)/updates/smc.ko
+	$(if $(INSTALL_MOD_STRIP),$(STRIP) $(strip-options) $(module-trees)/$(KREL)/updates/smc.ko)
+	$(call depmod-for,$(KREL))
+
+install-modprobe:
+	install -D -m 644 scripts/modprobe-smc.conf $(modprobe-conf)
+
+# Needs to know the release, not to have its headers. A series stands for what is installed of it.
+installed-releases = $(sort $(patsubst $(module-trees)/%/updates/smc.ko,%,$(wildcard \
+	$(foreach release,$(1),$(module-trees)/$(release)/updates/smc.ko))))
+uninstall-release = $(or $(if $(kernel-asked),$(if $(KVER),$(strip \
+	$(call installed-releases,$(KVER) $(KVER).* $(KVER)-*)),$(KREL)),$(running)),$(error \
+	no smc.ko of $(KVER) below $(module-trees): $(or $(call installed-releases,*),there is none at all)))
 
 uninstall:
-	rm -f $(installed-module)
-	$(DEPMOD) -b $(or $(INSTALL_MOD_PATH),/) $(KREL)
+	@for release in $(uninstall-release); do \
+		if [ -e $(module-trees)/$$release/updates/smc.ko ]; then \
+			echo "removing $(module-trees)/$$release/updates/smc.ko"; \
+			rm -f $(module-trees)/$$release/updates/smc.ko; \
+			$(call depmod-for,$$release) || exit; \
+		else \
+			echo "smc.ko is not installed for $$release"; \
+		fi; \
+		if ls $(module-trees)/$$release/updates/dkms/smc.ko* >/dev/null 2>&1; then \
+			echo "warning: DKMS has an smc.ko there, too: dkms remove smc/<version> --all" >&2; \
+		fi; \
+	done
+	@left=$$(ls $(module-trees)/*/updates/smc.ko $(module-trees)/*/updates/dkms/smc.ko* 2>/dev/null); \
+	if [ -n "$$left" ]; then \
+		echo "$(modprobe-conf) stays: there is" $$left; \
+	else \
+		rm -f $(modprobe-conf); \
+	fi
 
 DEPMOD := $(or $(shell PATH="$$PATH:/usr/sbin:/sbin" command -v depmod),depmod)
 
