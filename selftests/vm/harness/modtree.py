@@ -3,7 +3,8 @@
 
 kernel  the kernel's own modules, its own smc.ko among them
 none    the same without smc.ko and smc_diag.ko
-ours    the kernel's tree with our smc.ko under updates/, as `make install` puts it
+ours    the kernel's tree with our smc.ko under updates/, as `make install` puts it; what that puts
+        into /etc/modprobe.d comes with Guest.configure_modprobe()
 
 The trees hold only what a guest can use (network, RDMA core and software devices, file systems,
 crypto, virtio and all that these depend on), uncompressed, so that indexing takes a second and
@@ -25,7 +26,7 @@ from .paths import cache_dir
 VARIANTS = ("ours", "kernel", "none")
 
 # Bump when the choice below changes: the number is part of the cache key.
-LAYOUT = 1
+LAYOUT = 2
 
 _WHOLE = ("arch/", "block/", "crypto/", "fs/", "kernel/", "lib/", "mm/", "net/", "security/",
           "virt/", "drivers/infiniband/core/", "drivers/infiniband/sw/", "drivers/infiniband/ulp/",
@@ -168,9 +169,6 @@ def _derived(kernel: Kernel, name: str, ko: Path | None) -> Path:
     if ko is None:
         shutil.rmtree(leaf / "kernel" / "net" / "smc")
     else:
-        # The kernel's own smc_diag needs symbols of the kernel's own smc.
-        for diag in (leaf / "kernel" / "net" / "smc").glob("smc_diag.ko*"):
-            diag.unlink()
         (leaf / "updates").mkdir()
         shutil.copyfile(ko, leaf / "updates" / "smc.ko")
     _depmod(staging, kernel)

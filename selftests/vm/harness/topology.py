@@ -280,6 +280,7 @@ class Vm:
 
     def _prepare(self, guest: Guest) -> dict:
         before = {}
+        guest.configure_modprobe()
         if guest.module in self._leakproof:
             # What the first load allocates for good (identifiers, slab caches of others) is
             # not a leak: load and unload once before counting.
