@@ -12,6 +12,7 @@
 #include <getopt.h>
 #include <limits.h>
 #include <link.h>
+#include <netinet/in.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -26,6 +27,9 @@
 
 #ifndef AF_SMC
 #define AF_SMC 43
+#endif
+#ifndef IPPROTO_SMC
+#define IPPROTO_SMC 256
 #endif
 #define PRELOAD_NAME "libsmc_preload.so"
 #define INTERPRETER_DEPTH_MAX 4
@@ -42,6 +46,7 @@ static void usage(FILE *out)
 	      "  -r, --rcvbuf SIZE  receive buffer of each SMC socket (SIZE: bytes, or 64K, 1M)\n"
 	      "  -t, --sndbuf SIZE  send buffer of each SMC socket\n"
 	      "  -d, --debug        say on stderr which sockets became SMC\n"
+	      "  -v, --version      show the version\n"
 	      "  -h, --help         show this text\n"
 	      "\n"
 	      "A connection whose peer does not speak SMC runs over TCP by itself.\n"
@@ -201,6 +206,15 @@ static enum program_kind inspect(const char *path, char *interpreter, size_t siz
 	return kind;
 }
 
+/* Of another user or group than the caller's real one: that is what the kernel tells the loader. */
+static bool gains_id(const struct stat *st)
+{
+	if ((st->st_mode & S_ISUID) && st->st_uid != getuid())
+		return true;
+	/* Without the x bit S_ISGID has another meaning. */
+	return (st->st_mode & S_ISGID) && (st->st_mode & 0010) && st->st_gid != getgid();
+}
+
 /* Says what the loader will do silently: leave the library out. */
 static void warn_if_not_preloadable(const char *name)
 {
@@ -228,23 +242,26 @@ static void warn_if_not_preloadable(const char *name)
 		}
 		break;
 	}
-	if (geteuid() != 0 && stat(path, &st) == 0 &&
-	    ((st.st_mode & S_ISUID) || (st.st_mode & S_ISGID))) {
+	if (stat(path, &st) == 0 && gains_id(&st)) {
 		note("%s changes its user or group id, so the loader ignores LD_PRELOAD: its "
 		     "sockets stay TCP",
 		     path);
 		return;
 	}
-	if (geteuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
+	/* Root has these capabilities anyway; to the loader nothing changes then. */
+	if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
 		note("%s has file capabilities, so the loader ignores LD_PRELOAD: its sockets stay "
 		     "TCP",
 		     path);
 }
 
+/* Asks as the library will: for the protocol, and where that is not known for the family. */
 static void warn_without_smc(void)
 {
-	int fd = socket(AF_SMC, SOCK_STREAM, 0);
+	int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SMC);
 
+	if (fd < 0 && errno == EPROTONOSUPPORT)
+		fd = socket(AF_SMC, SOCK_STREAM, 0);
 	if (fd >= 0) {
 		close(fd);
 		return;
@@ -269,20 +286,44 @@ static void set_size(const char *variable, const char *text)
 	}
 }
 
+/* The kernel takes the smaller of the two, and setsockopt() says nothing of it. */
+static void warn_if_clamped(const char *variable, const char *what, const char *sysctl)
+{
+	const char *text = getenv(variable);
+	char path[64];
+	int bytes;
+	int limit;
+	FILE *file;
+
+	if (!text || smc_size_parse(text, &bytes) < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/sys/net/core/%s", sysctl);
+	file = fopen(path, "re");
+	/* A network namespace may not show it. */
+	if (!file)
+		return;
+	if (fscanf(file, "%d", &limit) == 1 && limit < bytes)
+		note("%s buffers are %d bytes instead of %d: the sysctl net.core.%s is the limit",
+		     what, limit, bytes, sysctl);
+	fclose(file);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "rcvbuf", required_argument, NULL, 'r' },
 		{ "sndbuf", required_argument, NULL, 't' },
 		{ "debug", no_argument, NULL, 'd' },
+		{ "version", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	char library[PATH_MAX];
+	int failure;
 	int option;
 
 	/* '+': everything from the program's name on belongs to the program. */
-	while ((option = getopt_long(argc, argv, "+r:t:dh", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+r:t:dvh", options, NULL)) != -1) {
 		switch (option) {
 		case 'r':
 			set_size("SMC_RCVBUF", optarg);
@@ -293,6 +334,9 @@ int main(int argc, char **argv)
 		case 'd':
 			setenv("SMC_DEBUG", "1", 1);
 			break;
+		case 'v':
+			puts("smc_run " SMC_PACKAGE_VERSION);
+			return EXIT_SUCCESS;
 		case 'h':
 			usage(stdout);
 			return EXIT_SUCCESS;
@@ -311,6 +355,8 @@ int main(int argc, char **argv)
 		return EXIT_FAILURE;
 	}
 	warn_without_smc();
+	warn_if_clamped("SMC_RCVBUF", "receive", "rmem_max");
+	warn_if_clamped("SMC_SNDBUF", "send", "wmem_max");
 	warn_if_not_preloadable(argv[optind]);
 	if (preload(library) < 0) {
 		note("%s", strerror(errno));
@@ -318,6 +364,8 @@ int main(int argc, char **argv)
 	}
 
 	execvp(argv[optind], argv + optind);
-	note("%s: %s", argv[optind], strerror(errno));
-	return errno == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
+	/* note() may fail, too, with an error of its own. */
+	failure = errno;
+	note("%s: %s", argv[optind], strerror(failure));
+	return failure == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;
 }
