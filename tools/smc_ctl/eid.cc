@@ -23,7 +23,7 @@ Family gen_family()
 std::string canonical(std::string eid)
 {
 	if (eid.size() > kEidSize)
-		throw NetlinkError("an EID has at most 32 characters", EINVAL);
+		throw NetlinkError("an EID has at most 32 characters", 0);
 	std::transform(eid.begin(), eid.end(), eid.begin(),
 		       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
 	eid.resize(kEidSize, ' ');
@@ -37,16 +37,39 @@ void change(std::uint8_t command, const std::string &eid)
 	});
 }
 
+// What the kernel's number means here; strerror() speaks of files and of mathematics.
+const char *meaning(int code)
+{
+	switch (code) {
+	case EEXIST: return "is there already";
+	case ERANGE: return "is one too many: a network namespace has at most four";
+	case ENOENT: return "is not there";
+	case EINVAL: return "is no EID: letters, digits, '.' and '-', a letter or digit first";
+	default: return nullptr;
+	}
+}
+
+void change_saying_why(std::uint8_t command, const std::string &eid)
+{
+	try {
+		change(command, eid);
+	} catch (const NetlinkError &error) {
+		if (const char *why = meaning(error.code()))
+			throw NetlinkError("\"" + eid + "\" " + why, 0);
+		throw;
+	}
+}
+
 } // namespace
 
 void eid_add(const std::string &eid)
 {
-	change(SMC_NL_ADD_UEID, eid);
+	change_saying_why(SMC_NL_ADD_UEID, eid);
 }
 
 void eid_del(const std::string &eid)
 {
-	change(SMC_NL_REMOVE_UEID, eid);
+	change_saying_why(SMC_NL_REMOVE_UEID, eid);
 }
 
 void eid_flush()

@@ -8,6 +8,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <cerrno>
 #include <cstdio>
 #include <exception>
 
@@ -68,7 +69,7 @@ void add_show_commands(CLI::App &app)
 	app.add_subcommand("sockets", "sockets, and what carries them")->callback(sockets_show);
 	app.add_subcommand("stats", "counters")->callback(stats_show);
 	app.add_subcommand("fallback", "why connections went on as TCP")->callback(fallback_show);
-	app.add_subcommand("info", "version of the module")->callback(info_show);
+	app.add_subcommand("info", "version of the protocol")->callback(info_show);
 }
 
 int run(int argc, char **argv)
@@ -76,6 +77,7 @@ int run(int argc, char **argv)
 	CLI::App app("Configures SMC and shows what it does.", "smc_ctl");
 	Arguments arguments;
 	app.require_subcommand(1);
+	app.set_version_flag("--version", "smc_ctl " SMC_PACKAGE_VERSION);
 	add_eid_commands(app, arguments);
 	add_pnet_commands(app, arguments);
 	add_show_commands(app);
@@ -87,13 +89,22 @@ int run(int argc, char **argv)
 	return 0;
 }
 
+// Nothing said so far tells whether what was printed could be written.
+bool all_written()
+{
+	return std::fflush(stdout) == 0 && !std::ferror(stdout);
+}
+
 } // namespace
 } // namespace smc_ctl
 
 int main(int argc, char **argv)
 {
 	try {
-		return smc_ctl::run(argc, argv);
+		const int status = smc_ctl::run(argc, argv);
+		if (!smc_ctl::all_written())
+			throw smc_ctl::NetlinkError("standard output", errno);
+		return status;
 	} catch (const std::exception &error) {
 		std::fprintf(stderr, "smc_ctl: %s\n", error.what());
 		return 1;

@@ -3,12 +3,15 @@
 #include "netlink.hpp"
 #include "reason.hpp"
 
+#include <smc/genl.h>
+
 #include <arpa/inet.h>
 #include <linux/netlink.h>
 #include <linux/smc_diag.h>
 #include <linux/sock_diag.h>
 #include <netlink/msg.h>
 
+#include <cerrno>
 #include <cstddef>
 #include <cstdio>
 #include <cstring>
@@ -97,13 +100,13 @@ void show_socket(const nlmsghdr &header)
 		    endpoint(socket.id.idiag_src, socket.id.idiag_sport).c_str());
 	if (socket.id.idiag_dport)
 		std::printf(" %s", endpoint(socket.id.idiag_dst, socket.id.idiag_dport).c_str());
+	std::printf(" uid %u inode %llu", socket.diag_uid,
+		    static_cast<unsigned long long>(socket.diag_inode));
 	show_mode(socket, extra);
 	std::printf("\n");
 }
 
-} // namespace
-
-void sockets_show()
+void ask_for_sockets()
 {
 	smc_diag_req request{};
 	request.diag_family = kAfSmc;
@@ -114,6 +117,23 @@ void sockets_show()
 	if (!message || nlmsg_append(message.get(), &request, sizeof(request), NLMSG_ALIGNTO) < 0)
 		throw std::bad_alloc();
 	Socket(NETLINK_SOCK_DIAG).exchange(message.get(), show_socket);
+}
+
+} // namespace
+
+void sockets_show()
+{
+	try {
+		ask_for_sockets();
+		return;
+	} catch (const NetlinkError &error) {
+		// Nobody answers for the family. sock_diag does not load smc.ko for that.
+		if (error.code() != ENOENT)
+			throw;
+	}
+	// Generic netlink does, or this throws that it is not there.
+	const Family loaded(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION);
+	ask_for_sockets();
 }
 
 } // namespace smc_ctl
