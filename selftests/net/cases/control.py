@@ -103,11 +103,11 @@ with Counted():
 print("all as it should be")
 """
 LISTENER = """
-import socket, sys
+import os, socket, sys
 s = socket.socket()
 s.bind(("0.0.0.0", {port}))
 s.listen()
-print("listening", flush=True)
+print("listening", os.fstat(s.fileno()).st_ino, flush=True)
 sys.stdin.read()
 """
 PAIR_SERVER = """
@@ -218,6 +218,65 @@ def eids(vm):
         assert vm.a.call("smcnl.ueids") == ["ONE", "THREE.3", "Z" * 32, "FIFTH"]
         vm.a.call("smcnl.flush_ueids")
         assert vm.a.call("smcnl.ueids") == []
+
+
+@case(on="ours")
+def eids_by_hand(vm):
+    """What smc_ctl makes of the errors above."""
+    def said(command: str, eid: str) -> str:
+        result = vm.a.run(f"{CTL} eid {command} {eid}", check=False)
+        assert result.rc == 1 and result.out == "", result
+        return result.err
+
+    with own_eids(vm.a):
+        vm.a.run(f"{CTL} eid add one")
+        assert said("add", "one") == "smc_ctl: \"one\" is there already\n"
+        for eid in ("two", "three", "four"):
+            vm.a.run(f"{CTL} eid add {eid}")
+        assert "at most four" in said("add", "five")
+        assert said("del", "five") == "smc_ctl: \"five\" is not there\n"
+        assert "is no EID" in said("add", "a_b")
+        assert said("add", "x" * 33) == "smc_ctl: an EID has at most 32 characters\n"
+
+
+@case(on="none")
+def without_the_module(vm):
+    for command in ("eid show", "pnet show", "groups", "links", "devices", "sockets", "stats",
+                    "fallback", "info"):
+        result = vm.a.run(f"{CTL} {command}", check=False)
+        assert (result.rc, result.out, result.err) == (1, "", "smc_ctl: smc.ko is not loaded\n"), (
+            command, result)
+
+
+@case(on="ours")
+def looking_loads_the_module(vm):
+    """By its aliases. The kernel's own smc_diag is there and has one of them, too: nothing of it is to
+    be in the log."""
+    vm.a.run("modinfo -n smc_diag")
+    for command in f"{CTL} stats", f"{CTL} sockets", "modprobe net-pf-16-proto-4-type-43":
+        vm.a.unload_module()
+        assert command != f"{CTL} sockets" or vm.a.run(command).out == ""
+        vm.a.run(command)
+        loaded = vm.a.run("grep -o '^smc[a-z_]*' /proc/modules").out.split()
+        assert loaded == ["smc"], (command, loaded)
+    vm.a.unload_module()
+    vm.a.load_module()
+
+
+@case(on="kernel")
+def the_kernels_own_shows_sockets(vm):
+    """Its part for that is loaded when asked for, and with it smc.ko."""
+    vm.a.unload_module()
+    assert vm.a.run(f"{CTL} sockets").out == ""
+    loaded = vm.a.run("grep -o '^smc[a-z_]*' /proc/modules").out.split()
+    assert sorted(loaded) == ["smc", "smc_diag"], loaded
+
+
+@case(on="ours")
+def output_that_is_lost(vm):
+    for command in ("info", "stats", "--help"):
+        result = vm.a.run(f"{CTL} {command} >/dev/full", check=False)
+        assert result.rc == 1 and "No space left" in result.err, (command, result)
 
 
 @case(on="ours")
@@ -426,11 +485,14 @@ def counters_of_calls(vm):
 def listener_in_its_namespace(vm):
     listener = vm.a.spawn(python_on_smc(LISTENER, port=7301))
     try:
-        listener.expect("listening")
+        inode = listener.expect(r"listening \d+\n").split()[1]
         found = [s for s in vm.a.call("smcnl.sockets") if s["local_port"] == 7301]
         assert len(found) == 1 and found[0]["state"] == 10 and found[0]["family"] == 43, found
         shown = vm.a.run(f"{CTL} sockets").out
-        assert re.search(r"^listen +0\.0\.0\.0:7301$", shown, re.M), shown
+        wanted = rf"^listen +0\.0\.0\.0:7301 uid 0 inode {inode}$"
+        assert re.search(wanted, shown, re.M), (wanted, shown)
+        # As README says: who holds the module.
+        vm.a.run(f"ls -l /proc/[0-9]*/fd 2>/dev/null | grep -F 'socket:[{inode}]'")
         with namespace(vm.a) as inside:
             assert vm.a.run(f"{inside} {CTL} sockets").out == ""
     finally:

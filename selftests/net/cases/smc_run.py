@@ -79,6 +79,43 @@ def buffer_sizes_are_set(vm):
 
 
 @case(on="ours")
+def buffer_limits_are_told(vm):
+    """setsockopt() takes less than it was asked for and says nothing."""
+    show = "import socket as s; t = s.socket(); print(t.getsockopt(s.SOL_SOCKET, s.SO_SNDBUF)," \
+           " t.getsockopt(s.SOL_SOCKET, s.SO_RCVBUF))"
+    command = f"{RUN} -r 1M -t 1M python3 -c '{show}'"
+    limits = vm.a.run("cat /proc/sys/net/core/wmem_max /proc/sys/net/core/rmem_max").out.split()
+    result = vm.a.run(command)
+    assert result.out.split() == [str(2 * int(limit)) for limit in limits], f"{result}"
+    for name in "wmem_max", "rmem_max":
+        assert f"net.core.{name}" in result.err, f"said {result.err!r}"
+    try:
+        vm.a.run("for f in wmem_max rmem_max; do echo 1048576 > /proc/sys/net/core/$f; done")
+        result = vm.a.run(command)
+        assert result.out.split() == [str(2 << 20)] * 2 and not result.err, f"{result}"
+    finally:
+        for name, limit in zip(("wmem_max", "rmem_max"), limits):
+            vm.a.run(f"echo {limit} > /proc/sys/net/core/{name}")
+
+
+@case(on="ours")
+def programs_with_other_ids_run_and_it_says_so(vm):
+    """Where the loader leaves the library out, and where it does not."""
+    nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups"
+    said = "changes its user or group id"
+    for mode, owner, caller, wanted in (
+            ("4755", "65534:0", "", True), ("2755", "0:65534", "", True),
+            ("6755", "0:0", "", False), ("4755", "0:0", nobody, True),
+            ("2745", "0:0", nobody, False), ("6755", "65534:65534", nobody, False)):
+        vm.a.run("cp /usr/bin/printenv /run/printenv; "
+                 f"chown {owner} /run/printenv; chmod {mode} /run/printenv")
+        result = vm.a.run(f"{caller} {RUN} /run/printenv LD_PRELOAD", check=False)
+        got = (said in result.err, "libsmc_preload" in result.out)
+        # The loader takes the name out of the environment when it ignores it.
+        assert got == (wanted, not wanted), f"{mode} {owner} {caller}: {result}"
+
+
+@case(on="ours")
 def static_programs_run_and_it_says_so(vm):
     result = vm.a.run(f"{RUN} busybox echo hello")
     assert result.out == "hello\n" and "statically linked" in result.err, f"{result}"
@@ -95,5 +132,6 @@ def other_preloads_stay(vm):
 def status_is_the_programs(vm):
     assert vm.a.run(f"{RUN} sh -c 'exit 7'", check=False).rc == 7
     assert vm.a.run(f"{RUN} /nonexistent", check=False).rc == 127
+    assert vm.a.run(f"{RUN} nosuch 2>&-", check=False).rc == 127
     assert vm.a.run(f"{RUN} ./README.md", check=False).rc == 126
     assert vm.a.run(f"{RUN}", check=False).rc == 1
