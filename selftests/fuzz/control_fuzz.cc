@@ -189,7 +189,6 @@ private:
 			smc_ctl_ueid_flush(here());
 			eids().clear();
 			break;
-		case 9: match(script); break;
 		}
 	}
 
@@ -359,7 +358,6 @@ private:
 		smc_pnet_entry entry;
 		u64 cursor = 0;
 
-		demand(smc_ctl_pnet_count(here()) == rows().size());
 		for (const Row &row : rows()) {
 			if (filter != nullptr && row.id != id)
 				continue;
@@ -399,18 +397,6 @@ private:
 	bool knows_eid(const Eid &wanted)
 	{
 		return std::find(eids().begin(), eids().end(), wanted) != eids().end();
-	}
-
-	void match(fuzz::Script &script)
-	{
-		const Eid offered[] = {eid(script), eid(script)};
-		Eid out{};
-		const bool matched = smc_eid_match(here(), offered[0].data(), 2, out.data());
-
-		demand(matched == (knows_eid(offered[0]) || knows_eid(offered[1])));
-		if (matched)
-			demand(out == offered[knows_eid(offered[0]) ? 0 : 1]);
-		demand(smc_eid_known(here(), offered[0].data()) == knows_eid(offered[0]));
 	}
 
 	void check_eids()

@@ -139,11 +139,6 @@ void smc_completion_init(smc_completion *completion)
 	::new (static_cast<void *>(completion->opaque)) Completion{false};
 }
 
-void smc_completion_reinit(smc_completion *completion)
-{
-	completion_of(completion)->done = false;
-}
-
 void smc_complete_all(smc_completion *completion)
 {
 	completion_of(completion)->done = true;

@@ -38,11 +38,6 @@ u32 smc_sysctl_rmem(net *net)
 	return net->rmem_bytes;
 }
 
-u32 smc_sysctl_smcr_max_links_per_lgr(net *)
-{
-	return 1;
-}
-
 u32 smc_sysctl_smcr_max_conns_per_lgr(net *net)
 {
 	return net->max_conns;

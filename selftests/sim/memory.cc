@@ -132,11 +132,6 @@ u64 smc_mem_group(const struct sock *)
 	return 0;
 }
 
-void *smc_mem_alloc_atomic(size_t size_bytes)
-{
-	return memory().allocate(size_bytes);
-}
-
 void smc_mem_free(void *mem)
 {
 	memory().release(mem);

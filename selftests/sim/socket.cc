@@ -162,11 +162,6 @@ bool smc_sk_is_shut(const struct sock *sk)
 	return sk->shut_rcv || sk->shut_snd;
 }
 
-bool smc_sk_is_v6(const struct sock *)
-{
-	return false;
-}
-
 int smc_sk_error(const struct sock *sk)
 {
 	return sk->err;
@@ -272,11 +267,6 @@ constexpr int kInterrupted = 4;
 
 } // namespace
 
-int smc_intr_errno(long)
-{
-	return -kInterrupted;
-}
-
 // A jiffy is a millisecond here.
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive)
@@ -293,7 +283,7 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	int ret = 0;
 	const bool there = ready(arg);
 	if (!there && (fiber->signalled || world().fault(world().knobs.signal))) {
-		ret = smc_intr_errno(*timeo_jiffies);
+		ret = -kInterrupted;
 	} else if (!there) {
 		const u64 before_us = scheduler().now_us();
 		std::optional<u64> deadline_us;

@@ -20,7 +20,6 @@ struct smc_ib_device {
 	int references = 1;
 	bool present = true;
 	bool port_active = true;
-	void *context = nullptr;
 	u32 links = 0;
 };
 

@@ -139,16 +139,6 @@ smc_ib_device *smc_ib_device_find(const char *)
 	return nullptr;
 }
 
-void smc_ib_device_set_context(smc_ib_device *dev, void *context)
-{
-	dev->context = context;
-}
-
-void *smc_ib_device_context(const smc_ib_device *dev)
-{
-	return dev->context;
-}
-
 bool smc_ib_device_present(const smc_ib_device *dev)
 {
 	return dev->present;

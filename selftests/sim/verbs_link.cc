@@ -366,16 +366,6 @@ u32 smc_ib_link_qpn(const smc_ib_link *link)
 	return link->qpn;
 }
 
-u8 smc_ib_link_port(const smc_ib_link *)
-{
-	return 1;
-}
-
-smc_ib_device *smc_ib_link_device(const smc_ib_link *link)
-{
-	return link->device;
-}
-
 u32 smc_ib_link_send_queue(const smc_ib_link *)
 {
 	return world().knobs.send_queue;
@@ -438,11 +428,6 @@ int smc_ib_link_to_rts(smc_ib_link *link, u32 own_psn)
 	link->own_psn = own_psn;
 	return change_state(link, smc_ib_link::State::kReadyToReceive,
 			    smc_ib_link::State::kReadyToSend);
-}
-
-void smc_ib_link_to_error(smc_ib_link *link)
-{
-	break_link(link, -108);
 }
 
 bool smc_ib_link_writable(const smc_ib_link *link)

@@ -50,16 +50,6 @@ void *smc_ib_buffer_data(const smc_ib_buffer *buffer)
 	return const_cast<u8 *>(buffer->bytes.data());
 }
 
-size_t smc_ib_buffer_size_bytes(const smc_ib_buffer *buffer)
-{
-	return buffer->bytes.size();
-}
-
-bool smc_ib_buffer_contiguous(const smc_ib_buffer *)
-{
-	return true;
-}
-
 int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region **out)
 {
 	Random &random = scheduler().random();

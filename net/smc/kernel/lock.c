@@ -73,11 +73,6 @@ void smc_completion_init(struct smc_completion *completion)
 	init_completion((struct completion *)completion->opaque);
 }
 
-void smc_completion_reinit(struct smc_completion *completion)
-{
-	reinit_completion((struct completion *)completion->opaque);
-}
-
 void smc_complete_all(struct smc_completion *completion)
 {
 	complete_all((struct completion *)completion->opaque);

@@ -52,11 +52,6 @@ u64 smc_mem_group(const struct sock *sk)
 	return 0;
 }
 
-void *smc_mem_alloc_atomic(size_t size_bytes)
-{
-	return kzalloc(size_bytes, GFP_ATOMIC | __GFP_NOWARN);
-}
-
 void smc_mem_free(void *mem)
 {
 	kvfree(mem);

@@ -120,11 +120,6 @@ bool smc_sk_is_shut(const struct sock *sk)
 	return READ_ONCE(sk->sk_shutdown);
 }
 
-bool smc_sk_is_v6(const struct sock *sk)
-{
-	return READ_ONCE(sk->sk_family) == AF_INET6;
-}
-
 int smc_sk_error(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_err);
@@ -230,11 +225,6 @@ u32 smc_sk_max_backlog(const struct sock *sk)
 }
 
 /* ---- Sleeping and waking ---------------------------------------------------------- */
-
-int smc_intr_errno(long timeo_jiffies)
-{
-	return sock_intr_errno(timeo_jiffies);
-}
 
 static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		      bool exclusive, bool reads)

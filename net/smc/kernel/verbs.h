@@ -61,7 +61,6 @@ struct smc_ib_device {
 	u8 ports_count;
 
 	struct smc_ib_port ports[SMC_IB_PORTS_MAX];
-	void *context;
 
 	struct ib_event_handler event_handler;
 	struct work_struct event_work;

@@ -68,16 +68,6 @@ void *smc_ib_buffer_data(const struct smc_ib_buffer *buffer)
 	return buffer->data;
 }
 
-size_t smc_ib_buffer_size_bytes(const struct smc_ib_buffer *buffer)
-{
-	return buffer->size_bytes;
-}
-
-bool smc_ib_buffer_contiguous(const struct smc_ib_buffer *buffer)
-{
-	return buffer->pages;
-}
-
 int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes,
 			struct sg_table *sgt)
 {

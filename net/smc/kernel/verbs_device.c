@@ -79,16 +79,6 @@ struct smc_ib_device *smc_ib_device_find(const char *name)
 	return dev;
 }
 
-void smc_ib_device_set_context(struct smc_ib_device *dev, void *context)
-{
-	WRITE_ONCE(dev->context, context);
-}
-
-void *smc_ib_device_context(const struct smc_ib_device *dev)
-{
-	return READ_ONCE(dev->context);
-}
-
 bool smc_ib_device_present(const struct smc_ib_device *dev)
 {
 	return READ_ONCE(dev->ibdev);

@@ -264,16 +264,6 @@ u32 smc_ib_link_qpn(const struct smc_ib_link *link)
 	return link->qp->qp_num;
 }
 
-u8 smc_ib_link_port(const struct smc_ib_link *link)
-{
-	return link->port;
-}
-
-struct smc_ib_device *smc_ib_link_device(const struct smc_ib_link *link)
-{
-	return link->domain->dev;
-}
-
 u32 smc_ib_link_send_queue(const struct smc_ib_link *link)
 {
 	return link->send_queue;
@@ -335,15 +325,6 @@ int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn)
 	return ib_modify_qp(link->qp, &attr,
 			    IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
 			    IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
-}
-
-void smc_ib_link_to_error(struct smc_ib_link *link)
-{
-	struct ib_qp_attr attr = { .qp_state = IB_QPS_ERR };
-
-	/* The state is the point; a QP in RESET refuses and has nothing to flush. */
-	ib_modify_qp(link->qp, &attr, IB_QP_STATE);
-	smc_ib_link_break(link, -ESHUTDOWN);
 }
 
 void smc_ib_link_stats(const struct smc_ib_link *link, struct smc_ib_link_stats *out)

@@ -87,19 +87,5 @@ TEST(EidTableTest, RemovesAndKeepsOrder)
 	EXPECT_GT(table.rows()[0].serial, serial);
 }
 
-TEST(EidTableTest, ThePeersOrderDecides)
-{
-	EidTable table;
-	ASSERT_EQ(table.add(eid("ONE")), EidTable::Added::kYes);
-	ASSERT_EQ(table.add(eid("TWO")), EidTable::Added::kYes);
-
-	const std::vector offered{eid("ZERO"), eid("TWO"), eid("ONE")};
-	EXPECT_EQ(table.match(offered), eid("TWO"));
-	EXPECT_EQ(table.match({}), std::nullopt);
-	const std::vector foreign{eid("ZERO"), eid("ON"), eid("ONES")};
-	EXPECT_EQ(table.match(foreign), std::nullopt);
-	EXPECT_EQ(EidTable{}.match(offered), std::nullopt);
-}
-
 } // namespace
 } // namespace smc::control

@@ -56,13 +56,4 @@ bool EidTable::contains(const Eid &eid) const
 			   [&](const Row &row) { return row.eid == eid; });
 }
 
-std::optional<Eid> EidTable::match(std::span<const Eid> offered) const
-{
-	for (const Eid &eid : offered) {
-		if (contains(eid))
-			return eid;
-	}
-	return std::nullopt;
-}
-
 } // namespace smc::control

@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <span>
 
 namespace smc::control {
@@ -35,8 +34,6 @@ public:
 
 	[[nodiscard]] std::size_t size() const { return size_; }
 	[[nodiscard]] bool contains(const Eid &eid) const;
-	// The first of the peer's EIDs, in the peer's order, that is in the table.
-	[[nodiscard]] std::optional<Eid> match(std::span<const Eid> offered) const;
 
 	struct Row {
 		Eid eid;

@@ -62,12 +62,6 @@ bool smc_pnet_of_ib(const char *name, const char *parent, u8 port, u8 out[SMC_PN
  * container neither sees nor uses the host's.
  */
 u32 smc_eid_list(struct net *net, u8 out[SMC_UEIDS][SMC_EID_LEN]);
-/*
- * The EID both sides have: the first of the peer's @num EIDs, which lie one
- * behind the other in @eids, that is configured in @net. False if none is.
- */
-bool smc_eid_match(struct net *net, const u8 *eids, u32 num, u8 out[SMC_EID_LEN]);
-bool smc_eid_known(struct net *net, const u8 eid[SMC_EID_LEN]);
 
 /* ---- PNET table, called by kernel/netlink.c ---- */
 
@@ -97,7 +91,6 @@ void smc_ctl_pnet_flush(struct net *net);
 /* @pnetid NULL: all. */
 int smc_ctl_pnet_next(struct net *net, const char *pnetid, u64 *cursor,
 		      struct smc_pnet_entry *out);
-u32 smc_ctl_pnet_count(struct net *net);
 bool smc_ctl_pnet_of_eth(struct net *net, const char *name, u8 out[SMC_PNETID_LEN]);
 
 /* ---- EID table, called by kernel/netlink.c ---- */

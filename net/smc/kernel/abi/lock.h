@@ -65,7 +65,6 @@ struct smc_completion {
 	unsigned long opaque[SMC_COMPLETION_WORDS];
 };
 void smc_completion_init(struct smc_completion *completion);
-void smc_completion_reinit(struct smc_completion *completion);
 /* Any context. */
 void smc_complete_all(struct smc_completion *completion);
 /* Sleeps, not interruptible; false if @timeout_ms went by first. */

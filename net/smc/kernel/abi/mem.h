@@ -11,8 +11,6 @@ SMC_ABI_BEGIN
 
 /* Zeroed memory or NULL. May sleep. */
 void *smc_mem_alloc(size_t size_bytes);
-/* Zeroed memory or NULL. Any context. */
-void *smc_mem_alloc_atomic(size_t size_bytes);
 /*
  * The same for a ring, charged to the memory cgroup of @sk. Contiguous if that
  * is free. @spare: only if it costs nobody anything.

@@ -123,7 +123,6 @@ void smc_sk_unlock(struct sock *sk);
 #define SMC_TCP_CLOSE_WAIT 8
 #define SMC_TCP_LISTEN 10
 int smc_sk_state(const struct sock *sk);
-bool smc_sk_is_v6(const struct sock *sk);
 /* shutdown(), or a connection that has ended. */
 bool smc_sk_is_shut(const struct sock *sk);
 
@@ -185,8 +184,6 @@ int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(vo
  */
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		bool exclusive);
-/* -EINTR or -ERESTARTSYS, by whether the wait had a time limit. */
-int smc_intr_errno(long timeo_jiffies);
 
 /* Poll bits of include/uapi/linux/eventpoll.h. */
 #define SMC_POLL_IN 0x0041u	/* EPOLLIN | EPOLLRDNORM */

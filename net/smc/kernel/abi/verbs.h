@@ -111,10 +111,6 @@ bool smc_ib_device_any(void);
 /* With a reference, or NULL. Process context. */
 struct smc_ib_device *smc_ib_device_find(const char *name);
 
-/* A word that C++ hangs on the device, NULL at first. Any context. */
-void smc_ib_device_set_context(struct smc_ib_device *dev, void *context);
-void *smc_ib_device_context(const struct smc_ib_device *dev);
-
 /* True until removal starts. Any context. */
 bool smc_ib_device_present(const struct smc_ib_device *dev);
 /* May sockets of @net use it (RDMA core's namespace mode)? Process context. */
@@ -225,8 +221,6 @@ int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
 void smc_ib_link_destroy(struct smc_ib_link *link);
 
 u32 smc_ib_link_qpn(const struct smc_ib_link *link);
-u8 smc_ib_link_port(const struct smc_ib_link *link);
-struct smc_ib_device *smc_ib_link_device(const struct smc_ib_link *link);
 /* Work requests that the send queue holds (a message or a write is one each). */
 u32 smc_ib_link_send_queue(const struct smc_ib_link *link);
 
@@ -247,11 +241,6 @@ struct smc_ib_path {
 int smc_ib_link_to_init(struct smc_ib_link *link);
 int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path);
 int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
-/*
- * Process context, any state: what is posted is flushed, and smc_ib_link_failed()
- * follows unless it was delivered before.
- */
-void smc_ib_link_to_error(struct smc_ib_link *link);
 
 struct smc_ib_write {
 	u64 local_address;  /* smc_ib_region_info.address + offset */
@@ -362,8 +351,6 @@ int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes, bool c
 void smc_ib_buffer_destroy(struct smc_ib_buffer *buffer);
 /* Any context. */
 void *smc_ib_buffer_data(const struct smc_ib_buffer *buffer);
-size_t smc_ib_buffer_size_bytes(const struct smc_ib_buffer *buffer);
-bool smc_ib_buffer_contiguous(const struct smc_ib_buffer *buffer);
 
 struct smc_ib_region_info {
 	u64 address;    /* of the first byte, for writes from or into it */

@@ -78,23 +78,3 @@ u32 smc_eid_list(net *net, u8 (*out)[SMC_EID_LEN])
 		return count;
 	});
 }
-
-bool smc_eid_match(net *net, const u8 *eids, u32 num, u8 *out)
-{
-	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
-		for (u32 i = 0; i < num; i++) {
-			const Eid eid = to_eid(eids + i * kEidSize);
-			if (!tables.eids.contains(eid))
-				continue;
-			copy_out(eid, out);
-			return true;
-		}
-		return false;
-	});
-}
-
-bool smc_eid_known(net *net, const u8 *eid)
-{
-	return Namespace::of(net).with_tables(
-		[&](Namespace::Tables &tables) { return tables.eids.contains(to_eid(eid)); });
-}

@@ -118,12 +118,6 @@ int smc_ctl_pnet_next(net *net, const char *pnetid, u64 *cursor, smc_pnet_entry 
 	});
 }
 
-u32 smc_ctl_pnet_count(net *net)
-{
-	return Namespace::of(net).with_tables(
-		[](Namespace::Tables &tables) { return static_cast<u32>(tables.pnet.size()); });
-}
-
 bool smc_ctl_pnet_of_eth(net *net, const char *name, u8 *out)
 {
 	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
