@@ -198,19 +198,6 @@ struct smc_ib_region {
 	enum smc_ib_region_state state;
 };
 
-/* verbs_counts.c */
-enum smc_ib_count {
-	SMC_IB_COUNT_DEVICES,
-	SMC_IB_COUNT_LINKS,
-	SMC_IB_COUNT_REGIONS,
-	SMC_IB_COUNT_MEMORY_REGIONS,
-	SMC_IB_COUNT_BUFFERS,
-	SMC_IB_COUNTS,
-};
-
-void smc_ib_count(enum smc_ib_count what, int by);
-void smc_ib_count_buffer_bytes(s64 by);
-
 /* verbs_buffer.c */
 /* The page frames of @buffer as a list, in segments of at most @segment_bytes. */
 int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes,

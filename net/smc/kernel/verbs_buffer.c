@@ -46,8 +46,6 @@ int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes, bool c
 			return -ENOMEM;
 		}
 	}
-	smc_ib_count(SMC_IB_COUNT_BUFFERS, 1);
-	smc_ib_count_buffer_bytes(size_bytes);
 	*out = buffer;
 	return 0;
 }
@@ -58,8 +56,6 @@ void smc_ib_buffer_destroy(struct smc_ib_buffer *buffer)
 		__free_pages(buffer->pages, buffer->order);
 	else
 		vfree(buffer->data);
-	smc_ib_count(SMC_IB_COUNT_BUFFERS, -1);
-	smc_ib_count_buffer_bytes(-(s64)buffer->size_bytes);
 	kfree(buffer);
 }
 

@@ -23,7 +23,6 @@ static void smc_ib_device_free(struct kref *kref)
 {
 	struct smc_ib_device *dev = container_of(kref, struct smc_ib_device, kref);
 
-	smc_ib_count(SMC_IB_COUNT_DEVICES, -1);
 	kfree(dev);
 }
 
@@ -268,7 +267,6 @@ static int smc_ib_client_add(struct ib_device *ibdev)
 	dev = kzalloc(sizeof(*dev), GFP_KERNEL);
 	if (!dev)
 		return -ENOMEM;
-	smc_ib_count(SMC_IB_COUNT_DEVICES, 1);
 	kref_init(&dev->kref);
 	init_rwsem(&dev->lock);
 	init_waitqueue_head(&dev->idle);

@@ -203,7 +203,6 @@ static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ib
 		goto err_domain;
 	link->domain->link_alive = true;
 	atomic_inc(&dev->links);
-	smc_ib_count(SMC_IB_COUNT_LINKS, 1);
 	*out = link;
 	return 0;
 
@@ -254,7 +253,6 @@ void smc_ib_link_destroy(struct smc_ib_link *link)
 	smc_ib_receive_destroy(link);
 	smc_ib_link_destroy_sends(link);
 	atomic_dec(&domain->dev->links);
-	smc_ib_count(SMC_IB_COUNT_LINKS, -1);
 	kfree(link);
 	smc_ib_domain_put(domain);
 }

@@ -75,7 +75,6 @@ static int smc_ib_region_create_mr(struct smc_ib_region *region, enum smc_ib_buf
 	region->wr.wr.wr_cqe = &region->cqe;
 	region->cqe.done = smc_ib_region_done;
 	atomic_inc(&domain->dev->memory_regions);
-	smc_ib_count(SMC_IB_COUNT_MEMORY_REGIONS, 1);
 	return 0;
 }
 
@@ -119,7 +118,6 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 			goto err_map;
 	}
 	smc_ib_domain_get(domain);
-	smc_ib_count(SMC_IB_COUNT_REGIONS, 1);
 	*out = region;
 	return 0;
 
@@ -143,12 +141,10 @@ void smc_ib_region_destroy(struct smc_ib_region *region)
 	if (region->mr) {
 		ib_dereg_mr(region->mr);
 		atomic_dec(&domain->dev->memory_regions);
-		smc_ib_count(SMC_IB_COUNT_MEMORY_REGIONS, -1);
 	}
 	ib_dma_unmap_sgtable_attrs(domain->ibdev, &region->sgt, region->direction, 0);
 	sg_free_table(&region->sgt);
 	kfree(region);
-	smc_ib_count(SMC_IB_COUNT_REGIONS, -1);
 	smc_ib_domain_put(domain);
 }
 

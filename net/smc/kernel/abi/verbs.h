@@ -57,19 +57,6 @@ struct smc_ib_region;
 int smc_ib_init(void);
 void smc_ib_exit(void);
 
-/* Objects alive in the whole module; all zero after a clean teardown. */
-struct smc_ib_counts {
-	u32 devices;
-	u32 links;
-	u32 regions;
-	u32 memory_regions; /* regions that hold an MR of the hardware */
-	u32 buffers;
-	u64 buffers_bytes;
-};
-
-/* Any context. */
-void smc_ib_counts(struct smc_ib_counts *out);
-
 /* ---- Devices and ports ------------------------------------------------- */
 
 struct smc_ib_device_info {
