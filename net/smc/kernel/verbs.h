@@ -129,28 +129,12 @@ struct smc_ib_link {
 	struct ib_sge send_sge;
 	struct ib_cqe write_cqe;
 	struct smc_ib_long longs[SMC_IB_LONG_MESSAGES];
-	struct {
-		u64 posts;
-		u64 messages_long;
-		u64 writes;
-		u64 write_bytes;
-		u64 inlined;
-		u64 signalled;
-		u64 queue_full;
-		u64 registrations;
-	} posted;
 
 	/* Written by completions, one at a time. */
 	u32 wr_tail ____cacheline_aligned_in_smp; /* work requests known done */
 	u32 repost_count;
 	struct smc_ib_receive_slot *repost_first;
 	struct smc_ib_receive_slot *repost_last;
-	struct {
-		u64 send_completions;
-		u64 messages;
-		u64 bytes;
-		u64 foreign;
-	} completed;
 
 	struct ib_cq *cq;
 	void *context;

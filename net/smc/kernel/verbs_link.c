@@ -324,22 +324,3 @@ int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn)
 			    IB_QP_STATE | IB_QP_TIMEOUT | IB_QP_RETRY_CNT | IB_QP_RNR_RETRY |
 			    IB_QP_SQ_PSN | IB_QP_MAX_QP_RD_ATOMIC);
 }
-
-void smc_ib_link_stats(const struct smc_ib_link *link, struct smc_ib_link_stats *out)
-{
-	out->posts = READ_ONCE(link->posted.posts);
-	out->messages_sent = out->posts;
-	out->messages_long = READ_ONCE(link->posted.messages_long);
-	out->writes = READ_ONCE(link->posted.writes);
-	out->write_bytes = READ_ONCE(link->posted.write_bytes);
-	out->inlined = READ_ONCE(link->posted.inlined);
-	out->signalled = READ_ONCE(link->posted.signalled);
-	out->queue_full = READ_ONCE(link->posted.queue_full);
-	out->registrations = READ_ONCE(link->posted.registrations);
-	out->send_completions = READ_ONCE(link->completed.send_completions);
-	out->messages_received = READ_ONCE(link->completed.messages);
-	out->received_bytes = READ_ONCE(link->completed.bytes);
-	out->received_foreign = READ_ONCE(link->completed.foreign);
-	out->send_queue = link->send_queue;
-	out->send_queue_used = smc_ib_post_used(link);
-}

@@ -19,10 +19,7 @@ u32 smc_ib_post_used(const struct smc_ib_link *link)
 
 bool smc_ib_post_room(struct smc_ib_link *link, u32 count, u32 reserve)
 {
-	if (likely(smc_ib_post_used(link) + count + reserve <= link->send_queue))
-		return true;
-	link->posted.queue_full++;
-	return false;
+	return smc_ib_post_used(link) + count + reserve <= link->send_queue;
 }
 
 bool smc_ib_link_writable(const struct smc_ib_link *link)
@@ -35,7 +32,6 @@ void smc_ib_post_retire(struct smc_ib_link *link, u32 wr_end, u64 seq)
 {
 	/* Posts that see it may fill the slots anew; so done with them here. */
 	smp_store_release(&link->wr_tail, wr_end);
-	link->completed.send_completions++;
 	if (!smc_ib_link_broken(link))
 		smc_ib_link_sent(link->context, seq);
 }
@@ -104,7 +100,6 @@ static void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
 	if (write->data && write->length_bytes <= link->inline_bytes) {
 		sge->addr = (uintptr_t)write->data;
 		wr->wr.send_flags = IB_SEND_INLINE;
-		link->posted.inlined++;
 	} else {
 		sge->addr = write->local_address;
 		wr->wr.send_flags = 0;
@@ -113,7 +108,6 @@ static void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
 	sge->lkey = write->local_key;
 	wr->remote_addr = write->remote_address;
 	wr->rkey = write->remote_key;
-	link->posted.write_bytes += write->length_bytes;
 }
 
 static void smc_ib_post_fill_message(struct smc_ib_link *link, u32 slot_index,
@@ -130,11 +124,9 @@ static void smc_ib_post_fill_message(struct smc_ib_link *link, u32 slot_index,
 		memcpy(msg->data, message, bytes);
 		ib_dma_sync_single_for_device(ibdev, msg->dma, bytes, DMA_TO_DEVICE);
 		sge->addr = msg->dma;
-		link->posted.messages_long++;
 	} else if (bytes <= link->inline_bytes) {
 		sge->addr = (uintptr_t)message;
 		link->send_wr.send_flags |= IB_SEND_INLINE;
-		link->posted.inlined++;
 	} else {
 		offset = (size_t)slot_index * SMC_IB_MESSAGE_HEAD_BYTES;
 		memcpy(link->send_heads + offset, message, bytes);
@@ -168,10 +160,8 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 		return -EAGAIN;
 	if (unlikely(message_bytes > SMC_IB_MESSAGE_HEAD_BYTES)) {
 		msg = smc_ib_post_long(link);
-		if (!msg) {
-			link->posted.queue_full++;
+		if (!msg)
 			return -EAGAIN;
-		}
 		flags |= SMC_IB_POST_SIGNAL;
 	}
 
@@ -184,7 +174,6 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 	if ((flags & SMC_IB_POST_SIGNAL) || wr_end - link->wr_signalled >= link->send_queue / 4) {
 		link->send_wr.send_flags |= IB_SEND_SIGNALED;
 		link->wr_signalled = wr_end;
-		link->posted.signalled++;
 	}
 	link->send_wr.wr_cqe = &slot->cqe;
 	slot->wr_end = wr_end;
@@ -192,8 +181,6 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 	if (msg)
 		msg->wr_end = wr_end;
 	WRITE_ONCE(link->wr_head, wr_end);
-	link->posted.posts++;
-	link->posted.writes += n_writes;
 	*seq = link->seq;
 
 	rc = ib_post_send(link->qp, first, NULL);

@@ -50,7 +50,6 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 	}
 	/* A write with immediate data uses up a receive without filling it. */
 	if (unlikely(wc->opcode != IB_WC_RECV)) {
-		link->completed.foreign++;
 		smc_ib_receive_repost(link, slot);
 		return;
 	}
@@ -59,8 +58,6 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(bytes > SMC_IB_MESSAGE_HEAD_BYTES))
 		ib_dma_sync_single_for_cpu(ibdev, slot->sge[1].addr, SMC_IB_RECEIVE_TAIL_BYTES,
 					   DMA_FROM_DEVICE);
-	link->completed.messages++;
-	link->completed.bytes += bytes;
 	smc_ib_link_received(link->context, slot->head, slot->page, bytes);
 
 	ib_dma_sync_single_for_device(ibdev, slot->sge[0].addr, SMC_IB_MESSAGE_HEAD_BYTES,

@@ -175,8 +175,6 @@ int smc_ib_region_post(struct smc_ib_region *region)
 		return -EAGAIN;
 	WRITE_ONCE(link->wr_head, link->wr_head + 1);
 	link->wr_signalled = link->wr_head;
-	link->posted.signalled++;
-	link->posted.registrations++;
 	region->wr_end = link->wr_head;
 	region->seq = link->seq;
 	WRITE_ONCE(region->state, SMC_IB_REGION_POSTED);

@@ -275,27 +275,6 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
  */
 bool smc_ib_link_writable(const struct smc_ib_link *link);
 
-struct smc_ib_link_stats {
-	u64 posts;
-	u64 messages_sent;       /* SENDs */
-	u64 messages_long;       /* of those, longer than the head */
-	u64 writes;
-	u64 write_bytes;
-	u64 inlined;             /* work requests taken inline */
-	u64 signalled;
-	u64 queue_full;          /* -EAGAIN answers */
-	u64 registrations;
-	u64 send_completions;
-	u64 messages_received;
-	u64 received_bytes;
-	u64 received_foreign;    /* completions that were no message (immediate data) */
-	u32 send_queue;
-	u32 send_queue_used;
-};
-
-/* Any context; a snapshot without a lock. */
-void smc_ib_link_stats(const struct smc_ib_link *link, struct smc_ib_link_stats *out);
-
 /*
  * Implemented by C++. sent and received run in softirq, one at a time per
  * link and in order. failed comes once per link, in process context from a work
