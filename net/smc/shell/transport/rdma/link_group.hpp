@@ -174,7 +174,7 @@ private:
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
 	[[nodiscard]] bool delete_rmb(Buffer *rmb);
-	[[nodiscard]] bool delete_rmb_locked(Buffer *rmb) SMC_REQUIRES(lock_);
+	[[nodiscard]] bool delete_rmb_locked(Buffer *rmb); // under lock_
 	void ask_for_deletions();
 	void delete_surplus();
 	void free_deleted();
