@@ -285,15 +285,16 @@ void smc_sk_wake(struct sock *sk, u32 events)
 	struct socket_wq *wq;
 
 	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_sync_poll(&wq->wait, (__force __poll_t)key);
+	/* First: who sleeps in recv() gets no signal, and is not asleep any more afterwards. */
 	if (events & SMC_POLL_IN)
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	if (events & SMC_POLL_OUT)
 		sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
 	if (events & SMC_POLL_HUP)
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_HUP);
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_sync_poll(&wq->wait, (__force __poll_t)key);
 	rcu_read_unlock();
 }
 
