@@ -8,8 +8,7 @@
  *
  * What works on users' sockets takes their locks, and a user can keep those for as
  * long as he likes, by a call that waits for memory of his own making. So it has a
- * queue apart, and connections and link groups never stand behind it; nor, up to a
- * number that costs him as many threads, do other users' sockets.
+ * queue apart, and connections and link groups never stand behind it.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -26,12 +25,11 @@ struct work_item {
 static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
 
 /*
- * Runs at the same time, of each processor, each with a thread while it sleeps.
- * Connections and groups wait for devices now and then, and for each other only
- * where one is about to end, so a handful is enough.
+ * Runs of each queue at the same time, of each processor. They wait for devices now
+ * and then, and for each other only where one is about to end, so a handful is
+ * enough; without a limit a burst of connections could make a thread for each.
  */
-#define TRANSPORT_RUNS_MAX 16
-#define SOCKET_RUNS_MAX 256
+#define RUNS_MAX 16
 
 static struct workqueue_struct *smc_transport_queue;
 static struct workqueue_struct *smc_socket_queue;
@@ -114,10 +112,10 @@ void smc_work_flush_all(void)
 
 int smc_work_setup(void)
 {
-	smc_transport_queue = alloc_workqueue("smc", 0, TRANSPORT_RUNS_MAX);
+	smc_transport_queue = alloc_workqueue("smc", 0, RUNS_MAX);
 	if (!smc_transport_queue)
 		return -ENOMEM;
-	smc_socket_queue = alloc_workqueue("smc_socket", 0, SOCKET_RUNS_MAX);
+	smc_socket_queue = alloc_workqueue("smc_socket", 0, RUNS_MAX);
 	if (!smc_socket_queue) {
 		destroy_workqueue(smc_transport_queue);
 		return -ENOMEM;
