@@ -80,8 +80,8 @@ TEST(CrossedClient, TwoProposalsUnderWayAreTakenOut)
 
 			start(a, a_knows);
 			start(b, b_knows);
-			a.sleep(100);
-			b.sleep(100);
+			a.sleep(500);
+			b.sleep(500);
 			ASSERT_EQ(a.state(), State::kAwaitAccept);
 			ASSERT_EQ(b.state(), State::kAwaitAccept);
 			exchange(a, b);
@@ -100,7 +100,7 @@ TEST(CrossedClient, WhoKnowsTakesTheSameProposalForThePeers)
 	Client client = client_of(1, true);
 
 	client.start_crossed();
-	client.sleep(100);
+	client.sleep(500);
 	client.arrive(client.take_sent());
 	EXPECT_TRUE(client.fell_back(DeclineReason::kOptUnsupp));
 	EXPECT_TRUE(client.left_in_stream().empty());
@@ -124,7 +124,7 @@ TEST(CrossedClient, SpeaksLastAndOnlyIfItHasTo)
 {
 	Client waits = client_of(1, true);
 	waits.start_crossed();
-	waits.sleep(99);
+	waits.sleep(499);
 	EXPECT_EQ(waits.state(), State::kAwaitProposal);
 	EXPECT_TRUE(waits.sent().empty());
 	waits.sleep(1);

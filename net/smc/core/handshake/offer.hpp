@@ -63,7 +63,7 @@ struct Timeouts {
 	std::uint32_t clc_ms = 6000; // for a Proposal, an Accept, a Confirm
 	// Client whose peer is one, too: for the first message of a peer that does not know it.
 	// What that one says follows its last segment of the TCP handshake without delay.
-	std::uint32_t crossed_ms = 100;
+	std::uint32_t crossed_ms = 500;
 	// For everything that happens here between two CLC messages, so that a reply still
 	// finds the peer waiting for it.
 	std::uint32_t local_ms = 5000;
