@@ -33,11 +33,8 @@ ACCEPT_ALL = f"""
 import socket
 import sys
 sys.path.insert(0, "selftests/net/hostile")
-from smc_target import smc_socket
-listener = smc_socket()
-listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-listener.bind(("0.0.0.0", {PORT}))
-listener.listen(64)
+from smc_target import smc_listener
+listener = smc_listener({PORT}, 64)
 print("ready", flush=True)
 kept = []
 while True:

@@ -37,11 +37,8 @@ LATE_PORT = 7510
 _LATE_READER = f"""
 import hashlib, socket, sys, time
 sys.path.insert(0, "selftests/net/hostile")
-from smc_target import smc_socket
-listener = smc_socket()
-listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-listener.bind(("0.0.0.0", {LATE_PORT}))
-listener.listen(1)
+from smc_target import smc_listener
+listener = smc_listener({LATE_PORT}, 1)
 print("ready", flush=True)
 connection, _ = listener.accept()
 connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)

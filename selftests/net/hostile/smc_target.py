@@ -28,6 +28,16 @@ def smc_socket() -> socket.socket:
     return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
 
 
+def smc_listener(port: int, backlog: int, limit_hs: int | None = None) -> socket.socket:
+    listener = smc_socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.bind(("0.0.0.0", port))
+    if limit_hs is not None:
+        listener.setsockopt(SOL_SMC, SMC_LIMIT_HS, limit_hs)
+    listener.listen(backlog)
+    return listener
+
+
 def echo(connection: socket.socket) -> None:
     try:
         with connection:
@@ -113,12 +123,7 @@ def obey(control: socket.socket) -> None:
 def main() -> int:
     echo_port, control_port = map(int, sys.argv[1:3])
     backlog = int(sys.argv[3]) if len(sys.argv) > 3 else 256
-    listener = smc_socket()
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("0.0.0.0", echo_port))
-    if len(sys.argv) > 4:
-        listener.setsockopt(SOL_SMC, SMC_LIMIT_HS, int(sys.argv[4]))
-    listener.listen(backlog)
+    listener = smc_listener(echo_port, backlog, int(sys.argv[4]) if len(sys.argv) > 4 else None)
     threading.Thread(target=serve_echo, args=(listener,), daemon=True).start()
     with socket.create_server(("", control_port)) as controls:
         print("ready", flush=True)

@@ -7,6 +7,11 @@
 
 namespace smc::shell {
 
+bool limits_handshakes(smc_hs_limit limit, net *net)
+{
+	return limit == SMC_HS_LIMIT_NET ? smc_sysctl_limit_smc_hs(net) : limit == SMC_HS_LIMIT_ON;
+}
+
 Listener::Listener(struct socket *sock, smc_hs_limit limit)
 	: sock_(sock), sk_(smc_sock_sk(sock)), limit_(limit)
 {
@@ -46,8 +51,7 @@ bool Listener::may_start()
 // The user's backlog bounds them, as TCP's queue.
 void Listener::limit_offers_locked()
 {
-	const bool limited = limit_ == SMC_HS_LIMIT_NET ? smc_sysctl_limit_smc_hs(smc_sk_net(sk_))
-							: limit_ == SMC_HS_LIMIT_ON;
+	const bool limited = limits_handshakes(limit_, smc_sk_net(sk_));
 	const u32 counted = waiting_locked() + (limited ? under_way_.size() : 0);
 	const bool full = under_way_.size() >= kOffersMax || counted > smc_sk_max_backlog(sk_);
 

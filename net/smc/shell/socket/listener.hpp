@@ -26,6 +26,9 @@
 
 namespace smc::shell {
 
+// May no more be offered SMC than the backlog has room for?
+[[nodiscard]] bool limits_handshakes(smc_hs_limit limit, net *net);
+
 class Listener final : public HandshakeOwner {
 public:
 	Listener(struct socket *sock, smc_hs_limit limit);

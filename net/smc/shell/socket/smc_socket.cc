@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/wire/clc.hpp"
-#include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/socket/socket_list.hpp"
 
@@ -348,8 +347,7 @@ bool SmcSocket::limits_handshakes() const
 	smc_sk_lock(sk_);
 	const smc_hs_limit limit = hs_limit_;
 	smc_sk_unlock(sk_);
-	return limit == SMC_HS_LIMIT_NET ? smc_sysctl_limit_smc_hs(smc_sk_net(sk_))
-					 : limit == SMC_HS_LIMIT_ON;
+	return shell::limits_handshakes(limit, smc_sk_net(sk_));
 }
 
 void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis)
