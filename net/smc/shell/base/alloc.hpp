@@ -34,4 +34,21 @@ template <class T, class... Args>
 	return Owned<T>(::new (memory) T(std::forward<Args>(args)...));
 }
 
+// What there is one of, from the module's loading on. False if there is no memory. Process.
+template <class T>
+[[nodiscard]] bool make_single(T *&single)
+{
+	single = make<T>().release();
+	return single != nullptr;
+}
+
+// Whether it was made or not. Process.
+template <class T>
+void free_single(T *&single)
+{
+	if (single != nullptr)
+		Deleter()(single);
+	single = nullptr;
+}
+
 } // namespace smc::shell

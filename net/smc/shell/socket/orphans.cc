@@ -80,15 +80,12 @@ Orphans &orphans()
 
 bool set_up_orphans()
 {
-	instance = make<Orphans>().release();
-	return instance != nullptr;
+	return make_single(instance);
 }
 
 void tear_down_orphans()
 {
-	if (instance != nullptr)
-		Deleter()(instance);
-	instance = nullptr;
+	free_single(instance);
 }
 
 } // namespace smc::shell

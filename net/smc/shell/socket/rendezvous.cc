@@ -117,15 +117,12 @@ Rendezvous &rendezvous()
 
 bool set_up_rendezvous()
 {
-	the_rendezvous = make<Rendezvous>().release();
-	return the_rendezvous != nullptr;
+	return make_single(the_rendezvous);
 }
 
 void tear_down_rendezvous()
 {
-	if (the_rendezvous != nullptr)
-		Deleter()(the_rendezvous);
-	the_rendezvous = nullptr;
+	free_single(the_rendezvous);
 }
 
 } // namespace smc::shell

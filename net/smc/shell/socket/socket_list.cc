@@ -16,15 +16,12 @@ SocketList &socket_list()
 
 bool set_up_socket_list()
 {
-	list = make<SocketList>().release();
-	return list != nullptr;
+	return make_single(list);
 }
 
 void tear_down_socket_list()
 {
-	if (list != nullptr)
-		Deleter()(list);
-	list = nullptr;
+	free_single(list);
 }
 
 void SocketList::add(SmcSocket &socket)

@@ -148,15 +148,12 @@ Device &device()
 
 bool set_up_device()
 {
-	the_device = shell::make<Device>().release();
-	return the_device != nullptr;
+	return shell::make_single(the_device);
 }
 
 void tear_down_device()
 {
-	if (the_device != nullptr)
-		shell::Deleter()(the_device);
-	the_device = nullptr;
+	shell::free_single(the_device);
 }
 
 void leave_namespace(net *net)

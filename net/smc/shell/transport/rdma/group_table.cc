@@ -43,15 +43,12 @@ GroupTable &group_table()
 
 bool set_up_group_table()
 {
-	table = shell::make<GroupTable>().release();
-	return table != nullptr;
+	return shell::make_single(table);
 }
 
 void tear_down_group_table()
 {
-	if (table != nullptr)
-		shell::Deleter()(table);
-	table = nullptr;
+	shell::free_single(table);
 }
 
 GroupTable::Bucket &GroupTable::bucket_of(const wire::Gid &peer_gid)
