@@ -520,10 +520,7 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 		// It asks for a connection first.
 		if ((flags & SMC_MSG_FASTOPEN) != 0)
 			err = claim_connection(sock, *socket);
-		if (err != 0)
-			return err;
-		if (const auto ret = stream::send(*socket, msg, len, nonblock))
-			return *ret;
+		return err != 0 ? err : stream::send(*socket, msg, len, nonblock);
 	}
 	if (err == 0)
 		err = smc_tcp_ops_sendmsg(sock, msg, len);
@@ -541,10 +538,8 @@ int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 	int err = 0;
 
 	if ((static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) == 0) {
-		if (SmcSocket *socket = connected_by_smc(sock, nonblock, true, &err)) {
-			if (const auto ret = stream::receive(*socket, msg, len, flags, nonblock))
-				return *ret;
-		}
+		if (SmcSocket *socket = connected_by_smc(sock, nonblock, true, &err))
+			return stream::receive(*socket, msg, len, flags, nonblock);
 	}
 	return err != 0 ? err : smc_tcp_ops_recvmsg(sock, msg, len, flags);
 }

@@ -23,6 +23,7 @@ constexpr int kAgain = -11;
 constexpr int kFault = -14;
 constexpr int kInvalid = -22;
 constexpr int kBrokenPipe = -32;
+constexpr int kNotConnected = -107;
 
 // The sock's lock, and the connection that it keeps.
 class LockedConnection {
@@ -398,13 +399,13 @@ void count_request(Endpoint &endpoint, u32 flags, size_t len)
 		endpoint.count(SMC_TS_TX_BUF, SMC_BUF_SIZE_SMALL_PEER);
 }
 
-std::optional<int> send_if_connected(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock,
-				     std::optional<int> *reset)
+int send_if_connected(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock,
+		      std::optional<int> *reset)
 {
 	LockedConnection connection(socket);
-	if (!connection.there())
-		return std::nullopt;
 	struct sock *sk = connection.sk();
+	if (!connection.there())
+		return smc_sk_stream_error(sk, smc_msg_flags(msg), kBrokenPipe);
 	// MSG_ZEROCOPY: copied, and said so. Where TCP takes no notice of it, nor does this.
 	smc_zerocopy *notice = nullptr;
 	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
@@ -423,21 +424,21 @@ std::optional<int> send_if_connected(SmcSocket &socket, msghdr *msg, size_t len,
 
 } // namespace
 
-std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
+int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
 {
 	std::optional<int> reset;
-	const std::optional<int> ret = send_if_connected(socket, msg, len, nonblock, &reset);
+	const int ret = send_if_connected(socket, msg, len, nonblock, &reset);
 
 	if (reset)
 		socket.wait_for_abort();
 	return ret;
 }
 
-std::optional<int> receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock)
+int receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock)
 {
 	LockedConnection connection(socket);
 	if (!connection.there())
-		return std::nullopt;
+		return kNotConnected;
 	struct sock *sk = connection.sk();
 	Endpoint &endpoint = connection.endpoint();
 	int ret;

@@ -4,16 +4,15 @@
 // without the sock's lock, which they take. Results are those of struct proto_ops.
 #pragma once
 
-#include <optional>
-
 #include "shell/socket/smc_socket.hpp"
 #include "shell/transport/endpoint.hpp"
 
 namespace smc::shell::stream {
 
-// Both give nothing if @socket is not connected by SMC (any more).
-std::optional<int> send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock);
-std::optional<int> receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock);
+// Where @socket is not connected by SMC any more, both say what TCP says of a socket that was just
+// disconnected: what came afterwards, another connection even, is for the next call.
+int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock);
+int receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock);
 // Poll bits; the poller is registered already. Does not sleep.
 u32 poll(struct sock *sk, transport::Endpoint &endpoint, bool shut_rcv);
 int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg,
