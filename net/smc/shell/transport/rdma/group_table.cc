@@ -82,6 +82,30 @@ shell::Ref<LinkGroup> GroupTable::find_anywhere(Match &&match)
 	return {};
 }
 
+void GroupTable::thin_out(Bucket &bucket)
+{
+	shell::Ref<LinkGroup> longest;
+	u64 longest_since_ms = 0;
+	u32 idle = 0;
+	{
+		shell::Guard guard(bucket.lock);
+		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+		     group = bucket.groups.next(*group)) {
+			const u64 since_ms = group->idle_since_ms();
+
+			if (since_ms == 0)
+				continue;
+			idle++;
+			if (!longest || since_ms < longest_since_ms) {
+				longest = shell::Ref<LinkGroup>::share(group);
+				longest_since_ms = since_ms;
+			}
+		}
+	}
+	if (idle > kIdleMax)
+		longest->end_if_idle();
+}
+
 void GroupTable::joined(Acquired *result, bool first_contact)
 {
 	LinkGroup &group = result->endpoint->group();
@@ -131,12 +155,15 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 		serial = ++serials_;
 		uid = uids_ += 0x100;
 	}
+	Bucket &bucket = bucket_of(key.peer_gid);
+	// Two for each new one: many may have become idle together.
+	thin_out(bucket);
+	thin_out(bucket);
 	auto group = LinkGroup::create(key, port, agreement, direct, uid,
 				       std::to_array(seeker.path->peer));
 	if (!group)
 		return failed(wire::DeclineReason::kMem);
 	group->set_serial(serial);
-	Bucket &bucket = bucket_of(key.peer_gid);
 	{
 		shell::Guard guard(bucket.lock);
 		group->get(); // the table's

@@ -66,6 +66,9 @@ public:
 
 private:
 	static constexpr std::size_t kBuckets = 64;
+	// Groups without a connection, in each bucket. A peer host has one or two of them. One that
+	// names itself anew each time would have as many as it makes in LinkGroup::kIdle…_ms.
+	static constexpr u32 kIdleMax = 16;
 
 	struct Bucket {
 		shell::SpinLock lock{SMC_LOCK_GROUP_TABLE};
@@ -74,6 +77,8 @@ private:
 	};
 
 	[[nodiscard]] Bucket &bucket_of(const wire::Gid &peer_gid);
+	// A group more than kIdleMax? The one that has been idle for longest goes.
+	void thin_out(Bucket &bucket);
 	// The n-th group that matches.
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find(Bucket &bucket, u32 n, Match &&match);

@@ -552,6 +552,27 @@ void LinkGroup::end(wire::DeleteLinkReason reason)
 	begin_end();
 }
 
+u64 LinkGroup::idle_since_ms()
+{
+	shell::Guard guard(lock_);
+	return state_ == State::kActive ? idle_since_ms_ : 0;
+}
+
+void LinkGroup::end_if_idle()
+{
+	shell::Guard guard(lock_);
+	end_if_idle_locked();
+}
+
+void LinkGroup::end_if_idle_locked()
+{
+	if (idle_since_ms_ == 0 || state_ != State::kActive)
+		return;
+	idle_since_ms_ = 0;
+	step(group::Terminate{wire::DeleteLinkReason::kProgram});
+	begin_end();
+}
+
 // Peer ID and GID are no secrets: any host may name them in a Proposal of its own, decline what it
 // gets, and would so end what others have. Only the host that the first contact was made with has a
 // say in that; it is known by its TCP address, as far as TCP knows anybody.
@@ -883,12 +904,9 @@ void LinkGroup::run()
 			timer_ms_ = 0;
 			step(group::Timer{});
 		}
-		if (idle_since_ms_ != 0 && state_ == State::kActive &&
-		    now_ms - idle_since_ms_ >= (key_.server ? kIdleServer_ms : kIdleClient_ms)) {
-			idle_since_ms_ = 0;
-			step(group::Terminate{wire::DeleteLinkReason::kProgram});
-			begin_end();
-		}
+		if (idle_since_ms_ != 0 &&
+		    now_ms - idle_since_ms_ >= (key_.server ? kIdleServer_ms : kIdleClient_ms))
+			end_if_idle_locked();
 		activate_now = std::exchange(activate_due_, false);
 		lose_now = std::exchange(lose_due_, false);
 		free_now = std::exchange(free_due_, false);

@@ -113,6 +113,10 @@ public:
 	void remove(RdmaEndpoint &endpoint);
 	// Begins the end, if it has not begun. Any context.
 	void end(wire::DeleteLinkReason reason);
+	// Since when it has had no connection; 0: it has some, or is forming. Any context.
+	[[nodiscard]] u64 idle_since_ms();
+	// Begins the end, if it has no connection at this moment. Any context.
+	void end_if_idle();
 	// A Decline that came over TCP from there says that the peer does not know this group. Any
 	// context.
 	void disown(const TcpAddress &from);
@@ -160,6 +164,7 @@ private:
 	void settle_waiting();
 	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason);
 	void begin_end();
+	void end_if_idle_locked();
 	void count_violations();
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
