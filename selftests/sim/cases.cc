@@ -567,6 +567,49 @@ void disconnect_beside_send()
 	}
 }
 
+// Two threads are about to send and to receive when another one disconnects the socket and connects
+// it again. They were called for the old connection: no byte of theirs is in the handshake of the
+// next one, nor do they take any from it.
+void reconnect_beside_calls()
+{
+	for (int i = 0; i < 400; i++) {
+		struct socket *sock = connect_one();
+		int calling = 2;
+		bool over = false;
+		// Straight into the module: it was connected a moment ago.
+		const auto when_locked = [sock, &calling, &over](auto call) {
+			while (sock->sk->owner == nullptr && !over)
+				scheduler().yield();
+			u8 byte = kHello;
+			msghdr msg{.flags = SMC_MSG_DONTWAIT,
+				   .from = &byte,
+				   .to = &byte,
+				   .length_bytes = 1};
+			(void)call(msg);
+			calling--;
+		};
+
+		scheduler().spawn("sender", [sock, when_locked] {
+			when_locked([sock](msghdr &msg) { return smc_op_sendmsg(sock, &msg, 1); });
+		});
+		scheduler().spawn("receiver", [sock, when_locked] {
+			when_locked([sock](msghdr &msg) {
+				return smc_op_recvmsg(sock, &msg, 1, SMC_MSG_DONTWAIT);
+			});
+		});
+		if (sys_disconnect(sock) != 0)
+			fail("connect(AF_UNSPEC) fails");
+		const int ret = sys_connect(sock, &server(), kPort);
+		if (ret != 0 || !sys_uses_smc(sock))
+			fail("connect() fails, errno %d", -ret);
+		over = true;
+		while (calling != 0)
+			scheduler().yield();
+		expect_answer(sock);
+		sys_close(sock);
+	}
+}
+
 // ---- Servers that are busy ----------------------------------------------------------------------
 
 constexpr int kBacklog = 3;
@@ -700,6 +743,41 @@ void confirm_is_forged(std::size_t at)
 	if (server().stats[SMC_STAT_CLC_MALFORMED] != 1)
 		fail("%lld forged Confirms are counted", server().stats[SMC_STAT_CLC_MALFORMED]);
 	server().stats[SMC_STAT_CLC_MALFORMED] = 0;
+	sys_close(bystander);
+}
+
+// A client that has another name each time gets a group each time. Those that it has left do not
+// pile up, and one that is in use is none of them.
+void peer_of_many_names()
+{
+	constexpr s64 kIdleMax = 16;
+	struct socket *bystander = connect_one();
+	char name = 0;
+
+	clc_forger() = [&name](std::string &message) {
+		if (message[4] == 1 || message[4] == 3)
+			message[8] = name;
+	};
+	for (name = 1; name <= 50; name++) {
+		struct socket *sock = connect_one();
+
+		if (!sys_uses_smc(sock))
+			fail("name %d: no SMC", name);
+		expect_answer(sock);
+		sys_close(sock);
+		scheduler().sleep_us(kMoment_us);
+	}
+	clc_forger() = nullptr;
+	scheduler().sleep_us(kRest_us);
+	expect_answer(bystander);
+	for (const auto &host : world().hosts) {
+		const s64 made = host->stats[SMC_STAT_GROUP_NEW];
+		const s64 ended = host->stats[SMC_STAT_GROUP_TERMINATED];
+
+		if (made != 51 || made - ended > kIdleMax + 2)
+			fail("host %s: %lld groups were made, %lld ended", host->name.c_str(), made,
+			     ended);
+	}
 	sys_close(bystander);
 }
 
@@ -859,16 +937,17 @@ void busy_with_one()
 	accept_in_order(listener, {socks[1], socks[2], late});
 }
 
-// Twice as many as the backlog: those behind it go by TCP.
+// Many more than the backlog: there is room for a burst, and those behind it go by TCP.
 void busy_with_many()
 {
+	constexpr size_t kBurst = 32;
 	struct socket *listener = start_busy_server();
 	Sockets socks;
 
-	while (socks.size() < 2 * kBacklog)
+	while (socks.size() < kBurst + kBacklog)
 		socks.push_back(connect_at_once());
-	if (!sys_uses_smc(socks[kBacklog]) || sys_uses_smc(socks[kBacklog + 2]))
-		fail("SMC has no end at the backlog");
+	if (!sys_uses_smc(socks[kBurst]) || sys_uses_smc(socks[kBurst + 2]))
+		fail("SMC does not end behind a burst");
 	scheduler().sleep_us(kBusy_us);
 	accept_in_order(listener, socks);
 }
@@ -1018,6 +1097,7 @@ const Case cases[kCases] = {
 	{"founder-closes", [] { with_server(founder_closes); }},
 	{"confirm-of-other-link", [] { with_server([] { confirm_is_forged(40); }); }},
 	{"confirm-of-other-rmb", [] { with_server([] { confirm_is_forged(44); }); }},
+	{"peer-of-many-names", [] { with_server(peer_of_many_names); }},
 	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
 	{.name = "eid-changes", .play = [] { with_server(eid_changes); }, .eid_changes = true},
 	{.name = "delete-rkey-unanswered",
@@ -1026,6 +1106,7 @@ const Case cases[kCases] = {
 	{"two-sizes", [] { with_server(two_sizes); }},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
 	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
+	{"reconnect-beside-calls", [] { with_server(reconnect_beside_calls); }},
 	{"busy-server", busy_server},
 	{"busy-with-one", busy_with_one},
 	{"busy-with-many", busy_with_many},

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/socket/listener.hpp"
 
+#include <algorithm>
+
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/socket/orphans.hpp"
@@ -48,12 +50,15 @@ bool Listener::may_start()
 	return !closed_ && !held_up_;
 }
 
-// The user's backlog bounds them, as TCP's queue.
+// The user's backlog bounds them, as TCP's queue; a small one not to the letter, unless that was
+// asked for: a program that is a moment late would have some of its connections without SMC.
 void Listener::limit_offers_locked()
 {
+	const u32 backlog = smc_sk_max_backlog(sk_);
 	const bool limited = limits_handshakes(limit_, smc_sk_net(sk_));
 	const u32 counted = waiting_locked() + (limited ? under_way_.size() : 0);
-	const bool full = under_way_.size() >= kOffersMax || counted > smc_sk_max_backlog(sk_);
+	const u32 room = limited ? backlog : std::max(backlog, kBurst);
+	const bool full = under_way_.size() >= kOffersMax || counted > room;
 
 	smc_tcp_limit_handshakes(sk_, full, limit_);
 }

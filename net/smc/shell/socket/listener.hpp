@@ -57,6 +57,8 @@ private:
 	static constexpr u32 kHandshakesMax = 1024;
 	// With those that stand in TCP's queues at that moment, still within kHandshakesMax.
 	static constexpr u32 kOffersMax = kHandshakesMax - SMC_TCP_QUEUE_MAX;
+	// So many may wait to be accepted, be the backlog as small as it may.
+	static constexpr u32 kBurst = 32;
 	static constexpr u64 kLookAgain_ms = 100;
 
 	struct PlainTag;
