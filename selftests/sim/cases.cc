@@ -1028,11 +1028,13 @@ void larger_backlog()
 	accept_in_order(listener, socks);
 }
 
-// To a server that does not answer, until shutdown(); then it is a server itself.
+// To a server that begins to answer and goes no further: this is still an attempt to connect. After
+// shutdown() it is a server itself.
 void listen_after_shutdown()
 {
 	struct socket *silent = sys_socket(&server());
 	struct socket *sock = sys_socket(&client());
+	int waiting_bytes = -1;
 
 	silent->ours = false;
 	silent->sk->offers_smc = true;
@@ -1041,6 +1043,12 @@ void listen_after_shutdown()
 	if (sys_connect(sock, &server(), kPort) != -kInProgress)
 		fail("connect() does not take its time");
 	scheduler().sleep_us(kMoment_us);
+	sock->sk->connection->send(1, Segment::kData, "\xe2");
+	scheduler().sleep_us(kMoment_us);
+	if (sys_ioctl(sock, SMC_SIOCINQ, &waiting_bytes) != 0 || waiting_bytes != 0)
+		fail("%d bytes wait to be read in a handshake", waiting_bytes);
+	if (smc_op_has_peer(sock))
+		fail("getpeername() knows the peer in a handshake");
 	if (sys_shutdown(sock, 2) != 0)
 		fail("shutdown() fails");
 	if (sys_listen(sock, kPort, kBacklog) != 0)
