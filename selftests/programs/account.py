@@ -7,6 +7,8 @@ from harness import Guest
 
 _TCP = "awk '$1 == \"Tcp:\" && ++line == 2 {print $6, $7, $8}' /proc/net/snmp"
 
+_PEER_NO_SMC = 0x03010000
+
 
 @dataclass(frozen=True)
 class Account:
@@ -15,6 +17,8 @@ class Account:
     opened, accepted: by TCP's own counters, in which those of SMC sockets are, too; attempts that
     failed are taken off. client, server: those of them that SMC carried, by role: r between hosts,
     d within one. fallbacks, errors: handshakes of SMC sockets that led to TCP, or to nothing.
+    unspoken: those of a server whose client, SMC or not, never said that it could SMC; one that
+    hung up before its Proposal is among them, and in no other count.
     """
 
     opened: int
@@ -24,6 +28,7 @@ class Account:
     client_d: int
     server_d: int
     fallbacks: int
+    unspoken: int
     errors: int
     bytes: int
 
@@ -31,9 +36,11 @@ class Account:
     def of(guest: Guest) -> "Account":
         opened, accepted, failed = map(int, guest.run(_TCP).out.split())
         smcr, smcd = guest.call("smcnl.counters"), guest.call("smcnl.stats").get("smcd", {})
+        unspoken = sum(reason["count"] for reason in guest.call("smcnl.fallbacks")["reasons"]
+                       if (reason["role"], reason["code"]) == ("server", _PEER_NO_SMC))
         return Account(opened - failed, accepted, smcr["client"], smcr["server"],
                        smcd.get("client_v2", 0), smcd.get("server_v2", 0),
-                       smcr["client_fallback"] + smcr["server_fallback"],
+                       smcr["client_fallback"] + smcr["server_fallback"] - unspoken, unspoken,
                        smcr["client_errors"] + smcr["server_errors"],
                        smcr["tx_bytes"] + smcd.get("tx_bytes", 0))
 

@@ -90,8 +90,9 @@ def all_by_smc(accounts: list[Account], adrift: int, within_one: bool) -> None:
     """What each guest's connections were; raises unless SMC carried them, but for those adrift."""
     for account in accounts:
         assert account.fallbacks == 0, f"fallbacks: {account}"
-        # One that its client gave up in the middle of the handshake may be an error to the server.
-        assert account.errors <= adrift, f"errors: {account}"
+        # One that its client gave up in the middle of the handshake may be an error to the server,
+        # or a fallback if that was at the very beginning.
+        assert account.errors <= adrift and account.unspoken <= adrift, f"errors: {account}"
         for missing in account.not_smc:
             assert 0 <= missing <= adrift, f"not by SMC: {missing} of {account}"
     first, last = accounts[0], accounts[-1]
