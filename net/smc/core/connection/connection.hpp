@@ -319,6 +319,12 @@ public:
 		       (close_.owed_flags() & state_flag::kAnyEnd) == 0;
 	}
 	[[nodiscard]] bool peer_finished_sending() const { return close_.peer_finished_sending(); }
+	// It has said that it is closed, or aborted: it is owed our word, and waits for nothing
+	// else.
+	[[nodiscard]] bool peer_closed() const
+	{
+		return (close_.peer_flags() & state_flag::kAnyClose) != 0;
+	}
 	// Both sides have sent and received closed or aborted: the peer will not touch our ring any
 	// more, and expects no message. The ring's memory goes back only now.
 	[[nodiscard]] bool finished() const { return close_.finished(); }

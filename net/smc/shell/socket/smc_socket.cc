@@ -422,9 +422,7 @@ void SmcSocket::end_connection()
 	long timeo_jiffies;
 	const bool linger = smc_sk_linger(sk_, &timeo_jiffies);
 	const auto look = [](const connection::Connection &conn) {
-		const bool hears = conn.send_status() != connection::SendStatus::kPeerClosed;
-
-		return std::pair{!conn.reset() && hears, conn.broken_off()};
+		return std::pair{!conn.reset() && !conn.peer_closed(), conn.broken_off()};
 	};
 	const auto [answers, broken_off] = endpoint->with_lock(look);
 

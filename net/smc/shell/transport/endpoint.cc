@@ -472,7 +472,10 @@ void Endpoint::settle(u16 events)
 // once TCP has forgotten a closed connection, the peer's keepalive is answered by a reset.
 void Endpoint::keep_tcp(struct socket *sock)
 {
-	if (!with_lock([](const connection::Connection &conn) { return conn.owes(); }))
+	// One that has ended keeps nobody waiting. Nor is its end the peer's: this side may have
+	// reset it, over data for a peer that had closed, and still owes the peer its word.
+	if (smc_sk_state(sk_) == SMC_TCP_CLOSE ||
+	    !with_lock([](const connection::Connection &conn) { return conn.owes(); }))
 		return;
 	struct socket *kept = smc_tcp_keep(sock);
 	shell::Guard guard(lock_);
