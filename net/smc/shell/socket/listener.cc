@@ -96,6 +96,14 @@ bool Listener::take_out()
 	if (!may_start())
 		return false;
 	for (u32 left = smc_tcp_accept_up_to_smc(sk_); left != 0 && may_start(); left--) {
+		// poll() has promised one without SMC: once it is out, nothing may be missing.
+		if (!spare_)
+			spare_ = make<Plain>();
+		if (!spare_) {
+			smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
+			work_.queue_if_idle(kLookAgain_ms);
+			break;
+		}
 		set_taking(true);
 		struct sock *child = smc_tcp_accept(sk_, false, &err);
 		if (child != nullptr && smc_tcp_agreed(child))
@@ -118,13 +126,7 @@ void Listener::set_taking(bool taking)
 
 void Listener::put_aside(struct sock *child)
 {
-	auto owned = make<Plain>();
-	if (!owned) {
-		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
-		smc_tcp_close(child);
-		return;
-	}
-	Plain *plain = owned.release();
+	Plain *plain = spare_.release();
 	plain->sk = child;
 	{
 		Guard guard(lock_);

@@ -94,6 +94,7 @@ private:
 	List<Handshake, ChildrenTag> done_;      // for the user; each with a reference
 	List<Handshake, ChildrenTag> failed_;    // no event for the user; each with a reference
 	List<Plain, PlainTag> plain_;            // for the user
+	Owned<Plain> spare_;                     // run()'s, for the next one
 	u64 turns_ = 0;                          // so many were taken out of TCP's queue
 	bool taking_ = false;                    // run() has one that is in no list
 	bool held_up_ = false;                   // there was no room, when it was looked for last
