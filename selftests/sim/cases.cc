@@ -610,6 +610,33 @@ void reconnect_beside_calls()
 	}
 }
 
+// TCP dies when the peer has closed and this end writes no more. The peer waits for a word of this
+// end over the link, which is as good as ever.
+void word_after_tcp()
+{
+	struct socket *listener = sys_socket(&server());
+	struct socket *reader = nullptr;
+
+	if (sys_listen(listener, kPort, 1) != 0)
+		fail("listen() fails");
+	struct socket *writer = connect_one();
+	if (sys_accept(listener, &reader) != 0)
+		fail("accept() fails");
+	const auto peer = smc::shell::SmcSocket::of(reader)->connection();
+	sys_close(reader);
+	scheduler().sleep_us(kMoment_us);
+	if (sys_shutdown(writer, 1) != 0)
+		fail("shutdown() fails");
+	writer->sk->connection->break_off();
+	scheduler().sleep_us(kMoment_us);
+	sys_close(writer);
+	scheduler().sleep_us(kMoment_us);
+	if (!peer->with_lock(
+		    [](const smc::connection::Connection &conn) { return conn.finished(); }))
+		fail("the peer is not told");
+	sys_close(listener);
+}
+
 // ---- Servers that are busy ----------------------------------------------------------------------
 
 constexpr int kBacklog = 3;
@@ -924,6 +951,27 @@ void busy_server()
 	accept_in_order(listener, socks);
 }
 
+// There is no memory to put the one aside that stands before the other one. poll() has promised it.
+void busy_without_memory()
+{
+	struct socket *listener = start_busy_server();
+	struct socket *plain = connect_at_once(true);
+	struct socket *sock = sys_socket(&client());
+
+	sock->nonblock = true;
+	if (sys_connect(sock, &server(), kPort) != -kInProgress)
+		fail("connect() does not take its time");
+	world().knobs.no_memory = 1;
+	scheduler().sleep_us(kMoment_us);
+	if ((sys_poll(listener) & SMC_POLL_IN) == 0)
+		fail("nobody came");
+	world().knobs.no_memory = 0;
+	expect_next(listener, plain);
+	sys_close(sock);
+	sys_close(listener);
+	scheduler().sleep_us(kRest_us);
+}
+
 // The first one has been accepted, and keeps it busy.
 void busy_with_one()
 {
@@ -1114,9 +1162,11 @@ const Case cases[kCases] = {
 	{"two-sizes", [] { with_server(two_sizes); }},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
 	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
+	{"word-after-tcp", [] { scripted(word_after_tcp); }},
 	{"reconnect-beside-calls", [] { with_server(reconnect_beside_calls); }},
 	{"busy-server", busy_server},
 	{"busy-with-one", busy_with_one},
+	{"busy-without-memory", busy_without_memory},
 	{"busy-with-many", busy_with_many},
 	{"busy-until-it-is-closed", [] { busy_until_it_ends(false); }},
 	{"busy-until-it-is-shut", [] { busy_until_it_ends(true); }},

@@ -3,6 +3,7 @@
 // A second reading of LLC (RFC 7609 appendix A.2, SMC version 2): who may say what when.
 #include "llc_observer.hpp"
 
+#include <deque>
 #include <map>
 #include <set>
 
@@ -38,11 +39,12 @@ struct End {
 	bool over = false;   // DELETE_LINK of the whole group was sent
 	std::set<u32> rkeys; // that it has told the peer of
 	// Requests that have arrived and are not answered yet, and own ones that wait.
-	std::map<u8, std::string> heard;
+	std::map<u8, std::deque<std::string>> heard;
 	std::map<u8, unsigned> asked;
 };
 
 std::map<u32, End> ends;
+bool impatient;          // some request may have to go unanswered
 std::set<u32> forgotten; // rkeys, since their owner was told so
 u64 llcs;
 
@@ -86,7 +88,6 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 	const smc_ib_region *region = fabric().by_remote_key(key);
 
 	// Whoever gave up waiting after two seconds may go on.
-	static bool impatient = false;
 	impatient = impatient || world().knobs.any_fault() || world().knobs.deaf_to != 0;
 	if (!impatient)
 		expect(link, end.asked[kConfirmRkey] + end.asked[kDeleteRkey] == 0,
@@ -111,10 +112,11 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 // A response repeats its request.
 void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &message)
 {
-	const auto request = end.heard.find(type);
+	std::deque<std::string> &requests = end.heard[type];
 
-	expect(link, request != end.heard.end(), "a response to nothing");
-	std::string wanted = request->second;
+	expect(link, !requests.empty(), "a response to nothing");
+	const std::string request = requests.front();
+	std::string wanted = request;
 	std::string got = message;
 	const u8 flags = static_cast<u8>(message[3]);
 	const bool negative = (flags & kNegative) != 0;
@@ -127,7 +129,7 @@ void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &
 		if (end.version != 1)
 			wanted.replace(8, 36, 36, '\0');
 		expect(link, negative == (got[5] != 0), "DELETE_RKEY: errors");
-		const Reader asked(request->second);
+		const Reader asked(request);
 		for (u32 i = 0; i < asked.byte(4); i++) {
 			const u32 key = static_cast<u32>(asked.number(8 + 4 * i, 4));
 
@@ -150,7 +152,7 @@ void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &
 	expect(link, wanted == got, "a response that does not repeat its request");
 	if (!world().knobs.any_fault())
 		expect(link, !negative || type == kAddLink || !known, "a refusal");
-	end.heard.erase(request);
+	requests.pop_front();
 }
 
 void delete_link(const smc_ib_link &link, End &end, const Reader &in)
@@ -260,12 +262,24 @@ void observe_llc_received(const smc_ib_link &link, const std::string &message)
 	else if (response && end.asked[type] != 0)
 		end.asked[type]--;
 	else if (!response)
-		end.heard[type] = message;
+		end.heard[type].push_back(message);
+}
+
+void observe_device_going()
+{
+	impatient = true;
 }
 
 bool is_forgotten(u32 rkey)
 {
 	return forgotten.contains(rkey);
+}
+
+bool is_told(u32 qpn, u32 rkey)
+{
+	const auto end = ends.find(qpn);
+
+	return end != ends.end() && end->second.rkeys.contains(rkey);
 }
 
 u64 observed_llcs()

@@ -35,5 +35,9 @@ Rendezvous::Sent send(Rendezvous *rendezvous, NearClc &from, ByteSpan message)
 		side, {reinterpret_cast<const char *>(message.data()), message.size()});
 	if (sim::world().fault(sim::world().knobs.tcp_reset))
 		connection->break_off();
-	return module_send(rendezvous, from, message);
+	const Rendezvous::Sent sent = module_send(rendezvous, from, message);
+	// What is handed over is there for the other one at once.
+	if (sent == Rendezvous::Sent::kDelivered)
+		connection->observer->taken(1 - side);
+	return sent;
 }

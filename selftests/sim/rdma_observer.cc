@@ -200,11 +200,13 @@ void check_reuse(const Announced &rmb)
 	const Connection &before = connections[user->second];
 	const unsigned owner = before.rmb[0].rkey == rmb.rkey ? 0 : 1;
 	if ((before.from[1 - owner].flags_heard & kAnyClose) == 0)
-		fail("rkey %x is given to another connection although its peer has not closed",
-		     rmb.rkey);
+		fail("rkey %x of tcp-%llu is given to another connection although its peer has not "
+		     "closed",
+		     rmb.rkey, user->second);
 	if ((before.from[owner].flags & kAnyClose) == 0)
-		fail("rkey %x is given to another connection although its owner has not closed",
-		     rmb.rkey);
+		fail("rkey %x of tcp-%llu is given to another connection although its owner has "
+		     "not closed",
+		     rmb.rkey, user->second);
 }
 
 } // namespace
@@ -233,6 +235,11 @@ void observe_connection(u64 id, u8 version, bool first_contact, const Announced 
 void observe_accept(u64 connection, const Announced &server)
 {
 	promised[server.rkey] = {connection, server.qpn};
+}
+
+bool has_been_used(u32 rkey)
+{
+	return rmb_users.contains(rkey);
 }
 
 void observe_answer(u64 connection)

@@ -26,6 +26,8 @@ void observe_connection(u64 connection, u8 version, bool first_contact, const An
 // The Accept of a later contact names this RMB. From its Confirm on the client may write there, so
 // the RMB has to stay until the server knows that it will not, or can tell it.
 void observe_accept(u64 connection, const Announced &server);
+// Some connection has had it as its RMB.
+[[nodiscard]] bool has_been_used(u32 rkey);
 // The server has taken the client's answer, or its FIN, out of the TCP stream.
 void observe_answer(u64 connection);
 // An RMB goes while its link is there: DELETE_RKEY, or its region is destroyed.

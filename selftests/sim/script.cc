@@ -237,6 +237,16 @@ void play_closed_and_left(net *from, net *to)
 	if (from != to && connections_of(from) != 0)
 		fail("script: a closed end is still there");
 	call.nothing_is_wrong(SMC_POLL_ERR | SMC_POLL_HUP);
+	// The next one gets another ring: that of the end that has gone is still its peer's to
+	// write to, as far as the peer knows.
+	{
+		Call next(from, to);
+
+		(void)next.send(kBytes);
+		next.receive(kBytes);
+		next.close_client();
+		next.end_is_clean();
+	}
 	// The group ends meanwhile, which has no other connection.
 	scheduler().sleep_us(7 * kQuarter_us);
 	call.nothing_is_wrong(SMC_POLL_ERR);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "llc_observer.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
 #include "verbs.hpp"
@@ -57,6 +58,7 @@ void remove_device(net *host)
 		return;
 	note("%s: device %u goes", host->name.c_str(), device->number);
 	device->present = false;
+	observe_device_going();
 	smc_ib_device_removing(device);
 	while (device->links != 0)
 		scheduler().sleep_us(100);

@@ -92,6 +92,8 @@ void smc_ib_region_destroy(smc_ib_region *region)
 		observe_rmb_going(region->remote_key);
 		if (region->buffer->kind == SMC_IB_BUFFER_RMB &&
 		    region->state == smc_ib_region::State::kReady &&
+		    (is_told(region->qpn, region->remote_key) ||
+		     has_been_used(region->remote_key)) &&
 		    !is_forgotten(region->remote_key))
 			fail("qp %u: rkey %x goes, and the peer has not said that it knows",
 			     link->qpn, region->remote_key);
