@@ -523,8 +523,9 @@ void try_to_write(Writer &writer, u16 port)
 
 std::shared_ptr<Writer> start_to_write(u16 port)
 {
-	auto writer = std::make_shared<Writer>(sys_socket(&client()));
+	auto writer = std::make_shared<Writer>();
 
+	writer->sock = sys_socket(&client());
 	processes()++;
 	scheduler().spawn("client", [writer, port] { try_to_write(*writer, port); });
 	return writer;
