@@ -379,8 +379,7 @@ void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, b
 void LinkGroup::remove(RdmaEndpoint &endpoint)
 {
 	const bool clean = endpoint.with_lock([](connection::Connection &conn) {
-		return conn.releasable() && conn.transmit_idle() &&
-		       (conn.diagnostics().rx_state_flags & connection::state_flag::kAnyClose) != 0;
+		return conn.releasable() && conn.transmit_idle() && conn.peer_closed();
 	});
 	take_out(endpoint, clean);
 }
