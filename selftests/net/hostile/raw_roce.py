@@ -27,6 +27,9 @@ PAYLOAD_MAX = 1024
 PSN_MASK = 0xFFFFFF
 RESEND_S = 0.5
 RNR_S = 0.02
+# So many packets are sent again in one go. The answers to more of them would pile up and overflow
+# their queue, unread, and all would be sent again for want of answers that had come.
+RESEND_PACKETS = 32
 
 
 def invariant_crc(ip_and_rest: bytes) -> bytes:
@@ -54,6 +57,7 @@ class QueuePair:
         self.refused: int | None = None
         self._peer = b""
         self._unacknowledged: list[tuple[int, bytes]] = []
+        self._in_flight = 0  # of the unacknowledged, from the first on
         self._resend_at_s = 0.0
         self._arrived = 0
         self._write: tuple[bytearray, int] | None = None
@@ -89,6 +93,8 @@ class QueuePair:
             packet = self._packet(opcode, self._send_psn, header, payload)
             if not self._unacknowledged:
                 self._resend_at_s = time.monotonic() + RESEND_S
+            if self._in_flight == len(self._unacknowledged):
+                self._in_flight += 1
             self._unacknowledged.append((self._send_psn, packet))
             self._send_psn = (self._send_psn + 1) & PSN_MASK
             self._transmit(packet)
@@ -106,9 +112,11 @@ class QueuePair:
 
     def tick(self, now_s: float) -> None:
         if self._unacknowledged and now_s >= self._resend_at_s and self.refused is None:
-            self._resend_at_s = now_s + RESEND_S
-            for _, packet in self._unacknowledged:
+            again = self._unacknowledged[:RESEND_PACKETS]
+            for _, packet in again:
                 self._transmit(packet)
+            self._in_flight = len(again)
+            self._resend_at_s = time.monotonic() + RESEND_S
 
     def arrived(self, packet: bytes) -> None:
         if self.silent or not self._peer:
@@ -136,6 +144,8 @@ class QueuePair:
         waiting = self._unacknowledged
         while waiting and (below - waiting[0][0] - 1) & PSN_MASK < 1 << 23:
             waiting.pop(0)
+            self._in_flight = max(self._in_flight - 1, 0)
+            self._resend_at_s = time.monotonic() + (RESEND_S if self._in_flight else 0)
         if kind == SYNDROME_RNR or (kind == SYNDROME_NAK and syndrome & 31 == NAK_SEQUENCE):
             self._resend_at_s = time.monotonic() + RNR_S
         elif kind == SYNDROME_NAK:

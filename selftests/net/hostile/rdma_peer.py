@@ -32,7 +32,7 @@ from suite import Suite, expect, parser
 # Retries of a reliable connection, the goodbye of a group, one CDC that nobody answers.
 GONE_S = 30
 # 600 messages to an emulated debug kernel.
-FLOOD_S = 240
+FLOOD_S = 120
 # So many violations in LLC end a group.
 VIOLATIONS_MAX = 16
 
