@@ -42,7 +42,8 @@ public:
 	{
 		if (client_ != nullptr)
 			close_client();
-		sys_close(server_);
+		if (server_ != nullptr)
+			close_server();
 	}
 	Call(const Call &) = delete;
 	Call &operator=(const Call &) = delete;
@@ -122,6 +123,13 @@ public:
 			fail("script: nobody tells the peer that its data is lost");
 	}
 	void close_client() { sys_close(std::exchange(client_, nullptr)); }
+	void close_server() { sys_close(std::exchange(server_, nullptr)); }
+	void shut_client()
+	{
+		if (sys_shutdown(client_, 1) != 0)
+			fail("script: shutdown() fails");
+	}
+	void break_off_tcp() { client_->sk->connection->break_off(); }
 	// What an operator sees of both ends: tx is what one tells, rx what it was told.
 	[[nodiscard]] smc_sock_info client() const { return snapshot(client_->sk); }
 	[[nodiscard]] smc_sock_info server() const { return snapshot(server_->sk); }
@@ -150,24 +158,66 @@ s64 connections_of(const net *host)
 	return host->stats[SMC_STAT_CONN_NEW] - host->stats[SMC_STAT_CONN_FREE];
 }
 
+class Crowd {
+public:
+	static constexpr u32 kConnections = kNarrowSendQueue;
+
+	Crowd(net *from, net *to) : from_(from)
+	{
+		for (u32 i = 0; i < kConnections; i++)
+			calls_.push_back(std::make_unique<Call>(from, to));
+	}
+	// All at once, until the send queue is full.
+	void speak()
+	{
+		const s64 full_before = from_->stats[SMC_STAT_SQ_FULL];
+
+		for (const auto &call : calls_)
+			(void)call->send(1);
+		if (from_->stats[SMC_STAT_SQ_FULL] == full_before)
+			fail("script: room for %u connections at once", kConnections);
+	}
+	void is_heard()
+	{
+		for (const auto &call : calls_)
+			call->receive(1);
+	}
+
+private:
+	net *from_;
+	std::vector<std::unique_ptr<Call>> calls_;
+};
+
 } // namespace
 
 // More than fit into the send queue speak at once, and then say nothing more. The device tells of
 // the first ones to have left; those that found no room have nobody else to go on for them.
 void play_crowd(net *from, net *to)
 {
-	constexpr u32 kConnections = kNarrowSendQueue;
-	std::vector<std::unique_ptr<Call>> calls;
-	const s64 full_before = from->stats[SMC_STAT_SQ_FULL];
+	Crowd crowd(from, to);
 
-	for (u32 i = 0; i < kConnections; i++)
-		calls.push_back(std::make_unique<Call>(from, to));
-	for (const auto &call : calls)
-		(void)call->send(1);
-	if (from->stats[SMC_STAT_SQ_FULL] == full_before)
-		fail("script: room for %u connections at once", kConnections);
-	for (const auto &call : calls)
-		call->receive(1);
+	crowd.speak();
+	crowd.is_heard();
+}
+
+// Its peer has closed, it says that it has done, TCP dies. Then it closes, when there is no room in
+// the send queue for a while. The peer waits for its word all the same.
+void play_last_word(net *from, net *to)
+{
+	Crowd crowd(from, to);
+	Call call(from, to);
+
+	call.close_server();
+	scheduler().sleep_us(kMoment_us);
+	call.shut_client();
+	call.break_off_tcp();
+	scheduler().sleep_us(kMoment_us);
+	crowd.speak();
+	call.close_client();
+	scheduler().sleep_us(kMoment_us);
+	if (connections_of(to) != Crowd::kConnections)
+		fail("script: the peer is not told");
+	crowd.is_heard();
 }
 
 // A bug of ours in how a connection is called: both ends are told of a reset, and nobody gets

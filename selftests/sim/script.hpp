@@ -18,6 +18,7 @@ inline constexpr u32 kNarrowSendQueue = 24;
 void play_crowd(net *from, net *to);
 void play_broken_contract(net *from, net *to);
 void play_cork(net *from, net *to);
+void play_last_word(net *from, net *to);
 void play_closed_and_left(net *from, net *to);
 void play_orphans(net *from, net *to);
 void play_sips(net *from, net *to);
