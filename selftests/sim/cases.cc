@@ -27,7 +27,10 @@ constexpr u32 kKept = 32;                 // unused buffers of a group, of each 
 constexpr u8 kDeleteRkey = 9;
 constexpr u8 kHello = 1;
 constexpr int kAgain = 11;
+constexpr int kBrokenPipe = 32;
 constexpr int kConnectionReset = 104;
+constexpr int kNotConnected = 107;
+constexpr int kAlready = 114;
 constexpr int kInProgress = 115;
 constexpr u8 kReset = 2; // asks the server to reset the connection
 constexpr u8 kBye = 3;   // asks it to close
@@ -611,6 +614,58 @@ void reconnect_beside_calls()
 	}
 }
 
+// Threads that send and receive before there is a connection. What TCP would let through at some
+// point is no part of the handshake, and nothing of that is theirs.
+void connect_beside_calls()
+{
+	for (int i = 0; i < 400; i++) {
+		struct socket *sock = sys_socket(&client());
+		int calling = 2;
+		int sent = 0;
+		bool connected = false;
+
+		sock->nonblock = true;
+		scheduler().spawn("sender", [&] {
+			while (sent == 0 && !connected) {
+				const int ret = send_byte(sock, kHello);
+				if (ret != 1 && ret != -kAgain && ret != -kBrokenPipe)
+					fail("send() %d", ret);
+				sent = ret == 1 ? 1 : 0;
+				scheduler().yield();
+			}
+			calling--;
+		});
+		scheduler().spawn("receiver", [&] {
+			while (!connected) {
+				u8 byte;
+				const int ret = receive_byte(sock, &byte);
+				if (ret == 1 && byte == kHello)
+					sent--;
+				else if (ret != -kAgain && ret != -kNotConnected)
+					fail("recv() %d, byte %#x", ret, byte);
+				scheduler().yield();
+			}
+			calling--;
+		});
+		int ret = sys_connect(sock, &server(), kPort);
+		while (ret == -kInProgress || ret == -kAlready) {
+			scheduler().yield();
+			ret = sys_connect(sock, &server(), kPort);
+		}
+		if (ret != 0 || !sys_uses_smc(sock))
+			fail("connect() fails, errno %d", -ret);
+		connected = true;
+		while (calling != 0)
+			scheduler().yield();
+		sock->nonblock = false;
+		u8 byte = kHello;
+		if (sent != 0 && (receive_byte(sock, &byte) != 1 || byte != kHello))
+			fail("what was sent has not come");
+		expect_answer(sock);
+		sys_close(sock);
+	}
+}
+
 // TCP dies when the peer has closed and this end writes no more. The peer waits for a word of this
 // end over the link, which is as good as ever.
 void word_after_tcp()
@@ -1165,6 +1220,7 @@ const Case cases[kCases] = {
 	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
 	{"word-after-tcp", [] { scripted(word_after_tcp); }},
 	{"reconnect-beside-calls", [] { with_server(reconnect_beside_calls); }},
+	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"busy-server", busy_server},
 	{"busy-with-one", busy_with_one},
 	{"busy-without-memory", busy_without_memory},

@@ -435,6 +435,13 @@ int smc_sk_stream_error(struct sock *sk, u32, int err)
 	return err;
 }
 
+int smc_sk_receive_closed(struct sock *sk)
+{
+	if (sk->err != 0)
+		return smc_sk_take_error(sk);
+	return sk->shut_rcv ? 0 : -107;
+}
+
 int smc_put_user_int(int value, unsigned long arg)
 {
 	*reinterpret_cast<int *>(arg) = value;

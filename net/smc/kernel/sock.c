@@ -457,6 +457,15 @@ int smc_sk_stream_error(struct sock *sk, u32 flags, int err)
 	return sk_stream_error(sk, flags, err);
 }
 
+int smc_sk_receive_closed(struct sock *sk)
+{
+	if (sock_flag(sk, SOCK_DONE))
+		return 0;
+	if (sk->sk_err)
+		return sock_error(sk);
+	return sk->sk_shutdown & RCV_SHUTDOWN ? 0 : -ENOTCONN;
+}
+
 int smc_put_user_int(int value, unsigned long arg)
 {
 	return put_user(value, (int __user *)arg);

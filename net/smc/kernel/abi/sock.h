@@ -254,6 +254,8 @@ void smc_zerocopy_end(struct smc_zerocopy *notice, bool sent);
 void smc_msg_no_name(struct msghdr *msg);
 /* SIGPIPE as TCP raises it for -EPIPE; returns what send() shall return. */
 int smc_sk_stream_error(struct sock *sk, u32 flags, int err);
+/* What TCP's recv() says of a sock in state CLOSE. Its lock is held. 0 or -errno. */
+int smc_sk_receive_closed(struct sock *sk);
 
 /* ioctl: writes an int answer to user space. */
 int smc_put_user_int(int value, unsigned long arg);

@@ -2,6 +2,8 @@
 //
 // What user space calls, sorted by what the socket is at that moment. A socket without state, or
 // one that has fallen back, is a TCP socket, and TCP's own code answers.
+#include <optional>
+
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
@@ -17,6 +19,7 @@ namespace {
 constexpr int kAgain = -11;
 constexpr int kNoMemory = -12;
 constexpr int kInvalid = -22;
+constexpr int kBrokenPipe = -32;
 constexpr int kOpNotSupp = -95;
 constexpr int kIsConnected = -106;
 constexpr int kNotConnected = -107;
@@ -90,6 +93,29 @@ inline SmcSocket *connected_by_smc(struct socket *sock, bool nonblock, bool for_
 		return state;
 	*err = settle(sock, nonblock, for_receive);
 	return *err == 0 && state->mode() == Mode::kSmc ? state : nullptr;
+}
+
+// What TCP says to who sends or receives before there is a connection, if that is how it is. With
+// the lock that connect() takes: TCP's own call might come later, in the middle of the handshake.
+template <typename Answer>
+std::optional<int> answer_unconnected(struct socket *sock, Answer answer)
+{
+	struct sock *sk = smc_sock_sk(sock);
+	std::optional<int> ret;
+
+	if (mode_of(sock) != Mode::kIdle)
+		return ret;
+	smc_sk_lock(sk);
+	if (mode_of(sock) == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE)
+		ret = answer(sk);
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+bool is_settled(struct socket *sock)
+{
+	const SmcSocket *state = SmcSocket::of(sock);
+	return state == nullptr || state->settled();
 }
 
 // TCP would be in state CLOSE: after a reset, or when both ends have said their last word.
@@ -516,12 +542,21 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
 	int err = 0;
 
-	if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
-		// It asks for a connection first.
-		if ((flags & SMC_MSG_FASTOPEN) != 0)
-			err = claim_connection(sock, *socket);
-		return err != 0 ? err : stream::send(*socket, msg, len, nonblock);
-	}
+	do {
+		if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
+			// It asks for a connection first.
+			if ((flags & SMC_MSG_FASTOPEN) != 0)
+				err = claim_connection(sock, *socket);
+			return err != 0 ? err : stream::send(*socket, msg, len, nonblock);
+		}
+		if (err != 0 || (flags & SMC_MSG_FASTOPEN) != 0)
+			break;
+		if (const auto ret = answer_unconnected(sock, [flags](struct sock *sk) {
+			    return smc_sk_stream_error(sk, flags, kBrokenPipe);
+		    }))
+			return *ret;
+		// Another thread is connecting it, in between.
+	} while (!is_settled(sock));
 	if (err == 0)
 		err = smc_tcp_ops_sendmsg(sock, msg, len);
 	// It has learnt, as connect() does, that the attempt failed.
@@ -537,19 +572,31 @@ int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 	const bool nonblock = (static_cast<u32>(flags) & SMC_MSG_DONTWAIT) != 0;
 	int err = 0;
 
-	if ((static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) == 0) {
+	if ((static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) != 0)
+		return smc_tcp_ops_recvmsg(sock, msg, len, flags);
+	do {
 		if (SmcSocket *socket = connected_by_smc(sock, nonblock, true, &err))
 			return stream::receive(*socket, msg, len, flags, nonblock);
-	}
-	return err != 0 ? err : smc_tcp_ops_recvmsg(sock, msg, len, flags);
+		if (err != 0)
+			return err;
+		if ((static_cast<u32>(flags) & SMC_MSG_OOB) != 0)
+			break;
+		if (const auto ret = answer_unconnected(sock, smc_sk_receive_closed))
+			return *ret;
+	} while (!is_settled(sock));
+	return smc_tcp_ops_recvmsg(sock, msg, len, flags);
 }
 
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
 			unsigned int flags)
 {
-	const int ret = settle(sock, smc_sock_nonblock(sock), true);
-	if (ret != 0)
-		return ret;
+	do {
+		const int err = settle(sock, smc_sock_nonblock(sock), true);
+		if (err != 0)
+			return err;
+		if (const auto ret = answer_unconnected(sock, smc_sk_receive_closed))
+			return *ret;
+	} while (!is_settled(sock));
 	if (mode_of(sock) != Mode::kSmc)
 		return smc_tcp_ops_splice_read(sock, pos, pipe, len, flags);
 	if (const auto endpoint = connection_of(SmcSocket::of(sock)))
