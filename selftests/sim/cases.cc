@@ -500,6 +500,112 @@ void urgent_byte_out_of_line()
 		sys_close(sock);
 }
 
+// ---- Several threads on one connection ----------------------------------------------------------
+
+struct Pair {
+	struct socket *writer = nullptr;
+	struct socket *reader = nullptr;
+};
+
+Pair connect_pair()
+{
+	struct socket *listener = sys_socket(&server());
+	Pair pair;
+
+	if (sys_listen(listener, kPort, 1) != 0)
+		fail("listen() fails");
+	pair.writer = connect_one();
+	if (sys_accept(listener, &pair.reader) != 0)
+		fail("accept() fails");
+	sys_close(listener);
+	return pair;
+}
+
+// One thread polls while another one is copying. What neither the reader has nor a call of his might
+// have is there to read, and nothing is when he has got all.
+void poll_beside_reader()
+{
+	constexpr size_t kPiece = 700;
+	constexpr size_t kPieces = 40;
+	const Pair pair = connect_pair();
+
+	for (int i = 0; i < 50; i++) {
+		const std::string sent(kPiece * kPieces, 'x');
+		msghdr out{.from = reinterpret_cast<const u8 *>(sent.data()),
+			   .length_bytes = sent.size()};
+		size_t taken_bytes = 0;
+
+		if (sys_send(pair.writer, out) != static_cast<int>(sent.size()))
+			fail("send() takes a part");
+		scheduler().sleep_us(kMoment_us);
+		scheduler().spawn("reader", [&] {
+			while (taken_bytes < sent.size()) {
+				u8 buffer[kPiece];
+				msghdr in{.to = buffer, .length_bytes = kPiece};
+				const int n = sys_receive(pair.reader, in);
+
+				if (n <= 0)
+					fail("recv() %d", n);
+				taken_bytes += static_cast<size_t>(n);
+				scheduler().yield();
+			}
+		});
+		while (taken_bytes < sent.size()) {
+			const bool readable = (sys_poll(pair.reader) & SMC_POLL_IN) != 0;
+
+			if (!readable && taken_bytes + kPiece < sent.size())
+				fail("poll() sees nothing behind %zu bytes", taken_bytes);
+			scheduler().yield();
+		}
+		if ((sys_poll(pair.reader) & SMC_POLL_IN) != 0)
+			fail("poll() sees what has been read");
+	}
+	sys_close(pair.writer);
+	sys_close(pair.reader);
+}
+
+// One thread sets and takes off a cork while another one writes. What was written goes out when it
+// is off, and after a while when it is on.
+void cork_beside_writer()
+{
+	constexpr size_t kPiece = 100;
+	constexpr size_t kPieces = 50;
+	const Pair pair = connect_pair();
+
+	for (int i = 0; i < 50; i++) {
+		const std::string piece(kPiece, 'x');
+		bool written = false;
+
+		scheduler().spawn("writer", [&] {
+			for (size_t n = 0; n < kPieces; n++) {
+				msghdr out{.from = reinterpret_cast<const u8 *>(piece.data()),
+					   .length_bytes = kPiece};
+
+				if (sys_send(pair.writer, out) != static_cast<int>(kPiece))
+					fail("send() takes a part");
+				scheduler().yield();
+			}
+			written = true;
+		});
+		for (bool on = true; !written; on = !on) {
+			sys_cork(pair.writer, on);
+			scheduler().yield();
+		}
+		const bool on = i % 2 == 0;
+		sys_cork(pair.writer, on);
+		scheduler().sleep_us(on ? kMoment_us : kMoment_us / 10);
+		std::string received(kPiece * kPieces, '\0');
+		msghdr in{.flags = SMC_MSG_DONTWAIT | SMC_MSG_WAITALL,
+			  .to = reinterpret_cast<u8 *>(received.data()),
+			  .length_bytes = received.size()};
+		const int n = sys_receive(pair.reader, in);
+		if (n != static_cast<int>(received.size()))
+			fail("%d bytes have come", n);
+	}
+	sys_close(pair.writer);
+	sys_close(pair.reader);
+}
+
 // ---- Later contacts that the server gives up ----------------------------------------------------
 
 constexpr u16 kOtherPort = 9;
@@ -1203,6 +1309,8 @@ const Case cases[kCases] = {
 	{"two-clients", [] { scripted([] { two_clients(false); }); }},
 	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
 	{"urgent-byte-out-of-line", [] { scripted(urgent_byte_out_of_line); }},
+	{"poll-beside-reader", [] { scripted(poll_beside_reader); }},
+	{"cork-beside-writer", [] { scripted(cork_beside_writer); }},
 	{"listener-closes", [] { with_server(listener_closes); }},
 	{"listener-closes-far", [] { with_server(listener_closes); }, 5000},
 	{"tcp-dies-in-handshakes", [] { with_server(tcp_dies_in_handshakes); }},

@@ -271,6 +271,17 @@ void play_cork(net *from, net *to)
 	slept.receive(both_bytes + kFew);
 	while (!sent)
 		scheduler().sleep_us(kMoment_us);
+
+	// Nor is it put off by what comes later.
+	slept.cork();
+	for (int i = 0; i < 10; i++) {
+		(void)slept.send(1);
+		scheduler().sleep_us(kMoment_us / 10);
+	}
+	if (slept.find(true) != 1)
+		fail("script: a cork holds as long as somebody writes");
+	scheduler().sleep_us(kMoment_us);
+	slept.receive(9);
 }
 
 // One end sends and closes. The other one comes back after two hours.
