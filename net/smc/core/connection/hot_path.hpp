@@ -373,6 +373,7 @@ inline void Connection::take_in(const CursorMessage &message, std::uint32_t prod
 		return refuse(message, verdict);
 	const bool was_writable = writable_for_poll();
 	const bool was_eof = at_eof();
+	const bool was_withheld = eof_withheld();
 	const std::uint32_t readable_before_bytes = readable_bytes();
 
 	if (consumed_bytes != 0)
@@ -403,6 +404,9 @@ inline void Connection::take_in(const CursorMessage &message, std::uint32_t prod
 
 	if (readable_bytes() > readable_before_bytes || (!was_eof && at_eof()))
 		verdict.events |= event::kReadable;
+	// What was said before is seen only now.
+	if (was_withheld && !eof_withheld()) [[unlikely]]
+		verdict.events |= event::kPeerDone;
 	if (!was_writable && writable_for_poll())
 		verdict.events |= event::kWritable;
 	tell_if_releasable(verdict);

@@ -427,8 +427,9 @@ void Endpoint::notify(u16 events)
 	}
 	if ((events & (event::kReadable | event::kPeerDone | event::kPeerClosed)) != 0)
 		wake |= SMC_POLL_IN;
+	// With our own end said before, this is a hangup, for which nobody has to ask.
 	if ((events & (event::kPeerDone | event::kPeerClosed)) != 0)
-		wake |= SMC_POLL_RDHUP;
+		wake |= SMC_POLL_ANY | SMC_POLL_RDHUP;
 	if ((events & (event::kPeerClosed | event::kPeerAborted | event::kRefused)) != 0)
 		wake |= SMC_POLL_ANY | SMC_POLL_OUT | SMC_POLL_HUP;
 	if ((events & event::kWritable) != 0)
@@ -482,9 +483,14 @@ void Endpoint::keep_tcp(struct socket *sock)
 	tcp_ = kept;
 }
 
-void Endpoint::release_from_user()
+void Endpoint::leave_sock()
 {
 	left_.store(true, std::memory_order_release);
+}
+
+void Endpoint::release_from_user()
+{
+	leave_sock();
 	{
 		shell::Guard guard(lock_);
 		released_ = true;
@@ -587,7 +593,7 @@ void Endpoint::run()
 
 		if (conn_.eof_withheld() && quiet_ms >= kWithheldLimit_ms) {
 			conn_.give_up_withheld_data();
-			events |= event::kReadable;
+			events |= event::kPeerDone;
 		}
 		const bool overdue = quiet_ms >= patience_ms_locked() ||
 				     smc_now_ms() - released_ms_ >= kOrphanTotal_ms;

@@ -89,6 +89,8 @@ public:
 	// open for as long, and belongs to this endpoint; @sock has no sock then. Otherwise, or
 	// without memory, nothing happens.
 	void keep_tcp(struct socket *sock);
+	// The sock hears of nothing any more: it may have another connection soon.
+	void leave_sock();
 	// The socket gives its reference back. Afterwards it must not be used by it.
 	void release_from_user();
 
