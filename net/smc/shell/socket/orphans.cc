@@ -69,7 +69,10 @@ void Orphans::end(const net *net)
 		bury(handshake);
 	while (const auto handshake = take(done_, net))
 		bury(handshake);
-	// The one that run() has.
+	// The one that run() has. If it has yet to run, behind work of others that may take as long
+	// as they like, its part is done here.
+	if (work_.cancel())
+		run();
 	work_.wait();
 }
 
