@@ -34,6 +34,8 @@ static int ulp_init(struct sock *sk)
 		return -EINVAL;
 	/* Given back with the socket, as for any ops of a module. */
 	__module_get(THIS_MODULE);
+	/* TCP has taken it away, as from any socket with a layer; this one sends as TCP does. */
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	/* Callers read the ops without a lock. */
 	smp_store_release(&sock->ops, smc_ops_of(sk));
 	return 0;
