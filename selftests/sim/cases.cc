@@ -521,8 +521,8 @@ Pair connect_pair()
 	return pair;
 }
 
-// One thread polls while another one is copying. What neither the reader has nor a call of his might
-// have is there to read, and nothing is when he has got all.
+// One thread polls while another one is copying. What neither the reader has nor a call of his
+// might have is there to read, and nothing is when he has got all.
 void poll_beside_reader()
 {
 	constexpr size_t kPiece = 700;
