@@ -283,6 +283,26 @@ static ssize_t smc_sendpage(struct socket *sock, struct page *page, int offset, 
 }
 #endif
 
+static int smc_set_rcvlowat(struct sock *sk, int val)
+{
+	const int ret = smc_base_ops(sk)->set_rcvlowat(sk, val);
+
+	/* What is there may be enough now. TCP looks into its own queue only. */
+	if (!ret)
+		smc_sk_wake(sk, SMC_POLL_ANY | SMC_POLL_IN);
+	return ret;
+}
+
+#ifdef HAVE_SPLICE_EOF
+/* Each piece of the file was said not to be the last; nothing follows, so nothing waits for it. */
+static void smc_splice_eof(struct socket *sock)
+{
+	smc_op_push(sock);
+	if (!smc_op_keeps_tcp(sock))
+		tcp_ops(sock)->splice_eof(sock);
+}
+#endif
+
 #ifdef CONFIG_COMPAT
 static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 {
@@ -311,12 +331,16 @@ static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 	.sendmsg = smc_op_sendmsg,					\
 	.recvmsg = smc_op_recvmsg,					\
 	.mmap = smc_mmap,						\
+	.set_rcvlowat = smc_set_rcvlowat,				\
 	.splice_read = smc_splice_read
 /* clang-format on */
 
 struct proto_ops smc_ops_v4 __ro_after_init = {
 	.family = PF_INET,
 	SMC_OPS_COMMON,
+#ifdef HAVE_SPLICE_EOF
+	.splice_eof = smc_splice_eof,
+#endif
 #ifdef HAVE_SOCK_SENDPAGE
 	.sendpage = smc_sendpage,
 #endif
@@ -328,6 +352,9 @@ struct proto_ops smc_ops_v4 __ro_after_init = {
 struct proto_ops smc_ops_v6 __ro_after_init = {
 	.family = PF_INET6,
 	SMC_OPS_COMMON,
+#ifdef HAVE_SPLICE_EOF
+	.splice_eof = smc_splice_eof,
+#endif
 #ifdef HAVE_SOCK_SENDPAGE
 	.sendpage = smc_sendpage,
 #endif
@@ -396,6 +423,7 @@ static int leave(struct socket *sock)
 	struct sock *sk = sock->sk;
 	struct guest *guest;
 	bool left;
+	int ret;
 
 	/* One of the kernel's own may go with its namespace at any moment. */
 	if (!sk->sk_net_refcnt)
@@ -404,24 +432,26 @@ static int leave(struct socket *sock)
 	if (!guest)
 		return -ENOMEM;
 	/* User space can make others wait for this, but only on the same socket. */
+	/* Its release does not come by here, so the state lets go of the socket now. */
+	smc_op_leave(smc_sock_state(sock));
 	lock_sock(sk);
 	left = READ_ONCE(sock->ops) == fallen_ops_of(sk);
-	if (left) {
+	/* It may have been a listener of ours, and be one of TCP's some day, with children. */
+	ret = left ? smc_tcp_unlimit_handshakes(sk) : 0;
+	if (left && !ret) {
 		smc_tcp_drop_ulp(sk);
 		/* IPv6 may be a module; its socket's release puts it. */
 		__module_get(smc_base_ops(sk)->owner);
 		set_ops(sock, smc_base_ops(sk));
 	}
 	release_sock(sk);
-	if (!left) {
+	if (!left || ret) {
 		kfree(guest);
-		return 0;
+		return ret;
 	}
 	sock_hold(sk);
 	guest->sk = sk;
 	guest->state = smc_sock_state(sock);
-	/* Its release does not come by here, so it lets go of the socket now. */
-	smc_op_leave(guest->state);
 	spin_lock(&guests_lock);
 	list_add(&guest->node, &guests);
 	spin_unlock(&guests_lock);
@@ -454,6 +484,7 @@ void smc_sock_make_plain(struct socket *new_sock)
 
 	/* It may listen one day, to peers that its owner will not do SMC with. */
 	smc_tcp_withdraw(new_sock->sk);
+	smc_tcp_unlimit_child(new_sock->sk);
 	/* kernel_accept() gives it the listener's, with a reference, when it is back. */
 	if (!ops)
 		return;
@@ -478,7 +509,6 @@ static void make_fallen(struct proto_ops *fallen, const struct proto_ops *base)
 static void learn_options(struct proto_ops *ops, const struct proto_ops *base)
 {
 	ops->set_peek_off = base->set_peek_off;
-	ops->set_rcvlowat = base->set_rcvlowat;
 }
 
 int __init smc_ops_setup(void)

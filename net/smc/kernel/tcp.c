@@ -202,9 +202,26 @@ void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limi
 		[SMC_HS_LIMIT_ON] = congested_beyond_backlog,
 	};
 
-	/* Never back to NULL: TCP looks at it twice. */
+	/* Not back to NULL while it listens: TCP looks at it twice. */
 	WRITE_ONCE(tcp_sk(listener)->smc_hs_congested,
 		   full ? always_congested : congested[limit]);
+}
+
+int smc_tcp_unlimit_handshakes(struct sock *sk)
+{
+	if (!READ_ONCE(tcp_sk(sk)->smc_hs_congested))
+		return 0;
+	if (sk->sk_state == TCP_LISTEN)
+		return -EOPNOTSUPP;
+	/* Until the last SYN is through that has still found a listener. */
+	synchronize_rcu();
+	WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
+	return 0;
+}
+
+void smc_tcp_unlimit_child(struct sock *child)
+{
+	tcp_sk(child)->smc_hs_congested = NULL;
 }
 
 static struct sock *accept_child(struct sock *listener, bool kern, int *err)
@@ -253,7 +270,7 @@ struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
 	if (!child)
 		return NULL;
 	/* It may outlive this module, and listen one day. */
-	tcp_sk(child)->smc_hs_congested = NULL;
+	smc_tcp_unlimit_child(child);
 	charge_to_listener(child, listener);
 	return child;
 }
@@ -290,6 +307,8 @@ struct socket *smc_tcp_wrap(struct sock *sk)
 
 	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &sock))
 		return NULL;
+	/* The user's, not that of who happens to work for him: rules and filters look at it. */
+	SOCK_INODE(sock)->i_uid = sk->sk_uid;
 	smc_tcp_adopt(sk, sock);
 	return sock;
 }

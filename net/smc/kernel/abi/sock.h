@@ -39,6 +39,8 @@ int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
 int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
 			unsigned int flags);
+/* Nothing follows what was sent with MSG_MORE. */
+void smc_op_push(struct socket *sock);
 /* An option that C has already decoded as one that matters to us. */
 enum smc_option {
 	SMC_OPTION_NODELAY,	/* TCP_NODELAY, on or off */

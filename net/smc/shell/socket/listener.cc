@@ -18,12 +18,16 @@ Listener::Listener(struct socket *sock, smc_hs_limit limit)
 	: sock_(sock), sk_(smc_sock_sk(sock)), limit_(limit)
 {
 	hook_.owner = this;
-	smc_tcp_limit_handshakes(sk_, false, limit_);
 	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
-	smc_wake_hook_add(&hook_.hook);
 }
 
 Listener::~Listener() = default;
+
+void Listener::open()
+{
+	smc_tcp_limit_handshakes(sk_, false, limit_);
+	smc_wake_hook_add(&hook_.hook);
+}
 
 bool Listener::on_wake(smc_wake_hook *hook)
 {
@@ -54,6 +58,9 @@ bool Listener::may_start()
 // asked for: a program that is a moment late would have some of its connections without SMC.
 void Listener::limit_offers_locked()
 {
+	// It is TCP's now, and may be for longer than this module is there.
+	if (closed_)
+		return;
 	const u32 backlog = smc_sk_max_backlog(sk_);
 	const bool limited = limits_handshakes(limit_, smc_sk_net(sk_));
 	const u32 counted = waiting_locked() + (limited ? under_way_.size() : 0);
@@ -153,14 +160,23 @@ void Listener::start(struct sock *child)
 		smc_tcp_unwrap(sock);
 		return;
 	}
-	Handshake *handshake = owned.release();
+	Handshake *handshake = owned.get();
 	// Once it is in the list it may run to its end, and be accepted and freed, at any moment.
 	const auto keep = Ref<Handshake>::share(handshake);
 	{
 		Guard guard(lock_);
-		handshake->set_turn(turns_++);
-		under_way_.push_back(*handshake);
-		limit_offers_locked();
+		// In the middle of an accept() the socket has become one of TCP's for good: nobody
+		// would end what begins now.
+		if (!closed_) {
+			handshake->set_turn(turns_++);
+			under_way_.push_back(*owned.release());
+			limit_offers_locked();
+		}
+	}
+	if (owned) {
+		owned.release()->put();
+		smc_tcp_unwrap(sock);
+		return;
 	}
 	handshake->watch();
 	handshake->start();

@@ -31,8 +31,12 @@ namespace smc::shell {
 
 class Listener final : public HandshakeOwner {
 public:
+	// Hears of nothing yet.
 	Listener(struct socket *sock, smc_hs_limit limit);
 	~Listener();
+
+	// The socket is a listener from now on. With the sock's lock; more than once.
+	void open();
 
 	// The next connection for the user, or none yet (SMC_ACCEPT_EMPTY), or a TCP child to be
 	// accepted as such (SMC_ACCEPT_PLAIN: *plain). SMC_ACCEPT_SMC: *done is a handshake that
@@ -48,7 +52,8 @@ public:
 	// TCP listens no more: resets those that nobody has accepted, as TCP does; those still in
 	// the handshake when that is done. Process, no lock.
 	void drop_done();
-	// Ends everything that is in it. Process, no lock; no take() may follow.
+	// Ends everything that is in it. Process, no lock; a take() that follows or is under way
+	// begins nothing more.
 	void close();
 
 	void on_handshake_done(Handshake &handshake) override;

@@ -132,11 +132,17 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 
 	if (!state.take_connect_result())
 		return kIsConnected;
+	// With the lock, as whoever disconnects it: what he has ended is not connected any more.
+	smc_sk_lock(sk);
 	const auto endpoint = connection_of(&state);
-	if (!endpoint || !is_over(sk, *endpoint)) {
+	const bool connected = endpoint ? !is_over(sk, *endpoint) : state.mode() == Mode::kFallen;
+	if (connected)
 		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
+	smc_sk_unlock(sk);
+	if (connected)
 		return 0;
-	}
+	if (!endpoint)
+		return kConnectionAborted;
 	// It has come and gone meanwhile.
 	const int err = smc_sk_take_error(sk);
 	smc_tcp_forget(sk);
@@ -157,7 +163,7 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	// io_uring asks again at every wakeup and would take kAlready for the outcome. The flag is
 	// its own then, not the descriptor's.
 	if (ret == kAgain)
-		return (flags & kNonblockFlag) != 0 && smc_sock_nonblock(sock) ? kAlready
+		return (flags & kNonblockFlag) == 0 || smc_sock_nonblock(sock) ? kAlready
 									       : kInProgress;
 	if (ret != 0)
 		return ret;
@@ -467,7 +473,7 @@ int smc_op_listen(struct socket *sock, int backlog)
 	if (state == nullptr)
 		return kNoMemory;
 	// TCP may be free by now: connect(AF_UNSPEC) has ended it, and ends the handshake next.
-	if (state->mode() == Mode::kHandshaking)
+	if (state->mode() == Mode::kHandshaking || state->mode() == Mode::kSmc)
 		return kInvalid;
 	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
 		return smc_tcp_ops_listen(sock, backlog);
@@ -497,7 +503,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 	Mode mode = mode_of(sock);
 	while (valid && mode == Mode::kHandshaking) {
 		// As with TCP before it is established: connect() fails, and may be tried again.
-		state->give_up_handshake(-kConnectionAborted);
+		state->give_up_handshake(smc::handshake::kConnectionReset);
 		mode = state->mode();
 		if (mode == Mode::kIdle) {
 			smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
@@ -516,16 +522,20 @@ int smc_op_shutdown(struct socket *sock, int how)
 	if (!valid)
 		return kInvalid;
 	smc_sk_lock(sk);
+	const auto endpoint = state->connection();
+	// Another thread has just disconnected it.
+	if (!endpoint) {
+		smc_sk_unlock(sk);
+		return kNotConnected;
+	}
 	// What connect() has not told yet, it will not tell any more.
 	(void)state->take_connect_result();
 	smc_sock_set_ss(sock, SMC_SS_CONNECTED);
 	if (how != kShutWr)
 		state->set_shut_rcv();
-	const auto endpoint = state->connection();
 	// As on TCP: there is nothing to shut down in a connection that is over.
-	const bool dead = !endpoint || is_over(sk, *endpoint);
-	if (endpoint)
-		endpoint->shutdown(how != kShutRd, state->shut_rcv());
+	const bool dead = is_over(sk, *endpoint);
+	endpoint->shutdown(how != kShutRd, state->shut_rcv());
 	smc_sk_unlock(sk);
 	smc_sk_wake(sk, SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP);
 	return dead ? kNotConnected : 0;
@@ -602,6 +612,12 @@ long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *p
 	if (const auto endpoint = connection_of(SmcSocket::of(sock)))
 		endpoint->count(SMC_TS_SPLICE);
 	return smc_splice_read_copy(sock, pos, pipe, len, flags);
+}
+
+void smc_op_push(struct socket *sock)
+{
+	if (const auto endpoint = connection_of(SmcSocket::of(sock)))
+		stream::push(smc_sock_sk(sock), *endpoint);
 }
 
 int smc_op_option(struct socket *sock, enum smc_option option)

@@ -76,11 +76,12 @@ void SmcSocket::disarm()
 	smc_sk_lock(sk_);
 	const bool disarmed = smc_sock_ss(sock_) == SMC_SS_UNCONNECTED &&
 			      change_mode(Mode::kConnecting, Mode::kIdle);
-	if (disarmed)
+	// With the lock: behind it another thread's connect() hangs the same hook in again.
+	if (disarmed) {
 		smc_tcp_withdraw(sk_);
-	smc_sk_unlock(sk_);
-	if (disarmed)
 		unhook();
+	}
+	smc_sk_unlock(sk_);
 }
 
 void SmcSocket::unhook()
@@ -235,9 +236,10 @@ void SmcSocket::on_handshake_done(Handshake &handshake)
 		// Under the lock: whoever sets an option finds the connection, or is found by it.
 		smc_sk_lock(sk_);
 		take_connection(handshake.take_endpoint());
+		// Before others see the mode, who may disconnect the socket and connect it again.
+		unhook();
 		(void)change_mode(Mode::kHandshaking, Mode::kSmc);
 		smc_sk_unlock(sk_);
-		unhook();
 		smc_sk_wake(sk_, kWakeAll);
 		return;
 	}
@@ -313,7 +315,12 @@ bool SmcSocket::become_listener()
 		return true;
 	if (!listener_)
 		listener_ = make<Listener>(sock_, hs_limit_);
-	return listener_ && change_mode(Mode::kIdle, Mode::kListening);
+	// In this order: of a socket that another thread has just left to TCP, nobody would take
+	// the listener's hook away.
+	if (!listener_ || !change_mode(Mode::kIdle, Mode::kListening))
+		return false;
+	listener_->open();
+	return true;
 }
 
 void SmcSocket::wait_for_abort()
@@ -398,12 +405,14 @@ void SmcSocket::disconnect()
 	transport::Endpoint *endpoint = nullptr;
 	if (mode() == Mode::kSmc)
 		endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
+	shut_rcv_.store(false, std::memory_order_relaxed);
 	if (endpoint != nullptr) {
 		attempt_failed_.store(true, std::memory_order_release);
 		abort_.store(kNoAbort, std::memory_order_relaxed);
-		shut_rcv_.store(false, std::memory_order_relaxed);
 		endpoint->abort();
 		endpoint->close();
+		// What the peer answers is not for the next connection.
+		endpoint->leave_sock();
 	}
 	smc_sk_unlock(sk_);
 	if (endpoint == nullptr)

@@ -556,4 +556,11 @@ void option_changed(struct sock *sk, Endpoint &endpoint, smc_option option)
 	smc_sk_unlock(sk);
 }
 
+void push(struct sock *sk, Endpoint &endpoint)
+{
+	smc_sk_lock(sk);
+	endpoint.set_corked(smc_sk_corked(sk), smc_sk_nodelay(sk));
+	smc_sk_unlock(sk);
+}
+
 } // namespace smc::shell::stream

@@ -19,5 +19,7 @@ int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsi
 	  bool *handled);
 // After TCP has taken note of TCP_NODELAY or TCP_CORK.
 void option_changed(struct sock *sk, transport::Endpoint &endpoint, smc_option option);
+// What MSG_MORE has held back goes out, unless a cork holds it, too.
+void push(struct sock *sk, transport::Endpoint &endpoint);
 
 } // namespace smc::shell::stream
