@@ -26,6 +26,7 @@ constexpr u64 kUnanswered_us = 5'000'000; // two requests
 constexpr u32 kKept = 32;                 // unused buffers of a group, of each kind and size
 constexpr u8 kDeleteRkey = 9;
 constexpr u8 kHello = 1;
+constexpr int kBacklog = 3;
 constexpr int kAgain = 11;
 constexpr int kBrokenPipe = 32;
 constexpr int kConnectionReset = 104;
@@ -606,6 +607,132 @@ void cork_beside_writer()
 	sys_close(pair.reader);
 }
 
+// One thread is in accept() when others shut the listener down and make it TCP's. The client has
+// begun a handshake, and says nothing more.
+void accept_beside_leave()
+{
+	for (int i = 0; i < 300; i++) {
+		struct socket *listener = sys_socket(&server());
+		struct socket *silent = sys_socket(&client());
+		bool accepting = true;
+		u8 byte;
+
+		if (sys_listen(listener, kPort, kBacklog) != 0)
+			fail("listen() fails");
+		listener->nonblock = true;
+		silent->ours = false;
+		silent->sk->offers_smc = true;
+		processes()++;
+		scheduler().spawn("accept", [&] {
+			struct socket *child = nullptr;
+			int ret = -kAgain;
+
+			while (ret == -kAgain)
+				ret = sys_accept(listener, &child);
+			if (ret == 0)
+				fail("accept() gives one that has said nothing");
+			accepting = false;
+			processes()--;
+		});
+		if (sys_connect(silent, &server(), kPort) != 0)
+			fail("connect() fails");
+		for (u32 turns = scheduler().random().below(8); turns != 0; turns--)
+			scheduler().yield();
+		if (sys_shutdown(listener, 0) != 0)
+			fail("shutdown() fails");
+		if (!sys_leave(listener))
+			fail("a listener that is none stays ours");
+		while (accepting)
+			scheduler().yield();
+		sys_close(listener);
+		const int ret = receive_byte(silent, &byte);
+		if (ret != -kConnectionReset && ret != 0)
+			fail("the client's recv() %d", ret);
+		sys_close(silent);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
+// The same beside a listen().
+void listen_beside_leave()
+{
+	for (int i = 0; i < 300; i++) {
+		struct socket *listener = sys_socket(&server());
+		bool listening = true;
+
+		(void)smc_op_limit_handshakes(listener, false);
+		processes()++;
+		scheduler().spawn("listen", [&] {
+			(void)sys_listen(listener, kPort, kBacklog);
+			listening = false;
+			processes()--;
+		});
+		for (u32 turns = scheduler().random().below(8); turns != 0; turns--)
+			scheduler().yield();
+		(void)sys_leave(listener);
+		while (listening)
+			scheduler().yield();
+		if (!listener->ours && !listener->queue.empty())
+			fail("TCP's listener has a hook of ours");
+		sys_close(listener);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
+// A shutdown() ends an attempt to connect, and another one begins. It goes as fast as any.
+void connect_beside_shutdown()
+{
+	for (int i = 0; i < 2000; i++) {
+		struct socket *sock = sys_socket(&client());
+		bool shutting = true;
+		int ret = -kInProgress;
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		scheduler().spawn("shutdown", [&] {
+			(void)sys_shutdown(sock, 2);
+			shutting = false;
+		});
+		const u64 began_us = scheduler().now_us();
+		while (shutting || ret == -kInProgress || ret == -kAlready) {
+			ret = sys_connect(sock, &server(), kPort);
+			for (u32 turns = scheduler().random().below(3); turns != 0; turns--)
+				scheduler().yield();
+			if (!shutting)
+				(void)sys_poll_wait(sock, SMC_POLL_OUT);
+		}
+		const u64 took_us = scheduler().now_us() - began_us;
+		if (took_us > kMoment_us)
+			fail("connect() says %d after %llu us", ret, took_us);
+		sys_close(sock);
+	}
+}
+
+// A shutdown() meets a disconnect. What comes afterwards is a connection like any other.
+void shutdown_beside_disconnect()
+{
+	for (int i = 0; i < 300; i++) {
+		struct socket *sock = connect_one();
+		bool shutting = true;
+
+		scheduler().spawn("shutdown", [&] {
+			(void)sys_shutdown(sock, 0);
+			shutting = false;
+		});
+		for (u32 turns = scheduler().random().below(4); turns != 0; turns--)
+			scheduler().yield();
+		if (sys_disconnect(sock) != 0)
+			fail("connect(AF_UNSPEC) fails");
+		while (shutting)
+			scheduler().yield();
+		const int ret = sys_connect(sock, &server(), kPort);
+		if (ret != 0)
+			fail("connect() fails, errno %d", -ret);
+		expect_answer(sock);
+		sys_close(sock);
+	}
+}
+
 // ---- Later contacts that the server gives up ----------------------------------------------------
 
 constexpr u16 kOtherPort = 9;
@@ -801,7 +928,6 @@ void word_after_tcp()
 
 // ---- Servers that are busy ----------------------------------------------------------------------
 
-constexpr int kBacklog = 3;
 constexpr u64 kBusy_us = 7'000'000; // longer than a client waits in its handshake
 
 // Nobody accepts for the moment.
@@ -1310,6 +1436,10 @@ const Case cases[kCases] = {
 	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
 	{"urgent-byte-out-of-line", [] { scripted(urgent_byte_out_of_line); }},
 	{"poll-beside-reader", [] { scripted(poll_beside_reader); }},
+	{"accept-beside-leave", accept_beside_leave},
+	{"listen-beside-leave", listen_beside_leave},
+	{"connect-beside-shutdown", [] { with_server(connect_beside_shutdown); }},
+	{"shutdown-beside-disconnect", [] { with_server(shutdown_beside_disconnect); }},
 	{"cork-beside-writer", [] { scripted(cork_beside_writer); }},
 	{"listener-closes", [] { with_server(listener_closes); }},
 	{"listener-closes-far", [] { with_server(listener_closes); }, 5000},

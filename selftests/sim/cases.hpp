@@ -30,7 +30,7 @@ struct Case {
 // at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-inline constexpr u32 kCases = 51;
+inline constexpr u32 kCases = 55;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

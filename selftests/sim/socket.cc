@@ -588,6 +588,15 @@ void sys_cork(struct socket *sock, bool on)
 		(void)smc_op_option(sock, SMC_OPTION_CORK);
 }
 
+bool sys_leave(struct socket *sock)
+{
+	enter_kernel();
+	if (sock->ours && smc_op_option(sock, SMC_OPTION_ULP) != 0)
+		return false;
+	smc_op_leave(sock->state);
+	return true;
+}
+
 void sys_nodelay(struct socket *sock)
 {
 	enter_kernel();

@@ -174,6 +174,8 @@ u32 sys_poll(struct socket *sock);
 // Sleeps until one of @events is there. False: a signal came.
 bool sys_poll_wait(struct socket *sock, u32 events);
 int sys_shutdown(struct socket *sock, int how);
+// setsockopt(TCP_ULP) for a layer that there is not. True: the socket has left us for TCP for good.
+bool sys_leave(struct socket *sock);
 void sys_cork(struct socket *sock, bool on);
 void sys_nodelay(struct socket *sock);
 int sys_ioctl(struct socket *sock, unsigned int command, int *value);

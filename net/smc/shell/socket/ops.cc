@@ -528,9 +528,10 @@ int smc_op_shutdown(struct socket *sock, int how)
 		smc_sk_unlock(sk);
 		return kNotConnected;
 	}
-	// What connect() has not told yet, it will not tell any more.
-	(void)state->take_connect_result();
-	smc_sock_set_ss(sock, SMC_SS_CONNECTED);
+	// What connect() has not told yet, it will not tell any more. Of a connection that is gone
+	// it will, or connect(AF_UNSPEC) has just said what the socket is.
+	if (smc_sk_state(sk) != SMC_TCP_CLOSE && state->take_connect_result())
+		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
 	if (how != kShutWr)
 		state->set_shut_rcv();
 	// As on TCP: there is nothing to shut down in a connection that is over.
