@@ -9,6 +9,8 @@ Inside one host; prints what happened, as JSON.
     takeover.py second-life PORT       listeners that were clients before
     takeover.py clones PORT            connections to listeners that were given to a layer before; some of
                                        them are closed when the module has gone
+    takeover.py relics PORT            a connection to what was a listener of ours, which listens when the
+                                       module has gone, and when it is there again
     takeover.py held-sock PORT         a call that keeps a fallen socket's lock, and other sockets
     takeover.py held-listeners PORT    calls that keep the locks of listeners with clients, and other sockets
 """
@@ -267,6 +269,41 @@ def clones(port: int) -> dict:
     return results
 
 
+def wait_for_module(there: bool) -> None:
+    while os.path.exists("/proc/net/smc_stat") != there:
+        time.sleep(0.1)
+
+
+def relics(port: int) -> dict:
+    listener = smc()
+    bound(listener, port)
+    listener.listen(5)
+    listener.shutdown(socket.SHUT_RDWR)
+    results = {"layer": set_layer(listener, b"nosuch"), "listen": name_of(listener.listen, 5)}
+    client = socket.create_connection(address(port))
+    relic, _ = listener.accept()
+    client.close()
+    listener.close()
+    print("ready", flush=True)
+    wait_for_module(False)
+    disconnect(relic)
+    relic.listen(5)
+    wait_for_module(True)
+    # The SYN shows the option, and TCP asks who listens whether he is able to cope.
+    results["heard"] = greeted(relic, relic.getsockname()[1])
+    relic.close()
+    # One that listens with something of ours in it stays where it is.
+    listener = smc()
+    bound(listener, port + 1)
+    listener.listen(5)
+    listener.shutdown(socket.SHUT_RDWR)
+    listener.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN, 0)
+    listener.listen(5)
+    results["layer of a listener"] = set_layer(listener, b"nosuch")
+    listener.close()
+    return results
+
+
 def in_time(call, *arguments, within_s: float = 10) -> str:
     answers: list = []
     thread = threading.Thread(target=lambda: answers.append(call(*arguments)), daemon=True)
@@ -351,7 +388,7 @@ def held_listeners(port: int) -> dict:
 
 
 CALLS = {"late-layer": late_layer, "layers": layers, "fastopen-listener": fastopen_listener,
-         "second-life": second_life, "clones": clones, "held-sock": held_sock,
+         "second-life": second_life, "clones": clones, "relics": relics, "held-sock": held_sock,
          "held-listeners": held_listeners}
 
 

@@ -57,6 +57,8 @@ public:
 		return sys_send(client_, msg);
 	}
 	void cork() { sys_cork(client_, true); }
+	// What send() was told that more follows: nothing does.
+	void push() { smc_op_push(client_); }
 	// The server reads as much.
 	void receive(size_t bytes)
 	{
@@ -271,6 +273,18 @@ void play_cork(net *from, net *to)
 	slept.receive(both_bytes + kFew);
 	while (!sent)
 		scheduler().sleep_us(kMoment_us);
+
+	// The end of a file that is sent is the end of what more was to follow.
+	Call file(from, to);
+	(void)file.send(kFew, SMC_MSG_MORE);
+	scheduler().sleep_us(kMoment_us / 10);
+	if (file.server().rx_prod.count != 0)
+		fail("script: nothing waits for more");
+	file.push();
+	scheduler().sleep_us(kMoment_us / 10);
+	if (file.server().rx_prod.count != kFew)
+		fail("script: it waits for more than there is");
+	file.receive(kFew);
 
 	// Nor is it put off by what comes later.
 	slept.cork();

@@ -81,6 +81,27 @@ static void epoll_exclusive_listener(struct test *test)
 	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
+/* Both ends have said their last word: it is told without being asked for. */
+static void epoll_hangup(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+	int nothing = new_epoll(test->server, pair.server, 0);
+	int room = new_epoll(test->server, pair.server, EPOLLOUT | EPOLLET);
+
+	expect_ret(on(test->server, rq_shutdown(pair.server, SHUT_WR)), 0);
+	expect_ret(on(test->client, rq_recv(pair.client, 1, 0, DOWN, 0)), 0);
+	note_reply("half", on(test->server, rq_epoll_wait(nothing, NEWS_MS)));
+	note_reply("half", on(test->server, rq_epoll_wait(room, NEWS_MS)));
+	start(test->server, 1, rq_epoll_wait(nothing, 5000));
+	start(test->server, 2, rq_epoll_wait(room, 5000));
+	start(test->server, 3, rq_poll(pair.server, 0, 5000));
+	expect(still_running(test->server, 1, 200), "epoll did not wait");
+	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);
+	note_reply("hangup", finish(test->server, 1));
+	note_reply("hangup for room", finish(test->server, 2));
+	note_reply("hangup polled", finish(test->server, 3));
+}
+
 /* The option is set after epoll has looked, and before the byte is there. */
 static void epoll_edge_urgent_in_line(struct test *test)
 {
@@ -169,6 +190,7 @@ const struct test_case epoll_cases[] = {
 	{ "epoll_edge_listener", epoll_edge_listener, FATE_SMC },
 	{ "epoll_exclusive_listener", epoll_exclusive_listener, FATE_SMC },
 	{ "epoll_edge_urgent_in_line", epoll_edge_urgent_in_line, FATE_SMC },
+	{ "epoll_hangup", epoll_hangup, FATE_SMC },
 	{ "epoll_life", epoll_life, FATE_SMC },
 	{ "epoll_refused", epoll_refused, FATE_NONE },
 	{ "epoll_and_dup", epoll_and_dup, FATE_SMC },

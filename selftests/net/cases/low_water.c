@@ -95,6 +95,23 @@ static void low_water_holds_poll(struct test *test)
 	     (long long)poll_events(test->server, pair.server, POLLIN | POLLOUT, 0));
 }
 
+/* What is there is enough all at once. */
+static void low_water_lowered(struct test *test)
+{
+	struct pair pair = waiting_pair(test, 100);
+	int epoll = (int)on(test->server, rq_epoll_create()).ret;
+
+	expect_ret(on(test->server, rq_epoll_add(epoll, pair.server, EPOLLIN)), 0);
+	expect_ret(on(test->client, rq_send(pair.client, 60, 0, UP, 0)), 60);
+	start(test->server, 1, rq_poll(pair.server, POLLIN, 10000));
+	start(test->server, 2, rq_epoll_wait(epoll, 10000));
+	expect(still_running(test->server, 1, 400), "readable below the mark");
+	expect(still_running(test->server, 2, 0), "readable below the mark");
+	expect_ret(on(test->server, rq_set_int(pair.server, SOL_SOCKET, SO_RCVLOWAT, 60)), 0);
+	note_reply("lowered", finish(test->server, 1));
+	note_reply("lowered", finish(test->server, 2));
+}
+
 static void low_water_at_the_end(struct test *test)
 {
 	struct pair pair = waiting_pair(test, 100);
@@ -139,6 +156,7 @@ const struct test_case low_water_cases[] = {
 	{ "low_water_above_the_length", low_water_above_the_length, FATE_SMC },
 	{ "low_water_dontwait", low_water_dontwait, FATE_SMC },
 	{ "low_water_holds_poll", low_water_holds_poll, FATE_SMC },
+	{ "low_water_lowered", low_water_lowered, FATE_SMC },
 	{ "low_water_at_the_end", low_water_at_the_end, FATE_SMC },
 	{ "low_water_timeout", low_water_timeout, FATE_SMC },
 	{ "low_water_peek", low_water_peek, FATE_SMC },

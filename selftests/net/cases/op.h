@@ -80,7 +80,8 @@ enum op {
 	OP_COUNT,
 };
 
-enum splice_call { SPLICE_SENDFILE, SPLICE_PIPE, SPLICE_VMSPLICE };
+/* SPLICE_FILE_AND_MORE: sendfile() that is asked for more than the file has. */
+enum splice_call { SPLICE_SENDFILE, SPLICE_PIPE, SPLICE_VMSPLICE, SPLICE_FILE_AND_MORE };
 enum uring_call {
 	URING_SEND,
 	URING_RECV,

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <poll.h>
 
+#include "../lib/net.h"
 #include "test.h"
 
 #define SMALL_BUFFERS ((struct pair_options){ 65536, 65536 })
@@ -39,6 +40,27 @@ static void splice_in_sizes(struct test *test)
 static void vmsplice_sizes(struct test *test)
 {
 	into_socket(test, SPLICE_VMSPLICE);
+}
+
+/*
+ * Whoever sends files does not always know how long they are. The last piece of one
+ * goes out when it has come to its end, with kernels where TCP's does.
+ */
+static void sendfile_beyond_the_end(struct test *test)
+{
+	struct pair pair = connect_pair(test);
+	const int files = 20;
+	uint64_t start_ms = now_ms();
+
+	for (int64_t i = 0; i < files; i++) {
+		expect_ret(on(test->client, rq_splice_in(pair.client, SPLICE_FILE_AND_MORE, 1000, 0,
+							 UP, i * 1000)),
+			   1000);
+		expect_ret(on(test->server, rq_recv_loop(pair.server, 1000, 1000, UP, i * 1000)),
+			   1000);
+	}
+	/* 200 ms of each, if it is held back; 10 where much else runs, if it is not. */
+	note("the ends came %s", now_ms() - start_ms < files * 100 ? "at once" : "late");
 }
 
 /* More than all buffers hold, to a reader that takes its time. */
@@ -202,6 +224,7 @@ static void tee_doubles(struct test *test)
 
 const struct test_case splice_cases[] = {
 	{ "sendfile_sizes", sendfile_sizes, FATE_SMC },
+	{ "sendfile_beyond_the_end", sendfile_beyond_the_end, FATE_SMC },
 	{ "sendfile_waits", sendfile_waits, FATE_SMC },
 	{ "sendfile_nonblocking", sendfile_nonblocking, FATE_SMC },
 	{ "splice_in_sizes", splice_in_sizes, FATE_SMC },

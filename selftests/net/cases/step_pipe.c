@@ -31,7 +31,8 @@ static void close_pipe(const int *ends)
 	close(ends[1]);
 }
 
-static int64_t send_file(int fd, const void *buffer, size_t length, struct reply *reply)
+static int64_t send_file(int fd, const void *buffer, size_t length, size_t more,
+			 struct reply *reply)
 {
 	int file = memfd_create("stream", MFD_CLOEXEC);
 	int64_t total = 0;
@@ -42,7 +43,7 @@ static int64_t send_file(int fd, const void *buffer, size_t length, struct reply
 		total = -1;
 	}
 	while (total >= 0 && total < (int64_t)length) {
-		ssize_t sent = sendfile(fd, file, &at, length - (size_t)total);
+		ssize_t sent = sendfile(fd, file, &at, length - (size_t)total + more);
 
 		if (sent < 0) {
 			reply->error = errno;
@@ -102,8 +103,9 @@ void step_splice_in(const struct request *request, struct reply *reply)
 		return;
 	stream_fill(buffer, length, (uint64_t)args[3], (uint64_t)args[4]);
 	reply->error = 0;
-	if (args[0] == SPLICE_SENDFILE)
-		reply->ret = send_file(request->fd, buffer, length, reply);
+	if (args[0] == SPLICE_SENDFILE || args[0] == SPLICE_FILE_AND_MORE)
+		reply->ret = send_file(request->fd, buffer, length,
+				       args[0] == SPLICE_SENDFILE ? 0 : 1 << 20, reply);
 	else
 		reply->ret = through_pipe(request->fd, buffer, length, (int)args[2],
 					  args[0] == SPLICE_VMSPLICE, reply);

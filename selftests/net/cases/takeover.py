@@ -62,6 +62,25 @@ def listeners_after_a_layer(vm):
 
 
 @case(on="ours")
+def listeners_that_were_ours(vm):
+    """Nor is anything of it in the connections to a socket that was a listener of ours. With another
+    module in the place of ours, TCP would call into that."""
+    has_tls(vm)
+    vm.a.run("rmmod tls")
+    process = vm.a.spawn(f"{PROGRAM} relics {PORT}")
+    process.expect("ready")
+    vm.a.unload_module()
+    vm.a.run("modprobe tls")
+    vm.a.load_module()
+    outcome = json.loads(process.wait().out.split("ready\n")[1])
+    assert outcome == {"layer": "ENOENT", "listen": "fine", "heard": "hello",
+                       "layer of a listener": "ENOTSUP"}, outcome
+    vm.a.unload_module()
+    vm.a.run("rmmod tls")
+    vm.a.load_module()
+
+
+@case(on="ours")
 def a_lock_that_is_kept(vm):
     """Whoever makes a call on his socket last keeps up nobody else's."""
     has_late_pages(vm)
