@@ -167,11 +167,16 @@ int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_por
 		return -19;
 	out->active = dev->port_active;
 	out->has_netdev = true;
-	out->mtu_code = dev->host->index == 0 ? 3 : 5;
+	out->mtu_code = dev->mtu_code;
 	out->ifindex = 2;
 	const std::string mac = wire_mac(dev->host);
 	std::copy(mac.begin(), mac.end(), out->mac);
 	return 0;
+}
+
+void smc_ib_port_update_mtu(smc_ib_device *dev, u8)
+{
+	dev->mtu_code = dev->host->index == 0 ? 3 : 5;
 }
 
 bool smc_ib_port_active(const smc_ib_device *dev, u8)

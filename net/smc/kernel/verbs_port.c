@@ -48,6 +48,21 @@ void smc_ib_port_refresh(struct smc_ib_device *dev, struct ib_device *ibdev, u8 
 	WRITE_ONCE(state->active, active);
 }
 
+void smc_ib_port_update_mtu(struct smc_ib_device *dev, u8 port)
+{
+	struct ib_port_attr attr = {};
+	struct ib_device *ibdev;
+
+	if (!smc_ib_port_exists(dev, port))
+		return;
+	ibdev = smc_ib_device_use(dev);
+	if (!ibdev)
+		return;
+	if (ib_query_port(ibdev, port, &attr) == 0)
+		WRITE_ONCE(dev->ports[port - 1].mtu_code, attr.active_mtu);
+	smc_ib_device_release(dev);
+}
+
 bool smc_ib_port_active(const struct smc_ib_device *dev, u8 port)
 {
 	return smc_ib_port_exists(dev, port) && READ_ONCE(dev->ports[port - 1].active) &&

@@ -113,6 +113,8 @@ void smc_ib_device_info(struct smc_ib_device *dev, struct smc_ib_device_info *ou
  */
 int smc_ib_port_info(struct smc_ib_device *dev, u8 port, const struct net *net,
 		     struct smc_ib_port_info *out);
+/* Asks the device for the port's MTU: not every driver tells of each change. Process context. */
+void smc_ib_port_update_mtu(struct smc_ib_device *dev, u8 port);
 /* Last known state of the port. Any context. */
 bool smc_ib_port_active(const struct smc_ib_device *dev, u8 port);
 

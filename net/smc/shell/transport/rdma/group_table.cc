@@ -159,7 +159,11 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 	// Two for each new one: many may have become idle together.
 	thin_out(bucket);
 	thin_out(bucket);
-	auto group = LinkGroup::create(key, port, agreement, direct, uid,
+	// No driver tells of each change of it, and with one that is too large nothing but short
+	// messages would get through.
+	Port fresh = port;
+	fresh.refresh_mtu();
+	auto group = LinkGroup::create(key, fresh, agreement, direct, uid,
 				       std::to_array(seeker.path->peer));
 	if (!group)
 		return failed(wire::DeclineReason::kMem);

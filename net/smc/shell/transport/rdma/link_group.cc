@@ -159,11 +159,19 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 		fresh->get(); // the table's
 		fresh->token_ = token->value();
 		fresh->link_ = &link_;
-		fresh->observer_ = &observer;
 		slots_[fresh->token_ & 0xff].store(fresh.get(), std::memory_order_release);
 		idle_since_ms_ = 0;
 	}
-	if (!give_buffers(*fresh)) {
+	bool there = give_buffers(*fresh);
+	if (there) {
+		shell::Guard guard(lock_);
+		// Not before: what this group says would be taken for an answer of the next one
+		// that is tried.
+		there = state_ < State::kEnding;
+		if (there)
+			fresh->observer_ = &observer;
+	}
+	if (!there) {
 		// The peer has never heard of these buffers.
 		take_out(*fresh, true);
 		// A group that has begun to end meanwhile is no reason: there may be another.

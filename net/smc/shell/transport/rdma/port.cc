@@ -21,6 +21,15 @@ wire::Mac Port::wire_mac() const
 	return out;
 }
 
+void Port::refresh_mtu()
+{
+	struct smc_ib_port_info info;
+
+	smc_ib_port_update_mtu(device.get(), number);
+	if (smc_ib_port_info(device.get(), number, nullptr, &info) == 0)
+		mtu = wire::QpMtu{info.mtu_code};
+}
+
 namespace {
 
 // The port with a GID that fits, if it can be used at all.

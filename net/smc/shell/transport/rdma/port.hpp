@@ -51,6 +51,8 @@ struct Port {
 	smc_ib_gid gid{};
 	wire::QpMtu mtu;
 
+	// As the device has it at this moment, for a new link. Process.
+	void refresh_mtu();
 	[[nodiscard]] wire::Gid wire_gid() const;
 	[[nodiscard]] wire::Mac wire_mac() const;
 };
