@@ -1139,6 +1139,29 @@ void eid_changes()
 	close_all(socks);
 }
 
+// Two VLANs between the same two ports, with the same GIDs and MACs: a connection joins the group
+// of its own one.
+void vlans()
+{
+	Sockets socks;
+
+	for (const u16 vlan_id : {0, 10, 0, 10}) {
+		client().vlan_id = server().vlan_id = vlan_id;
+		socks.push_back(connect_one());
+	}
+	expect_answers(socks);
+	for (const auto &host : world().hosts) {
+		if (host->stats[SMC_STAT_GROUP_NEW] != 2)
+			fail("host %s: %lld groups were made", host->name.c_str(),
+			     host->stats[SMC_STAT_GROUP_NEW]);
+	}
+	// Groups that only the server takes for the same are none for the client.
+	client().vlan_id = 20;
+	struct socket *sock = connect_one(/*smc=*/false);
+	sys_close(sock);
+	close_all(socks);
+}
+
 // RMBs too many, and a peer that answers TEST_LINK but no DELETE_RKEY: who knows whether it still
 // writes to them? Later it answers again.
 void delete_rkey_unanswered()
@@ -1453,6 +1476,7 @@ const Case cases[kCases] = {
 	{"peer-of-many-names", [] { with_server(peer_of_many_names); }},
 	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
 	{.name = "eid-changes", .play = [] { with_server(eid_changes); }, .eid_changes = true},
+	{.name = "vlans", .play = [] { with_server(vlans); }, .smcr_v1 = true},
 	{.name = "delete-rkey-unanswered",
 	 .play = [] { with_server(delete_rkey_unanswered); },
 	 .deaf_to = kDeleteRkey},
@@ -1518,6 +1542,8 @@ Knobs Case::knobs() const
 	knobs.work_us = work_us;
 	knobs.eid_changes = eid_changes;
 	knobs.deaf_to = deaf_to;
+	knobs.smcr_v1 = smcr_v1;
+	knobs.smcr_v2 = !smcr_v1;
 	if (scripted) {
 		knobs.preempt = 0;
 		knobs.send_queue = kNarrowSendQueue;

@@ -21,7 +21,8 @@ struct Case {
 	u64 work_us = 3; // Knobs
 	bool eid_changes = false;
 	u8 deaf_to = 0;
-	u64 lasts_us = 0; // longer than a load, by so much
+	bool smcr_v1 = false; // instead of version 2
+	u64 lasts_us = 0;     // longer than a load, by so much
 
 	[[nodiscard]] Knobs knobs() const;
 };
@@ -30,7 +31,7 @@ struct Case {
 // at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-inline constexpr u32 kCases = 55;
+inline constexpr u32 kCases = 56;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

@@ -662,6 +662,7 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	if (world().lacks(world().knobs.no_route))
 		return false;
 	path->ifindex = 2;
+	path->vlan_id = sk->net->vlan_id;
 	path->ipv4 = true;
 	path->local[10] = path->local[11] = path->peer[10] = path->peer[11] = 0xff;
 	std::copy(sk->net->address.begin(), sk->net->address.end(), path->local + 12);

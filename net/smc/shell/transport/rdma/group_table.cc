@@ -203,6 +203,7 @@ Acquired GroupTable::acquire(const handshake::AcquireServerLink &wanted, const S
 		.version = agreement.version,
 		.device = port->device.get(),
 		.port = port->number,
+		.vlan_id = port->gid.vlan_id,
 		.gid = port->wire_gid(),
 		.peer_id = wanted.peer_id,
 		.peer_gid = wanted.peer_gid,
@@ -235,7 +236,8 @@ Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const S
 			// not be that of the first contact. The link is the same, and to say that
 			// it is not would have Linux end the group.
 			return !key.server && key.netns == seeker.netns &&
-			       key.version == agreement.version && key.peer_id == peer.peer_id &&
+			       key.version == agreement.version &&
+			       key.vlan_id == seeker.path->vlan_id && key.peer_id == peer.peer_id &&
 			       key.peer_gid == peer.gid &&
 			       (agreement.version >= 2 || key.peer_mac == peer.mac) &&
 			       group.peer_qpn() == peer.qpn &&
@@ -265,6 +267,7 @@ Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const S
 		.version = agreement.version,
 		.device = port->device.get(),
 		.port = port->number,
+		.vlan_id = port->gid.vlan_id,
 		.gid = port->wire_gid(),
 		.peer_id = peer.peer_id,
 		.peer_gid = peer.gid,

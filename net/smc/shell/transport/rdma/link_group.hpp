@@ -46,6 +46,7 @@ struct GroupKey {
 	u8 version = 2;
 	smc_ib_device *device = nullptr;
 	u8 port = 0;
+	u16 vlan_id = 0;      // of the own GID; the GIDs of two VLANs may be the same bytes
 	wire::Gid gid;        // own
 	wire::PeerId peer_id; // zero if the peer's Proposal said none
 	wire::Gid peer_gid;
