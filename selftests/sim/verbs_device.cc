@@ -112,15 +112,15 @@ void smc_ib_device_put(smc_ib_device *dev)
 
 smc_ib_device *smc_ib_device_next(smc_ib_device *prev)
 {
-	bool behind = prev == nullptr;
 	smc_ib_device *found = nullptr;
 
 	for (const auto &host : world().hosts) {
-		if (host->device != nullptr && behind) {
+		// @prev may have gone meanwhile.
+		if (host->device != nullptr &&
+		    (prev == nullptr || host->index > prev->host->index)) {
 			found = host->device;
 			break;
 		}
-		behind = behind || host->device == prev;
 	}
 	smc_ib_device_get(found);
 	smc_ib_device_put(prev);
@@ -186,18 +186,8 @@ bool smc_ib_port_active(const smc_ib_device *dev, u8)
 
 bool smc_ib_port_carries(smc_ib_device *dev, u8, net *net, u32)
 {
-	return dev->host == net;
-}
-
-int smc_ib_port_find(net *net, u32, smc_ib_device **dev, u8 *port)
-{
 	scheduler().maybe_yield();
-	if (net->device == nullptr || !net->device->port_active)
-		return -19;
-	smc_ib_device_get(net->device);
-	*dev = net->device;
-	*port = 1;
-	return 0;
+	return dev->host == net;
 }
 
 int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struct smc_ib_gid *out)

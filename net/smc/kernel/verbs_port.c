@@ -133,36 +133,3 @@ bool smc_ib_port_carries(struct smc_ib_device *dev, u8 port, struct net *net, u3
 	smc_ib_device_release(dev);
 	return carries;
 }
-
-int smc_ib_port_find(struct net *net, u32 ifindex, struct smc_ib_device **dev, u8 *port)
-{
-	struct smc_ib_device *it = NULL;
-	struct smc_ib_device *iwarp = NULL;
-	u8 iwarp_port = 0;
-	u8 p;
-
-	while ((it = smc_ib_device_next(it))) {
-		if (!smc_ib_device_accessible(it, net))
-			continue;
-		for (p = 1; p <= it->ports_count; p++) {
-			if (!smc_ib_port_active(it, p) || !smc_ib_port_carries(it, p, net, ifindex))
-				continue;
-			if (!it->iwarp) {
-				smc_ib_device_put(iwarp);
-				*dev = it;
-				*port = p;
-				return 0;
-			}
-			if (!iwarp) {
-				smc_ib_device_get(it);
-				iwarp = it;
-				iwarp_port = p;
-			}
-		}
-	}
-	if (!iwarp)
-		return -ENODEV;
-	*dev = iwarp;
-	*port = iwarp_port;
-	return 0;
-}

@@ -123,12 +123,6 @@ bool smc_ib_port_active(const struct smc_ib_device *dev, u8 port);
  * Process context.
  */
 bool smc_ib_port_carries(struct smc_ib_device *dev, u8 port, struct net *net, u32 ifindex);
-/*
- * The first active port that carries netdev @ifindex; iWARP devices come last.
- * -ENODEV if there is none. A reference on *@dev is the caller's. Process
- * context.
- */
-int smc_ib_port_find(struct net *net, u32 ifindex, struct smc_ib_device **dev, u8 *port);
 
 /* Implemented by C++; all in process context, one call per device at a time. */
 

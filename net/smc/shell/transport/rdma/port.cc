@@ -60,30 +60,27 @@ std::optional<Port> usable(const DeviceRef &device, u8 number, net *net,
 	return port;
 }
 
-std::optional<Port> find_by_pnet(const u8 (&pnetid)[SMC_PNETID_LEN], net *net,
-				 const struct smc_tcp_path &path, smc_ib_gid_type type)
+// The first port that @fits and can be used. One that fits may lack the GID, as the slave of a bond
+// does that is not the active one.
+template <class Fits>
+std::optional<Port> find_usable(Fits &&fits, net *net, const struct smc_tcp_path &path,
+				smc_ib_gid_type type)
 {
 	std::optional<Port> found;
 	smc_ib_device *device = nullptr;
 
-	while ((device = smc_ib_device_next(device)) != nullptr) {
+	while (!found && (device = smc_ib_device_next(device)) != nullptr) {
 		struct smc_ib_device_info info;
 
 		smc_ib_device_info(device, &info);
 		for (u8 number = 1; number <= info.ports && !found; number++) {
-			u8 other[SMC_PNETID_LEN];
-
-			if (!smc_pnet_of_ib(info.name, info.parent_name, number, other) ||
-			    !std::equal(pnetid, pnetid + SMC_PNETID_LEN, other))
+			if (!fits(device, info, number))
 				continue;
 			smc_ib_device_get(device);
 			found = usable(DeviceRef::adopt(device), number, net, path, type);
 		}
-		if (found) {
-			smc_ib_device_put(device);
-			break;
-		}
 	}
+	smc_ib_device_put(device);
 	return found;
 }
 
@@ -92,16 +89,24 @@ std::optional<Port> find_by_pnet(const u8 (&pnetid)[SMC_PNETID_LEN], net *net,
 std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
 {
 	u8 pnetid[SMC_PNETID_LEN];
-	smc_ib_device *device;
-	u8 number;
 
 	if (!smc_ib_device_any())
 		return std::nullopt;
+	const auto of_pnet = [&](smc_ib_device *, const struct smc_ib_device_info &info,
+				 u8 number) {
+		u8 other[SMC_PNETID_LEN];
+
+		return smc_pnet_of_ib(info.name, info.parent_name, number, other) &&
+		       std::equal(pnetid, pnetid + SMC_PNETID_LEN, other);
+	};
+	const auto below = [&](smc_ib_device *device, const struct smc_ib_device_info &,
+			       u8 number) {
+		return smc_ib_port_carries(device, number, net, path.ifindex);
+	};
+
 	if (smc_pnet_of_netdev(net, path.ifindex, pnetid))
-		return find_by_pnet(pnetid, net, path, type);
-	if (smc_ib_port_find(net, path.ifindex, &device, &number) != 0)
-		return std::nullopt;
-	return usable(DeviceRef::adopt(device), number, net, path, type);
+		return find_usable(of_pnet, net, path, type);
+	return find_usable(below, net, path, type);
 }
 
 } // namespace smc::transport::rdma

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Which port a connection gets, on hosts with several. The kernel functions that say what there is
+// are played here.
+#include "shell/transport/rdma/port.cc"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+struct net {};
+
+namespace {
+
+struct FakePort {
+	bool active = true;
+	bool below = true;  // the netdev of the connection
+	std::string pnetid; // none
+	std::vector<smc_ib_gid_type> gids{SMC_IB_GID_ROCE_V1, SMC_IB_GID_ROCE_V2};
+};
+
+} // namespace
+
+struct smc_ib_device {
+	std::size_t place = 0;
+	int references = 1;
+	bool present = true;
+	bool accessible = true;
+	bool iwarp = false;
+	std::vector<FakePort> ports;
+};
+
+namespace {
+
+std::vector<std::unique_ptr<smc_ib_device>> devices;
+std::string netdev_pnetid; // none
+struct net host;
+
+bool pad(const std::string &pnetid, u8 *out)
+{
+	std::fill_n(out, SMC_PNETID_LEN, ' ');
+	std::copy(pnetid.begin(), pnetid.end(), out);
+	return !pnetid.empty();
+}
+
+} // namespace
+
+void smc_ib_device_get(smc_ib_device *dev)
+{
+	dev->references++;
+}
+
+void smc_ib_device_put(smc_ib_device *dev)
+{
+	if (dev != nullptr)
+		dev->references--;
+}
+
+smc_ib_device *smc_ib_device_next(smc_ib_device *prev)
+{
+	const std::size_t place = prev == nullptr ? 0 : prev->place + 1;
+
+	smc_ib_device_put(prev);
+	if (place == devices.size())
+		return nullptr;
+	smc_ib_device_get(devices[place].get());
+	return devices[place].get();
+}
+
+bool smc_ib_device_any()
+{
+	return !devices.empty();
+}
+
+bool smc_ib_device_present(const smc_ib_device *dev)
+{
+	return dev->present;
+}
+
+bool smc_ib_device_accessible(smc_ib_device *dev, const net *)
+{
+	return dev->accessible;
+}
+
+void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
+{
+	*out = {};
+	out->name[0] = static_cast<char>('0' + dev->place);
+	out->ports = static_cast<u8>(dev->ports.size());
+	out->iwarp = dev->iwarp;
+}
+
+int smc_ib_port_info(smc_ib_device *, u8, const net *, struct smc_ib_port_info *out)
+{
+	*out = {};
+	out->mtu_code = 3;
+	return 0;
+}
+
+bool smc_ib_port_active(const smc_ib_device *dev, u8 port)
+{
+	return dev->ports[port - 1U].active;
+}
+
+bool smc_ib_port_carries(smc_ib_device *dev, u8 port, net *, u32)
+{
+	return dev->ports[port - 1U].below;
+}
+
+int smc_ib_gid_find(smc_ib_device *dev, u8 port, const smc_ib_gid_query *query, smc_ib_gid *out)
+{
+	const auto &gids = dev->ports[port - 1U].gids;
+
+	*out = {};
+	return std::find(gids.begin(), gids.end(), query->type) == gids.end() ? -2 : 0;
+}
+
+bool smc_pnet_of_netdev(net *, u32, u8 out[SMC_PNETID_LEN])
+{
+	return pad(netdev_pnetid, out);
+}
+
+bool smc_pnet_of_ib(const char *name, const char *, u8 port, u8 out[SMC_PNETID_LEN])
+{
+	return pad(devices[static_cast<std::size_t>(*name - '0')]->ports[port - 1U].pnetid, out);
+}
+
+namespace smc::transport::rdma {
+namespace {
+
+class PortTest : public testing::Test {
+protected:
+	void TearDown() override
+	{
+		for (const auto &device : devices)
+			EXPECT_EQ(device->references, 1) << "device " << device->place;
+		devices.clear();
+		netdev_pnetid.clear();
+	}
+
+	static smc_ib_device &add(std::vector<FakePort> ports)
+	{
+		devices.push_back(std::make_unique<smc_ib_device>());
+		devices.back()->place = devices.size() - 1;
+		devices.back()->ports = std::move(ports);
+		return *devices.back();
+	}
+
+	// "device/port", or nothing.
+	static std::string found(smc_ib_gid_type type = SMC_IB_GID_ROCE_V2)
+	{
+		const struct smc_tcp_path path = {};
+		const auto port = find_port(&host, path, type);
+
+		return port ? std::to_string(port->device.get()->place) + "/" +
+				       std::to_string(port->number)
+			    : "";
+	}
+};
+
+TEST_F(PortTest, FirstBelowTheNetdev)
+{
+	EXPECT_EQ(found(), "");
+	add({{.below = false}, {.below = false}});
+	EXPECT_EQ(found(), "");
+	add({{.below = false}, {}});
+	add({{}});
+	EXPECT_EQ(found(), "1/2");
+}
+
+// Of an active-backup bond the slave that waits has no GID of the bond's.
+TEST_F(PortTest, OneWithoutTheGidIsPassedOver)
+{
+	add({{.gids = {}}});
+	EXPECT_EQ(found(), "");
+	add({{.gids = {SMC_IB_GID_ROCE_V2}}, {}});
+	EXPECT_EQ(found(SMC_IB_GID_ROCE_V2), "1/1");
+	EXPECT_EQ(found(SMC_IB_GID_ROCE_V1), "1/2");
+}
+
+TEST_F(PortTest, UnfitDevicesArePassedOver)
+{
+	add({{}}).iwarp = true;
+	add({{}}).accessible = false;
+	add({{}}).present = false;
+	add({{.active = false}});
+	EXPECT_EQ(found(), "");
+	add({{}});
+	EXPECT_EQ(found(), "4/1");
+}
+
+TEST_F(PortTest, PnetIdSaysWhereItHasOne)
+{
+	netdev_pnetid = "FABRIC1";
+	add({{}, {.below = false, .pnetid = "FABRIC2"}});
+	EXPECT_EQ(found(), "");
+	add({{.below = false, .pnetid = "FABRIC1", .gids = {SMC_IB_GID_ROCE_V1}},
+	     {.below = false, .pnetid = "FABRIC1"}});
+	EXPECT_EQ(found(SMC_IB_GID_ROCE_V2), "1/2");
+	EXPECT_EQ(found(SMC_IB_GID_ROCE_V1), "1/1");
+}
+
+} // namespace
+} // namespace smc::transport::rdma
