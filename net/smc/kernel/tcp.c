@@ -508,6 +508,27 @@ static bool is_v4(const struct sock *sk)
 	return true;
 }
 
+static int vlan_below(struct net_device *lower, struct netdev_nested_priv *priv)
+{
+	u16 *vlan_id = priv->data;
+
+	if (!is_vlan_dev(lower))
+		return 0;
+	*vlan_id = vlan_dev_vlan_id(lower);
+	return 1;
+}
+
+/* Its own, or that of the first VLAN below it: it may be a bridge or a bond over one. */
+static u16 vlan_of_rcu(struct net_device *dev)
+{
+	u16 vlan_id = 0;
+	struct netdev_nested_priv priv = { .data = &vlan_id };
+
+	if (!vlan_below(dev, &priv))
+		netdev_walk_all_lower_dev_rcu(dev, vlan_below, &priv);
+	return vlan_id;
+}
+
 static void prefix_of_v4(const struct net_device *dev, struct smc_tcp_path *path, __be32 addr)
 {
 	struct in_device *in_dev = __in_dev_get_rcu(dev);
@@ -620,7 +641,7 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	path->ipv4 = is_v4(sk);
 	rcu_read_lock();
 	path->ifindex = dst->dev->ifindex;
-	path->vlan_id = is_vlan_dev(dst->dev) ? vlan_dev_vlan_id(dst->dev) : 0;
+	path->vlan_id = vlan_of_rcu(dst->dev);
 	if (path->ipv4) {
 		ipv6_addr_set_v4mapped(inet->inet_saddr, &addr);
 		memcpy(path->local, &addr, sizeof(addr));

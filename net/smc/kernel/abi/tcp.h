@@ -146,7 +146,7 @@ void smc_tcp_reset(struct sock *sk, int err);
 #define SMC_PATH_PREFIXES 8
 struct smc_tcp_path {
 	u32 ifindex;		/* the device the route leaves by; 0 if unknown */
-	u16 vlan_id;		/* of that device; 0 if it is no VLAN */
+	u16 vlan_id;		/* of that device or below it; 0 if there is none */
 	bool ipv4;		/* IPv4, or IPv6 with v4-mapped addresses */
 	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
 	u8 peer[16];
