@@ -1162,6 +1162,17 @@ void vlans()
 	close_all(socks);
 }
 
+// The server's device has addresses in two subnets: the client's is the second one, or neither.
+void prefixes()
+{
+	server().prefix_lengths = {16, 24};
+	struct socket *sock = connect_one();
+	expect_answer(sock);
+	sys_close(sock);
+	server().prefix_lengths = {16, 8};
+	sys_close(connect_one(/*smc=*/false));
+}
+
 // RMBs too many, and a peer that answers TEST_LINK but no DELETE_RKEY: who knows whether it still
 // writes to them? Later it answers again.
 void delete_rkey_unanswered()
@@ -1477,6 +1488,7 @@ const Case cases[kCases] = {
 	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
 	{.name = "eid-changes", .play = [] { with_server(eid_changes); }, .eid_changes = true},
 	{.name = "vlans", .play = [] { with_server(vlans); }, .smcr_v1 = true},
+	{.name = "prefixes", .play = [] { with_server(prefixes); }, .smcr_v1 = true},
 	{.name = "delete-rkey-unanswered",
 	 .play = [] { with_server(delete_rkey_unanswered); },
 	 .deaf_to = kDeleteRkey},

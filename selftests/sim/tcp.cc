@@ -670,9 +670,13 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 		const auto &peer = sk->connection->address(1 - sk->side);
 		std::copy(peer.begin(), peer.end(), path->peer + 12);
 	}
-	path->have_prefix4 = true;
-	std::copy_n(sk->net->address.begin(), 3, path->prefix4);
-	path->prefix4_len = 24;
+	for (const u8 length : sk->net->prefix_lengths) {
+		const u8 i = path->prefix4_count++;
+
+		std::copy_n(sk->net->address.begin(), length / 8, path->prefix4[i]);
+		path->prefix4_len[i] = length;
+	}
+	path->prefix4_own = path->prefix4_count;
 	return true;
 }
 

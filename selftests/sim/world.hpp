@@ -20,6 +20,7 @@ struct net {
 	std::string name;
 	u32 index = 0;
 	std::array<u8, 4> address{};
+	std::vector<u8> prefix_lengths{24}; // of its addresses, all of which begin as that one
 	u16 vlan_id = 0; // that connections go by from now on; all VLANs have the same GIDs
 	void *control = nullptr;
 	smc_ib_device *device = nullptr;

@@ -529,23 +529,44 @@ static u16 vlan_of_rcu(struct net_device *dev)
 	return vlan_id;
 }
 
-static void prefix_of_v4(const struct net_device *dev, struct smc_tcp_path *path, __be32 addr)
+static void add_prefix_of_v4(struct smc_tcp_path *path, __be32 prefix, u8 len)
 {
-	struct in_device *in_dev = __in_dev_get_rcu(dev);
+	u8 i;
+
+	for (i = 0; i < path->prefix4_count; i++) {
+		if (path->prefix4_len[i] == len &&
+		    !memcmp(path->prefix4[i], &prefix, sizeof(prefix)))
+			return;
+	}
+	if (path->prefix4_count == SMC_PATH_PREFIXES)
+		return;
+	memcpy(path->prefix4[i], &prefix, sizeof(prefix));
+	path->prefix4_len[i] = len;
+	path->prefix4_count++;
+}
+
+/* Those with @addr in them, or the others. */
+static void prefixes_of_v4_with(const struct in_device *in_dev, struct smc_tcp_path *path,
+				__be32 addr, bool inside)
+{
 	const struct in_ifaddr *ifa;
-	__be32 prefix;
+
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		if (inet_ifa_match(addr, ifa) == inside)
+			add_prefix_of_v4(path, ifa->ifa_address & ifa->ifa_mask,
+					 inet_mask_len(ifa->ifa_mask));
+	}
+}
+
+static void prefixes_of_v4(const struct net_device *dev, struct smc_tcp_path *path, __be32 addr)
+{
+	const struct in_device *in_dev = __in_dev_get_rcu(dev);
 
 	if (!in_dev)
 		return;
-	in_dev_for_each_ifa_rcu(ifa, in_dev) {
-		if (!inet_ifa_match(addr, ifa))
-			continue;
-		prefix = ifa->ifa_address & ifa->ifa_mask;
-		memcpy(path->prefix4, &prefix, sizeof(prefix));
-		path->prefix4_len = inet_mask_len(ifa->ifa_mask);
-		path->have_prefix4 = true;
-		return;
-	}
+	prefixes_of_v4_with(in_dev, path, addr, true);
+	path->prefix4_own = path->prefix4_count;
+	prefixes_of_v4_with(in_dev, path, addr, false);
 }
 
 static void prefixes_of_v6(const struct net_device *dev, struct smc_tcp_path *path)
@@ -647,7 +668,7 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 		memcpy(path->local, &addr, sizeof(addr));
 		ipv6_addr_set_v4mapped(inet->inet_daddr, &addr);
 		memcpy(path->peer, &addr, sizeof(addr));
-		prefix_of_v4(dst->dev, path, inet->inet_saddr);
+		prefixes_of_v4(dst->dev, path, inet->inet_saddr);
 	} else {
 #if IS_ENABLED(CONFIG_IPV6)
 		memcpy(path->local, &inet6_sk(sk)->saddr, sizeof(path->local));

@@ -12,7 +12,7 @@
 
 namespace smc::handshake {
 
-inline constexpr std::size_t kIpv4PrefixesMax = 4;
+inline constexpr std::size_t kIpv4PrefixesMax = 8;
 
 // Bounds and defaults of what version 2.1 negotiates for a link group.
 inline constexpr std::uint8_t kMaxConnsLeast = 16;

@@ -142,7 +142,7 @@ void smc_tcp_reset(struct sock *sk, int err);
 
 /* ---- Where it runs ---------------------------------------------------------- */
 
-/* Up to 8 IPv6 prefixes go into a Proposal. */
+/* Of each family; up to 8 IPv6 prefixes go into a Proposal. */
 #define SMC_PATH_PREFIXES 8
 struct smc_tcp_path {
 	u32 ifindex;		/* the device the route leaves by; 0 if unknown */
@@ -151,10 +151,11 @@ struct smc_tcp_path {
 	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
 	u8 peer[16];
 	bool ipsec;
-	/* Prefixes of the local address's device (CLC Proposal, v1 part). */
-	u8 prefix4[4];		/* masked */
-	u8 prefix4_len;
-	bool have_prefix4;
+	/* Different prefixes of that device, masked (CLC Proposal, v1 part). */
+	u8 prefix4_count;
+	u8 prefix4_own;		/* the first so many have the local address in them */
+	u8 prefix4[SMC_PATH_PREFIXES][4];
+	u8 prefix4_len[SMC_PATH_PREFIXES];
 	u8 prefix6_count;
 	u8 prefix6[SMC_PATH_PREFIXES][16];
 	u8 prefix6_len[SMC_PATH_PREFIXES];

@@ -16,6 +16,9 @@ using transport::rdma::Acquired;
 
 namespace {
 
+static_assert(SMC_PATH_PREFIXES == handshake::kIpv4PrefixesMax);
+static_assert(SMC_PATH_PREFIXES == wire::kClcIpv6PrefixesMax);
+
 constexpr int kNoBuffers = 105;
 
 } // namespace
@@ -256,12 +259,14 @@ handshake::LocalOffer Handshake::make_offer()
 		offer.v1_mac = port->wire_mac();
 		offer.peer_id = transport::rdma::group_table().own_peer_id(offer.v1_mac);
 	}
-	if (path_.have_prefix4) {
+	// A client says where it is; a server takes who is in any subnet of the device's.
+	const u8 prefixes = role_ == Role::kClient ? path_.prefix4_own : path_.prefix4_count;
+	for (u8 i = 0; i < prefixes; i++) {
 		wire::Ipv4Prefix prefix{};
-		std::copy_n(path_.prefix4, 4, prefix.network.begin());
-		prefix.length = path_.prefix4_len;
+		std::copy_n(path_.prefix4[i], 4, prefix.network.begin());
+		prefix.length = path_.prefix4_len[i];
 		if (!offer.ipv4_prefixes.push_back(prefix))
-			smc_warn_bug("no room for one prefix");
+			break;
 	}
 	for (u32 i = 0; i < path_.prefix6_count; i++) {
 		wire::Ipv6Prefix prefix{};
