@@ -535,6 +535,7 @@ void poll_beside_reader()
 		msghdr out{.from = reinterpret_cast<const u8 *>(sent.data()),
 			   .length_bytes = sent.size()};
 		size_t taken_bytes = 0;
+		bool reading = true;
 
 		if (sys_send(pair.writer, out) != static_cast<int>(sent.size()))
 			fail("send() takes a part");
@@ -550,8 +551,9 @@ void poll_beside_reader()
 				taken_bytes += static_cast<size_t>(n);
 				scheduler().yield();
 			}
+			reading = false;
 		});
-		while (taken_bytes < sent.size()) {
+		while (reading) {
 			const bool readable = (sys_poll(pair.reader) & SMC_POLL_IN) != 0;
 
 			if (!readable && taken_bytes + kPiece < sent.size())
