@@ -593,7 +593,14 @@ bool sys_leave(struct socket *sock)
 	enter_kernel();
 	if (sock->ours && smc_op_option(sock, SMC_OPTION_ULP) != 0)
 		return false;
-	smc_op_leave(sock->state);
+	smc_sk_lock(sock->sk);
+	const bool first = !sock->left;
+	if (first)
+		smc_op_stop_limiting(sock->state);
+	sock->left = true;
+	smc_sk_unlock(sock->sk);
+	if (first)
+		smc_op_leave(sock->state);
 	return true;
 }
 

@@ -72,6 +72,7 @@ struct socket {
 	void *state = nullptr;
 	int ss = SMC_SS_UNCONNECTED;
 	bool ours = false; // ops are the module's
+	bool left = false; // ops are TCP's, after it has fallen
 	bool nonblock = false;
 	int calls = 0; // of others, that the last close() waits for, as a file's reference
 	sim::WaitQueue queue;

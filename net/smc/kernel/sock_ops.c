@@ -432,11 +432,11 @@ static int leave(struct socket *sock)
 	if (!guest)
 		return -ENOMEM;
 	/* User space can make others wait for this, but only on the same socket. */
-	/* Its release does not come by here, so the state lets go of the socket now. */
-	smc_op_leave(smc_sock_state(sock));
 	lock_sock(sk);
 	left = READ_ONCE(sock->ops) == fallen_ops_of(sk);
 	/* It may have been a listener of ours, and be one of TCP's some day, with children. */
+	if (left)
+		smc_op_stop_limiting(smc_sock_state(sock));
 	ret = left ? smc_tcp_unlimit_handshakes(sk) : 0;
 	if (left && !ret) {
 		smc_tcp_drop_ulp(sk);
@@ -452,6 +452,8 @@ static int leave(struct socket *sock)
 	sock_hold(sk);
 	guest->sk = sk;
 	guest->state = smc_sock_state(sock);
+	/* Its release does not come by here, so it lets go of the socket now. */
+	smc_op_leave(guest->state);
 	spin_lock(&guests_lock);
 	list_add(&guest->node, &guests);
 	spin_unlock(&guests_lock);

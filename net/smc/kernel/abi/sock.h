@@ -60,6 +60,11 @@ int smc_op_limit_handshakes(struct socket *sock, bool on);
 /* What it is set to, or the namespace's switch if it was not. */
 bool smc_op_limits_handshakes(struct socket *sock);
 /*
+ * A fallen socket is about to leave: nothing of ours is put into its sock any more.
+ * With the sock's lock; NULL is fine.
+ */
+void smc_op_stop_limiting(void *state);
+/*
  * The state of a fallen socket lets go of the socket and of the sock, which may
  * be gone before smc_op_forget(). Process context; NULL is fine.
  */

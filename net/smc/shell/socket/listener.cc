@@ -58,8 +58,7 @@ bool Listener::may_start()
 // asked for: a program that is a moment late would have some of its connections without SMC.
 void Listener::limit_offers_locked()
 {
-	// It is TCP's now, and may be for longer than this module is there.
-	if (closed_)
+	if (tcps_own_)
 		return;
 	const u32 backlog = smc_sk_max_backlog(sk_);
 	const bool limited = limits_handshakes(limit_, smc_sk_net(sk_));
@@ -74,6 +73,12 @@ void Listener::backlog_changed()
 {
 	Guard guard(lock_);
 	limit_offers_locked();
+}
+
+void Listener::stop_limiting()
+{
+	Guard guard(lock_);
+	tcps_own_ = true;
 }
 
 void Listener::set_limit(smc_hs_limit limit)

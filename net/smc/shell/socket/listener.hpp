@@ -44,6 +44,9 @@ public:
 	smc_accept_head take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err);
 	// For whoever connects from now on. Process.
 	void set_limit(smc_hs_limit limit);
+	// The sock becomes one of TCP's, and may be for longer than this module is there: what TCP
+	// asks before it offers SMC is left alone from now on. Process.
+	void stop_limiting();
 	// listen() may have said another one. Process.
 	void backlog_changed();
 	// Will take() find something, if nobody else takes it? Starts what has to be started.
@@ -104,6 +107,7 @@ private:
 	bool taking_ = false;                    // run() has one that is in no list
 	bool held_up_ = false;                   // there was no room, when it was looked for last
 	bool closed_ = false;
+	bool tcps_own_ = false;
 	smc_hs_limit limit_;
 	Work<Listener, &Listener::run> work_{*this, SMC_WORK_OF_LISTENER};
 };

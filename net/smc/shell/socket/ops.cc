@@ -340,6 +340,12 @@ int smc_op_release(struct socket *sock)
 	return ret;
 }
 
+void smc_op_stop_limiting(void *state)
+{
+	if (state != nullptr)
+		static_cast<SmcSocket *>(state)->stop_limiting_handshakes();
+}
+
 void smc_op_leave(void *state)
 {
 	if (state != nullptr)

@@ -349,6 +349,12 @@ void SmcSocket::limit_handshakes(bool on)
 	smc_sk_unlock(sk_);
 }
 
+void SmcSocket::stop_limiting_handshakes()
+{
+	if (listener_)
+		listener_->stop_limiting();
+}
+
 bool SmcSocket::limits_handshakes() const
 {
 	smc_sk_lock(sk_);

@@ -117,6 +117,8 @@ public:
 	// SMC_LIMIT_HS, for this socket as a listener. Process, no lock.
 	void limit_handshakes(bool on);
 	[[nodiscard]] bool limits_handshakes() const;
+	// Of a fallen one that leaves us, with the sock's lock: Listener::stop_limiting().
+	void stop_limiting_handshakes();
 	// From kIdle only, for an option that SMC does not have. False in other modes. Process, no
 	// lock.
 	[[nodiscard]] bool fall_unused(wire::DeclineReason reason);
