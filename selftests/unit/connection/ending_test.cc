@@ -593,7 +593,8 @@ TEST(EndingTest, EofComesWhenThePeerIsNoLongerBlocked)
 	EXPECT_TRUE(b.consume(10));
 	CursorMessage rest{.sequence = 2, .producer = {0, 10}, .state_flags = state_flag::kClosed};
 	// Who waits for nothing but the end would not be woken by kReadable.
-	EXPECT_EQ(b.on_cdc(rest).events, event::kReadable | event::kPeerDone);
+	EXPECT_EQ(b.on_cdc(rest).events & (event::kReadable | event::kPeerDone),
+		  event::kReadable | event::kPeerDone);
 	EXPECT_TRUE(b.at_eof());
 }
 

@@ -18,7 +18,9 @@ namespace {
 
 struct FakePort {
 	bool active = true;
-	bool below = true;  // the netdev of the connection
+	bool below = true; // the netdev of the connection
+	u8 known_mtu_code = 3;
+	u8 mtu_code = 3;    // it is this by now
 	std::string pnetid; // none
 	std::vector<smc_ib_gid_type> gids{SMC_IB_GID_ROCE_V1, SMC_IB_GID_ROCE_V2};
 };
@@ -94,11 +96,16 @@ void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
 	out->iwarp = dev->iwarp;
 }
 
-int smc_ib_port_info(smc_ib_device *, u8, const net *, struct smc_ib_port_info *out)
+int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_port_info *out)
 {
 	*out = {};
-	out->mtu_code = 3;
+	out->mtu_code = dev->ports[port - 1U].known_mtu_code;
 	return 0;
+}
+
+void smc_ib_port_update_mtu(smc_ib_device *dev, u8 port)
+{
+	dev->ports[port - 1U].known_mtu_code = dev->ports[port - 1U].mtu_code;
 }
 
 bool smc_ib_port_active(const smc_ib_device *dev, u8 port)
@@ -202,6 +209,19 @@ TEST_F(PortTest, PnetIdSaysWhereItHasOne)
 	     {.below = false, .pnetid = "FABRIC1"}});
 	EXPECT_EQ(found(SMC_IB_GID_ROCE_V2), "1/2");
 	EXPECT_EQ(found(SMC_IB_GID_ROCE_V1), "1/1");
+}
+
+// Nobody has told of the change.
+TEST_F(PortTest, TheMtuOfANewLinkIsTodays)
+{
+	add({{.mtu_code = 5}});
+	const struct smc_tcp_path path = {};
+	auto port = find_port(&host, path, SMC_IB_GID_ROCE_V2);
+
+	ASSERT_TRUE(port);
+	EXPECT_EQ(port->mtu, wire::QpMtu{3});
+	port->refresh_mtu();
+	EXPECT_EQ(port->mtu, wire::QpMtu{5});
 }
 
 } // namespace
