@@ -567,7 +567,7 @@ TEST(EndingTest, EofWaitsForThePeersRest)
 	EXPECT_FALSE(b.at_eof());
 	EXPECT_EQ(pair.b.transmit(), 1);
 	CursorMessage rest{.sequence = 2, .producer = {0, 150}, .state_flags = state_flag::kClosed};
-	EXPECT_EQ(b.on_cdc(rest).events, event::kReadable | event::kPeerDone);
+	EXPECT_EQ(b.on_cdc(rest).events, event::kReadable | event::kEndSeen);
 	EXPECT_FALSE(b.at_eof());
 	EXPECT_FALSE(b.consume(50));
 	EXPECT_TRUE(b.at_eof());
@@ -593,8 +593,8 @@ TEST(EndingTest, EofComesWhenThePeerIsNoLongerBlocked)
 	EXPECT_TRUE(b.consume(10));
 	CursorMessage rest{.sequence = 2, .producer = {0, 10}, .state_flags = state_flag::kClosed};
 	// Who waits for nothing but the end would not be woken by kReadable.
-	EXPECT_EQ(b.on_cdc(rest).events & (event::kReadable | event::kPeerDone),
-		  event::kReadable | event::kPeerDone);
+	EXPECT_EQ(b.on_cdc(rest).events & (event::kReadable | event::kEndSeen),
+		  event::kReadable | event::kEndSeen);
 	EXPECT_TRUE(b.at_eof());
 }
 

@@ -404,9 +404,8 @@ inline void Connection::take_in(const CursorMessage &message, std::uint32_t prod
 
 	if (readable_bytes() > readable_before_bytes || (!was_eof && at_eof()))
 		verdict.events |= event::kReadable;
-	// What was said before is seen only now.
 	if (was_withheld && !eof_withheld()) [[unlikely]]
-		verdict.events |= event::kPeerDone;
+		verdict.events |= event::kEndSeen;
 	if (!was_writable && writable_for_poll())
 		verdict.events |= event::kWritable;
 	tell_if_releasable(verdict);

@@ -425,10 +425,11 @@ void Endpoint::notify(u16 events)
 		smc_sk_sigurg(sk_);
 		wake |= SMC_POLL_PRI;
 	}
-	if ((events & (event::kReadable | event::kPeerDone | event::kPeerClosed)) != 0)
+	constexpr u16 ends = event::kPeerDone | event::kPeerClosed | event::kEndSeen;
+	if ((events & (event::kReadable | ends)) != 0)
 		wake |= SMC_POLL_IN;
 	// With our own end said before, this is a hangup, for which nobody has to ask.
-	if ((events & (event::kPeerDone | event::kPeerClosed)) != 0)
+	if ((events & ends) != 0)
 		wake |= SMC_POLL_ANY | SMC_POLL_RDHUP;
 	if ((events & (event::kPeerClosed | event::kPeerAborted | event::kRefused)) != 0)
 		wake |= SMC_POLL_ANY | SMC_POLL_OUT | SMC_POLL_HUP;
@@ -593,7 +594,7 @@ void Endpoint::run()
 
 		if (conn_.eof_withheld() && quiet_ms >= kWithheldLimit_ms) {
 			conn_.give_up_withheld_data();
-			events |= event::kPeerDone;
+			events |= event::kReadable | event::kEndSeen;
 		}
 		const bool overdue = quiet_ms >= patience_ms_locked() ||
 				     smc_now_ms() - released_ms_ >= kOrphanTotal_ms;
