@@ -501,6 +501,13 @@ void urgent_byte_out_of_line()
 		sys_close(sock);
 }
 
+// Others go on, for fewer than @most turns.
+void yield_some(u32 most)
+{
+	for (u32 turns = scheduler().random().below(most); turns != 0; turns--)
+		scheduler().yield();
+}
+
 // ---- Several threads on one connection ----------------------------------------------------------
 
 struct Pair {
@@ -638,8 +645,7 @@ void accept_beside_leave()
 		});
 		if (sys_connect(silent, &server(), kPort) != 0)
 			fail("connect() fails");
-		for (u32 turns = scheduler().random().below(8); turns != 0; turns--)
-			scheduler().yield();
+		yield_some(8);
 		if (sys_shutdown(listener, 0) != 0)
 			fail("shutdown() fails");
 		if (!sys_leave(listener))
@@ -669,8 +675,7 @@ void listen_beside_leave()
 			listening = false;
 			processes()--;
 		});
-		for (u32 turns = scheduler().random().below(8); turns != 0; turns--)
-			scheduler().yield();
+		yield_some(8);
 		(void)sys_leave(listener);
 		while (listening)
 			scheduler().yield();
@@ -698,8 +703,7 @@ void connect_beside_shutdown()
 		const u64 began_us = scheduler().now_us();
 		while (shutting || ret == -kInProgress || ret == -kAlready) {
 			ret = sys_connect(sock, &server(), kPort);
-			for (u32 turns = scheduler().random().below(3); turns != 0; turns--)
-				scheduler().yield();
+			yield_some(3);
 			if (!shutting)
 				(void)sys_poll_wait(sock, SMC_POLL_OUT);
 		}
@@ -721,8 +725,7 @@ void shutdown_beside_disconnect()
 			(void)sys_shutdown(sock, 0);
 			shutting = false;
 		});
-		for (u32 turns = scheduler().random().below(4); turns != 0; turns--)
-			scheduler().yield();
+		yield_some(4);
 		if (sys_disconnect(sock) != 0)
 			fail("connect(AF_UNSPEC) fails");
 		while (shutting)

@@ -286,7 +286,7 @@ void play_cork(net *from, net *to)
 		fail("script: it waits for more than there is");
 	file.receive(kFew);
 
-	// Nor is it put off by what comes later.
+	// Nor is what a cork holds put off by what comes later.
 	slept.cork();
 	for (int i = 0; i < 10; i++) {
 		(void)slept.send(1);
