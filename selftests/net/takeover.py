@@ -12,6 +12,8 @@ Inside one host; prints what happened, as JSON.
     takeover.py relics PORT            a connection to what was a listener of ours, which listens when the
                                        module has gone, and when it is there again
     takeover.py held-sock PORT         a call that keeps a fallen socket's lock, and other sockets
+    takeover.py makers PORT            sockets that are made and closed until there is a line to read, while the
+                                       module comes and goes
     takeover.py held-listeners PORT    calls that keep the locks of listeners with clients, and other sockets
 """
 
@@ -19,7 +21,9 @@ import ctypes
 import errno
 import json
 import mmap
+import multiprocessing
 import os
+import random
 import socket
 import struct
 import sys
@@ -387,9 +391,42 @@ def held_listeners(port: int) -> dict:
     return results
 
 
+def tcp_socks() -> int:
+    """All there are, in whatever state."""
+    with open("/proc/net/sockstat") as lines:
+        words = next(line.split() for line in lines if line.startswith("TCP:"))
+    return int(words[words.index("alloc") + 1])
+
+
+def make_sockets(stop: "multiprocessing.synchronize.Event") -> None:
+    while not stop.is_set():
+        for family in (socket.AF_INET, socket.AF_INET6):
+            # No such protocol at the moment, or no sock of one that is about to go.
+            try:
+                socket.socket(family, socket.SOCK_STREAM, IPPROTO_SMC).close()
+            except OSError as error:
+                if error.errno not in (errno.EPROTONOSUPPORT, errno.ENOBUFS, errno.ENOMEM):
+                    sys.exit(error.errno)
+        time.sleep(random.uniform(0, 0.004))
+
+
+def makers(_port: int) -> dict:
+    before = tcp_socks()
+    stop = multiprocessing.Event()
+    processes = [multiprocessing.Process(target=make_sockets, args=(stop,)) for _ in range(3)]
+    for process in processes:
+        process.start()
+    print("ready", flush=True)
+    sys.stdin.readline()
+    stop.set()
+    for process in processes:
+        process.join()
+    return {"exits": [process.exitcode for process in processes], "left": tcp_socks() - before}
+
+
 CALLS = {"late-layer": late_layer, "layers": layers, "fastopen-listener": fastopen_listener,
          "second-life": second_life, "clones": clones, "relics": relics, "held-sock": held_sock,
-         "held-listeners": held_listeners}
+         "makers": makers, "held-listeners": held_listeners}
 
 
 def main() -> int:

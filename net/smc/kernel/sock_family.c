@@ -67,24 +67,34 @@ static const struct net_proto_family smc_family = {
 /* ---- IPPROTO_SMC ----------------------------------------------------------------- */
 
 /*
- * Copies of TCP's protocols that exist for the moment of creation only: init
- * turns the sock into a TCP sock, of which nothing refers to the copy any more.
+ * Copies of TCP's protocols, for the creation: init makes a TCP sock of what was
+ * allocated. Only as its creator does the copy stay, and with it the reference on
+ * the module that sk_alloc() took: until the caller holds one for the ops, there
+ * is no other. Given back with the ops, see smc_drop_holds().
  */
 static struct proto inet_smc_prot __ro_after_init;
 static struct proto inet6_smc_prot __ro_after_init;
 
 static int become_tcp(struct sock *sk, struct proto *prot)
 {
-	int ret;
-
-	/* The sock's own reference, which sk_alloc() has taken on the copy's owner. */
-	__module_get(prot->owner);
 	sk->sk_protocol = IPPROTO_TCP;
-	sk->sk_prot_creator = prot;
 	WRITE_ONCE(sk->sk_prot, prot);
-	ret = prot->init(sk);
+	return prot->init(sk);
+}
+
+static void change_creator(struct sock *sk, struct proto *prot)
+{
+	__module_get(prot->owner);
+	sk->sk_prot_creator = prot;
 	module_put(THIS_MODULE);
-	return ret;
+}
+
+void smc_drop_creator(struct sock *sk)
+{
+	if (sk->sk_prot_creator == &inet_smc_prot)
+		change_creator(sk, &tcp_prot);
+	else if (sk->sk_prot_creator == &inet6_smc_prot)
+		change_creator(sk, &tcpv6_prot);
 }
 
 static int inet_smc_init(struct sock *sk)

@@ -52,6 +52,12 @@ static void set_ops(struct socket *sock, const struct proto_ops *ops)
 	smp_store_release(&sock->ops, ops);
 }
 
+void smc_drop_holds(struct sock *sk)
+{
+	smc_drop_ulp(sk);
+	smc_drop_creator(sk);
+}
+
 /* ---- Calls that go to TCP -------------------------------------------------- */
 
 static const struct proto_ops *tcp_ops(const struct socket *sock)
@@ -67,7 +73,7 @@ int smc_tcp_ops_release(struct socket *sock)
 	 * TCP may go on for minutes, and must not keep the module that long. Nobody
 	 * else has this socket any more.
 	 */
-	smc_tcp_drop_ulp(sock->sk);
+	smc_drop_holds(sock->sk);
 	return tcp_ops(sock)->release(sock);
 }
 
@@ -439,7 +445,7 @@ static int leave(struct socket *sock)
 		smc_op_stop_limiting(smc_sock_state(sock));
 	ret = left ? smc_tcp_unlimit_handshakes(sk) : 0;
 	if (left && !ret) {
-		smc_tcp_drop_ulp(sk);
+		smc_drop_holds(sk);
 		/* IPv6 may be a module; its socket's release puts it. */
 		__module_get(smc_base_ops(sk)->owner);
 		set_ops(sock, smc_base_ops(sk));

@@ -64,7 +64,7 @@ void smc_ulp_teardown(void)
 	tcp_unregister_ulp(&smc_ulp);
 }
 
-void smc_tcp_drop_ulp(struct sock *sk)
+void smc_drop_ulp(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);
 

@@ -330,7 +330,7 @@ struct socket *smc_tcp_keep(struct socket *sock)
 	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &kept))
 		return NULL;
 	/* It must not keep the module that long. */
-	smc_tcp_drop_ulp(sk);
+	smc_drop_holds(sk);
 	lock_sock(sk);
 	/* The user's close() has waited; ours, in a work item, is not to. */
 	sock_reset_flag(sk, SOCK_LINGER);

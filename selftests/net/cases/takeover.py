@@ -101,3 +101,21 @@ def a_listener_that_was_a_client(vm):
     """Its peers do not get as data what was meant for a handshake, and nor does it."""
     assert take_over(vm, "second-life") == {
         "connect": "EINPROGRESS", "shutdown": "fine", "listen": "fine", "heard": "hello"}
+
+
+@case(on="ours")
+def a_module_that_comes_and_goes(vm):
+    """It stays as long as anybody makes a socket of it, and none is left behind that nobody can
+    close."""
+    process = vm.a.spawn(f"{PROGRAM} makers {PORT}")
+    process.expect("ready")
+    gone = vm.a.run("gone=0; end=$((SECONDS + 20)); while [ $SECONDS -lt $end ] && [ $gone -lt 10 ]; do"
+                    " rmmod smc_diag smc 2>/dev/null;"
+                    " grep -q '^smc ' /proc/modules || gone=$((gone + 1)); sleep 0.03; done;"
+                    " echo $gone", timeout_s=120).out
+    process.input(b"\n")
+    outcome = json.loads(process.wait().out.split("ready\n")[1])
+    assert outcome == {"exits": [0, 0, 0], "left": 0}, outcome
+    assert int(gone), "never unloaded"
+    vm.a.unload_module()
+    vm.a.load_module()
