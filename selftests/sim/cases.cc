@@ -29,6 +29,7 @@ constexpr u8 kHello = 1;
 constexpr int kBacklog = 3;
 constexpr int kAgain = 11;
 constexpr int kBrokenPipe = 32;
+constexpr int kInvalid = 22;
 constexpr int kConnectionReset = 104;
 constexpr int kNotConnected = 107;
 constexpr int kAlready = 114;
@@ -1406,17 +1407,55 @@ void larger_backlog()
 	accept_in_order(listener, socks);
 }
 
-// To a server that begins to answer and goes no further: this is still an attempt to connect. After
-// shutdown() it is a server itself.
-void listen_after_shutdown()
+// A server that speaks of SMC and never answers.
+struct socket *silent_server()
 {
 	struct socket *silent = sys_socket(&server());
-	struct socket *sock = sys_socket(&client());
-	int waiting_bytes = -1;
 
 	silent->ours = false;
 	silent->sk->offers_smc = true;
 	(void)sys_listen(silent, kPort, kBacklog);
+	return silent;
+}
+
+// Other calls on a socket whose connect() sleeps say what TCP says as long as it has no SYN back, and
+// shutdown() wakes it.
+void calls_beside_connect()
+{
+	struct socket *silent = silent_server();
+	struct socket *sock = sys_socket(&client());
+	int connected = 1;
+
+	scheduler().spawn("client",
+			  [sock, &connected] { connected = sys_connect(sock, &server(), kPort); });
+	scheduler().sleep_us(kMoment_us);
+	sock->nonblock = true;
+	int ret = sys_connect(sock, &server(), kPort);
+	if (ret != -kAlready)
+		fail("connect() beside connect() says %d", ret);
+	ret = sys_listen(sock, kPort, kBacklog);
+	if (ret != -kInvalid)
+		fail("listen() beside connect() says %d", ret);
+	if (connected != 1)
+		fail("connect() says %d before there is an answer", connected);
+	if (sys_shutdown(sock, 2) != 0)
+		fail("shutdown() fails");
+	scheduler().sleep_us(kMoment_us);
+	if (connected != -kConnectionReset)
+		fail("connect() says %d after shutdown()", connected);
+	sys_close(sock);
+	sys_close(silent);
+	scheduler().sleep_us(kRest_us);
+}
+
+// To a server that begins to answer and goes no further: this is still an attempt to connect. After
+// shutdown() it is a server itself.
+void listen_after_shutdown()
+{
+	struct socket *silent = silent_server();
+	struct socket *sock = sys_socket(&client());
+	int waiting_bytes = -1;
+
 	sock->nonblock = true;
 	if (sys_connect(sock, &server(), kPort) != -kInProgress)
 		fail("connect() does not take its time");
@@ -1511,6 +1550,7 @@ const Case cases[kCases] = {
 	{"busy-until-it-is-shut", [] { busy_until_it_ends(true); }},
 	{"limit-after-failure", limit_after_failure},
 	{"larger-backlog", larger_backlog},
+	{"calls-beside-connect", calls_beside_connect},
 	{"listen-after-shutdown", listen_after_shutdown},
 	{.name = "crowd",
 	 .play = [] { scripted([] { play_crowd(&client(), &server()); }); },
