@@ -4,6 +4,9 @@
 Inside one host; prints what happened, as JSON.
 
     takeover.py late-layer PORT        TCP_ULP calls that get the layer's name only when the socket has changed
+    takeover.py late-addrform PORT     the same for IPV6_ADDRFORM, and a socket that TCP_ULP made ours
+    takeover.py late-syn PORT          TCP_FASTOPEN_CONNECT before TCP_ULP
+    takeover.py time-wait PORT         connections by TCP that are remembered for a minute
     takeover.py layers PORT            kTLS, and IPV6_ADDRFORM, on sockets that fell back
     takeover.py fastopen-listener PORT a listener that TCP_ULP made ours and TCP_FASTOPEN made TCP's
     takeover.py second-life PORT       listeners that were clients before
@@ -32,6 +35,7 @@ import time
 
 IPPROTO_SMC = 256
 TCP_ULP, TCP_FASTOPEN, IPV6_ADDRFORM = 31, 23, 1
+TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_NO_COOKIE = 30, 34
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 # userfaultfd(2): whoever reads a page that is not there waits until somebody puts it there.
@@ -144,6 +148,76 @@ def late_layer(port: int) -> dict:
     for sock in (born, fallen, listener):
         sock.close()
     return results
+
+
+def late_addrform(port: int) -> dict:
+    listener = tcp_listener(port)
+    born = socket.socket(socket.AF_INET6)
+    page, outcome = LatePage(), []
+
+    def change_family() -> None:
+        ret = LIBC.setsockopt(born.fileno(), socket.IPPROTO_IPV6, IPV6_ADDRFORM,
+                              ctypes.c_void_p(page.address), 4)
+        outcome.append(errno.errorcode[ctypes.get_errno()] if ret else "fine")
+
+    call = threading.Thread(target=change_family)
+    call.start()
+    time.sleep(0.3)
+    born.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"smc")
+    born.connect(("::ffff:127.0.0.1", port))
+    page.put(struct.pack("i", socket.AF_INET))
+    call.join()
+    results = {"late": outcome[0],
+               "later": name_of(born.setsockopt, socket.IPPROTO_IPV6, IPV6_ADDRFORM,
+                                socket.AF_INET)}
+    born.close()
+    listener.close()
+    # Children of a listener that TCP_ULP made ours are TCP's like any others.
+    with socket.socket(socket.AF_INET6) as listener:
+        listener.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"smc")
+        listener.bind(("::", port + 1))
+        listener.listen(5)
+        client = socket.create_connection(address(port + 1))
+        child, _ = listener.accept()
+        results["child"] = name_of(child.setsockopt, socket.IPPROTO_IPV6, IPV6_ADDRFORM,
+                                   socket.AF_INET)
+        client.close()
+        child.close()
+    return results
+
+
+def late_syn(port: int) -> dict:
+    listener = tcp_listener(port)
+    client = socket.socket()
+    client.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1)
+    client.setsockopt(socket.IPPROTO_TCP, TCP_FASTOPEN_NO_COOKIE, 1)
+    client.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"smc")
+    client.settimeout(10)
+    results = {"connect": name_of(client.connect, address(port)),
+               "send": name_of(client.sendall, b"hello")}
+    listener.settimeout(10)
+    served, _ = listener.accept()
+    results["heard"] = served.recv(100).decode()
+    for sock in (client, served, listener):
+        sock.close()
+    return results
+
+
+def time_wait(port: int) -> dict:
+    listener = tcp_listener(port)
+    for _ in range(3):
+        with smc() as client:
+            client.connect(address(port))
+            served, _ = listener.accept()
+            client.shutdown(socket.SHUT_WR)
+            served.close()
+            # Its FIN: from here on there is a TIME_WAIT, though the socket is open.
+            client.recv(1)
+            time.sleep(0.1)
+    listener.close()
+    with open("/proc/net/sockstat") as lines:
+        words = next(line.split() for line in lines if line.startswith("TCP:"))
+    return {"remembered": int(words[words.index("tw") + 1]) >= 3}
 
 
 def layers(port: int) -> dict:
@@ -424,7 +498,8 @@ def makers(_port: int) -> dict:
     return {"exits": [process.exitcode for process in processes], "left": tcp_socks() - before}
 
 
-CALLS = {"late-layer": late_layer, "layers": layers, "fastopen-listener": fastopen_listener,
+CALLS = {"late-layer": late_layer, "late-addrform": late_addrform, "late-syn": late_syn,
+         "time-wait": time_wait, "layers": layers, "fastopen-listener": fastopen_listener,
          "second-life": second_life, "clones": clones, "relics": relics, "held-sock": held_sock,
          "makers": makers, "held-listeners": held_listeners}
 

@@ -344,6 +344,12 @@ void smc_tcp_withdraw(struct sock *sk)
 	sk->offers_smc = false;
 }
 
+// Nobody here sets it.
+bool smc_tcp_fastopen_connect(const struct sock *)
+{
+	return false;
+}
+
 bool smc_tcp_agreed(const struct sock *sk)
 {
 	return sk->offers_smc;

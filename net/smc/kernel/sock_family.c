@@ -70,7 +70,8 @@ static const struct net_proto_family smc_family = {
  * Copies of TCP's protocols, for the creation: init makes a TCP sock of what was
  * allocated. Only as its creator does the copy stay, and with it the reference on
  * the module that sk_alloc() took: until the caller holds one for the ops, there
- * is no other. Given back with the ops, see smc_drop_holds().
+ * is no other. It goes before there can be children or a TIME_WAIT, which take
+ * their protocol from the creator.
  */
 static struct proto inet_smc_prot __ro_after_init;
 static struct proto inet6_smc_prot __ro_after_init;
@@ -82,19 +83,19 @@ static int become_tcp(struct sock *sk, struct proto *prot)
 	return prot->init(sk);
 }
 
-static void change_creator(struct sock *sk, struct proto *prot)
+static void change_creator(struct sock *sk, struct proto *from, struct proto *to)
 {
-	__module_get(prot->owner);
-	sk->sk_prot_creator = prot;
-	module_put(THIS_MODULE);
+	if (READ_ONCE(sk->sk_prot_creator) != from)
+		return;
+	__module_get(to->owner);
+	/* Two threads may be here. */
+	module_put(cmpxchg(&sk->sk_prot_creator, from, to) == from ? from->owner : to->owner);
 }
 
 void smc_drop_creator(struct sock *sk)
 {
-	if (sk->sk_prot_creator == &inet_smc_prot)
-		change_creator(sk, &tcp_prot);
-	else if (sk->sk_prot_creator == &inet6_smc_prot)
-		change_creator(sk, &tcpv6_prot);
+	change_creator(sk, &inet_smc_prot, &tcp_prot);
+	change_creator(sk, &inet6_smc_prot, &tcpv6_prot);
 }
 
 static int inet_smc_init(struct sock *sk)

@@ -52,12 +52,6 @@ static void set_ops(struct socket *sock, const struct proto_ops *ops)
 	smp_store_release(&sock->ops, ops);
 }
 
-void smc_drop_holds(struct sock *sk)
-{
-	smc_drop_ulp(sk);
-	smc_drop_creator(sk);
-}
-
 /* ---- Calls that go to TCP -------------------------------------------------- */
 
 static const struct proto_ops *tcp_ops(const struct socket *sock)
@@ -73,17 +67,20 @@ int smc_tcp_ops_release(struct socket *sock)
 	 * TCP may go on for minutes, and must not keep the module that long. Nobody
 	 * else has this socket any more.
 	 */
-	smc_drop_holds(sock->sk);
+	smc_drop_ulp(sock->sk);
+	smc_drop_creator(sock->sk);
 	return tcp_ops(sock)->release(sock);
 }
 
 int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
 {
+	smc_drop_creator(sock->sk);
 	return tcp_ops(sock)->connect(sock, addr, addr_len, flags);
 }
 
 int smc_tcp_connect_locked(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
 {
+	smc_drop_creator(sock->sk);
 	/* What both families' connect() does under the lock. */
 	return __inet_stream_connect(sock, addr, addr_len, flags, 0);
 }
@@ -114,6 +111,7 @@ int smc_tcp_ops_accept(struct socket *sock, struct socket *new_sock, int flags, 
 
 int smc_tcp_ops_listen(struct socket *sock, int backlog)
 {
+	smc_drop_creator(sock->sk);
 	return tcp_ops(sock)->listen(sock, backlog);
 }
 
@@ -445,7 +443,7 @@ static int leave(struct socket *sock)
 		smc_op_stop_limiting(smc_sock_state(sock));
 	ret = left ? smc_tcp_unlimit_handshakes(sk) : 0;
 	if (left && !ret) {
-		smc_drop_holds(sk);
+		smc_drop_ulp(sk);
 		/* IPv6 may be a module; its socket's release puts it. */
 		__module_get(smc_base_ops(sk)->owner);
 		set_ops(sock, smc_base_ops(sk));
@@ -482,6 +480,7 @@ static int fallen_setsockopt(struct socket *sock, int level, int optname, sockpt
 
 void smc_sock_fall(struct socket *sock)
 {
+	smc_drop_creator(sock->sk);
 	/* Only ours: by the time a slow one comes here, kTLS may have put its own there. */
 	(void)cmpxchg(&sock->ops, smc_ops_of(sock->sk), fallen_ops_of(sock->sk));
 }

@@ -19,12 +19,14 @@ static inline const struct proto_ops *smc_ops_of(const struct sock *sk)
 }
 
 /*
- * What else than its ops holds the module for a socket: TCP_ULP "smc" or IPPROTO_SMC, if either
- * made it an SMC socket. Let go of together with the ops, which hold the module in the meantime.
- * Under the sock's lock, or when its socket is being released.
+ * Lets go of TCP_ULP "smc", if that made this an SMC socket. Under the sock's lock, or when its
+ * socket is being released.
  */
-void smc_drop_holds(struct sock *sk);
 void smc_drop_ulp(struct sock *sk);
+/*
+ * Lets go of what IPPROTO_SMC holds the module with until the socket is there, and its ops do. Any
+ * context; more than once.
+ */
 void smc_drop_creator(struct sock *sk);
 
 /* False if the kernel runs without IPv6. */

@@ -6,17 +6,22 @@
  *
  * The layer stays until the socket is released, or leaves for TCP's own ops: one
  * of those calls may be a TCP_ULP that has yet to read the name of another layer,
- * and that must find the place taken.
+ * and that must find the place taken. So must an IPV6_ADDRFORM, which would give
+ * the sock TCP's ops behind our back: it refuses any sk_prot but TCP's own.
  */
 #include <linux/module.h>
 #include <linux/net.h>
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <net/transp_v6.h>
 
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
+
+/* A copy of TCP's, which differs by its address. */
+static struct proto taken_v6_prot __ro_after_init;
 
 static int ulp_init(struct sock *sk)
 {
@@ -29,22 +34,34 @@ static int ulp_init(struct sock *sk)
 	/* Ours already, or it was and has fallen back for good. */
 	if (READ_ONCE(sock->ops) == smc_ops_of(sk) || smc_sock_state(sock))
 		return -EEXIST;
-	/* Someone else has put ops of his own there. */
-	if (READ_ONCE(sock->ops) != smc_base_ops(sk))
+	/* Someone else has put something of his own there. */
+	if (READ_ONCE(sock->ops) != smc_base_ops(sk) ||
+	    (sk->sk_family == AF_INET6 && sk->sk_prot != &tcpv6_prot))
 		return -EINVAL;
 	/* Given back with the socket, as for any ops of a module. */
 	__module_get(THIS_MODULE);
 	/* TCP has taken it away, as from any socket with a layer; this one sends as TCP does. */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	if (sk->sk_family == AF_INET6)
+		WRITE_ONCE(sk->sk_prot, &taken_v6_prot);
 	/* Callers read the ops without a lock. */
 	smp_store_release(&sock->ops, smc_ops_of(sk));
 	return 0;
+}
+
+static void give_back_prot(struct sock *sk)
+{
+	if (sk->sk_prot == &taken_v6_prot)
+		WRITE_ONCE(sk->sk_prot, &tcpv6_prot);
 }
 
 /* A listener's children have no reference on the layer, and no use for it. */
 static void ulp_clone(const struct request_sock *req, struct sock *child, const gfp_t priority)
 {
 	inet_csk(child)->icsk_ulp_ops = NULL;
+	give_back_prot(child);
+	if (child->sk_prot_creator == &taken_v6_prot)
+		child->sk_prot_creator = &tcpv6_prot;
 }
 
 static struct tcp_ulp_ops smc_ulp __read_mostly = {
@@ -56,6 +73,8 @@ static struct tcp_ulp_ops smc_ulp __read_mostly = {
 
 int __init smc_ulp_setup(void)
 {
+	if (smc_have_ipv6())
+		taken_v6_prot = tcpv6_prot;
 	return tcp_register_ulp(&smc_ulp);
 }
 
@@ -70,6 +89,7 @@ void smc_drop_ulp(struct sock *sk)
 
 	if (icsk->icsk_ulp_ops != &smc_ulp)
 		return;
+	give_back_prot(sk);
 	icsk->icsk_ulp_ops = NULL;
 	module_put(smc_ulp.owner);
 }

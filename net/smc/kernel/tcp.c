@@ -53,6 +53,11 @@ void smc_tcp_withdraw(struct sock *sk)
 	WRITE_ONCE(tcp_sk(sk)->syn_smc, 0);
 }
 
+bool smc_tcp_fastopen_connect(const struct sock *sk)
+{
+	return tcp_sk(sk)->fastopen_connect;
+}
+
 bool smc_tcp_agreed(const struct sock *sk)
 {
 	return READ_ONCE(tcp_sk(sk)->syn_smc);
@@ -330,7 +335,7 @@ struct socket *smc_tcp_keep(struct socket *sock)
 	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &kept))
 		return NULL;
 	/* It must not keep the module that long. */
-	smc_drop_holds(sk);
+	smc_drop_ulp(sk);
 	lock_sock(sk);
 	/* The user's close() has waited; ours, in a work item, is not to. */
 	sock_reset_flag(sk, SOCK_LINGER);

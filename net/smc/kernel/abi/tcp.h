@@ -20,6 +20,8 @@ void smc_ulp_teardown(void);
 /* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
 void smc_tcp_offer(struct sock *sk);
 void smc_tcp_withdraw(struct sock *sk);
+/* Has TCP_FASTOPEN_CONNECT been set? Its connect() may leave the SYN to the first send(). */
+bool smc_tcp_fastopen_connect(const struct sock *sk);
 /* Of a listener's child: did both ends carry the option? */
 bool smc_tcp_agreed(const struct sock *sk);
 /* What connect() has led to, once TCP is established. Any context, without a lock. */

@@ -205,9 +205,18 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 		}
 		smc_sk_lock(sk);
-		state.arm();
-		ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
+		// Set before TCP_ULP made this socket ours.
+		const bool without_syn = smc_tcp_fastopen_connect(sk);
+		if (!without_syn) {
+			state.arm();
+			ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
+		}
 		smc_sk_unlock(sk);
+		if (without_syn) {
+			(void)state.fall_unused(wire::DeclineReason::kOptUnsupp);
+			(void)state.take_connect_result();
+			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
+		}
 	} else {
 		ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
@@ -268,6 +277,8 @@ int adopt(Handshake &done, struct socket *new_sock)
 	if (state == nullptr) {
 		endpoint->abort();
 		endpoint.release()->release_from_user();
+		// Nobody knows of it: kernel_accept() does not close what has no ops.
+		smc_tcp_close(smc_tcp_orphan(new_sock));
 		return kNoMemory;
 	}
 	state->become_smc(std::move(endpoint));
