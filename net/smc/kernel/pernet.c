@@ -20,6 +20,13 @@ struct smc_pernet *smc_pernet(const struct net *net)
 	return net_generic(net, smc_pernet_id);
 }
 
+static void end_control(struct net *net, struct smc_pernet *pn)
+{
+	mutex_lock(&exit_mutex);
+	smc_control_net_destroy(net, pn->control);
+	mutex_unlock(&exit_mutex);
+}
+
 static int smc_pernet_net_init(struct net *net)
 {
 	struct smc_pernet *pn = smc_pernet(net);
@@ -43,7 +50,7 @@ err_sysctl:
 	smc_stats_net_hide(net);
 	smc_stats_net_exit(pn);
 err_stats:
-	smc_control_net_destroy(net, pn->control);
+	end_control(net, pn);
 	return ret;
 }
 
@@ -53,9 +60,7 @@ static void smc_pernet_net_exit(struct net *net)
 
 	smc_stats_net_hide(net);
 	/* What ends now still reads sysctls and counts. */
-	mutex_lock(&exit_mutex);
-	smc_control_net_destroy(net, pn->control);
-	mutex_unlock(&exit_mutex);
+	end_control(net, pn);
 	smc_sysctl_net_exit(pn);
 	smc_stats_net_exit(pn);
 }

@@ -1068,8 +1068,12 @@ void LinkGroup::snapshot(smc_lgr_info &info)
 	shell::Guard guard(lock_);
 	info.peer_release = agreement_.release;
 	info.peer_os = static_cast<u8>(agreement_.peer_os);
-	std::copy(agreement_.peer_host_name.begin(), agreement_.peer_host_name.end(),
-		  info.peer_host);
+	// Any bytes that the peer likes, and an administrator's terminal obeys.
+	std::transform(agreement_.peer_host_name.begin(), agreement_.peer_host_name.end(),
+		       info.peer_host, [](u8 byte) {
+			       const bool printable = byte >= ' ' && byte <= '~';
+			       return static_cast<u8>(printable || byte == 0 ? byte : '?');
+		       });
 }
 
 } // namespace smc::transport::rdma
