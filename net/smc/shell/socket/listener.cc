@@ -48,6 +48,11 @@ bool Listener::on_wake(smc_wake_hook *hook)
 bool Listener::may_start()
 {
 	Guard guard(lock_);
+	return may_start_locked();
+}
+
+bool Listener::may_start_locked()
+{
 	limit_offers_locked();
 	held_up_ = under_way_.size() + failed_.size() >= kHandshakesMax ||
 		   waiting_locked() > smc_sk_max_backlog(sk_) + kHandshakesMax;
@@ -173,6 +178,8 @@ void Listener::start(struct sock *child)
 		// In the middle of an accept() the socket has become one of TCP's for good: nobody
 		// would end what begins now.
 		if (!closed_) {
+			// Under the lock as well: once it is in the list, its socket is close()'s.
+			handshake->watch();
 			handshake->set_turn(turns_++);
 			under_way_.push_back(*owned.release());
 			limit_offers_locked();
@@ -183,7 +190,6 @@ void Listener::start(struct sock *child)
 		smc_tcp_unwrap(sock);
 		return;
 	}
-	handshake->watch();
 	handshake->start();
 }
 
@@ -225,6 +231,9 @@ smc_accept_head Listener::take_waiting(Ref<Handshake> *done, struct sock **plain
 {
 	Owned<Plain> taken_aside; // freed without the lock
 	Guard guard(lock_);
+	// close() may be in the middle of one of them.
+	if (closed_)
+		return SMC_ACCEPT_EMPTY;
 	Handshake *handshake = done_.front();
 	Plain *aside = plain_.front();
 	smc_accept_head taken;
@@ -255,7 +264,7 @@ bool Listener::came_meanwhile()
 		{
 			Guard guard(lock_);
 			if (!taking_)
-				return waiting_locked() != 0;
+				return !closed_ && waiting_locked() != 0;
 		}
 		work_.wait();
 	}
@@ -294,11 +303,12 @@ bool Listener::ready()
 	switch (smc_tcp_accept_head(sk_)) {
 	case SMC_ACCEPT_EMPTY: return false;
 	case SMC_ACCEPT_PLAIN: return true;
-	case SMC_ACCEPT_SMC:
-		if (may_start())
-			work_.queue();
-		return false;
+	case SMC_ACCEPT_SMC: break;
 	}
+	Guard guard(lock_);
+	// Nothing is queued behind close().
+	if (may_start_locked())
+		work_.queue();
 	return false;
 }
 

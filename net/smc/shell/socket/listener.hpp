@@ -78,6 +78,7 @@ private:
 
 	static bool on_wake(smc_wake_hook *hook);
 	[[nodiscard]] bool may_start();
+	[[nodiscard]] bool may_start_locked();
 	[[nodiscard]] u32 waiting_locked() const { return done_.size() + plain_.size(); }
 	void limit_offers_locked();
 	void start(struct sock *child);

@@ -298,6 +298,7 @@ void SmcSocket::take_connection(Ref<transport::Endpoint> endpoint)
 {
 	if (smc_sk_corked(sk_))
 		endpoint->set_corked(true, smc_sk_nodelay(sk_));
+	endpoint->join_sock();
 	endpoint_.store(endpoint.release(), std::memory_order_release);
 }
 
@@ -313,6 +314,9 @@ bool SmcSocket::become_listener()
 {
 	if (mode() == Mode::kListening)
 		return true;
+	// One that has left by now is TCP's, and may be for longer than this module is there.
+	if (mode() != Mode::kIdle)
+		return false;
 	if (!listener_)
 		listener_ = make<Listener>(sock_, hs_limit_);
 	// In this order: of a socket that another thread has just left to TCP, nobody would take
