@@ -662,6 +662,51 @@ void accept_beside_leave()
 	scheduler().sleep_us(kRest_us);
 }
 
+// The same with clients that come to an end: each of their handshakes is one accept()'s, or ends
+// with the listener.
+void accepts_beside_leave()
+{
+	for (u64 i = 0; i < 800; i++) {
+		struct socket *listener = sys_socket(&server());
+		int calling = 0;
+
+		if (sys_listen(listener, kPort, kBacklog) != 0)
+			fail("listen() fails");
+		listener->nonblock = true;
+		for (int caller = 0; caller < 16; caller++) {
+			calling += 2;
+			scheduler().spawn("accept", [&] {
+				int ret = -kAgain;
+
+				while (ret == -kAgain || ret == 0) {
+					struct socket *child = nullptr;
+
+					ret = sys_accept(listener, &child);
+					if (ret == 0)
+						sys_close(child);
+				}
+				calling--;
+			});
+			scheduler().spawn("client", [&] {
+				struct socket *sock = sys_socket(&client());
+
+				(void)sys_connect(sock, &server(), kPort);
+				sys_close(sock);
+				calling--;
+			});
+		}
+		scheduler().sleep_us(8 * (i % 200));
+		if (sys_shutdown(listener, 0) != 0)
+			fail("shutdown() fails");
+		if (!sys_leave(listener))
+			fail("a listener that is none stays ours");
+		while (calling != 0)
+			scheduler().sleep_us(1000);
+		sys_close(listener);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
 // The same beside a listen().
 void listen_beside_leave()
 {
@@ -1226,6 +1271,27 @@ void dead_fabric()
 	close_all(socks);
 }
 
+// Nothing comes through by RDMA, neither what the server nor what the client says first: both go on
+// with TCP, and nobody's call has failed.
+void no_fabric()
+{
+	struct socket *sock = sys_socket(&client());
+
+	world().knobs.link_silent = 1;
+	const int ret = sys_connect(sock, &server(), kPort);
+	world().knobs.link_silent = 0;
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (sys_uses_smc(sock))
+		fail("SMC without a fabric");
+	expect_answer(sock);
+	sys_close(sock);
+	sock = connect_one();
+	expect_answer(sock);
+	sys_close(sock);
+	scheduler().sleep_us(kRest_us);
+}
+
 // What such a client is told by TCP, before the server looks at it.
 struct socket *connect_at_once(bool plain = false)
 {
@@ -1418,8 +1484,8 @@ struct socket *silent_server()
 	return silent;
 }
 
-// Other calls on a socket whose connect() sleeps say what TCP says as long as it has no SYN back, and
-// shutdown() wakes it.
+// Other calls on a socket whose connect() sleeps say what TCP says as long as it has no SYN back,
+// and shutdown() wakes it.
 void calls_beside_connect()
 {
 	struct socket *silent = silent_server();
@@ -1518,6 +1584,7 @@ const Case cases[kCases] = {
 	{"urgent-byte-out-of-line", [] { scripted(urgent_byte_out_of_line); }},
 	{"poll-beside-reader", [] { scripted(poll_beside_reader); }},
 	{"accept-beside-leave", accept_beside_leave},
+	{.name = "accepts-beside-leave", .play = accepts_beside_leave, .lasts_us = kHours_us},
 	{"listen-beside-leave", listen_beside_leave},
 	{"connect-beside-shutdown", [] { with_server(connect_beside_shutdown); }},
 	{"shutdown-beside-disconnect", [] { with_server(shutdown_beside_disconnect); }},
@@ -1538,6 +1605,7 @@ const Case cases[kCases] = {
 	 .deaf_to = kDeleteRkey},
 	{"two-sizes", [] { with_server(two_sizes); }},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
+	{"no-fabric", [] { with_server(no_fabric); }},
 	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
 	{"word-after-tcp", [] { scripted(word_after_tcp); }},
 	{"reconnect-beside-calls", [] { with_server(reconnect_beside_calls); }},

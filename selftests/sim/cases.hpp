@@ -31,7 +31,7 @@ struct Case {
 // at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-inline constexpr u32 kCases = 58;
+inline constexpr u32 kCases = 60;
 extern const Case cases[kCases];
 
 [[nodiscard]] const Case *find_case(std::string_view name);

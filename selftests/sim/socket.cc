@@ -588,6 +588,8 @@ void sys_cork(struct socket *sock, bool on)
 		(void)smc_op_option(sock, SMC_OPTION_CORK);
 }
 
+constexpr u64 kGrace_us = 100;
+
 bool sys_leave(struct socket *sock)
 {
 	enter_kernel();
@@ -595,8 +597,11 @@ bool sys_leave(struct socket *sock)
 		return false;
 	smc_sk_lock(sock->sk);
 	const bool first = !sock->left;
-	if (first)
+	if (first) {
 		smc_op_stop_limiting(sock->state);
+		// A grace period, for those who are asked on behalf of TCP.
+		scheduler().sleep_us(kGrace_us);
+	}
 	sock->left = true;
 	smc_sk_unlock(sock->sk);
 	if (first)

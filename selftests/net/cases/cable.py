@@ -26,6 +26,7 @@ TRIES = 3
 # A queue pair gives up after 1.9 s.
 SILENCE_S = 15
 REMAINS_S = 30
+SETUP_S = 30
 FAIR_ERROR = re.compile(r"(send|recv) after \d+ bytes: (Connection reset by peer|Broken pipe|"
                         r"Software caused connection abort|Connection timed out|Network is down|"
                         r"No route to host)$")
@@ -188,6 +189,37 @@ def no_rdma(guest: Guest):
         yield
     finally:
         guest.run("tc qdisc del dev eth0 root")
+
+
+def transferred(vm) -> dict:
+    process = vm.b.spawn(f"{XFER} --serve --port {PORT + 3}")
+    process.expect(r"\bready\b")
+    out = vm.a.run(f"{XFER} --to {vm.b.ip4} --port {PORT + 3} --connections 2 --parallel 2"
+                   f" --up 1003 --down 2003 --timeout {SETUP_S * vm.a.patience}",
+                   check=False, timeout_s=3 * SETUP_S).out
+    process.kill()
+    process.wait(10, check=False)
+    assert out.startswith("{"), f"no result: {out!r}"
+    return json.loads(out)
+
+
+@case(on="ours+ours@6.12")
+def without_fabric(vm):
+    """RDMA's packets get lost from the start, or since the last connection: TCP's do not, and carry
+    what there is to say."""
+    for guest in vm.guests:
+        guest.unload_module()
+        guest.load_module()
+    with no_rdma(vm.b):
+        result = transferred(vm)
+        assert result["ok"], result
+        assert result["client"]["smcr"] == result["server"]["smcr"] == 0, result
+    works_again(vm)
+    with no_rdma(vm.b):
+        result = transferred(vm)
+        assert result["ok"], result
+        assert result["client"]["smcr"] == result["server"]["smcr"] == 0, result
+    works_again(vm)
 
 
 @case(on="ours+ours@6.12")

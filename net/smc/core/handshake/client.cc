@@ -237,12 +237,10 @@ std::size_t ClientHandshake::peers_proposal_bytes(ByteSpan peeked) const
 // While we are busy with the link, the server may well have finished its part and closed.
 void ClientHandshake::tcp_eof(Effects &effects)
 {
-	if (state_ == State::kAwaitAccept)
+	if (state_ == State::kAwaitAccept || state_ == State::kAwaitDecline)
 		fail(kConnectionReset, effects);
 	else if (state_ == State::kAwaitProposal)
 		fall_back(effects);
-	else if (state_ == State::kAwaitDecline)
-		decline(confirm_failure_, effects);
 }
 
 void ClientHandshake::accept_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects)
@@ -346,6 +344,7 @@ void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 		decline(DeclineReason::kIntErr, effects);
 		return;
 	}
+	confirm_ms_ = now_ms;
 	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
 	set_state(State::kConfirmingLink);
 }
@@ -389,15 +388,20 @@ bool ClientHandshake::send_confirm(Effects &effects)
 	return exchange_.send(confirm, effects);
 }
 
-// A timeout is what the server sees, too, and it may be declining right now.
+// What does not come through the server finds out, too. Only one of the two may decline then, for
+// two Declines on their way at once would be read as data.
 void ClientHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms, Effects &effects)
 {
 	if (reason != DeclineReason::kTimeoutCl) {
 		decline(reason, effects);
 		return;
 	}
-	confirm_failure_ = reason;
-	exchange_.set_timer(now_ms, exchange_.timeouts().decline_ms, effects);
+	const std::uint64_t waited_ms = now_ms - confirm_ms_;
+	const std::uint64_t whole_ms = exchange_.timeouts().await_decline_ms;
+
+	exchange_.set_timer(now_ms,
+			    static_cast<std::uint32_t>(std::max(whole_ms, waited_ms) - waited_ms),
+			    effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kAwaitDecline);
 }
@@ -420,7 +424,7 @@ void ClientHandshake::timer(std::uint64_t now_ms, Effects &effects)
 	case State::kConfirmingLink:
 		confirm_failed(DeclineReason::kTimeoutCl, now_ms, effects);
 		break;
-	case State::kAwaitDecline: decline(confirm_failure_, effects); break;
+	case State::kAwaitDecline: fail(kTimedOut, effects); break;
 	case State::kIdle:
 	case State::kAwaitConfirm:
 	case State::kFinished: expects(false); break;

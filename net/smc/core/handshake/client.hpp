@@ -80,8 +80,8 @@ private:
 	wire::SmcdEndpoint local_dmb_;
 	wire::SmcrEndpoint peer_;
 	bool v2_direct_ = true;
-	bool crossed_ = false; // the peer is known to be a client
-	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;
+	bool crossed_ = false;         // the peer is known to be a client
+	std::uint64_t confirm_ms_ = 0; // when it was sent, at first contact
 	State state_ = State::kIdle;
 };
 

@@ -71,9 +71,11 @@ struct Timeouts {
 	std::uint32_t connect_link_ms = 2500;
 	// For CONFIRM_LINK. The group has shorter timers of its own; this one only makes sure.
 	std::uint32_t confirm_link_ms = 6500;
-	// For a Decline, once CONFIRM_LINK did not come. Both sides notice that at about the same
-	// time, and two Declines must not cross: the second one would be read as data.
+	// Server: for a Decline, once CONFIRM_LINK was not answered. Linux' clients may be
+	// declining then, and two Declines must not cross: the second one would be read as data.
 	std::uint32_t decline_ms = 1000;
+	// Client: for a Decline, since it has sent the Confirm. No server takes longer to say it.
+	std::uint32_t await_decline_ms = 6000;
 };
 
 } // namespace smc::handshake

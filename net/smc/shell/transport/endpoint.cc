@@ -157,9 +157,25 @@ u16 Endpoint::abort_broken_locked()
 	conn_.abort();
 	arm_locked();
 	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
-	if (!left_.load(std::memory_order_acquire))
-		smc_sk_report_error(sk_, kConnectionReset);
+	report_locked(kConnectionReset);
 	return event::kReadable | event::kWritable | event::kPeerAborted;
+}
+
+// As long as the handshake runs, TCP's connection is not at fault and may have to go on alone.
+void Endpoint::report_locked(int err)
+{
+	if (!joined_)
+		unreported_ = err;
+	else if (!left_.load(std::memory_order_acquire))
+		smc_sk_report_error(sk_, err);
+}
+
+void Endpoint::join_sock()
+{
+	shell::Guard guard(lock_);
+	joined_ = true;
+	if (unreported_ != 0)
+		smc_sk_report_error(sk_, unreported_);
 }
 
 // What is still there, and may be held, goes out after a while.
@@ -321,9 +337,8 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 	// Before anybody can see the end, who would take it for a clean one. A peer that resets may
 	// do so on TCP, too; whoever was first has told the user.
 	if (verdict.has(event::kPeerAborted | event::kRefused) &&
-	    !left_.load(std::memory_order_acquire) && smc_sk_state(sk_) != SMC_TCP_CLOSE)
-		smc_sk_report_error(sk_,
-				    conn_.reset_breaks_pipe() ? kBrokenPipe : kConnectionReset);
+	    smc_sk_state(sk_) != SMC_TCP_CLOSE)
+		report_locked(conn_.reset_breaks_pipe() ? kBrokenPipe : kConnectionReset);
 	return verdict.events;
 }
 
@@ -396,8 +411,8 @@ void Endpoint::on_transport_lost(int err)
 			     (!conn_.reset() && conn_.at_orderly_end(conn_.readable_bytes()) &&
 			      conn_.send_status() != connection::SendStatus::kOpen);
 		conn_.transport_lost();
-		if (!ended_well && !left_.load(std::memory_order_acquire))
-			smc_sk_report_error(sk_, err);
+		if (!ended_well)
+			report_locked(err);
 	}
 	settle(event::kReadable | event::kWritable | event::kReleasable);
 }

@@ -89,6 +89,9 @@ public:
 	// open for as long, and belongs to this endpoint; @sock has no sock then. Otherwise, or
 	// without memory, nothing happens.
 	void keep_tcp(struct socket *sock);
+	// The handshake is over, and this is the sock's connection: if that has failed meanwhile,
+	// the sock is told now. Before, it is not: the handshake may have to go on with TCP.
+	void join_sock();
 	// The sock hears of nothing any more: it may have another connection soon.
 	void leave_sock();
 	// The socket gives its reference back. Afterwards it must not be used by it.
@@ -217,6 +220,7 @@ private:
 	[[nodiscard]] u16 handle_urgent_locked();
 	// What settle() is to be told.
 	[[nodiscard]] u16 abort_broken_locked();
+	void report_locked(int err);
 	// Wakes and reports; not under the lock.
 	void notify(u16 events);
 	// Under the lock: is it time for the transport to take everything back?
@@ -242,6 +246,8 @@ private:
 	const Kind kind_;
 	std::atomic<bool> lingering_{false};
 	std::atomic<bool> left_{false}; // by the user: nobody is to be told anything
+	bool joined_ = false;           // guarded by lock_: the user has the connection
+	int unreported_ = 0;            // guarded by lock_: what went wrong before that, or 0
 	bool full_ = false;             // guarded by the socket lock: the last send found no room
 	u64 push_ms_ = 0;               // when the cork gives way; 0: it holds nothing
 	bool released_ = false;         // by the user
