@@ -9,8 +9,10 @@
  * and that must find the place taken. So must an IPV6_ADDRFORM, which would give
  * the sock TCP's ops behind our back: it refuses any sk_prot but TCP's own.
  */
+#include <linux/kmemleak.h>
 #include <linux/module.h>
 #include <linux/net.h>
+#include <linux/slab.h>
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -20,8 +22,12 @@
 #include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
 
-/* A copy of TCP's, which differs by its address. */
-static struct proto taken_v6_prot __ro_after_init;
+/*
+ * A copy of TCP's, which differs by its address. A listener's half-open requests
+ * keep it for as long as they last, and so may a child that is made while the
+ * listener lets go: nothing in it is ours, and it stays when the module goes.
+ */
+static struct proto *taken_v6_prot __ro_after_init;
 
 static int ulp_init(struct sock *sk)
 {
@@ -43,7 +49,7 @@ static int ulp_init(struct sock *sk)
 	/* TCP has taken it away, as from any socket with a layer; this one sends as TCP does. */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	if (sk->sk_family == AF_INET6)
-		WRITE_ONCE(sk->sk_prot, &taken_v6_prot);
+		WRITE_ONCE(sk->sk_prot, taken_v6_prot);
 	/* Callers read the ops without a lock. */
 	smp_store_release(&sock->ops, smc_ops_of(sk));
 	return 0;
@@ -51,7 +57,7 @@ static int ulp_init(struct sock *sk)
 
 static void give_back_prot(struct sock *sk)
 {
-	if (sk->sk_prot == &taken_v6_prot)
+	if (sk->sk_prot == taken_v6_prot)
 		WRITE_ONCE(sk->sk_prot, &tcpv6_prot);
 }
 
@@ -60,7 +66,7 @@ static void ulp_clone(const struct request_sock *req, struct sock *child, const 
 {
 	inet_csk(child)->icsk_ulp_ops = NULL;
 	give_back_prot(child);
-	if (child->sk_prot_creator == &taken_v6_prot)
+	if (child->sk_prot_creator == taken_v6_prot)
 		child->sk_prot_creator = &tcpv6_prot;
 }
 
@@ -73,9 +79,17 @@ static struct tcp_ulp_ops smc_ulp __read_mostly = {
 
 int __init smc_ulp_setup(void)
 {
-	if (smc_have_ipv6())
-		taken_v6_prot = tcpv6_prot;
-	return tcp_register_ulp(&smc_ulp);
+	int ret;
+
+	taken_v6_prot = kmemdup(&tcpv6_prot, sizeof(tcpv6_prot), GFP_KERNEL);
+	if (!taken_v6_prot)
+		return -ENOMEM;
+	ret = tcp_register_ulp(&smc_ulp);
+	if (ret)
+		kfree(taken_v6_prot);
+	else
+		kmemleak_not_leak(taken_v6_prot);
+	return ret;
 }
 
 void smc_ulp_teardown(void)
