@@ -598,8 +598,10 @@ void cork_beside_writer()
 			}
 			written = true;
 		});
-		for (bool on = true; !written; on = !on) {
-			sys_cork(pair.writer, on);
+		bool held = false;
+		while (!written) {
+			held = !held;
+			sys_cork(pair.writer, held);
 			scheduler().yield();
 		}
 		const bool on = i % 2 == 0;
@@ -621,7 +623,7 @@ void cork_beside_writer()
 // begun a handshake, and says nothing more.
 void accept_beside_leave()
 {
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 2000; i++) {
 		struct socket *listener = sys_socket(&server());
 		struct socket *silent = sys_socket(&client());
 		bool accepting = true;
@@ -710,7 +712,7 @@ void accepts_beside_leave()
 // The same beside a listen().
 void listen_beside_leave()
 {
-	for (int i = 0; i < 300; i++) {
+	for (int i = 0; i < 2000; i++) {
 		struct socket *listener = sys_socket(&server());
 		bool listening = true;
 

@@ -600,7 +600,8 @@ bool sys_leave(struct socket *sock)
 	if (first) {
 		smc_op_stop_limiting(sock->state);
 		// A grace period, for those who are asked on behalf of TCP.
-		scheduler().sleep_us(kGrace_us);
+		if (scheduler().random().one_in(2))
+			scheduler().sleep_us(kGrace_us);
 	}
 	sock->left = true;
 	smc_sk_unlock(sock->sk);
