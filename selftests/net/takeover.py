@@ -203,6 +203,13 @@ def late_syn(port: int) -> dict:
     return results
 
 
+def tcp_socks(kind: str) -> int:
+    """So many; "alloc": in whatever state."""
+    with open("/proc/net/sockstat") as lines:
+        words = next(line.split() for line in lines if line.startswith("TCP:"))
+    return int(words[words.index(kind) + 1])
+
+
 def time_wait(port: int) -> dict:
     listener = tcp_listener(port)
     for _ in range(3):
@@ -215,9 +222,7 @@ def time_wait(port: int) -> dict:
             client.recv(1)
             time.sleep(0.1)
     listener.close()
-    with open("/proc/net/sockstat") as lines:
-        words = next(line.split() for line in lines if line.startswith("TCP:"))
-    return {"remembered": int(words[words.index("tw") + 1]) >= 3}
+    return {"remembered": tcp_socks("tw") >= 3}
 
 
 def layers(port: int) -> dict:
@@ -465,13 +470,6 @@ def held_listeners(port: int) -> dict:
     return results
 
 
-def tcp_socks() -> int:
-    """All there are, in whatever state."""
-    with open("/proc/net/sockstat") as lines:
-        words = next(line.split() for line in lines if line.startswith("TCP:"))
-    return int(words[words.index("alloc") + 1])
-
-
 def make_sockets(stop: "multiprocessing.synchronize.Event") -> None:
     while not stop.is_set():
         for family in (socket.AF_INET, socket.AF_INET6):
@@ -485,7 +483,7 @@ def make_sockets(stop: "multiprocessing.synchronize.Event") -> None:
 
 
 def makers(_port: int) -> dict:
-    before = tcp_socks()
+    before = tcp_socks("alloc")
     stop = multiprocessing.Event()
     processes = [multiprocessing.Process(target=make_sockets, args=(stop,)) for _ in range(3)]
     for process in processes:
@@ -495,7 +493,7 @@ def makers(_port: int) -> dict:
     stop.set()
     for process in processes:
         process.join()
-    return {"exits": [process.exitcode for process in processes], "left": tcp_socks() - before}
+    return {"exits": [process.exitcode for process in processes], "left": tcp_socks("alloc") - before}
 
 
 CALLS = {"late-layer": late_layer, "late-addrform": late_addrform, "late-syn": late_syn,
