@@ -8,23 +8,43 @@
 # Options for apt; empty while the machine's own lists do.
 apt_options=()
 
+# A Debian release that no machine needs any more but for its kernel, to be met as a peer.
+older_suite=bullseye
+
 # own_lists [deb|deb-src]…
 # Turns to our own lists, of packages unless told, once; fails the second time.
 own_lists() {
-	local apt=$cache/apt key='' sources
 	[ ${#apt_options[@]} -eq 0 ] || return 1
+	read_lists '' "$@"
+}
+
+# older_lists
+# The same and $older_suite, once; fails the second time.
+older_lists() {
+	[ -n "$older_suite" ] || return 1
+	read_lists "$older_suite"
+	older_suite=
+}
+
+# read_lists <further suite, or ''> [deb|deb-src]…
+read_lists() {
+	local apt=$cache/apt key='' older=$1 sources
+	shift
 	command -v apt-get >/dev/null || die "no apt-get here: set KDIR to a kernel build folder"
 	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] &&
 		key='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
 	# Every suite that apt knows, and for each base suite its backports, at the same address.
 	sources=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
-		awk -v key="$key" -v types="${*:-deb}" '
+		awk -v key="$key" -v types="${*:-deb}" -v older="$older" '
+			function list(uri, suite) {
+				for (i in type) print type[i], key, uri, suite, "main"
+			}
 			BEGIN { split(types, type) }
-			/debian/ { for (i in type) print type[i], key, $1, $2, "main" }
-			/debian\/? / && $2 !~ /-/ {
-				for (i in type) print type[i], key, $1, $2 "-backports", "main"
-			}' |
+			/debian/ { list($1, $2) }
+			/debian\/? / && $2 !~ /-/ { list($1, $2 "-backports") }
+			older && /debian\/? / { list($1, older) }
+			older && /debian-security\/? / { list($1, older "-security") }' |
 		sort -u)
 	printf '%s\n' "$sources" >"$apt/sources.list"
 	apt_options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null

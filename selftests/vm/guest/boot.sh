@@ -36,12 +36,16 @@ ulimit -l unlimited
 ulimit -n 65536
 modprobe -a virtio_console virtio_net
 # Addresses count at once: no duplicate address detection on a wire of two.
-echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
-echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+ipv6=
+if [ -d /proc/sys/net/ipv6/conf ]; then
+	ipv6=1
+	echo 0 >/proc/sys/net/ipv6/conf/default/accept_dad
+	echo 0 >/proc/sys/net/ipv6/conf/eth0/accept_dad
+fi
 ip link set lo up
 ip link set eth0 mtu "$MTU" up
 ip addr add "$ADDRESS4" dev eth0
-ip addr add "$ADDRESS6" dev eth0 nodad
+[ -z "$ipv6" ] || ip addr add "$ADDRESS6" dev eth0 nodad
 if [ "$RDMA" = 1 ]; then
 	modprobe -a rdma_rxe ib_uverbs
 	rdma link add rxe0 type rxe netdev eth0

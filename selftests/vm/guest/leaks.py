@@ -86,8 +86,9 @@ def _rdma() -> dict[str, int]:
 def _sockets() -> dict[str, int]:
     """TCP sockets that someone still holds; those in TIME-WAIT are nobody's."""
     counts = {}
-    for file in ("sockstat", "sockstat6"):
-        for line in Path("/proc/net", file).read_text().splitlines():
+    # The latter is not there without IPv6.
+    for path in filter(Path.exists, (Path("/proc/net/sockstat"), Path("/proc/net/sockstat6"))):
+        for line in path.read_text().splitlines():
             family, *pairs = line.split()
             if family.startswith("TCP"):
                 values = dict(zip(pairs[::2], map(int, pairs[1::2])))

@@ -9,7 +9,9 @@
 A case takes the running Vm of the topology (one guest: `vm.a`, two: `vm.a`, `vm.b`), returns
 when it passed and raises when it did not. Cases of one topology share one boot; a case leaves the
 guests as it found them. Where a topology has no kernel version ("ours", "ours+none"), the
-runner's --kernel fills it in. fresh=True gives the case a boot of its own.
+runner's --kernel fills it in. fresh=True gives the case a boot of its own, append="ipv6.disable=1"
+one with more on the kernel's command line, hardware="iommu" (machine.HARDWARE) one on such a
+machine; each shares it with the cases that want the same. With a list, the case runs on each kind.
 """
 
 import importlib.util
@@ -29,13 +31,16 @@ class Skip(Exception):
 
 @dataclass(frozen=True)
 class Case:
-    """topology as written by the author; file: the stem of the case file."""
+    """topology as written by the author; file: the stem of the case file; append: more of the
+    kernel's command line."""
 
     name: str
     file: str
     topology: str
     fresh: bool
     run: Callable[[Vm], None]
+    append: str = ""
+    hardware: str = ""
 
     def specs(self, version: str) -> tuple[Spec, ...]:
         """version: the kernel of guests for which the author named none."""
@@ -50,14 +55,16 @@ class Case:
         return replace(self, topology="+".join(parts))
 
 
-def case(on: list[str] | str, fresh: bool = False) -> Callable:
-    """Registers the decorated function once for each topology in on."""
+def case(on: list[str] | str, fresh: bool = False, append: str = "",
+         hardware: list[str] | str = "") -> Callable:
+    """Registers the decorated function once for each topology in on, on each kind of hardware."""
     topologies = [on] if isinstance(on, str) else list(on)
+    kinds = [hardware] if isinstance(hardware, str) else list(hardware)
 
     def register(function: Callable[[Vm], None]) -> Callable[[Vm], None]:
         file = function.__module__
-        _registered.extend(Case(function.__name__, file, topology, fresh, function)
-                           for topology in topologies)
+        _registered.extend(Case(function.__name__, file, topology, fresh, function, append, kind)
+                           for topology in topologies for kind in kinds)
         return function
 
     return register

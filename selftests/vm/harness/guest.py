@@ -94,6 +94,12 @@ class Guest:
         self.release = self.kernel.release
         self.patience = patience
 
+    @property
+    def counts(self) -> bool:
+        """Whether there is a module with the netlink family that has its statistics and EIDs. That of
+        5.10 has none: it knows version 1 only."""
+        return self.module == "ours" or (self.module == "kernel" and self.version != "5.10")
+
     def run(self, command: str, timeout_s: float = 60, check: bool = True,
             env: dict[str, str] | None = None) -> Result:
         """Runs a bash command line in the source tree's root; Process.wait() says what it raises."""
@@ -166,8 +172,7 @@ class Guest:
         """smc.ko through modprobe, the way a user would get it, and the EID. "none": nothing."""
         if self.module != "none":
             self.run("modprobe smc")
-            if self.eid:
-                self.call("smcnl.add_ueid", self.eid)
+            self._configure()
 
     def restore(self, rdma: bool) -> None:
         """Brings back what a case that failed half-way may have taken away: the RDMA device, the
@@ -177,8 +182,16 @@ class Guest:
             self.run("rdma link show rxe0/1 || rdma link add rxe0 type rxe netdev eth0", check=False)
         if self.module != "none":
             self.run("modprobe smc", check=False)
-            if self.eid and self.eid not in self.call("smcnl.ueids"):
-                self.call("smcnl.add_ueid", self.eid)
+            self._configure()
+
+    def _configure(self) -> None:
+        """The EID; where the module knows version 1 only, the PNET ID without which it does not find
+        soft-RoCE."""
+        if not self.counts:
+            self.call("smcnl.pnet_flush")
+            self.call("smcnl.pnet_add", "FABRIC", "eth0", "rxe0", 1)
+        elif self.eid and self.eid not in self.call("smcnl.ueids"):
+            self.call("smcnl.add_ueid", self.eid)
 
     def unload_module(self, timeout_s: float = 30) -> None:
         """Until rmmod succeeds: connections that are closing may hold the module for a moment."""

@@ -40,6 +40,14 @@ class Kernel:
 
 
 @functools.cache
+def roce_v1(kernel: Kernel) -> Path:
+    """The soft-RoCE of this kernel that has RoCE v1 GIDs, too; built if need be."""
+    done = subprocess.run([ROOT / "scripts" / "roce-v1", kernel.version], stdout=subprocess.PIPE,
+                          stderr=sys.stderr, text=True, check=True)
+    return Path(done.stdout.strip())
+
+
+@functools.cache
 def kernel(version: str) -> Kernel:
     """Fetches if need be. Raises CalledProcessError when the package cannot be had."""
     script = ROOT / "scripts" / "fetch-kernel"

@@ -25,6 +25,28 @@ _DEBUG_MEMORY_MIB = 2048
 _DEBUG_APPEND = "acpi=noirq"
 
 
+@dataclass(frozen=True)
+class Hardware:
+    """append: to the kernel's command line. options: of QEMU."""
+
+    append: str = ""
+    options: tuple[str, ...] = ()
+
+
+# A PCI function that does nothing, but whose DMA the kernel maps.
+_FUNCTION = ("-device", "edu")
+HARDWARE = {
+    "": Hardware(),
+    # All DMA, of whatever device, goes through bounce buffers.
+    "swiotlb": Hardware("swiotlb=force"),
+    # Functions are behind an IOMMU, which forgets an address as soon as it is unmapped. Virtio does
+    # not ask it. (An emulated timer that is late must not pass for a broken one.)
+    "iommu": Hardware("intel_iommu=on iommu.passthrough=0 iommu.strict=1 no_timer_check",
+                      ("-machine", "q35", "-device", "intel-iommu,intremap=off",
+                       *_FUNCTION, *_FUNCTION)),
+}
+
+
 @dataclass
 class MachineConfig:
     """What distinguishes one guest of a run from the other.
@@ -32,7 +54,7 @@ class MachineConfig:
     directory: holds console.log, boot and env, and is the guest's /run/vm; sockets: a directory
     with a path short enough for sun_path; wire: None (a NIC that leads nowhere), or the socket that
     joins two guests, which the guest with listens=True creates. counting: the guest's clock counts
-    its instructions.
+    its instructions. hardware: a name in HARDWARE.
     """
 
     name: str
@@ -46,6 +68,7 @@ class MachineConfig:
     listens: bool = False
     counting: bool = False
     processors: int = 1
+    hardware: str = ""
     append: str = ""
 
 
@@ -79,15 +102,17 @@ class Machine:
         else:
             server = "on" if config.listens else "off"
             netdev = f"stream,id=wire,server={server},addr.type=unix,addr.path={config.wire}"
+        hardware = HARDWARE[config.hardware]
         processor = COUNTING if config.counting else accelerator(config.kernel)
         command = ["qemu-system-x86_64", *processor, "-smp", str(config.processors),
                    "-m", str(_DEBUG_MEMORY_MIB if config.kernel.debug else _MEMORY_MIB),
-                   "-nodefaults", "-no-reboot", "-display", "none",
+                   *hardware.options, "-nodefaults", "-no-reboot", "-display", "none",
                    "-name", f"smc-vm-{config.name}",
                    "-kernel", str(config.kernel.image), "-initrd", str(initramfs(config.kernel)),
                    "-append", "console=ttyS0 loglevel=5 net.ifnames=0 panic=-1 oops=panic"
                               f" random.trust_cpu=on tsc=nowatchdog"
-                              f" {_DEBUG_APPEND if config.kernel.debug else ''} {config.append}",
+                              f" {_DEBUG_APPEND if config.kernel.debug else ''}"
+                              f" {hardware.append} {config.append}",
                    "-serial", f"file:{self.console_path}",
                    "-qmp", f"unix:{self.monitor_path},server=on,wait=off"]
         shares = (("root", Path("/"), "on"), ("modules", config.modules, "on"),

@@ -40,18 +40,23 @@ class NoModule(Exception):
     """Our smc.ko was asked for and is not built, or is built for another kernel."""
 
 
-def module_tree(kernel: Kernel, variant: str, ko: Path | None = None) -> Path:
-    """The directory to mount over /usr/lib/modules/<release>. ko: our module, for "ours"."""
+def module_tree(kernel: Kernel, variant: str, ko: Path | None = None,
+                rxe: Path | None = None) -> Path:
+    """The directory to mount over /usr/lib/modules/<release>. ko: our module, for "ours"; rxe: a
+    soft-RoCE in place of the kernel's own."""
+    more = f"-rxe-{_digest(rxe)}" if rxe is not None else ""
     if variant == "kernel":
-        return _leaf(_base(kernel), kernel)
+        if rxe is None:
+            return _leaf(_base(kernel), kernel)
+        return _leaf(_derived(kernel, f"kernel{more}", [rxe]), kernel)
     if variant == "none":
-        return _leaf(_derived(kernel, "none", None), kernel)
+        return _leaf(_derived(kernel, f"none{more}", [rxe] if rxe else [], smc=False), kernel)
     if variant == "ours":
         if ko is None or not ko.exists():
             raise NoModule(f"no smc.ko for {kernel.release}: {ko} does not exist")
         _check_vermagic(kernel, ko)
-        digest = hashlib.sha256(ko.read_bytes()).hexdigest()[:16]
-        return _leaf(_derived(kernel, f"ours-{digest}", ko), kernel)
+        return _leaf(_derived(kernel, f"ours-{_digest(ko)}{more}", [ko, rxe] if rxe else [ko]),
+                     kernel)
     raise ValueError(f"unknown module variant {variant!r}, want one of {VARIANTS}")
 
 
@@ -154,8 +159,12 @@ def _base(kernel: Kernel) -> Path:
     return final
 
 
-def _derived(kernel: Kernel, name: str, ko: Path | None) -> Path:
-    """The base tree, hard-linked, without its own smc or with ours in updates/."""
+def _digest(ko: Path) -> str:
+    return hashlib.sha256(ko.read_bytes()).hexdigest()[:16]
+
+
+def _derived(kernel: Kernel, name: str, updates: list[Path], smc: bool = True) -> Path:
+    """The base tree, hard-linked, with other modules in updates/, or without its own smc."""
     base = _base(kernel)
     final = base.parent / f"{name}-{LAYOUT}"
     if final.exists():
@@ -166,15 +175,14 @@ def _derived(kernel: Kernel, name: str, ko: Path | None) -> Path:
     shutil.copytree(_leaf(base, kernel) / "kernel", leaf / "kernel", copy_function=os.link)
     for index in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
         shutil.copyfile(_leaf(base, kernel) / index, leaf / index)
-    if ko is None:
+    if not smc:
         shutil.rmtree(leaf / "kernel" / "net" / "smc")
-    else:
-        (leaf / "updates").mkdir()
-        shutil.copyfile(ko, leaf / "updates" / "smc.ko")
+    (leaf / "updates").mkdir()
+    for ko in updates:
+        shutil.copyfile(ko, leaf / "updates" / ko.name)
     _depmod(staging, kernel)
     staging.rename(final)
-    if ko is not None:
-        _forget_old(base.parent)
+    _forget_old(base.parent)
     return final
 
 

@@ -3,6 +3,7 @@
 
 import time
 import traceback
+from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
@@ -15,30 +16,47 @@ from .topology import Spec, Vm
 # Where so many cases failed one after the other the rest would only wait for their timeouts.
 _FAILURES_IN_A_ROW = 4
 
-Group = tuple[tuple[Spec, ...], list[Case]]
+
+@dataclass(frozen=True)
+class Boot:
+    """What is booted for a group of cases."""
+
+    specs: tuple[Spec, ...]
+    append: str = ""
+    hardware: str = ""
+
+    def vm(self) -> Vm:
+        return Vm(list(self.specs), append=self.append, hardware=self.hardware)
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, ("+".join(map(str, self.specs)), self.append,
+                                      self.hardware and f"({self.hardware})")))
+
+
+Group = tuple[Boot, list[Case]]
 
 
 def groups(cases: list[Case], version: str) -> list[Group]:
-    """Cases that share a boot, by topology in the order of first mention; fresh ones alone."""
+    """Cases that share a boot, in the order of first mention; fresh ones alone."""
     shared: dict[tuple, list[Case]] = {}
     alone = count()
     taken = set()
     for found in cases:
-        specs = found.specs(version)
+        boot = Boot(found.specs(version), found.append, found.hardware)
         # Topologies that differ on paper may be the same once the kernel is filled in.
-        if (specs, found.file, found.name) in taken:
+        if (boot, found.file, found.name) in taken:
             continue
-        taken.add((specs, found.file, found.name))
-        shared.setdefault((specs, next(alone) if found.fresh else -1), []).append(found)
-    return [(specs, members) for (specs, _), members in shared.items()]
+        taken.add((boot, found.file, found.name))
+        shared.setdefault((boot, next(alone) if found.fresh else -1), []).append(found)
+    return [(boot, members) for (boot, _), members in shared.items()]
 
 
 def run(planned: list[Group], keep_going: bool = False) -> Printer:
     """One line for each case, and one for the verdict on each boot. keep_going: run the rest of a
     topology, too, when several of its cases failed in a row."""
     printer = Printer(sum(len(members) + 1 for _, members in planned))
-    for specs, members in planned:
-        _run_group(printer, specs, members, keep_going)
+    for boot, members in planned:
+        _run_group(printer, boot, members, keep_going)
     return printer
 
 
@@ -46,31 +64,29 @@ class EmulatorDied(Exception):
     """QEMU itself was ended by a signal, which nothing that a guest does explains."""
 
 
-def _run_group(printer: Printer, specs: tuple[Spec, ...], members: list[Case],
-               keep_going: bool) -> None:
+def _run_group(printer: Printer, boot: Boot, members: list[Case], keep_going: bool) -> None:
     try:
-        _run_boot(printer, specs, members, keep_going, again=False)
+        _run_boot(printer, boot, members, keep_going, again=False)
     except EmulatorDied as death:
         # Says nothing about the module; twice in a row it is a finding about this machine.
         text, left = death.args
         printer.comment(f"the emulator died; its {len(left)} cases are run again:\n{text}")
-        _run_boot(printer, specs, left, keep_going, again=True)
+        _run_boot(printer, boot, left, keep_going, again=True)
 
 
-def _run_boot(printer: Printer, specs: tuple[Spec, ...], members: list[Case], keep_going: bool,
+def _run_boot(printer: Printer, boot: Boot, members: list[Case], keep_going: bool,
               again: bool) -> None:
     """Raises EmulatorDied(text, cases left), unless it is tried again already."""
-    topology = "+".join(map(str, specs))
-    verdict_name = f"{topology}: clean log, no leak, all cases seen"
+    verdict_name = f"{boot}: clean log, no leak, all cases seen"
     waiting = list(members)
     try:
-        with Vm(list(specs)) as vm:
-            printer.comment(f"{topology}: {vm.directory}")
+        with boot.vm() as vm:
+            printer.comment(f"{boot}: {vm.directory}")
             failures = 0
             while waiting and (keep_going or failures < _FAILURES_IN_A_ROW):
-                failures = 0 if _run_case(printer, vm, waiting.pop(0), again) else failures + 1
+                failures = 0 if _run_case(printer, vm, boot, waiting.pop(0), again) else failures + 1
             for left in waiting:
-                printer.not_ok(_title(topology, left), f"not run: {failures} failed in a row")
+                printer.not_ok(_title(boot, left), f"not run: {failures} failed in a row")
             waiting.clear()
             problems = vm.judge(len(members))
     except EmulatorDied as death:
@@ -79,17 +95,17 @@ def _run_boot(printer: Printer, specs: tuple[Spec, ...], members: list[Case], ke
     except (GuestGone, AgentError, NoModule, OSError, AssertionError) as error:
         problems = [_explain(error)]
         for left in waiting:
-            printer.not_ok(_title(topology, left), "not run: the guests are gone")
+            printer.not_ok(_title(boot, left), "not run: the guests are gone")
     if problems:
         printer.not_ok(verdict_name, "\n".join(problems))
     else:
         printer.ok(verdict_name)
 
 
-def _run_case(printer: Printer, vm: Vm, found: Case, again: bool) -> bool:
+def _run_case(printer: Printer, vm: Vm, boot: Boot, found: Case, again: bool) -> bool:
     """Whether it passed, or was skipped. Raises GuestGone when no case after it can run, or
     EmulatorDied(text, the case)."""
-    title = _title(vm.name, found)
+    title = _title(boot, found)
     started = time.monotonic()
     passed = True
     try:
@@ -123,5 +139,5 @@ def _explain(error: BaseException) -> str:
     return f"{way}{type(error).__name__}: {error}"
 
 
-def _title(topology: str, found: Case) -> str:
-    return f"{topology}: {found.file}: {found.name.replace('_', ' ')}"
+def _title(boot: Boot, found: Case) -> str:
+    return f"{boot}: {found.file}: {found.name.replace('_', ' ')}"

@@ -16,7 +16,7 @@ from . import verdict
 from .channel import AgentError, Channel, GuestGone
 from .consolelog import bad_lines, excerpt
 from .guest import CommandFailed, Guest
-from .kernel import kernel
+from .kernel import kernel, roce_v1
 from .lock import VmLock
 from .machine import Machine, MachineConfig
 from .modtree import VARIANTS, module_tree
@@ -41,17 +41,20 @@ class VerdictFailed(AssertionError):
 
 @dataclass(frozen=True)
 class Spec:
-    """Which module on which kernel: "ours@6.12", "kernel@6.1", "none@6.12"."""
+    """Which module on which kernel: "ours@6.12", "kernel@6.1", "none@6.12". "kernel@5.10:v1": with
+    RoCE v1 GIDs besides those of RoCE v2 (scripts/roce-v1), so that SMC-Rv1 is possible."""
 
     module: str
     version: str
+    roce_v1: bool = False
 
     @staticmethod
     def parse(text: str) -> "Spec":
-        module, _, version = text.partition("@")
-        if module not in VARIANTS or not version:
-            raise ValueError(f"{text!r} is not <{'|'.join(VARIANTS)}>@<kernel>")
-        return Spec(module, version)
+        module, _, rest = text.partition("@")
+        version, _, more = rest.partition(":")
+        if module not in VARIANTS or not version or more not in ("", "v1"):
+            raise ValueError(f"{text!r} is not <{'|'.join(VARIANTS)}>@<kernel>[:v1]")
+        return Spec(module, version, more == "v1")
 
     @property
     def has_rdma(self) -> bool:
@@ -60,7 +63,7 @@ class Spec:
         return (self.module, self.version) != ("kernel", "6.1")
 
     def __str__(self) -> str:
-        return f"{self.module}@{self.version}"
+        return f"{self.module}@{self.version}{':v1' if self.roce_v1 else ''}"
 
 
 class Vm:
@@ -72,14 +75,15 @@ class Vm:
     leakproof: the modules that must leave nothing behind. The kernel's own is not among them by
     default: it is a peer here, not what is tested. unload_timeout_s: how long its last users may
     take to let go of it. counting: one guest whose clock counts instructions. processors: of
-    each guest. beside: a run that is under way and outlives this one, which shares the machine with
-    it.
+    each guest. hardware: what they are made of (machine.HARDWARE). beside: a run that is under way
+    and outlives this one, which shares the machine with it.
     """
 
     def __init__(self, specs: list[Spec], *, rdma: bool = True, load: bool = True, mtu: int = 1500,
                  eid: str = "SMC-SELFTEST", append: str = "", keep: bool = False,
                  leakproof: tuple[str, ...] = ("ours",), unload_timeout_s: float = 30,
-                 counting: bool = False, processors: int = 1, beside: "Vm | None" = None) -> None:
+                 counting: bool = False, processors: int = 1, hardware: str = "",
+                 beside: "Vm | None" = None) -> None:
         self.specs = specs
         self.nonce = secrets.token_hex(8)
         self.guests: list[Guest] = []
@@ -88,6 +92,7 @@ class Vm:
         self._eid, self._keep, self._leakproof = eid, keep, leakproof
         self._unload_timeout_s, self._counting = unload_timeout_s, counting
         self._processors = processors
+        self.hardware = hardware
         self._machines: list[Machine] = []
         self._baselines: list[dict] = []
         self._planned = 0
@@ -114,7 +119,8 @@ class Vm:
         self._lock = VmLock() if self._beside is None else self._beside._lock
         try:
             trees = [module_tree(found, spec.module,
-                                 own_module(found) if spec.module == "ours" else None)
+                                 own_module(found) if spec.module == "ours" else None,
+                                 roce_v1(found) if spec.roce_v1 else None)
                      for found, spec in zip(kernels, self.specs)]
             self._boot(kernels, trees)
         except BaseException:
@@ -258,6 +264,7 @@ class Vm:
                 name=name, kernel=found, modules=tree, directory=self.directory / name,
                 sockets=self._sockets, mac=f"52:54:00:00:00:0{index + 1}", wire=wire,
                 listens=index == 0, counting=self._counting, processors=self._processors,
+                hardware=self.hardware,
                 append=f"slab_nomerge {self._append}",
                 environment={"NAME": name, "ADDRESS4": f"{ip4}/24", "ADDRESS6": f"{ip6}/64",
                              "HOSTS": hosts, "MTU": str(self._mtu),

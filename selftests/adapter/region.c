@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Protection domains and memory regions: what a key opens, and to whom.
+ */
+#include <linux/slab.h>
+#include <linux/xarray.h>
+
+#include "sim.h"
+
+static DEFINE_XARRAY_ALLOC(sim_regions); /* by index, of all devices */
+static u32 sim_region_last;
+
+int sim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+int sim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
+{
+	return 0;
+}
+
+static struct sim_region *sim_region_create(struct ib_pd *ibpd)
+{
+	/* One and two are not given: SIM_LOCAL_DMA_KEY. */
+	const struct xa_limit limit = XA_LIMIT(16, 0xffffff);
+	struct sim_region *region = kzalloc(sizeof(*region), GFP_KERNEL);
+	int rc;
+
+	if (!region)
+		return ERR_PTR(-ENOMEM);
+	rc = xa_alloc_cyclic(&sim_regions, &region->index, region, limit, &sim_region_last,
+			     GFP_KERNEL);
+	if (rc < 0) {
+		kfree(region);
+		return ERR_PTR(rc);
+	}
+	region->key = region->index << SIM_KEY_SHIFT;
+	region->ibmr.lkey = region->key;
+	region->ibmr.rkey = region->key;
+	region->ibmr.pd = ibpd;
+	return region;
+}
+
+int sim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
+{
+	struct sim_region *region = to_sim_region(ibmr);
+
+	spin_lock_bh(&sim_fabric);
+	xa_erase(&sim_regions, region->index);
+	spin_unlock_bh(&sim_fabric);
+	kvfree(region->pages);
+	kfree(region);
+	return 0;
+}
+
+struct ib_mr *sim_get_dma_mr(struct ib_pd *ibpd, int access)
+{
+	struct sim_region *region = sim_region_create(ibpd);
+
+	if (IS_ERR(region))
+		return ERR_CAST(region);
+	region->ibmr.device = ibpd->device;
+	region->all = true;
+	region->access = access;
+	region->state = SIM_REGION_VALID;
+	return &region->ibmr;
+}
+
+struct ib_mr *sim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_sg)
+{
+	struct sim_region *region;
+
+	if (type != IB_MR_TYPE_MEM_REG ||
+	    max_sg > ibpd->device->attrs.max_fast_reg_page_list_len)
+		return ERR_PTR(-EINVAL);
+	region = sim_region_create(ibpd);
+	if (IS_ERR(region))
+		return ERR_CAST(region);
+	region->ibmr.device = ibpd->device;
+	region->pages = kvcalloc(max_sg, sizeof(*region->pages), GFP_KERNEL);
+	region->pages_max = max_sg;
+	if (!region->pages) {
+		sim_dereg_mr(&region->ibmr, NULL);
+		return ERR_PTR(-ENOMEM);
+	}
+	return &region->ibmr;
+}
+
+/* There is no interface to programs; the RDMA core wants the function all the same. */
+struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 address, int access,
+			      struct ib_udata *udata)
+{
+	return ERR_PTR(-EOPNOTSUPP);
+}
+
+static int sim_set_page(struct ib_mr *ibmr, u64 dma)
+{
+	struct sim_region *region = to_sim_region(ibmr);
+
+	if (region->pages_count == region->pages_max)
+		return -ENOMEM;
+	region->pages[region->pages_count++] = dma;
+	return 0;
+}
+
+int sim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset)
+{
+	struct sim_region *region = to_sim_region(ibmr);
+
+	if (ibmr->page_size != PAGE_SIZE)
+		return -EINVAL;
+	region->pages_count = 0;
+	return ib_sg_to_pages(ibmr, sg, nents, offset, sim_set_page);
+}
+
+static struct sim_region *sim_region_find(struct sim_device *dev, const struct ib_pd *pd, u32 key)
+{
+	struct sim_region *region = xa_load(&sim_regions, key >> SIM_KEY_SHIFT);
+
+	if (!region || region->ibmr.device != &dev->ibdev || region->ibmr.pd != pd ||
+	    region->key != key)
+		return NULL;
+	return region;
+}
+
+bool sim_region_open(struct sim_device *dev, const struct ib_pd *pd, u32 key, u64 addr, u32 length,
+		     int access, struct sim_stretch *out)
+{
+	const struct sim_region *region;
+
+	*out = (struct sim_stretch){ .dev = dev, .addr = addr, .length = length };
+	/* It is for ourselves alone. */
+	if (key == SIM_LOCAL_DMA_KEY && !(access & ~IB_ACCESS_LOCAL_WRITE))
+		return true;
+	region = sim_region_find(dev, pd, key);
+	if (!region || region->state != SIM_REGION_VALID || (region->access & access) != access ||
+	    (!region->all && (addr < region->iova || length > region->length ||
+			      addr - region->iova > region->length - length))) {
+		sim_count(dev, SIM_ACCESS_ERRORS, 1);
+		return false;
+	}
+	out->region = region;
+	return true;
+}
+
+bool sim_region_register(const struct ib_pd *pd, struct sim_region *region, u32 key, int access)
+{
+	if (region->ibmr.pd != pd || key >> SIM_KEY_SHIFT != region->index || region->all ||
+	    region->state == SIM_REGION_VALID)
+		return false;
+	region->key = key;
+	region->access = access;
+	region->iova = region->ibmr.iova;
+	region->length = region->ibmr.length;
+	region->state = SIM_REGION_VALID;
+	return true;
+}
+
+bool sim_region_invalidate(struct sim_device *dev, const struct ib_pd *pd, u32 key)
+{
+	struct sim_region *region = sim_region_find(dev, pd, key);
+
+	if (!region || region->all)
+		return false;
+	region->state = SIM_REGION_INVALID;
+	return true;
+}

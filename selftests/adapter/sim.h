@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * simrnic: an RDMA adapter that is played, for tests. Each device sits on a
+ * network device; all of them are in one kernel, in whatever namespaces, and
+ * what one posts the module moves into the memory of another one's queue pair.
+ *
+ * It treats memory as hardware does: it knows DMA addresses only, which it
+ * translates at each access, and moves nothing that is not registered there and
+ * then. So a bounce buffer is what it writes into, and an address that was
+ * unmapped is an error (with an IOMMU that is strict).
+ *
+ * Locks, outermost first: sim_fabric (bottom halves off; held while a work
+ * request is executed, so that who takes something away under it knows that
+ * nobody uses it any more), a queue pair's lock, a completion queue's lock.
+ */
+#ifndef SELFTESTS_ADAPTER_SIM_H
+#define SELFTESTS_ADAPTER_SIM_H
+
+#include <linux/netdevice.h>
+#include <linux/spinlock.h>
+#include <linux/workqueue.h>
+#include <rdma/ib_verbs.h>
+
+/*
+ * Of a driver that has left the kernel: a number finds all that have it, and
+ * "unknown" all there are.
+ */
+#define SIM_DRIVER RDMA_DRIVER_NES
+#define SIM_INLINE_MAX 256
+#define SIM_SGES_MAX 8
+/* Of no region: opens all that is mapped for the device. */
+#define SIM_LOCAL_DMA_KEY 0x100
+/* The low byte of a key is its owner's to choose. */
+#define SIM_KEY_SHIFT 8
+
+enum sim_counter {
+	SIM_DOORBELLS,     /* calls of post_send() */
+	SIM_REQUESTS,      /* work requests in them */
+	SIM_SENDS,
+	SIM_WRITES,
+	SIM_WRITE_BYTES,   /* that have arrived here */
+	SIM_REGISTRATIONS,
+	SIM_COMPLETIONS,
+	SIM_UPCALLS,
+	SIM_POLLS,
+	SIM_NOT_READY,     /* messages that found no receive posted */
+	SIM_ACCESS_ERRORS, /* by a key, a bound or a right that did not fit */
+	SIM_DMA_FAULTS,    /* addresses that are mapped to nothing */
+	SIM_TIMEOUTS,
+	SIM_COUNTERS
+};
+
+struct sim_parent {
+	struct device *device;
+	struct list_head list; /* of PCI functions */
+	bool taken;
+	struct platform_device *platform; /* NULL: PCI */
+};
+
+struct sim_device {
+	struct ib_device ibdev; /* first: ib_alloc_device() */
+	struct net_device *netdev;
+	struct sim_parent *parent;
+	struct ib_device_attr attrs; /* the core forgets its own before it asks */
+	struct dentry *debugfs;
+	atomic64_t counters[SIM_COUNTERS];
+};
+
+struct sim_pd {
+	struct ib_pd ibpd;
+};
+
+struct sim_cq {
+	struct ib_cq ibcq;
+	spinlock_t lock;
+	struct ib_wc *ring;
+	u32 size; /* a power of two */
+	u32 head;
+	u32 tail;
+	u32 armed; /* enum ib_cq_notify_flags; 0: not */
+	bool overrun;
+};
+
+enum sim_region_state {
+	SIM_REGION_INVALID, /* allocated, or invalidated */
+	SIM_REGION_VALID,
+};
+
+struct sim_region {
+	struct ib_mr ibmr;
+	u32 index;
+	u32 key;
+	int access;
+	enum sim_region_state state; /* this and the next: guarded by sim_fabric */
+	u64 iova;
+	u64 length;
+	bool all; /* no pages: any DMA address */
+	u64 *pages; /* DMA addresses */
+	u32 pages_count;
+	u32 pages_max;
+};
+
+struct sim_send {
+	u64 wr_id;
+	enum ib_wr_opcode opcode;
+	int flags;
+	u32 bytes;
+	u32 sges;
+	struct ib_sge sge[SIM_SGES_MAX];
+	u8 data[SIM_INLINE_MAX]; /* IB_SEND_INLINE */
+	u64 remote_addr;
+	u32 rkey;
+	__be32 imm;
+	struct sim_region *region; /* IB_WR_REG_MR */
+	u32 key;                   /* of it, or the one to invalidate */
+	int access;
+};
+
+struct sim_receive {
+	u64 wr_id;
+	u32 sges;
+	struct ib_sge sge[SIM_SGES_MAX];
+};
+
+struct sim_qp {
+	struct ib_qp ibqp;
+	spinlock_t lock; /* guards state and both rings */
+	enum ib_qp_state state;
+	struct ib_qp_attr attr;
+	struct ib_qp_init_attr init;
+	union ib_gid own_gid;
+	enum ib_gid_type gid_type;
+
+	struct sim_send *sends;
+	u32 sends_size;
+	u32 send_head;
+	u32 send_tail;
+	struct sim_receive *receives;
+	u32 receives_size;
+	u32 receive_head;
+	u32 receive_tail;
+
+	struct delayed_work work; /* executes the sends, or flushes both rings */
+	u32 tries;                /* of the oldest send; only the work */
+};
+
+static inline struct sim_device *to_sim_device(struct ib_device *ibdev)
+{
+	return container_of(ibdev, struct sim_device, ibdev);
+}
+
+static inline struct sim_cq *to_sim_cq(struct ib_cq *ibcq)
+{
+	return container_of(ibcq, struct sim_cq, ibcq);
+}
+
+static inline struct sim_region *to_sim_region(struct ib_mr *ibmr)
+{
+	return container_of(ibmr, struct sim_region, ibmr);
+}
+
+static inline struct sim_qp *to_sim_qp(struct ib_qp *ibqp)
+{
+	return container_of(ibqp, struct sim_qp, ibqp);
+}
+
+static inline void sim_count(struct sim_device *dev, enum sim_counter counter, u64 n)
+{
+	atomic64_add(n, &dev->counters[counter]);
+}
+
+/* module.c */
+extern spinlock_t sim_fabric;
+extern struct workqueue_struct *sim_wq;
+
+/* device.c */
+int sim_device_create(const char *name, struct net_device *netdev);
+void sim_device_port_changed(struct sim_device *dev);
+bool sim_device_port_active(const struct sim_device *dev);
+
+/* parent.c: whose DMA it is. A PCI function that nobody has yet, else a platform device. */
+int sim_parents_init(void);
+void sim_parents_exit(void);
+struct sim_parent *sim_parent_take(void);
+void sim_parent_give_back(struct sim_parent *parent);
+
+/* dma.c */
+/* A stretch of memory as the device of @dev reaches it. */
+struct sim_stretch {
+	struct sim_device *dev;
+	const struct sim_region *region;
+	u64 addr;
+	u32 length;
+};
+/*
+ * Copies min(@to->length, @from->length) bytes and moves both on by so many. False: an address is
+ * mapped to nothing, which is counted. sim_fabric is held.
+ */
+bool sim_dma_copy(struct sim_stretch *to, struct sim_stretch *from);
+bool sim_dma_copy_in(struct sim_stretch *to, const void *from, u32 bytes);
+
+/* region.c */
+int sim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+int sim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
+struct ib_mr *sim_get_dma_mr(struct ib_pd *ibpd, int access);
+struct ib_mr *sim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_sg);
+struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 address, int access,
+			      struct ib_udata *udata);
+int sim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset);
+int sim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
+/*
+ * What @key opens of @dev to queue pairs of @pd: @length bytes at @addr, with all rights in @access
+ * (0: reading by the device itself). False, and counted: it does not. sim_fabric is held.
+ */
+bool sim_region_open(struct sim_device *dev, const struct ib_pd *pd, u32 key, u64 addr, u32 length,
+		     int access, struct sim_stretch *out);
+/* The work requests. False: there is no such region. sim_fabric is held. */
+bool sim_region_register(const struct ib_pd *pd, struct sim_region *region, u32 key, int access);
+bool sim_region_invalidate(struct sim_device *dev, const struct ib_pd *pd, u32 key);
+
+/* completion.c */
+int sim_cq_size_max(void);
+int sim_create_cq_of(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr);
+int sim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
+int sim_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);
+int sim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
+/* Adds one, and calls whoever asked to be called. Bottom halves are off. */
+void sim_cq_add(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited);
+/* Of a queue pair that goes, nothing is told any more. */
+void sim_cq_forget(struct ib_cq *ibcq, const struct ib_qp *ibqp);
+
+/* queue_pair.c */
+int sim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata);
+int sim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct ib_udata *udata);
+int sim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
+		 struct ib_qp_init_attr *init);
+int sim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata);
+int sim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct ib_send_wr **bad);
+int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
+/* By number, of any device, or NULL. sim_fabric is held, and it stays for as long. */
+struct sim_qp *sim_qp_find(u32 qpn);
+/* To the error state; what is posted is flushed. sim_fabric is held. */
+void sim_qp_fail(struct sim_qp *qp);
+
+/* execute.c */
+void sim_execute_work(struct work_struct *work);
+
+/* counters.c */
+void sim_counters_init(void);
+void sim_counters_exit(void);
+void sim_counters_add(struct sim_device *dev);
+void sim_counters_remove(struct sim_device *dev);
+
+#endif

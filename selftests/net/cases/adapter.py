@@ -1,0 +1,145 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""SMC-R over an adapter that is played (selftests/adapter), between two network namespaces of one
+guest: on memory that the adapter reaches as it is, through bounce buffers, and behind an IOMMU. The
+adapter moves what is mapped, registered and synchronised, and nothing else."""
+
+from contextlib import contextmanager
+
+from harness import Guest, case
+from harness.testmodule import built_module
+
+XFER = "build/selftests/smc_xfer"
+PORT = 7400
+TIMEOUT_S = 300
+EID = "SMC-SELFTEST"
+# Each side's namespace, and the address of its network device.
+SIDES = {"left": "10.7.0.1", "right": "10.7.0.2"}
+BOTH_WAYS = (("left", "right"), ("right", "left"))
+ALL_HARDWARE = ["", "swiotlb", "iommu"]
+# Of the adapter: none of them belongs to a run in which nothing is done wrong.
+ERRORS = ("access_errors", "dma_faults", "timeouts")
+
+
+def inside(side: str) -> str:
+    return f"ip netns exec {side}"
+
+
+@contextmanager
+def adapters(guest: Guest, v2: bool = True, options: str = ""):
+    """One on each side."""
+    module = built_module(guest.kernel, "selftests/adapter", "simrnic")
+    guest.run("modprobe ib_core && modprobe veth", timeout_s=180)
+    guest.run(f"insmod {module} {options}")
+    guest.run("ip link add veth-left type veth peer name veth-right")
+    for side, address in SIDES.items():
+        guest.run(f"""set -e
+            ip netns add {side}
+            ip link set veth-{side} netns {side}
+            {inside(side)} ip addr add {address}/24 dev veth-{side}
+            {inside(side)} ip link set lo up && {inside(side)} ip link set veth-{side} up""")
+    for side in SIDES:
+        guest.run(f"{inside(side)} rdma link add sim-{side} type simrnic netdev veth-{side}")
+        # Both are in one kernel, where there is a shorter way.
+        guest.run(f"{inside(side)} sysctl -q net.smc.smcd_loopback=0")
+        if v2:
+            guest.run(f"{inside(side)} build/tools/smc_ctl eid add {EID}")
+        guest.wait_for(f"grep -q ACTIVE /sys/class/infiniband/sim-{side}/ports/1/state")
+    try:
+        yield
+    finally:
+        for side in SIDES:
+            guest.run(f"rdma link delete sim-{side}", check=False)
+        for side in SIDES:
+            guest.run(f"ip netns del {side}", check=False)
+        guest.run("ip link del veth-left", check=False)
+        guest.wait_for("! ip link show veth-left 2>/dev/null")
+        guest.wait_for("rmmod simrnic")
+
+
+def counters(guest: Guest, side: str) -> dict[str, int]:
+    lines = guest.run(f"cat /sys/kernel/debug/simrnic/sim-{side}/counters").out.split("\n")
+    return {name: int(value) for name, value in map(str.split, filter(None, lines))}
+
+
+@contextmanager
+def serving(guest: Guest, side: str):
+    server = guest.spawn(f"{inside(side)} {XFER} --serve --port {PORT}")
+    server.expect(r"\bready\b")
+    try:
+        yield
+    finally:
+        server.kill()
+        server.wait(10, check=False)
+
+
+def transfer(guest: Guest, client: str, server: str, options: str = "") -> None:
+    with serving(guest, server):
+        guest.run(f"{inside(client)} {XFER} --to {SIDES[server]} --port {PORT} --expect smcr"
+                  f" {options}", timeout_s=TIMEOUT_S)
+
+
+def nothing_went_wrong(guest: Guest) -> None:
+    for side in SIDES:
+        seen = counters(guest, side)
+        assert seen["write_bytes"] > 0, f"nothing was written into {side}'s memory: {seen}"
+        wrong = {name: seen[name] for name in ERRORS if seen[name]}
+        assert not wrong, f"{side}: {wrong}"
+
+
+def hardware_is(guest: Guest, kind: str) -> None:
+    """That the run is what it says: its name alone moves no byte by another way."""
+    log = guest.run("dmesg").out
+    if kind == "swiotlb":
+        used = guest.run("cat /sys/kernel/debug/swiotlb/io_tlb_used").out
+        assert int(used) > 0, "no bounce buffer is in use"
+    if kind == "iommu":
+        groups = guest.run("for sim in /sys/class/infiniband/sim-*; do readlink -f"
+                           " $sim/device/iommu_group; done").out.split()
+        assert len(groups) == len(SIDES), f"adapters' IOMMU groups: {groups}\n{log}"
+        types = guest.run(" ".join(["cat", *(f"{group}/type" for group in groups)])).out.split()
+        assert types == ["DMA"] * len(SIDES), f"the groups' types: {types}"
+
+
+@case(on="ours", hardware=ALL_HARDWARE)
+def every_byte_arrives(vm):
+    """Both ways, by several connections at once and after each other, of all the usual lengths."""
+    with adapters(vm.a):
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server, "--connections 6 --parallel 3 --up 300000 --down 200000")
+            transfer(vm.a, client, server, "--up 100 --down 100 --write 1 --read 1")
+        hardware_is(vm.a, vm.hardware)
+        nothing_went_wrong(vm.a)
+
+
+@case(on="ours", hardware=ALL_HARDWARE)
+def buffers_larger_than_one_mapping(vm):
+    """swiotlb maps 256 KiB at once."""
+    with adapters(vm.a):
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server,
+                     "--sndbuf 1048576 --rcvbuf 1048576 --up 3000000 --down 3000000")
+        nothing_went_wrong(vm.a)
+
+
+@case(on="ours", hardware=ALL_HARDWARE)
+def scattered_buffers(vm):
+    """One page is not beside the next one, neither in memory nor in what maps it."""
+    with adapters(vm.a):
+        for side in SIDES:
+            vm.a.run(f"{inside(side)} sysctl -q net.smc.smcr_buf_type=1")
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server, "--connections 3 --up 400000 --down 400000")
+        nothing_went_wrong(vm.a)
+
+
+@case(on="ours", hardware=ALL_HARDWARE)
+def version_1(vm):
+    """Without an enterprise ID, by the GIDs of RoCE v1, which soft-RoCE does not have."""
+    with adapters(vm.a, v2=False):
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server, "--connections 3 --up 200000 --down 200000")
+        for side in SIDES:
+            stat = vm.a.run(f"{inside(side)} cat /proc/net/smc_stat").out
+            seen = dict(line.split()[:2] for line in stat.splitlines() if len(line.split()) > 1)
+            assert int(seen["smcr_client_v1"]) > 0, f"{side}: {seen}"
+        nothing_went_wrong(vm.a)
