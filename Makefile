@@ -65,6 +65,7 @@ help:
 	@echo '  make bench-applications redis, nginx, PostgreSQL, … inside one host, over TCP and over SMC'
 	@echo 'Checking'
 	@echo '  make check              everything below, on all kernels; installs what it needs'
+	@echo '  make check-all          the same with each case in the guests, on each kernel; by hand, hours'
 	@echo '  make deps               only that'
 	@echo '  make lint               layers, style, and that the checks themselves can fail'
 	@echo '  make check-build        both kernels: warnings, dependencies, symbols'
@@ -156,7 +157,7 @@ format:
 
 # --- checks --------------------------------------------------------------------------------------
 
-.PHONY: check deps lint unit coverage check-tools check-build $(KERNELS:%=check-build-%)
+.PHONY: check check-all deps lint unit coverage check-tools check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
@@ -164,8 +165,14 @@ CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
 CHECK_ON_HOST := lint unit sim
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop
 
+# The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
+CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) interop
+
 check: deps
 	@scripts/check $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
+
+check-all: deps
+	@scripts/check $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_ALL_IN_GUESTS)
 
 deps:
 	@scripts/install-deps

@@ -96,7 +96,7 @@ private:
 		case 11: look(script.number(2)); break;
 		case 12: urgent(script.byte()); break;
 		case 13: c_.set_corked((script.byte() & 1) != 0); break;
-		case 14: c_.push(); break;
+		case 14: push(script.byte()); break;
 		case 15: c_.request_completion(); break;
 		case 16: shut_down(script.byte()); break;
 		case 17: close(); break;
@@ -160,6 +160,18 @@ private:
 		case 5: c_.announce_urgent((choice & 0x80) != 0); break;
 		}
 		follow_urgent_skip();
+	}
+
+	// Or nobody waits any longer for what a closed peer has left.
+	void push(std::uint8_t choice)
+	{
+		if (choice % 8 != 7)
+			return c_.push();
+		if (!c_.eof_withheld())
+			return;
+		c_.give_up_withheld_data();
+		gave_up_withheld_ = true;
+		fuzz::demand(c_.at_eof());
 	}
 
 	void shut_down(std::uint8_t choice)
@@ -373,6 +385,7 @@ private:
 		if (!verdict.ok())
 			return;
 		peer_sequence_ = message.sequence;
+		blocked_ = (message.producer_flags & producer_flag::kWriteBlocked) != 0;
 		if (refuses_ && produced_bytes != 0) {
 			fuzz::demand(verdict.has(event::kRefused));
 			fuzz::demand(c_.send_status() == SendStatus::kAborted);
@@ -440,6 +453,9 @@ private:
 				return Violation::kConsumerBackward;
 			consumed_bytes = 0;
 		}
+		// Its end was one, unless it said at once that it had data left.
+		if (produced_bytes != 0 && peer_flags_ != 0 && (gave_up_withheld_ || !blocked_))
+			return Violation::kProducerBehindEnd;
 		return Violation::kNone;
 	}
 
@@ -520,7 +536,9 @@ private:
 		fuzz::demand(now.tx_consumer ==
 			     cursor_at(consumed_bytes_, config().rmb_size_bytes));
 		fuzz::demand(c_.high_water_bytes() ==
-			     std::min<std::uint64_t>(received_bytes_, config().rmb_size_bytes));
+			     (aborted_ ? config().rmb_size_bytes
+				       : std::min<std::uint64_t>(received_bytes_,
+								 config().rmb_size_bytes)));
 
 		fuzz::demand(!c_.at_orderly_end() || c_.at_eof());
 		fuzz::demand(!c_.both_ended() || c_.peer_finished_sending());
@@ -593,6 +611,8 @@ private:
 	bool lost_ = false; // or given up
 	bool link_lost_ = false;
 	bool release_told_ = false;
+	bool blocked_ = false; // the peer's newest message said so
+	bool gave_up_withheld_ = false;
 };
 
 } // namespace

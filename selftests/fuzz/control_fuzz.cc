@@ -76,6 +76,7 @@ net *smc_init_net()
 
 namespace smc::control {
 
+void leave_namespace(net *) {}
 void end_namespace(net *) {}
 
 namespace {

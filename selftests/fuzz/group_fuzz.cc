@@ -7,6 +7,7 @@
 #include "script.hpp"
 #include "support.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <memory>
@@ -104,7 +105,7 @@ private:
 		case 11: deliver(Timer{}); break;
 		case 12: acquire(script); break;
 		case 13: release(script); break;
-		case 14: machine_->note_activity(link(script), now_ms_); break;
+		case 14: tell(script); break;
 		case 15:
 			if (script.byte() % 8 == 0)
 				deliver(Terminate{});
@@ -156,15 +157,24 @@ private:
 
 	// --- RMBs of the peer --------------------------------------------------------------------
 
+	// Any RMB, or only one that the peer has told of on this link, or a connection uses there.
 	void acquire(fuzz::Script &script)
 	{
-		const LinkIndex on = link(script);
+		const std::uint8_t choice = script.byte();
+		const LinkIndex on = static_cast<LinkIndex>(choice % kLinksMax);
+		const bool known = choice / kLinksMax % 2 != 0;
 		const wire::RemoteToken wanted = token(script);
 		std::array<std::optional<wire::RemoteToken>, kRtokensMax> before;
+		bool used = false;
 
-		for (const Held &held : held_)
+		for (const Held &held : held_) {
 			before[held.index] = machine_->rtoken(held.index, on);
-		const auto index = machine_->acquire_rtoken(on, wanted);
+			used = used || before[held.index] == wanted;
+		}
+		const auto index = known ? machine_->acquire_known_rtoken(on, wanted)
+					 : machine_->acquire_rtoken(on, wanted);
+		fuzz::demand(!known || !used || index.has_value());
+		fuzz::demand(!known || !index || told(wanted));
 		if (!index)
 			return;
 		fuzz::demand(machine_->rtoken(*index, on) == wanted);
@@ -175,6 +185,62 @@ private:
 				     machine_->rtoken(held.index, on) == before[held.index]);
 		}
 		held_.push_back({*index, false});
+		told_.push_back(wanted);
+	}
+
+	// By the peer, or by a connection, ever.
+	[[nodiscard]] bool told(const wire::RemoteToken &wanted) const
+	{
+		return std::find(told_.begin(), told_.end(), wanted) != told_.end();
+	}
+
+	void hear(ByteSpan bytes)
+	{
+		const auto message = wire::decode_llc(bytes);
+		const auto *confirm = message ? message->get<wire::ConfirmRkey>() : nullptr;
+
+		if (confirm == nullptr || message->response)
+			return;
+		told_.push_back(confirm->token);
+		for (const wire::LinkToken &other : confirm->others)
+			told_.push_back(other.token);
+	}
+
+	// What makes sense, as random bytes hardly ever do: the peer tells of an RMB, or deletes
+	// it.
+	void tell(fuzz::Script &script)
+	{
+		const std::uint8_t choice = script.byte();
+		const LinkIndex from = static_cast<LinkIndex>(choice % kLinksMax);
+
+		// Of use in a state of its own.
+		if (machine_->link_state(from) == LinkState::kAnswered) {
+			deliver(AnswerDelivered{from});
+			return;
+		}
+		if (choice / kLinksMax % 4 == 0) {
+			machine_->note_activity(from, now_ms_);
+			return;
+		}
+		const bool takes_back = choice / kLinksMax % 4 == 1;
+		const wire::RemoteToken rmb = token(script);
+		std::array<std::byte, wire::kLlcSize> space{};
+		std::array<std::byte, wire::RkeyList::kItemSize> list{};
+		const std::array<wire::Rkey, 1> rkeys = {rmb.rkey};
+		wire::LlcBody body = wire::ConfirmRkey{.token = rmb};
+
+		if (takes_back)
+			body = wire::DeleteRkey{.count = 1,
+						.rkeys = wire::RkeyList::of(rkeys, list)};
+		const std::size_t size =
+			wire::encode({machine_->config().version, /*response=*/false, body}, space);
+		receive(from, ByteSpan{space}.first(size));
+		if (over_ || machine_->link_state(from) != LinkState::kActive)
+			return;
+		const auto index = machine_->acquire_known_rtoken(from, rmb);
+		fuzz::demand(index.has_value() != takes_back || held_.size() >= kRtokensMax);
+		if (index)
+			held_.push_back({*index, false});
 	}
 
 	void release(fuzz::Script &script)
@@ -210,12 +276,26 @@ private:
 		const Counters before = machine_->counters();
 		const bool was_over = over_;
 
+		forget_violations();
+		hear(message);
 		deliver(LlcReceived{from, bytes});
 		const Counters &now = machine_->counters();
 		fuzz::demand(now.received == before.received + (was_over ? 0 : 1));
 		fuzz::demand(now.violations() >= before.violations() &&
 			     now.violations() <= before.violations() + 1);
-		fuzz::demand(over_ || now.violations() < kViolationsMax);
+		violations_ += now.violations() - before.violations();
+		fuzz::demand(over_ || violations_ < kViolationsMax);
+	}
+
+	// One each so many seconds, as long as there are any.
+	void forget_violations()
+	{
+		while (violations_ > 0 && now_ms_ >= forgotten_ms_ + kViolationForgotten_ms) {
+			violations_--;
+			forgotten_ms_ += kViolationForgotten_ms;
+		}
+		if (violations_ == 0)
+			forgotten_ms_ = now_ms_;
 	}
 
 	void deliver(const Event &event)
@@ -296,6 +376,7 @@ private:
 			case Progress::kConfirming:
 				fuzz::demand(state == LinkState::kAwaitRequest ||
 					     state == LinkState::kActivating ||
+					     state == LinkState::kAnswered ||
 					     state == LinkState::kAwaitResponse);
 				break;
 			case Progress::kActive: fuzz::demand(state == LinkState::kActive); break;
@@ -319,8 +400,11 @@ private:
 	std::array<Progress, kLinksMax> links_{};
 	std::map<FlowId, bool> flows_; // under way, and somebody waits for the result
 	std::vector<Held> held_;
+	std::vector<wire::RemoteToken> told_;
 	std::optional<std::uint64_t> deadline_ms_;
 	std::uint64_t now_ms_ = 1000;
+	std::uint32_t violations_ = 0; // not forgotten
+	std::uint64_t forgotten_ms_ = 0;
 	FlowId next_flow_ = 1;
 	bool over_ = false;
 };

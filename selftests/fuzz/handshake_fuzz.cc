@@ -52,7 +52,23 @@ LocalOffer make_offer(std::uint8_t host, std::uint8_t choice)
 	offer.release = (choice & 4) != 0 ? 0 : 1;
 	offer.max_conns = (choice & 8) != 0 ? 16 : 255;
 	offer.max_links = (choice & 16) != 0 ? 1 : 2;
+	offer.smcd = (choice & 64) != 0;
+	offer.smcd_gid = wire::IsmGid{0x1122334455667788};
+	offer.smcd_gid_extension = wire::IsmGid{0x8877665544332211};
 	return offer;
+}
+
+// Own buffers on the loopback device, one of which is none.
+wire::SmcdEndpoint make_dmb(const LocalOffer &offer, std::uint8_t flaws)
+{
+	wire::SmcdEndpoint dmb;
+
+	dmb.gid = offer.smcd_gid;
+	dmb.gid_extension = offer.smcd_gid_extension;
+	dmb.chid = wire::kLoopbackChid;
+	dmb.dmb_token = wire::DmbToken{(flaws & 1) != 0 ? 0U : 0xd00dU};
+	dmb.dmbe_size = wire::BufferSize{2};
+	return dmb;
 }
 
 // Own endpoints, some of which no message can carry.
@@ -112,9 +128,14 @@ private:
 		case 5: deliver(Timer{}); break;
 		case 6: {
 			const std::uint8_t choice = script.byte();
-			answer(State::kAcquiringLink,
-			       LinkAcquired{(choice & 1) != 0, (choice & 2) != 0,
-					    make_endpoint(offer_, choice >> 4)});
+			// What answers the one does not answer the other.
+			if (dmb_)
+				answer(State::kAcquiringLink,
+				       DmbAcquired{make_dmb(offer_, choice >> 4)});
+			else
+				answer(State::kAcquiringLink,
+				       LinkAcquired{(choice & 1) != 0, (choice & 2) != 0,
+						    make_endpoint(offer_, choice >> 4)});
 			break;
 		}
 		case 7:
@@ -219,7 +240,14 @@ private:
 			note(consume->bytes);
 			fuzz::demand(consume->bytes != 0 && consume->bytes <= stream_.size());
 			const auto taken = wire::clc_type(ByteSpan{stream_}.first(consume->bytes));
-			took_proposal_ |= taken && *taken == wire::ClcType::kProposal;
+			if (taken && *taken == wire::ClcType::kProposal) {
+				took_proposal_ = true;
+				const auto modes = std::to_integer<unsigned>(stream_[7]);
+				const bool knows_smcr_v2 =
+					modes >> 4 >= 2 &&
+					((modes >> 2 & 3) == 0 || (modes >> 2 & 3) == 3);
+				reads_short_only_ = !knows_smcr_v2;
+			}
 			stream_.erase(stream_.begin(),
 				      stream_.begin() +
 					      static_cast<std::ptrdiff_t>(consume->bytes));
@@ -236,10 +264,18 @@ private:
 		} else if (const auto *client_link = std::get_if<AcquireClientLink>(&effect)) {
 			acquire(client_link->agreement);
 			check(client_link->peer);
+		} else if (const auto *client_dmb = std::get_if<AcquireClientDmb>(&effect)) {
+			acquire_dmb();
+			check(client_dmb->peer);
+		} else if (std::holds_alternative<AcquireServerDmb>(effect)) {
+			acquire_dmb();
+		} else if (const auto *join = std::get_if<ConnectDmb>(&effect)) {
+			fuzz::demand(link_held_ && dmb_);
+			check(join->peer);
 		} else if (const auto *server_link = std::get_if<AcquireServerLink>(&effect)) {
 			acquire(server_link->agreement);
 		} else if (const auto *connect = std::get_if<ConnectLink>(&effect)) {
-			fuzz::demand(link_held_);
+			fuzz::demand(link_held_ && !dmb_);
 			fuzz::demand(connect->mtu <= connect->peer.mtu);
 			check(connect->peer);
 		} else if (std::holds_alternative<ReleaseLink>(effect) ||
@@ -270,6 +306,7 @@ private:
 		case wire::ClcType::kDecline:
 			fuzz::demand(wire::decode_decline(send.bytes).has_value());
 			fuzz::demand(!declined_);
+			fuzz::demand(!reads_short_only_ || send.bytes.size() == 28);
 			declined_ = true;
 			break;
 		}
@@ -299,17 +336,38 @@ private:
 	{
 		fuzz::demand(!link_held_);
 		link_held_ = true;
+		dmb_ = false;
 		check(agreement);
+	}
+	void acquire_dmb()
+	{
+		fuzz::demand(!link_held_);
+		fuzz::demand(offer_.smcd);
+		link_held_ = true;
+		dmb_ = true;
 	}
 
 	// Only what we had offered, or may agree to.
 	void check(const Agreement &agreement) const
 	{
+		fuzz::demand(agreement.smcd == dmb_);
+		fuzz::demand(agreement.release <= offer_.release);
+		if (agreement.smcd) {
+			fuzz::demand(agreement.version == 2 && offer_.smcd);
+			return;
+		}
 		fuzz::demand(agreement.version == 1 ? offer_.smcr_v1
 						    : agreement.version == 2 && offer_.smcr_v2);
 		if (agreement.version == 2)
 			fuzz::demand(agreement.eid == offer_.eids.front());
-		fuzz::demand(agreement.release <= offer_.release);
+	}
+
+	// It is on the one device that both share.
+	void check(const wire::SmcdEndpoint &peer) const
+	{
+		fuzz::demand(peer.gid == offer_.smcd_gid && peer.chid == wire::kLoopbackChid);
+		fuzz::demand(peer.gid_extension == offer_.smcd_gid_extension);
+		fuzz::demand(!peer.dmb_token.is_zero());
 	}
 
 	// Where the peer's ring is to lie, it can.
@@ -342,6 +400,8 @@ private:
 	bool declined_ = false;
 	bool proposed_ = false;
 	bool took_proposal_ = false;
+	bool reads_short_only_ = false; // the peer, of Declines
+	bool dmb_ = false;              // what was acquired last is no link
 };
 
 template <class Machine>

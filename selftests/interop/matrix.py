@@ -14,6 +14,11 @@ SMCR = ("ours@6.12+kernel@6.12", "ours@6.1+kernel@6.12", "ours@6.12+ours@6.12",
 # The peer has an smc.ko without a device that it could use, or has no SMC at all.
 DECLINES = ("ours@6.12+kernel@6.1", "ours@6.1+kernel@6.1")
 PLAIN = ("ours@6.12+none@6.12", "ours@6.1+none@6.12")
+# Debian 11: its smc.ko knows version 1 alone. Without RoCE v1 it declines at once; with it, it proposes
+# version 1 and declines version 2; where both ends have it they meet in SMC-Rv1.
+OLD_WITHOUT_DEVICE = ("ours@6.12+kernel@5.10",)
+OLD_ALONE = ("ours@6.12+kernel@5.10:v1",)
+OLD = ("ours@6.12:v1+kernel@5.10:v1",)
 
 XFER = "build/selftests/smc_xfer"
 PORT = 7380
@@ -60,6 +65,9 @@ def transfer(client: Guest, server: Guest, options: str, expect: str = "smcr",
     """One run of smc_xfer against a Server; both sides' counters. Fails unless every byte
     arrived, in the way that expect names (smc_xfer --help), counted by both modules."""
     limit_s = timeout_s * client.patience
+    for side, guest in (("client", client), ("server", server)):
+        if mode(guest) == "smc" and not guest.counts:
+            options += f" --uncounted {side}"
     result = client.run(f"{XFER} --to {address or server.ip4} --port {PORT} --mode {mode(client)}"
                         f" --server-mode {mode(server)} --timeout {limit_s:g} --expect {expect}"
                         f" {options}", timeout_s + 30)

@@ -8,16 +8,20 @@ Inside one host; prints what happened, as JSON.
     takeover.py late-syn PORT          TCP_FASTOPEN_CONNECT before TCP_ULP
     takeover.py time-wait PORT         connections by TCP that are remembered for a minute
     takeover.py layers PORT            kTLS, and IPV6_ADDRFORM, on sockets that fell back
+    takeover.py same-layer PORT        TCP_ULP "smc" on what is an SMC socket already, and names that cannot be read
     takeover.py fastopen-listener PORT a listener that TCP_ULP made ours and TCP_FASTOPEN made TCP's
     takeover.py second-life PORT       listeners that were clients before
     takeover.py clones PORT            connections to listeners that were given to a layer before; some of
                                        them are closed when the module has gone
     takeover.py relics PORT            a connection to what was a listener of ours, which listens when the
                                        module has gone, and when it is there again
+    takeover.py migrated PORT          a connection that TCP gives from a listener of ours to one of its own, and that
+                                       listens itself when the module has gone, and when it is there again
     takeover.py held-sock PORT         a call that keeps a fallen socket's lock, and other sockets
     takeover.py makers PORT            sockets that are made and closed until there is a line to read, while the
                                        module comes and goes
     takeover.py held-listeners PORT    calls that keep the locks of listeners with clients, and other sockets
+    takeover.py held-handshakes PORT   the same, and those of clients; new connections of others meanwhile
 """
 
 import ctypes
@@ -256,6 +260,26 @@ def layers(port: int) -> dict:
     return results
 
 
+def same_layer(port: int) -> dict:
+    results: dict = {}
+    listener = smc_listener(port)
+    for kind, make in (("protocol", smc), ("ulp", by_ulp)):
+        client = make()
+        fd = client.fileno()
+        results[kind] = [set_layer(client, b"smc"), set_layer(client, b"smc\0and more")]
+        for where, length in ((ctypes.c_void_p(8), 4), (b"tls", 0)):
+            ret = LIBC.setsockopt(fd, socket.IPPROTO_TCP, TCP_ULP, where, length)
+            results[kind].append(errno.errorcode[ctypes.get_errno()] if ret else "fine")
+        before = smc_stat()["conn_new"]
+        client.connect(address(port))
+        served, _ = listener.accept()
+        results[kind] += [smc_stat()["conn_new"] - before, set_layer(client, b"smc")]
+        served.close()
+        client.close()
+    listener.close()
+    return results
+
+
 def greeted(listener: socket.socket, port: int) -> str:
     """What the first client with SMC says, as the listener's program reads it."""
     def say() -> None:
@@ -387,6 +411,32 @@ def relics(port: int) -> dict:
     return results
 
 
+def migrated(port: int) -> dict:
+    first, second = smc(), socket.socket()
+    for listener in (first, second):
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        bound(listener, port)
+    first.listen(5)
+    clients = [socket.create_connection(address(port)) for _ in range(2)]
+    # Closed before it has accepted them, and the only one that is left takes them.
+    second.listen(5)
+    first.close()
+    second.settimeout(20)
+    moved = [second.accept()[0] for _ in clients]
+    for sock in (*clients, second):
+        sock.close()
+    print("ready", flush=True)
+    wait_for_module(False)
+    for sock in moved:
+        disconnect(sock)
+        sock.listen(5)
+    wait_for_module(True)
+    results = {"heard": [greeted(sock, sock.getsockname()[1]) for sock in moved]}
+    for sock in moved:
+        sock.close()
+    return results
+
+
 def in_time(call, *arguments, within_s: float = 10) -> str:
     answers: list = []
     thread = threading.Thread(target=lambda: answers.append(call(*arguments)), daemon=True)
@@ -418,13 +468,72 @@ def held_sock(port: int) -> dict:
     return results
 
 
-def open_ends() -> int:
+def smc_stat() -> dict[str, int]:
     with open("/proc/net/smc_stat") as lines:
-        stat = {name: int(value) for name, value in map(str.split, lines)}
+        return {name: int(value) for name, value in map(str.split, lines)}
+
+
+def open_ends() -> int:
+    stat = smc_stat()
     return stat["conn_new"] - stat["conn_free"]
 
 
+def lasting_ends(others: int = 0) -> int:
+    """What has not ended within 10 s, but for those of others."""
+    deadline_s = time.monotonic() + 10
+    while open_ends() > others and time.monotonic() < deadline_s:
+        time.sleep(0.1)
+    return open_ends() - others
+
+
+class HeldLocks:
+    """Calls that keep the locks of sockets, until it ends."""
+
+    def __init__(self) -> None:
+        self._page, self._calls = LatePage(struct.pack("i", 1)), []
+
+    def keep(self, sock: socket.socket) -> None:
+        # It has read on or off, and takes the lock for the seconds.
+        self._calls.append(threading.Thread(target=LIBC.setsockopt, args=(
+            sock.fileno(), socket.SOL_SOCKET, socket.SO_LINGER,
+            ctypes.c_void_p(self._page.address), 8)))
+        self._calls[-1].start()
+
+    def end(self) -> None:
+        self._page.put(struct.pack("i", 0))
+        for call in self._calls:
+            call.join()
+
+
+def connect_times_s(listener: socket.socket, often: int) -> list[float]:
+    """How long one after the other took to be there at both ends, by SMC."""
+    times = []
+    for _ in range(often):
+        began_s = time.monotonic()
+        with smc() as client:
+            client.connect(listener.getsockname())
+            served, _ = listener.accept()
+            times.append(time.monotonic() - began_s)
+            served.close()
+    return sorted(times)
+
+
+def begun(where) -> socket.socket:
+    client = smc()
+    client.setblocking(False)
+    client.connect_ex(where)
+    return client
+
+
+def smc_listener(port: int) -> socket.socket:
+    listener = smc()
+    bound(listener, port)
+    listener.listen(50)
+    return listener
+
+
 def held_listeners(port: int) -> dict:
+    lasting_ends()
     # All on one processor, and not many more than what it would run at a time.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with smc() as listener:
@@ -434,38 +543,57 @@ def held_listeners(port: int) -> dict:
         bystander.connect(address(port))
         served, _ = listener.accept()
     results = {"ends before": open_ends()}
-    page = LatePage(struct.pack("i", 1))
-    listeners, addresses, clients, calls = [], [], [], []
-    for _ in range(20):
-        listener = smc()
-        listener.bind(("127.0.0.1", 0))
-        listener.listen(5)
-        listeners.append(listener)
-        addresses.append(listener.getsockname())
-        # It has read on or off, and takes the lock for the seconds.
-        calls.append(threading.Thread(target=LIBC.setsockopt, args=(
-            listener.fileno(), socket.SOL_SOCKET, socket.SO_LINGER,
-            ctypes.c_void_p(page.address), 8)))
-        calls[-1].start()
+    locks = HeldLocks()
+    listeners = [smc_listener(0) for _ in range(20)]
+    addresses = [listener.getsockname() for listener in listeners]
+    for listener in listeners:
+        locks.keep(listener)
     time.sleep(1)
-    for where in addresses:
-        client = smc()
-        client.setblocking(False)
-        client.connect_ex(where)
-        clients.append(client)
+    clients = [begun(where) for where in addresses]
     time.sleep(1)
     bystander.sendall(b"hello")
     results["bystander"] = served.recv(100).decode()
+    others = open_ends() - 2
     bystander.close()
     served.close()
-    deadline_s = time.monotonic() + 10
-    while open_ends() and time.monotonic() < deadline_s:
-        time.sleep(0.1)
-    results["ends after"] = open_ends()
-    page.put(struct.pack("i", 0))
-    for call in calls:
-        call.join()
+    results["ends after"] = lasting_ends(others)
+    locks.end()
     for sock in (*clients, *listeners):
+        sock.close()
+    return results
+
+
+def connects_in_time(listener: socket.socket, times: list) -> None:
+    in_time(lambda: times.extend(connect_times_s(listener, 15)), within_s=20)
+
+
+def held_handshakes(port: int) -> dict:
+    # All on one processor, and more than it runs at a time.
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    bystander = smc_listener(port)
+    usual_s = connect_times_s(bystander, 15)[7]
+    locks = HeldLocks()
+    listeners = [smc_listener(0) for _ in range(40)]
+    addresses = [listener.getsockname() for listener in listeners]
+    for listener in listeners:
+        locks.keep(listener)
+    time.sleep(1)
+    clients = [begun(where) for where in addresses]
+    time.sleep(1)
+    during: dict = {"listeners": [], "clients": []}
+    connects_in_time(bystander, during["listeners"])
+    # In the middle of their handshake, as a rule.
+    for where in addresses:
+        clients.append(begun(where))
+        locks.keep(clients[-1])
+    time.sleep(1)
+    connects_in_time(bystander, during["clients"])
+    victim = begun(addresses[0])
+    results = {"shutdown": in_time(name_of, victim.shutdown, socket.SHUT_RDWR)}
+    locks.end()
+    for kind, times in during.items():
+        results[kind] = bool(times) and times[len(times) // 2] < 2 * usual_s + 0.01
+    for sock in (*clients, *listeners, victim, bystander):
         sock.close()
     return results
 
@@ -497,9 +625,11 @@ def makers(_port: int) -> dict:
 
 
 CALLS = {"late-layer": late_layer, "late-addrform": late_addrform, "late-syn": late_syn,
-         "time-wait": time_wait, "layers": layers, "fastopen-listener": fastopen_listener,
-         "second-life": second_life, "clones": clones, "relics": relics, "held-sock": held_sock,
-         "makers": makers, "held-listeners": held_listeners}
+         "time-wait": time_wait, "layers": layers, "same-layer": same_layer,
+         "fastopen-listener": fastopen_listener,
+         "second-life": second_life, "clones": clones, "relics": relics, "migrated": migrated, "held-sock": held_sock,
+         "makers": makers, "held-listeners": held_listeners,
+         "held-handshakes": held_handshakes}
 
 
 def main() -> int:

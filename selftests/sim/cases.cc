@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "kernel/abi/pernet.h"
+#include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"
 #include "script.hpp"
@@ -20,12 +21,8 @@
 namespace sim {
 namespace {
 
-constexpr u64 kMoment_us = 300'000;
-constexpr u64 kRest_us = 10'000'000;
-constexpr u64 kUnanswered_us = 5'000'000; // two requests
-constexpr u32 kKept = 32;                 // unused buffers of a group, of each kind and size
+constexpr u64 kUnanswered_us = 20'000'000; // one request, or a part of the wait for its turn
 constexpr u8 kDeleteRkey = 9;
-constexpr u8 kHello = 1;
 constexpr int kBacklog = 3;
 constexpr int kAgain = 11;
 constexpr int kBrokenPipe = 32;
@@ -34,122 +31,6 @@ constexpr int kConnectionReset = 104;
 constexpr int kNotConnected = 107;
 constexpr int kAlready = 114;
 constexpr int kInProgress = 115;
-constexpr u8 kReset = 2; // asks the server to reset the connection
-constexpr u8 kBye = 3;   // asks it to close
-
-using Sockets = std::vector<struct socket *>;
-
-net &client()
-{
-	return *world().hosts[0];
-}
-
-net &server()
-{
-	return *world().hosts[1];
-}
-
-int send_byte(struct socket *sock, u8 byte)
-{
-	msghdr msg{.from = &byte, .length_bytes = 1};
-
-	return sys_send(sock, msg);
-}
-
-int receive_byte(struct socket *sock, u8 *byte)
-{
-	msghdr msg{.to = byte, .length_bytes = 1};
-
-	return sys_receive(sock, msg);
-}
-
-// ---- The server ---------------------------------------------------------------------------------
-
-void answer(struct socket *sock)
-{
-	u8 byte;
-
-	while (receive_byte(sock, &byte) == 1) {
-		if (byte == kReset) {
-			sock->sk->linger = true;
-			break;
-		}
-		if (byte == kBye)
-			break;
-		(void)send_byte(sock, byte);
-	}
-	sys_close(sock);
-	processes()--;
-}
-
-void accept_all(struct socket *listener)
-{
-	struct socket *sock = nullptr;
-
-	while (sys_accept(listener, &sock) == 0) {
-		processes()++;
-		scheduler().spawn("server", [sock] { answer(sock); });
-	}
-	sys_close(listener);
-	processes()--;
-}
-
-// Until it is shut down.
-struct socket *start_server()
-{
-	struct socket *listener = sys_socket(&server());
-
-	if (sys_listen(listener, kPort, 300) != 0)
-		fail("listen() fails");
-	processes()++;
-	scheduler().spawn("accept", [listener] { accept_all(listener); });
-	return listener;
-}
-
-// ---- The client ---------------------------------------------------------------------------------
-
-struct socket *connect_one(bool smc = true)
-{
-	struct socket *sock = sys_socket(&client());
-	const int ret = sys_connect(sock, &server(), kPort);
-
-	if (ret != 0)
-		fail("connect() fails, errno %d", -ret);
-	if (sys_uses_smc(sock) != smc)
-		fail("it goes by %s", smc ? "TCP" : "SMC");
-	return sock;
-}
-
-Sockets connect_many(u32 count)
-{
-	Sockets socks;
-
-	while (socks.size() < count)
-		socks.push_back(connect_one());
-	return socks;
-}
-
-void close_all(const Sockets &socks)
-{
-	for (struct socket *sock : socks)
-		sys_close(sock);
-}
-
-void expect_answer(struct socket *sock)
-{
-	u8 byte = 0;
-	const int sent = send_byte(sock, kHello);
-	const int received = receive_byte(sock, &byte);
-
-	if (sent != 1 || received != 1 || byte != kHello)
-		fail("nobody answers: send() %d, recv() %d", sent, received);
-}
-
-void expect_answers(const Sockets &socks)
-{
-	for (struct socket *sock : socks)
-		expect_answer(sock);
-}
 
 void expect_buffers(const net &host, s64 expected)
 {
@@ -159,34 +40,7 @@ void expect_buffers(const net &host, s64 expected)
 		fail("host %s has %lld buffers, not %lld", host.name.c_str(), buffers, expected);
 }
 
-// One group has done, from the beginning, and it keeps no more buffers than it says.
-void expect_one_group(u32 connections)
-{
-	for (const auto &host : world().hosts) {
-		const s64 buffers = host->stats[SMC_STAT_BUF_NEW] - host->stats[SMC_STAT_BUF_FREE];
-
-		if (host->stats[SMC_STAT_GROUP_NEW] != 1 ||
-		    host->stats[SMC_STAT_GROUP_TERMINATED] != 0)
-			fail("host %s: %lld groups were made, %lld ended", host->name.c_str(),
-			     host->stats[SMC_STAT_GROUP_NEW],
-			     host->stats[SMC_STAT_GROUP_TERMINATED]);
-		if (buffers > 2 * (connections + kKept))
-			fail("host %s: %lld buffers for %u connections", host->name.c_str(),
-			     buffers, connections);
-	}
-}
-
 // ---- What goes over the link --------------------------------------------------------------------
-
-// The only one there is.
-smc_ib_link *link_of(const net *host)
-{
-	for (const auto &[qpn, link] : fabric().links) {
-		if (link->device->host == host)
-			return link;
-	}
-	fail("host %s has no link", host->name.c_str());
-}
 
 std::set<u32> rmbs_of(const net *host)
 {
@@ -330,6 +184,35 @@ void huge_buffers()
 	sys_close(sock);
 }
 
+// Devices that see memory through bounce buffers: whatever is not brought there, or fetched from
+// there, is a byte that has not come; and what one connection received is not the next one's.
+void bounced()
+{
+	for (int i = 0; i < 3; i++) {
+		const Sockets socks = connect_many(kBystanders);
+
+		for (int j = 0; j < 3; j++)
+			expect_answers(socks);
+		close_all(socks);
+		scheduler().sleep_us(kMoment_us);
+	}
+	expect_one_group(kBystanders);
+}
+
+// Where there is no room to map large buffers, small ones do.
+void small_mappings()
+{
+	const Sockets socks = connect_many(kBystanders);
+
+	expect_answers(socks);
+	for (const auto &[key, region] : fabric().regions) {
+		if (region->buffer->bytes.size() != world().knobs.mapping_bytes)
+			fail("a buffer of %zu bytes", region->buffer->bytes.size());
+	}
+	expect_one_group(kBystanders);
+	close_all(socks);
+}
+
 // The server's queue pair breaks while it registers an RMB for one more connection of its group.
 // The handshake gives up at once, and the device still has the RMB before it.
 void link_breaks_while_registering()
@@ -394,12 +277,12 @@ void end_is_told_at_once()
 		if (!told)
 			fail("round %d: nobody says that the device has gone", i);
 		// The other host would take longer to notice.
-		lose_port(&server());
+		remove_device(&server());
 		while (!over)
 			scheduler().sleep_us(1000);
 		sys_close(sock);
 		add_device(&client());
-		regain_port(&server());
+		add_device(&server());
 	}
 }
 
@@ -732,6 +615,75 @@ void listen_beside_leave()
 		sys_close(listener);
 	}
 	scheduler().sleep_us(kRest_us);
+}
+
+// SO_RCVLOWAT, set while it connects, is not about the handshake's messages.
+void low_water_mark()
+{
+	constexpr int kMark = 100'000;
+
+	for (u64 i = 0; i < 60; i++) {
+		struct socket *sock = sys_socket(&client());
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		scheduler().sleep_us(i * 700);
+		sys_rcvlowat(sock, kMark);
+		const u64 began_us = scheduler().now_us();
+		(void)sys_poll_wait(sock, SMC_POLL_OUT);
+		if (sys_connect(sock, &server(), kPort) != 0 || !sys_uses_smc(sock))
+			fail("no connection by SMC with a high mark");
+		if (scheduler().now_us() - began_us > kMoment_us)
+			fail("with a high mark it takes %llu us", scheduler().now_us() - began_us);
+		if (sock->sk->rcvlowat != kMark)
+			fail("the mark is %d afterwards", sock->sk->rcvlowat);
+		sys_close(sock);
+	}
+}
+
+// A call that keeps a client's sock, for longer and longer, from one moment of its handshake on.
+void keep_lock(struct socket *sock, u64 from_us, u64 kept_us, bool *kept)
+{
+	scheduler().spawn("keeper", [=] {
+		scheduler().sleep_us(from_us);
+		smc_sk_lock(sock->sk);
+		scheduler().sleep_us(kept_us);
+		smc_sk_unlock(sock->sk);
+		*kept = false;
+	});
+}
+
+// Nobody else notices, and afterwards the handshake goes on; shutdown() ends it as ever.
+void kept_lock()
+{
+	constexpr u64 kMoments = 400;
+
+	for (u64 i = 0; i < kMoments; i++) {
+		struct socket *sock = sys_socket(&client());
+		bool kept = true;
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		keep_lock(sock, i * i / 8, 1 + i * 500, &kept);
+		yield_some(8);
+		const u64 began_us = scheduler().now_us();
+		sys_close(connect_one());
+		if (scheduler().now_us() - began_us > kMoment_us)
+			fail("another one's connect() takes %llu us",
+			     scheduler().now_us() - began_us);
+		if (i % 4 == 0 && sys_shutdown(sock, 2) != 0)
+			fail("shutdown() fails");
+		while (kept)
+			scheduler().sleep_us(kMoment_us / 100);
+		if (i % 4 != 0) {
+			(void)sys_poll_wait(sock, SMC_POLL_OUT);
+			if (sys_connect(sock, &server(), kPort) != 0)
+				fail("connect() fails after a lock was kept");
+			if (!sys_uses_smc(sock))
+				fail("it goes by TCP after a lock was kept");
+		}
+		sys_close(sock);
+	}
 }
 
 // A shutdown() ends an attempt to connect, and another one begins. It goes as fast as any.
@@ -1294,6 +1246,27 @@ void no_fabric()
 	scheduler().sleep_us(kRest_us);
 }
 
+// What the server says by RDMA arrives, what the client says does not: the server never hears that
+// its CONFIRM_LINK is there, and goes on with TCP. So has the client to.
+void mute_client()
+{
+	struct socket *sock = sys_socket(&client());
+
+	world().knobs.mute = true;
+	const int ret = sys_connect(sock, &server(), kPort);
+	world().knobs.mute = false;
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (sys_uses_smc(sock))
+		fail("SMC with a client that is not heard");
+	expect_answer(sock);
+	sys_close(sock);
+	sock = connect_one();
+	expect_answer(sock);
+	sys_close(sock);
+	scheduler().sleep_us(kRest_us);
+}
+
 // What such a client is told by TCP, before the server looks at it.
 struct socket *connect_at_once(bool plain = false)
 {
@@ -1550,27 +1523,9 @@ void listen_after_shutdown()
 	scheduler().sleep_us(kRest_us);
 }
 
-void with_server(void (*plot)())
-{
-	struct socket *listener = start_server();
-
-	plot();
-	(void)sys_shutdown(listener, 0);
-	// What was closed has gone before the devices do.
-	scheduler().sleep_us(kRest_us);
-}
-
-void scripted(void (*script)())
-{
-	script();
-	scheduler().sleep_us(kRest_us);
-}
-
 constexpr u64 kHours_us = u64{3} * 3600 * 1'000'000;
 
-} // namespace
-
-const Case cases[kCases] = {
+const Case kCases[] = {
 	{"close-many", [] { with_server(close_many); }},
 	{"close-many-far", [] { with_server(close_many); }, 5000},
 	{"tcp-dies", [] { with_server(tcp_dies); }},
@@ -1580,6 +1535,10 @@ const Case cases[kCases] = {
 	{"declined-by-stranger", [] { with_server(declined_by_stranger); }},
 	{"huge-buffers", [] { with_server(huge_buffers); }},
 	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
+	{.name = "bounced", .play = [] { with_server(bounced); }, .bouncing = true},
+	{.name = "small-mappings",
+	 .play = [] { with_server(small_mappings); },
+	 .mapping_bytes = 16384},
 	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
 	{"two-clients", [] { scripted([] { two_clients(false); }); }},
 	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
@@ -1589,6 +1548,9 @@ const Case cases[kCases] = {
 	{.name = "accepts-beside-leave", .play = accepts_beside_leave, .lasts_us = kHours_us},
 	{"listen-beside-leave", listen_beside_leave},
 	{"connect-beside-shutdown", [] { with_server(connect_beside_shutdown); }},
+	{"low-water-mark-far", [] { with_server(low_water_mark); }, 5000},
+	{"kept-lock", [] { with_server(kept_lock); }},
+	{"kept-lock-far", [] { with_server(kept_lock); }, 5000},
 	{"shutdown-beside-disconnect", [] { with_server(shutdown_beside_disconnect); }},
 	{"cork-beside-writer", [] { scripted(cork_beside_writer); }},
 	{"listener-closes", [] { with_server(listener_closes); }},
@@ -1608,6 +1570,7 @@ const Case cases[kCases] = {
 	{"two-sizes", [] { with_server(two_sizes); }},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
 	{"no-fabric", [] { with_server(no_fabric); }},
+	{"mute-client", [] { with_server(mute_client); }},
 	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
 	{"word-after-tcp", [] { scripted(word_after_tcp); }},
 	{"reconnect-beside-calls", [] { with_server(reconnect_beside_calls); }},
@@ -1649,6 +1612,10 @@ const Case cases[kCases] = {
 	{.name = "slow-reader",
 	 .play = [] { scripted([] { play_slow_reader(&client(), &server()); }); },
 	 .scripted = true},
+	{.name = "slow-reader-clock",
+	 .play = [] { scripted([] { play_slow_reader(&client(), &server()); }); },
+	 .scripted = true,
+	 .clock_back_ms = 3},
 	{.name = "sips",
 	 .play = [] { scripted([] { play_sips(&client(), &server()); }); },
 	 .scripted = true,
@@ -1661,6 +1628,10 @@ const Case cases[kCases] = {
 	 .scripted = true},
 };
 
+} // namespace
+
+const std::span<const Case> cases{kCases};
+
 Knobs Case::knobs() const
 {
 	Knobs knobs;
@@ -1669,8 +1640,13 @@ Knobs Case::knobs() const
 	knobs.work_us = work_us;
 	knobs.eid_changes = eid_changes;
 	knobs.deaf_to = deaf_to;
+	if (send_queue != 0)
+		knobs.send_queue = send_queue;
 	knobs.smcr_v1 = smcr_v1;
+	knobs.clock_back_ms = clock_back_ms;
 	knobs.smcr_v2 = !smcr_v1;
+	knobs.bouncing = bouncing;
+	knobs.mapping_bytes = mapping_bytes;
 	if (scripted) {
 		knobs.preempt = 0;
 		knobs.send_queue = kNarrowSendQueue;
@@ -1679,11 +1655,22 @@ Knobs Case::knobs() const
 	return knobs;
 }
 
+std::span<const std::span<const Case>> case_tables()
+{
+	static const std::span<const Case> tables[] = {
+		cases, group_cases, departed_cases, link_cases, ring_cases,
+	};
+
+	return tables;
+}
+
 const Case *find_case(std::string_view name)
 {
-	for (const Case &one : cases) {
-		if (name == one.name)
-			return &one;
+	for (const auto table : case_tables()) {
+		for (const Case &one : table) {
+			if (name == one.name)
+				return &one;
+		}
 	}
 	return nullptr;
 }

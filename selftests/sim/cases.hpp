@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <span>
 #include <string_view>
 
 #include "world.hpp"
@@ -23,6 +24,10 @@ struct Case {
 	u8 deaf_to = 0;
 	bool smcr_v1 = false; // instead of version 2
 	u64 lasts_us = 0;     // longer than a load, by so much
+	bool bouncing = false;
+	u32 mapping_bytes = ~0U;
+	u64 clock_back_ms = 0;
+	u32 send_queue = 0; // Knobs', unless 0
 
 	[[nodiscard]] Knobs knobs() const;
 };
@@ -31,8 +36,17 @@ struct Case {
 // at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-inline constexpr u32 kCases = 60;
-extern const Case cases[kCases];
+extern const std::span<const Case> cases;
+// Where a peer, or somebody who says that he is one, does what it likes (group_cases.cc).
+extern const std::span<const Case> group_cases;
+// Where a program has closed its end, and the peer takes its time (departed_cases.cc).
+extern const std::span<const Case> departed_cases;
+// What goes on in the queues of a link (link_cases.cc).
+extern const std::span<const Case> link_cases;
+// About memory of rings (ring_cases.cc).
+extern const std::span<const Case> ring_cases;
+// All there are.
+[[nodiscard]] std::span<const std::span<const Case>> case_tables();
 
 [[nodiscard]] const Case *find_case(std::string_view name);
 

@@ -64,6 +64,8 @@ void take(Lock *lock, bool sleeps)
 			sim::fail("%s locks twice", fiber->name.c_str());
 		scheduler().yield();
 	}
+	if (lock->lock_class == SMC_LOCK_GROUP && fiber->name.starts_with("work-"))
+		sim::effort().groups_looked_at++;
 	lock->owner = fiber;
 	fiber->held.push_back(lock->lock_class);
 }

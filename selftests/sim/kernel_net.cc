@@ -63,6 +63,11 @@ void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
 	std::memcpy(out, kName, sizeof(kName) - 1);
 }
 
+void smc_hostname_of_caller(u8 out[SMC_HOSTNAME_LEN])
+{
+	smc_hostname(out);
+}
+
 u64 smc_net_cookie(net *net)
 {
 	return net->index + 1;

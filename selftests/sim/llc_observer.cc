@@ -88,7 +88,8 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 	const smc_ib_region *region = fabric().by_remote_key(key);
 
 	// Whoever gave up waiting after two seconds may go on.
-	impatient = impatient || world().knobs.any_fault() || world().knobs.deaf_to != 0;
+	impatient = impatient || world().knobs.any_fault() || world().knobs.deaf_to != 0 ||
+		    world().knobs.mute;
 	if (!impatient)
 		expect(link, end.asked[kConfirmRkey] + end.asked[kDeleteRkey] == 0,
 		       "a request while another one waits");

@@ -148,8 +148,10 @@ int check(u64 count)
 {
 	Sum sum;
 
-	for (const sim::Case &plot : sim::cases)
-		sum.count(run(plot, false) != 0);
+	for (const auto table : sim::case_tables()) {
+		for (const sim::Case &plot : table)
+			sum.count(run(plot, false) != 0);
+	}
 	for (u64 seed = 1; seed <= count; seed++) {
 		const u64 hash = run(seed, false);
 		sum.count(hash != 0);
@@ -241,8 +243,10 @@ int main(int argc, char **argv)
 	}
 	if (mode == "--cases") {
 		Sum sum;
-		for (u32 i = 0; i < sim::kCases && sum.failed == 0; i++)
-			sum.count(run(sim::cases[i], false) != 0);
+		for (const auto table : sim::case_tables()) {
+			for (u32 i = 0; i < table.size() && sum.failed == 0; i++)
+				sum.count(run(table[i], false) != 0);
+		}
 		return sum.report();
 	}
 	if (mode == "--minutes" && argc > 2)

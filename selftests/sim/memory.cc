@@ -19,8 +19,15 @@ Memory &memory()
 	return instance;
 }
 
+Effort &effort()
+{
+	static Effort instance;
+	return instance;
+}
+
 void *Memory::allocate(std::size_t bytes)
 {
+	effort().allocations++;
 	if (world().lacks(world().knobs.no_memory)) {
 		note("no memory for %zu bytes", bytes);
 		return nullptr;
@@ -40,6 +47,15 @@ void Memory::release(void *block)
 	check_no_work_in(block, found->second);
 	blocks_.erase(found);
 	std::free(block);
+}
+
+std::size_t Memory::bytes() const
+{
+	std::size_t sum = 0;
+
+	for (const auto &[block, bytes] : blocks_)
+		sum += bytes;
+	return sum;
 }
 
 std::string Memory::describe() const
@@ -122,16 +138,6 @@ void *smc_mem_alloc(size_t size_bytes)
 	return memory().allocate(size_bytes);
 }
 
-void *smc_mem_alloc_ring(struct sock *, size_t size_bytes, bool)
-{
-	return smc_mem_alloc(size_bytes);
-}
-
-u64 smc_mem_group(const struct sock *)
-{
-	return 0;
-}
-
 void smc_mem_free(void *mem)
 {
 	memory().release(mem);
@@ -168,7 +174,10 @@ void smc_rcu_barrier()
 u64 smc_now_ms()
 {
 	// Not from zero: nothing may depend on that.
-	return scheduler().now_us() / 1000 + 4'294'000;
+	const u64 now_ms = scheduler().now_us() / 1000 + 4'294'000;
+	const u64 back_ms = world().knobs.clock_back_ms;
+
+	return back_ms != 0 ? now_ms - scheduler().random().below(back_ms + 1) : now_ms;
 }
 
 u64 smc_random_u64()

@@ -20,6 +20,7 @@ public:
 	void add_lock(const void *, int) {}
 
 	[[nodiscard]] std::size_t objects() const { return blocks_.size(); }
+	[[nodiscard]] std::size_t bytes() const;
 	[[nodiscard]] std::string describe() const;
 
 private:
@@ -27,5 +28,12 @@ private:
 };
 
 [[nodiscard]] Memory &memory();
+
+// What the module has gone to since the beginning.
+struct Effort {
+	u64 allocations = 0;
+	u64 groups_looked_at = 0; // their locks taken, by work items
+};
+[[nodiscard]] Effort &effort();
 
 } // namespace sim

@@ -4,6 +4,7 @@
 // with core/. For each direction of each connection it keeps accounts of its own.
 #include "rdma_observer.hpp"
 
+#include <algorithm>
 #include <array>
 #include <map>
 #include <set>
@@ -209,6 +210,22 @@ void check_reuse(const Announced &rmb)
 		     rmb.rkey, user->second);
 }
 
+// What others have received in it before must not be read there, whoever says that he has written.
+void check_empty(const Announced &rmb)
+{
+	const smc_ib_region *region = fabric().by_remote_key(rmb.rkey);
+	const auto is_empty = [](const std::vector<u8> &bytes) {
+		return std::all_of(bytes.begin(), bytes.end(), [](u8 byte) { return byte == 0; });
+	};
+
+	if (region == nullptr)
+		return;
+	if (!is_empty(region->buffer->bytes))
+		fail("rkey %x is told with old bytes in it", rmb.rkey);
+	if (!is_empty(region->bounce))
+		fail("rkey %x is told, and its device still has old bytes", rmb.rkey);
+}
+
 } // namespace
 
 void observe_connection(u64 id, u8 version, bool first_contact, const Announced &server,
@@ -222,9 +239,15 @@ void observe_connection(u64 id, u8 version, bool first_contact, const Announced 
 		const Announced &rmb = connection.rmb[side];
 
 		check_reuse(rmb);
+		check_empty(rmb);
 		rmb_users[rmb.rkey] = id;
-		if (!by_token.insert({{rmb.qpn, rmb.token}, {id, side}}).second)
+		// Drawn by lot: where there have been thousands, one comes again that is free.
+		const auto user = by_token.find({rmb.qpn, rmb.token});
+		if (user != by_token.end() &&
+		    (connections[user->second.first].from[user->second.second].flags & kAnyClose) ==
+			    0)
 			fail("token %08x is given twice", rmb.token);
+		by_token[{rmb.qpn, rmb.token}] = {id, side};
 	}
 	connections[id] = connection;
 	observe_pair(server.qpn, client.qpn, version, first_contact);

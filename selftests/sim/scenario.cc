@@ -11,6 +11,7 @@
 #include "memory.hpp"
 #include "process.hpp"
 #include "rdma_observer.hpp"
+#include "ring_memory.hpp"
 #include "scheduler.hpp"
 #include "shell/control/namespace.hpp"
 #include "talk.hpp"
@@ -210,6 +211,8 @@ void check_nothing_left()
 	}
 	if (memory().objects() != 0)
 		fail("left in memory, sizes:%s", memory().describe().c_str());
+	if (rings().bytes() != 0)
+		fail("%llu bytes of rings are left", rings().bytes());
 	if (socket_counts().sockets != 0 || socket_counts().socks != 0)
 		fail("%ld sockets and %ld socks are left", socket_counts().sockets,
 		     socket_counts().socks);

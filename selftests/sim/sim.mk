@@ -2,7 +2,7 @@
 #
 # make sim SEED=n           one run of the simulator, TRACE=1 with every event; without SEED what
 #                           `make check` runs (all cases, and SIM_RUNS seeds)
-# make sim CASE=name        one case (selftests/sim/cases.cc)
+# make sim CASE=name        one case (selftests/sim/*cases.cc)
 # make sim-soak MINUTES=m   new seeds until the time is up
 # make sim-sweep SEEDS=n    each resource of a small run fails once, on n machines
 # make mutants              that the simulator and the unit tests notice faults in the core

@@ -8,6 +8,7 @@
 
 #include "kernel/abi/tcp.h"
 #include "trace.hpp"
+#include "work_queue.hpp"
 
 namespace sim {
 
@@ -136,12 +137,33 @@ void smc_sk_lock(struct sock *sk)
 
 	if (fiber == nullptr || fiber->is_atomic() || !fiber->held.empty())
 		sim::fail("the sock's lock is taken under another");
+	// A user may keep it for ever, and there are so many work items at a time.
+	if (in_work_item() && sk->socket != nullptr && sk->socket->of_user)
+		fail("%s waits for a lock that a user may keep", fiber->name.c_str());
 	scheduler().maybe_yield();
 	if (sk->owner == fiber)
 		fail("the sock is locked twice");
 	while (sk->owner != nullptr)
 		scheduler().yield();
 	sk->owner = fiber;
+}
+
+bool smc_sk_try_lock(struct sock *sk, bool patient)
+{
+	Fiber *fiber = scheduler().current();
+	const u64 until_us = scheduler().now_us() + (patient ? 1000 : 0);
+
+	if (fiber == nullptr || fiber->is_atomic() || !fiber->held.empty())
+		sim::fail("the sock's lock is taken under another");
+	scheduler().maybe_yield();
+	if (sk->owner == fiber)
+		fail("the sock is locked twice");
+	while (sk->owner != nullptr && scheduler().now_us() < until_us)
+		scheduler().sleep_us(50);
+	if (sk->owner != nullptr)
+		return false;
+	sk->owner = fiber;
+	return true;
 }
 
 void smc_sk_unlock(struct sock *sk)
@@ -386,6 +408,8 @@ size_t smc_msg_copy_from(msghdr *msg, void *to, size_t len)
 	if (scheduler().current()->is_atomic())
 		fail("a copy from the user in atomic context");
 	scheduler().maybe_yield();
+	if (msg->fetch)
+		msg->fetch();
 	std::memcpy(to, msg->from + msg->done_bytes, n);
 	msg->done_bytes += n;
 	return n;
@@ -474,6 +498,7 @@ struct socket *sys_socket(net *host)
 	sock->sk = new struct sock(host);
 	sock->sk->socket = sock;
 	sock->ours = true;
+	sock->of_user = true;
 	return sock;
 }
 
@@ -517,6 +542,7 @@ int sys_accept(struct socket *sock, struct socket **child)
 	enter_kernel();
 	auto *fresh = new struct socket;
 	fresh->ours = true;
+	fresh->of_user = true;
 	socket_counts().sockets++;
 	const int ret = smc_op_accept(sock, fresh, sock->nonblock ? 00004000 : 0, false);
 	if (ret == 0) {
@@ -608,6 +634,17 @@ bool sys_leave(struct socket *sock)
 	if (first)
 		smc_op_leave(sock->state);
 	return true;
+}
+
+void sys_rcvlowat(struct socket *sock, int bytes)
+{
+	enter_kernel();
+	smc_sk_lock(sock->sk);
+	sock->sk->rcvlowat = bytes;
+	// As kernel/sock_ops.c.
+	if (sock->ours && smc_op_keep_rcvlowat(sock, bytes))
+		sock->sk->rcvlowat = 1;
+	smc_sk_unlock(sock->sk);
 }
 
 void sys_nodelay(struct socket *sock)

@@ -65,6 +65,7 @@ struct msghdr {
 	size_t length_bytes = 0;
 	size_t done_bytes = 0;
 	size_t fault_at_bytes = ~size_t{0}; // memory of the user's ends there
+	std::function<void()> fetch{};      // before each copy from it: may sleep
 };
 
 struct socket {
@@ -74,14 +75,16 @@ struct socket {
 	bool ours = false; // ops are the module's
 	bool left = false; // ops are TCP's, after it has fallen
 	bool nonblock = false;
-	int calls = 0; // of others, that the last close() waits for, as a file's reference
+	bool of_user = false; // has a descriptor; else it is one of the module's own
+	int calls = 0;        // of others, that the last close() waits for, as a file's reference
 	sim::WaitQueue queue;
 };
 
 struct sock {
-	explicit sock(struct net *host) : net(host) {}
+	explicit sock(struct net *host) : net(host), memory_group(host->memory_group) {}
 
 	struct net *net;
+	u64 memory_group; // its cgroup
 	int references = 1;
 	int state = SMC_TCP_CLOSE;
 	int err = 0;
@@ -179,6 +182,7 @@ int sys_shutdown(struct socket *sock, int how);
 bool sys_leave(struct socket *sock);
 void sys_cork(struct socket *sock, bool on);
 void sys_nodelay(struct socket *sock);
+void sys_rcvlowat(struct socket *sock, int bytes);
 int sys_ioctl(struct socket *sock, unsigned int command, int *value);
 void sys_close(struct socket *sock);
 [[nodiscard]] bool sys_uses_smc(const struct socket *sock);

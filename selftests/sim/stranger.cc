@@ -53,7 +53,7 @@ void send(struct socket *sock, const Message &message)
 		fail("the stranger cannot send");
 }
 
-smc::wire::Accept receive_accept(struct socket *sock)
+Answer receive_answer(struct socket *sock)
 {
 	Bytes bytes;
 	size_t have = 0;
@@ -64,21 +64,27 @@ smc::wire::Accept receive_accept(struct socket *sock)
 		const int n = sys_receive(sock, msg);
 
 		if (n <= 0)
-			fail("the stranger gets no Accept: recv() %d", n);
+			fail("the stranger gets no answer: recv() %d", n);
 		have += static_cast<size_t>(n);
-		const auto accept = smc::wire::decode_accept(smc::ByteSpan{bytes}.first(have));
-		if (accept)
-			return *accept;
+		const auto message = smc::ByteSpan{bytes}.first(have);
+		if (const auto accept = smc::wire::decode_accept(message))
+			return accept->first_contact ? Answer::kFounds : Answer::kJoins;
+		if (smc::wire::decode_decline(message))
+			return Answer::kDeclined;
 	}
 }
 
 } // namespace
 
-void disown_group(net *from, net *server, net *claimed)
+Pretence pretend(net *from, net *server, net *claimed, u16 name)
 {
 	struct socket *sock = sys_socket(from);
-	const smc::wire::Proposal proposal = proposal_of(claimed);
+	smc::wire::Proposal proposal = proposal_of(claimed);
 
+	if (name != 0) {
+		proposal.peer_id.bytes[0] = static_cast<u8>(name >> 8);
+		proposal.peer_id.bytes[1] = static_cast<u8>(name);
+	}
 	// TCP is its own, the option is not.
 	sock->ours = false;
 	sock->sk->offers_smc = true;
@@ -87,10 +93,23 @@ void disown_group(net *from, net *server, net *claimed)
 	// Nothing that it says is true.
 	sock->sk->connection->observer = nullptr;
 	send(sock, proposal);
-	if (receive_accept(sock).first_contact)
+	return {sock, receive_answer(sock)};
+}
+
+void reset(const Pretence &pretence)
+{
+	pretence.sock->sk->linger = true;
+	sys_close(pretence.sock);
+}
+
+void disown_group(net *from, net *server, net *claimed)
+{
+	const auto [sock, answer] = pretend(from, server, claimed);
+
+	if (answer != Answer::kJoins)
 		fail("the stranger is not taken for host %s", claimed->name.c_str());
 	send(sock, smc::wire::Decline{.out_of_sync = true,
-				      .peer_id = proposal.peer_id,
+				      .peer_id = proposal_of(claimed).peer_id,
 				      .reason = smc::wire::DeclineReason::kSyncErr});
 	(void)sys_shutdown(sock, 1);
 	// The server's program hears nothing and closes.

@@ -10,6 +10,23 @@ struct net;
 
 namespace sim {
 
+enum class Answer : u8 {
+	kFounds, // a group of its own, with its Confirm
+	kJoins,  // one that there is
+	kDeclined,
+};
+
+struct Pretence {
+	struct socket *sock;
+	Answer answer;
+};
+
+// Proposes to @server in the name of @claimed, has the answer, and says nothing more. With a @name
+// it is one that nobody has had yet.
+[[nodiscard]] Pretence pretend(net *from, net *server, net *claimed, u16 name = 0);
+// Resets the connection.
+void reset(const Pretence &pretence);
+
 // Joins the group of @server with @claimed, and declines what it gets, as one who does not know the
 // group.
 void disown_group(net *from, net *server, net *claimed);

@@ -177,7 +177,9 @@ void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
 		if (to == 1 && world().knobs.eid_changes)
 			to_host_b(sk->received);
 		received_[to] += static_cast<u32>(bytes.size());
-		wake(sk, SMC_POLL_IN);
+		// As tcp_data_ready().
+		if (sk->received.size() >= static_cast<size_t>(sk->rcvlowat))
+			wake(sk, SMC_POLL_IN);
 		break;
 	case Segment::kFin:
 		if (sk->state == SMC_TCP_ESTABLISHED)
@@ -424,6 +426,16 @@ struct sock *smc_tcp_accept(struct sock *listener, bool, int *err)
 	return child;
 }
 
+struct sock *smc_tcp_take_out(struct sock *listener)
+{
+	scheduler().maybe_yield();
+	if (listener->children.empty())
+		return nullptr;
+	struct sock *child = listener->children.front();
+	listener->children.pop_front();
+	return child;
+}
+
 void smc_tcp_adopt(struct sock *sk, struct socket *sock)
 {
 	smc_sk_lock(sk);
@@ -482,8 +494,11 @@ void smc_tcp_let_go(struct socket *sock, bool reset)
 {
 	if (scheduler().current()->is_atomic())
 		fail("a socket is released in atomic context");
-	if (reset)
+	if (reset) {
+		smc_sk_lock(sock->sk);
 		smc_tcp_reset(sock->sk, 0);
+		smc_sk_unlock(sock->sk);
+	}
 	(void)smc_tcp_ops_release(sock);
 	socket_counts().sockets--;
 	delete sock;
@@ -503,24 +518,32 @@ void smc_tcp_close(struct sock *sk)
 
 // ---- The CLC exchange ---------------------------------------------------------------------------
 
+namespace {
+
+void check_locked(const struct sock *sk)
+{
+	if (sk->owner != scheduler().current())
+		fail("TCP is called without the sock's lock");
+	scheduler().maybe_yield();
+}
+
+} // namespace
+
 void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
 {
-	smc_sk_lock(sk);
+	check_locked(sk);
 	saved->rcvlowat = sk->rcvlowat;
 	// connect(AF_UNSPEC), or the like, may have ended it.
 	saved->sent = sk->connection != nullptr ? sk->connection->sequence_sent(sk->side) : 0;
 	saved->received =
 		sk->connection != nullptr ? sk->connection->sequence_received(sk->side) : 0;
 	sk->rcvlowat = 1;
-	smc_sk_unlock(sk);
 }
 
 void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved)
 {
-	smc_sk_lock(sk);
-	if (sk->rcvlowat == 1)
-		sk->rcvlowat = saved->rcvlowat;
-	smc_sk_unlock(sk);
+	check_locked(sk);
+	sk->rcvlowat = saved->rcvlowat;
 }
 
 namespace {
@@ -604,12 +627,11 @@ bool smc_tcp_quiet(const struct sock *sk)
 
 int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
 {
-	smc_sk_lock(sk);
+	check_locked(sk);
 	const int ret = receive_now(sk, buf, len, true);
 	*eof = ret == 0 || (ret > 0 && static_cast<size_t>(ret) < len && sk->shut_rcv);
 	if (*eof && sk->state != SMC_TCP_CLOSE)
 		observe_taken(sk);
-	smc_sk_unlock(sk);
 	return ret == -kAgain ? 0 : ret;
 }
 
@@ -617,11 +639,10 @@ int smc_tcp_drop(struct sock *sk, size_t len)
 {
 	std::string sink(len, '\0');
 
-	smc_sk_lock(sk);
+	check_locked(sk);
 	const int ret = receive_now(sk, sink.data(), len, false);
 	if (ret > 0)
 		observe_taken(sk);
-	smc_sk_unlock(sk);
 	if (ret >= 0 && static_cast<size_t>(ret) < len)
 		return -kBrokenPipe;
 	return ret < 0 ? ret : 0;
@@ -629,37 +650,36 @@ int smc_tcp_drop(struct sock *sk, size_t len)
 
 int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 {
-	smc_sk_lock(sk);
+	check_locked(sk);
 	const int ret =
 		world().lacks(world().knobs.no_memory) ? -kNoBuffers : send_clc(sk, buf, len);
-	smc_sk_unlock(sk);
 	return ret < 0 ? ret : 0;
 }
 
 void smc_tcp_abort(struct sock *sk, int err)
 {
-	smc_sk_lock(sk);
+	check_locked(sk);
 	if (sk->state != SMC_TCP_CLOSE)
 		reset_connection(sk, err);
-	smc_sk_unlock(sk);
+	sk->received.clear();
+	die(sk, err);
 }
 
 void smc_tcp_forget(struct sock *sk)
 {
 	smc_tcp_reset(sk, 0);
-	sk->shut_rcv = sk->shut_snd = false;
 }
 
 void smc_tcp_reset(struct sock *sk, int err)
 {
-	smc_sk_lock(sk);
+	check_locked(sk);
 	if (sk->state != SMC_TCP_CLOSE)
 		reset_connection(sk, 0);
 	sk->received.clear();
+	sk->shut_rcv = sk->shut_snd = false;
 	sk->err = err;
 	if (sk->socket != nullptr)
 		sk->socket->queue.wake(SMC_POLL_ERR);
-	smc_sk_unlock(sk);
 }
 
 bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)

@@ -28,6 +28,7 @@ struct smc_ib_buffer {
 	smc_ib_buffer_kind kind;
 	std::vector<u8> bytes;
 	u32 regions = 0;
+	u64 memory_group = 0;
 };
 
 struct smc_ib_region {
@@ -39,6 +40,19 @@ struct smc_ib_region {
 	u32 local_key = 0;
 	u32 remote_key = 0; // RMBs
 	State state = State::kNew;
+	// What the device sees instead of the buffer, if there is anything; bytes move between the
+	// two when they are told to, and never by themselves.
+	std::vector<u8> bounce;
+
+	[[nodiscard]] std::vector<u8> &as_device_sees()
+	{
+		return bounce.empty() ? buffer->bytes : bounce;
+	}
+};
+
+struct smc_ib_receive_slot {
+	std::vector<u8> head;
+	std::vector<u8> tail;
 };
 
 namespace sim {
@@ -60,6 +74,7 @@ struct Post {
 	u32 registered_key = 0; // the local key of a region to be registered; else 0
 	std::vector<Write> writes;
 	std::string message;
+	bool arrived = false; // though the sender has not heard that
 };
 
 struct Completion {
@@ -86,7 +101,9 @@ struct smc_ib_link {
 
 	bool broken = false;
 	bool closing = false;
-	bool silent = false; // what it sends gets lost
+	bool silent = false; // what it sends gets lost, and what the peer sends
+	bool mute = false;   // what it sends gets lost, acknowledgements too
+	bool full = false;   // it never has a receive for what its peer sends
 	bool failing = false;
 	int status = 0;
 
@@ -95,6 +112,7 @@ struct smc_ib_link {
 	u32 wr_tail = 0;
 	u32 wr_signalled = 0;
 	u64 seq = 0;
+	u32 registrations = 0;
 	std::deque<std::shared_ptr<sim::Post>> wire; // not yet arrived
 	bool wire_armed = false;
 	unsigned tries = 0;
@@ -103,6 +121,8 @@ struct smc_ib_link {
 	// Receive queue.
 	u32 receives = 0; // posted
 	u32 reposts = 0;  // that wait for company
+	// Messages that the module still looks at, or may.
+	std::map<smc_ib_receive_slot *, std::unique_ptr<smc_ib_receive_slot>> kept;
 
 	// Completion queue.
 	std::deque<sim::Completion> completions;

@@ -12,7 +12,8 @@
 namespace sim {
 namespace {
 
-constexpr u32 kReserve = 16;      // places that only link control may use
+constexpr u32 kReserve = 16;      // places that only registrations and link control may use
+constexpr u32 kLastReserve = 1;   // of them, the one of the group's last word
 constexpr u32 kSendQueueMin = 64; // that the kernel makes
 constexpr u32 kRepostBatch = 8;
 constexpr u64 kRetry_us = 134'000;
@@ -85,15 +86,25 @@ void take_in(smc_ib_link *link, const std::string &message)
 {
 	const size_t head = std::min<size_t>(message.size(), SMC_IB_MESSAGE_HEAD_BYTES);
 	// In memory of their own, so that a look behind the end is noticed.
-	const std::vector<u8> front(message.begin(), message.begin() + static_cast<long>(head));
-	const std::vector<u8> tail(message.begin() + static_cast<long>(head), message.end());
+	auto slot = std::make_unique<smc_ib_receive_slot>();
+	slot->head.assign(message.begin(), message.begin() + static_cast<long>(head));
+	slot->tail.assign(message.begin() + static_cast<long>(head), message.end());
 
-	if (!is_deaf(link->device->host, front)) {
+	if (!is_deaf(link->device->host, slot->head)) {
+		smc_ib_receive_slot *receive = slot.get();
+
 		observe_received(*link, message);
-		smc_ib_link_received(link->context, front.data(), tail.data(),
-				     static_cast<u32>(message.size()));
+		// It may be given back before the call returns.
+		link->kept[receive] = std::move(slot);
+		if (!smc_ib_link_received(link->context, receive, receive->head.data(),
+					  receive->tail.data(), static_cast<u32>(message.size())))
+			return;
+		if (link->kept.erase(receive) != 1)
+			fail("qp %u: a receive is given back that is dealt with", link->qpn);
 	}
-	if (++link->reposts >= std::min(kRepostBatch, world().knobs.receives)) {
+	// Of fewer receives than the kernel's, as small a part.
+	const u32 batch = world().knobs.receives * kRepostBatch / SMC_IB_RECEIVES;
+	if (++link->reposts >= std::clamp(batch, 1U, kRepostBatch)) {
 		link->receives += std::exchange(link->reposts, 0);
 	}
 }
@@ -102,6 +113,7 @@ void registered(smc_ib_link *link, const Completion &completion)
 {
 	if (smc_ib_region *region = fabric().by_local_key(completion.local_key))
 		region->state = smc_ib_region::State::kReady;
+	link->registrations--;
 	retire(link, completion);
 }
 
@@ -155,16 +167,16 @@ void arm_poll(smc_ib_link *link)
 void read_local(smc_ib_link *link, Post &post)
 {
 	for (Write &write : post.writes) {
-		const smc_ib_region *region = fabric().by_local_key(write.local_key);
+		smc_ib_region *region = fabric().by_local_key(write.local_key);
 
 		if (region == nullptr || write.local_address < region->address ||
 		    write.local_address + write.length_bytes >
 			    region->address + region->buffer->bytes.size())
 			fail("qp %u: a write from memory that is not registered", link->qpn);
 		const u64 offset = write.local_address - region->address;
-		write.data.assign(region->buffer->bytes.begin() + static_cast<long>(offset),
-				  region->buffer->bytes.begin() +
-					  static_cast<long>(offset + write.length_bytes));
+		const std::vector<u8> &bytes = region->as_device_sees();
+		write.data.assign(bytes.begin() + static_cast<long>(offset),
+				  bytes.begin() + static_cast<long>(offset + write.length_bytes));
 	}
 }
 
@@ -190,7 +202,7 @@ bool write_remote(const smc_ib_link *peer, const Post &post)
 			    region->address + region->buffer->bytes.size())
 			return false;
 		std::copy(write.data.begin(), write.data.end(),
-			  region->buffer->bytes.begin() +
+			  region->as_device_sees().begin() +
 				  static_cast<long>(write.remote_address - region->address));
 	}
 	return true;
@@ -216,6 +228,17 @@ void acknowledge(smc_ib_link *link, const Post &post)
 	});
 }
 
+// The peer has not acknowledged the oldest post.
+void send_again(smc_ib_link *link)
+{
+	if (++link->tries > kRetries) {
+		note("qp %u: retries exceeded", link->qpn);
+		break_link(link, kRetriesExceeded);
+	} else {
+		arm_wire(link->qpn, kRetry_us);
+	}
+}
+
 // The oldest post arrives, or tries to.
 void arrive(u32 qpn)
 {
@@ -238,31 +261,34 @@ void arrive(u32 qpn)
 	} else {
 		smc_ib_link *peer = fabric().link(link->path.peer_qpn);
 
-		if (link->silent || !is_connected(link, peer)) {
-			if (++link->tries > kRetries) {
-				note("qp %u: retries exceeded", qpn);
-				break_link(link, kRetriesExceeded);
-			} else {
-				arm_wire(qpn, kRetry_us);
+		if (link->silent || link->mute || !is_connected(link, peer)) {
+			send_again(link);
+			return;
+		}
+		if (!post->arrived) {
+			if (peer->receives == 0 || peer->full || world().fault(world().knobs.rnr)) {
+				arm_wire(qpn, kReceiverNotReady_us);
+				return;
 			}
+			read_local(link, *post);
+			if (!write_remote(peer, *post)) {
+				// Keys die early only where somebody has lost patience.
+				if (!world().knobs.any_fault())
+					fail("qp %u writes where it must not", qpn);
+				note("qp %u: remote access error", qpn);
+				break_link(link, kRemoteAccess);
+				break_link(peer, kGeneral);
+				return;
+			}
+			post->arrived = true;
+			peer->receives--;
+			complete(peer,
+				 {.kind = Completion::Kind::kReceived, .message = post->message});
+		}
+		if (peer->mute) {
+			send_again(link);
 			return;
 		}
-		if (peer->receives == 0 || world().fault(world().knobs.rnr)) {
-			arm_wire(qpn, kReceiverNotReady_us);
-			return;
-		}
-		read_local(link, *post);
-		if (!write_remote(peer, *post)) {
-			// Keys die early only where somebody has lost patience.
-			if (!world().knobs.any_fault())
-				fail("qp %u writes where it must not", qpn);
-			note("qp %u: remote access error", qpn);
-			break_link(link, kRemoteAccess);
-			break_link(peer, kGeneral);
-			return;
-		}
-		peer->receives--;
-		complete(peer, {.kind = Completion::Kind::kReceived, .message = post->message});
 	}
 	link->tries = 0;
 	acknowledge(link, *post);
@@ -337,6 +363,7 @@ int smc_ib_link_create(smc_ib_device *dev, u8, void *context, smc_ib_link **out)
 	link->device = dev;
 	link->context = context;
 	link->qpn = fabric().next_qpn++;
+	link->mute = world().knobs.mute && dev->host == world().hosts.front().get();
 	smc_ib_device_get(dev);
 	dev->links++;
 	fabric().links[link->qpn] = link;
@@ -359,6 +386,13 @@ void smc_ib_link_destroy(smc_ib_link *link)
 	smc_ib_device_put(link->device);
 	fabric().links.erase(link->qpn);
 	delete link;
+}
+
+void smc_ib_link_give_back(smc_ib_link *link, smc_ib_receive_slot *receive)
+{
+	if (link->kept.erase(receive) != 1)
+		fail("qp %u: a receive is given back that is not kept", link->qpn);
+	link->receives++;
 }
 
 u32 smc_ib_link_qpn(const smc_ib_link *link)
@@ -444,14 +478,20 @@ int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int
 		fail("qp %u: a post before it is ready to send", link->qpn);
 	if (n_writes > SMC_IB_WRITES_MAX || message_bytes == 0)
 		fail("qp %u: %u writes, %zu bytes", link->qpn, n_writes, message_bytes);
-	if (!room(link, n_writes + 1, (flags & SMC_IB_POST_CONTROL) != 0 ? 0 : kReserve))
+	const u32 reserve = (flags & SMC_IB_POST_LAST) != 0      ? 0
+			    : (flags & SMC_IB_POST_CONTROL) != 0 ? kLastReserve
+								 : kReserve;
+	if (!room(link, n_writes + 1, reserve))
 		return kAgain;
 
 	auto post = std::make_shared<Post>();
 	for (unsigned int i = 0; i < n_writes; i++) {
 		const smc_ib_write &write = writes[i];
-		post->writes.push_back({write.local_address,
-					write.local_key,
+		if (write.local == nullptr)
+			fail("qp %u: a write from a buffer that is not mapped", link->qpn);
+		smc_ib_region_sync_for_device(write.local, write.offset_bytes, write.length_bytes);
+		post->writes.push_back({write.local->address + write.offset_bytes,
+					write.local->local_key,
 					write.length_bytes,
 					write.remote_address,
 					write.remote_key,

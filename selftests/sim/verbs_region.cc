@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Buffers and memory regions.
+#include <algorithm>
+
+#include "kernel/abi/ring_memory.h"
 #include "llc_observer.hpp"
 #include "rdma_observer.hpp"
+#include "ring_memory.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
 #include "verbs.hpp"
@@ -25,15 +29,18 @@ smc_ib_region *Fabric::by_local_key(u32 key) const
 
 using namespace sim;
 
-int smc_ib_buffer_create(smc_ib_buffer_kind kind, size_t size_bytes, bool, smc_ib_buffer **out)
+int smc_ib_buffer_create(struct sock *sk, smc_ib_buffer_kind kind, size_t size_bytes, bool,
+			 smc_ib_buffer **out)
 {
 	if (scheduler().current()->is_atomic())
 		fail("a buffer is made in atomic context");
 	scheduler().maybe_yield();
 	if (world().lacks(world().knobs.no_memory))
 		return -12;
+	if (!rings().enter(smc_ring_group(sk), size_bytes))
+		return -12;
 	fabric().buffers++;
-	*out = new smc_ib_buffer{kind, std::vector<u8>(size_bytes), 0};
+	*out = new smc_ib_buffer{kind, std::vector<u8>(size_bytes), 0, smc_ring_group(sk)};
 	return 0;
 }
 
@@ -41,6 +48,7 @@ void smc_ib_buffer_destroy(smc_ib_buffer *buffer)
 {
 	if (buffer->regions != 0)
 		fail("a buffer is freed that is still mapped");
+	rings().leave(buffer->memory_group, buffer->bytes.size());
 	fabric().buffers--;
 	delete buffer;
 }
@@ -60,7 +68,8 @@ int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region
 	// As one that is not contiguous.
 	if (buffer->bytes.size() > kRegionMaxBytes)
 		return -7;
-	if (world().lacks(world().knobs.no_memory))
+	if (world().lacks(world().knobs.no_memory) ||
+	    buffer->bytes.size() > world().knobs.mapping_bytes)
 		return -12;
 	auto *region = new smc_ib_region;
 	region->qpn = link->qpn;
@@ -75,6 +84,8 @@ int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region
 	} else {
 		region->state = smc_ib_region::State::kReady;
 	}
+	if (world().knobs.bouncing)
+		region->bounce = buffer->bytes;
 	fabric().regions[region->local_key] = region;
 	buffer->regions++;
 	*out = region;
@@ -118,6 +129,32 @@ void smc_ib_region_info(const smc_ib_region *region, struct smc_ib_region_info *
 	out->address = region->address;
 	out->local_key = region->local_key;
 	out->remote_key = region->remote_key;
+	out->must_sync = !region->bounce.empty();
+}
+
+namespace {
+
+void copy_stretch(const std::vector<u8> &from, std::vector<u8> &to, u32 offset, u32 length)
+{
+	if (offset + u64{length} > from.size() || from.size() != to.size())
+		fail("%u bytes at %u of %zu are synchronised", length, offset, from.size());
+	std::copy_n(from.begin() + offset, length, to.begin() + offset);
+}
+
+} // namespace
+
+void smc_ib_region_sync_for_cpu(const smc_ib_region *region, u32 offset, u32 length)
+{
+	if (!region->bounce.empty())
+		copy_stretch(region->bounce, region->buffer->bytes, offset, length);
+}
+
+void smc_ib_region_sync_for_device(const smc_ib_region *region, u32 offset, u32 length)
+{
+	// The device's own copy is no part of what a region says of itself.
+	if (!region->bounce.empty())
+		copy_stretch(region->buffer->bytes, const_cast<smc_ib_region *>(region)->bounce,
+			     offset, length);
 }
 
 int smc_ib_region_post(smc_ib_region *region)
@@ -126,7 +163,7 @@ int smc_ib_region_post(smc_ib_region *region)
 
 	switch (region->state) {
 	case smc_ib_region::State::kNew: break;
-	case smc_ib_region::State::kPosted:
+	case smc_ib_region::State::kPosted: return -115;
 	case smc_ib_region::State::kReady: return 0;
 	case smc_ib_region::State::kFailed: return -5;
 	}
@@ -136,8 +173,10 @@ int smc_ib_region_post(smc_ib_region *region)
 		return -107;
 	if (link->state != smc_ib_link::State::kReadyToSend)
 		fail("qp %u: a registration before it is ready to send", link->qpn);
-	if (link->wr_head - link->wr_tail + 1 > world().knobs.send_queue)
+	if (link->registrations >= SMC_IB_REGISTRATIONS ||
+	    link->wr_head - link->wr_tail + 1 > world().knobs.send_queue)
 		return -11;
+	link->registrations++;
 	region->state = smc_ib_region::State::kPosted;
 	auto post = std::make_shared<Post>();
 	post->registered_key = region->local_key;
@@ -147,24 +186,10 @@ int smc_ib_region_post(smc_ib_region *region)
 	link->wr_signalled = link->wr_head;
 	link->wire.push_back(std::move(post));
 	arm_registration(link);
-	return 0;
+	return -115;
 }
 
-int smc_ib_region_wait(smc_ib_region *region, u32 timeout_ms)
+bool smc_ib_region_posted(const smc_ib_region *region)
 {
-	const u64 until_us = scheduler().now_us() + u64{timeout_ms} * 1000;
-
-	for (;;) {
-		smc_ib_link *link = fabric().link(region->qpn);
-
-		if (region->state == smc_ib_region::State::kReady)
-			return 0;
-		if (link == nullptr)
-			fail("a wait for a registration without its link");
-		if (region->state == smc_ib_region::State::kFailed || link->broken)
-			return -5;
-		if (scheduler().now_us() >= until_us)
-			return -110;
-		scheduler().sleep_us(20);
-	}
+	return region->state == smc_ib_region::State::kPosted;
 }

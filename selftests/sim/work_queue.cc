@@ -34,6 +34,7 @@ struct Queue {
 	std::deque<Item *> queue;
 	unsigned running = 0;
 	u64 next_id = 1;
+	u64 runs = 0; // begun, of all
 };
 
 Queue state;
@@ -71,6 +72,7 @@ void start_some()
 		item->queued = false;
 		item->running = true;
 		item->runs++;
+		state.runs++;
 		state.running++;
 		scheduler().spawn("work-" + std::to_string(item->id), [item] { run(item); });
 	}
@@ -140,6 +142,11 @@ void check_no_work_in(const void *memory, std::size_t bytes)
 		      [](const auto &item) { return item->work == nullptr && !item->running; });
 }
 
+u64 work_runs()
+{
+	return state.runs;
+}
+
 std::string busy_work()
 {
 	std::string text;
@@ -154,6 +161,13 @@ std::string busy_work()
 void forget_work()
 {
 	state.items.clear();
+}
+
+bool in_work_item()
+{
+	const Fiber *fiber = scheduler().current();
+
+	return fiber != nullptr && fiber->name.starts_with("work-");
 }
 
 } // namespace sim

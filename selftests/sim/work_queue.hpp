@@ -8,6 +8,7 @@
 #include <string>
 
 #include "kernel/abi/lock.h"
+#include "kernel/abi/types.h"
 
 namespace sim {
 
@@ -15,6 +16,10 @@ namespace sim {
 void check_no_work_in(const void *memory, std::size_t bytes);
 // Items that are pending or running, for the report at the end.
 [[nodiscard]] std::string busy_work();
+// Runs of all items, so far.
+[[nodiscard]] u64 work_runs();
 void forget_work();
+// Does an item's run ask?
+[[nodiscard]] bool in_work_item();
 
 } // namespace sim

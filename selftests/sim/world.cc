@@ -96,6 +96,7 @@ Knobs Knobs::draw(u64 seed)
 	default: break;
 	}
 	knobs.gateway = random.one_in(4);
+	knobs.clock_back_ms = random.pick<u64>({0, 0, 1, 3});
 	knobs.connections = static_cast<u32>(random.pick<u64>({1, 4, 8, 20, 40}));
 	knobs.parallel = static_cast<u32>(random.pick<u64>({1, 2, 4, 20}));
 	knobs.bytes_max = static_cast<u32>(random.pick<u64>({100, 5000, 100000, 400000}));
@@ -118,6 +119,9 @@ Knobs Knobs::draw(u64 seed)
 	knobs.loopback = random.pick<u32>(
 		{SMC_LOOPBACK_OFF, SMC_LOOPBACK_OFF, SMC_LOOPBACK_NAMESPACE, SMC_LOOPBACK_KERNEL});
 	knobs.middlebox = random.pick<u64>({0, 0, 1, 3});
+	knobs.bouncing = random.one_in(3);
+	if (random.one_in(8))
+		knobs.mapping_bytes = random.pick<u32>({16384, 32768});
 	return knobs;
 }
 
@@ -146,6 +150,10 @@ std::string Knobs::describe() const
 
 	text += smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
 	text += gateway ? ", gateway" : "";
+	text += bouncing ? ", bouncing" : "";
+	if (mapping_bytes != ~0U)
+		text += ", mapping " + std::to_string(mapping_bytes);
+	text += clock_back_ms != 0 ? ", clock back " + std::to_string(clock_back_ms) + " ms" : "";
 	if (loopback != SMC_LOOPBACK_OFF)
 		text += ", loopback " + std::to_string(loopback) + ", middlebox 1/" +
 			std::to_string(middlebox);

@@ -30,6 +30,7 @@ struct net {
 	u32 wmem_bytes = 65536;
 	u32 rmem_bytes = 65536;
 	u32 max_conns = 255;
+	u64 memory_group = 0;                // memory cgroup of its programs, 0: none
 	u64 orphan_bytes_max = u64{1} << 30; // by tcp_mem
 };
 
@@ -48,12 +49,16 @@ struct Knobs {
 	bool smcr_v1 = false;
 	bool smcr_v2 = true;
 	bool gateway = false;
-	u32 loopback = 0; // net.smc.smcd_loopback, on both hosts
+	bool bouncing = false;   // devices see memory through bounce buffers
+	u32 mapping_bytes = ~0U; // more than that cannot be mapped for a device
+	u32 loopback = 0;        // net.smc.smcd_loopback, on both hosts
 	// Host a has two EIDs, and host b, towards it, names the first one in an Accept of first
 	// contact and the second one later: as Linux, when its own have changed meanwhile.
 	bool eid_changes = false;
-	u8 deaf_to = 0;    // host b's software never hears of LLC requests of this type
-	u64 middlebox = 0; // one that changes sequence numbers, on so many connections
+	u8 deaf_to = 0;        // host b's software never hears of LLC requests of this type
+	bool mute = false;     // whatever host a sends by new links gets lost
+	u64 clock_back_ms = 0; // that the clock may stand behind what another processor has seen
+	u64 middlebox = 0;     // one that changes sequence numbers, on so many connections
 
 	// Load.
 	u32 connections = 6;

@@ -2,22 +2,18 @@
 /*
  * Memory, logging, time and randomness for the C++ side.
  */
-#include <linux/cgroup.h>
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
-#include <linux/memcontrol.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
-#include <net/sock.h>
 
 #include "kernel/abi/mem.h"
 
-static_assert(sizeof(struct smc_rcu_head) == sizeof(struct rcu_head));
+static_assert(sizeof_field(struct smc_rcu_head, opaque) == sizeof(struct rcu_head));
+static_assert(offsetof(struct smc_rcu_head, opaque) == 0);
 
 void *smc_mem_alloc(size_t size_bytes)
 {
@@ -25,41 +21,23 @@ void *smc_mem_alloc(size_t size_bytes)
 	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
-void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes, bool spare)
-{
-	/*
-	 * Without a cgroup of its own the sock is the root's, and nobody is charged: the caller may
-	 * be the peer's program.
-	 */
-	const gfp_t gfp = __GFP_NOWARN | (sk->sk_memcg ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
-	/* A smaller ring, or TCP, is better than a program there that the OOM killer picks. */
-	const gfp_t effort = spare ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL;
-	struct mem_cgroup *old = set_active_memcg(sk->sk_memcg);
-	void *ring = kzalloc(size_bytes, gfp | __GFP_NORETRY);
-
-	if (!ring)
-		ring = __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
-	set_active_memcg(old);
-	return ring;
-}
-
-u64 smc_mem_group(const struct sock *sk)
-{
-#ifdef CONFIG_MEMCG
-	if (sk->sk_memcg)
-		return cgroup_id(sk->sk_memcg->css.cgroup);
-#endif
-	return 0;
-}
-
 void smc_mem_free(void *mem)
 {
 	kvfree(mem);
 }
 
+/* Of the type that RCU calls: kernels with control-flow integrity check it. */
+static void run_deferred(struct rcu_head *rcu)
+{
+	struct smc_rcu_head *head = (struct smc_rcu_head *)rcu;
+
+	head->fn(head);
+}
+
 void smc_rcu_defer(struct smc_rcu_head *head, void (*fn)(struct smc_rcu_head *head))
 {
-	call_rcu((struct rcu_head *)head, (rcu_callback_t)fn);
+	head->fn = fn;
+	call_rcu((struct rcu_head *)head, run_deferred);
 }
 
 void smc_rcu_read_lock(void) __acquires(RCU)
@@ -79,7 +57,8 @@ void smc_rcu_barrier(void)
 
 u64 smc_now_ms(void)
 {
-	return ktime_get_mono_fast_ns() / NSEC_PER_MSEC;
+	/* Not the faster one that may step back between processors. */
+	return ktime_get_ns() / NSEC_PER_MSEC;
 }
 
 void smc_random_bytes(void *out, size_t len_bytes)

@@ -27,8 +27,8 @@ static const struct stage stages[] = {
 	{ "tcp", smc_tcp_setup, smc_tcp_teardown },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
 	{ "diag", smc_diag_init, smc_diag_exit },
+	/* The last one, and after its first way to make a socket it does not fail. */
 	{ "sockets", smc_sock_setup, smc_sock_teardown },
-	{ "ulp", smc_ulp_setup, smc_ulp_teardown },
 };
 
 static void teardown(size_t done)

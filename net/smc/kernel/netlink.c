@@ -32,7 +32,7 @@ static int smc_nl_dump_sys_info(struct sk_buff *skb, struct netlink_callback *cb
 	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_SYS_INFO);
 	if (!hdr)
 		return -EMSGSIZE;
-	smc_hostname(host);
+	smc_hostname_of_caller(host);
 
 	nest = nla_nest_start(skb, SMC_NL_A_SYS_INFO);
 	if (!nest ||

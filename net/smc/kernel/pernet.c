@@ -54,6 +54,17 @@ err_stats:
 	return ret;
 }
 
+/*
+ * Of those that end together each comes here before the first one comes to .exit, so
+ * that dead peers of all of them are waited for at the same time.
+ */
+static void smc_pernet_net_pre_exit(struct net *net)
+{
+	mutex_lock(&exit_mutex);
+	smc_control_net_leave(net);
+	mutex_unlock(&exit_mutex);
+}
+
 static void smc_pernet_net_exit(struct net *net)
 {
 	struct smc_pernet *pn = smc_pernet(net);
@@ -66,10 +77,11 @@ static void smc_pernet_net_exit(struct net *net)
 }
 
 static struct pernet_operations smc_pernet_ops = {
-	.init	= smc_pernet_net_init,
-	.exit	= smc_pernet_net_exit,
-	.id	= &smc_pernet_id,
-	.size	= sizeof(struct smc_pernet),
+	.init = smc_pernet_net_init,
+	.pre_exit = smc_pernet_net_pre_exit,
+	.exit = smc_pernet_net_exit,
+	.id = &smc_pernet_id,
+	.size = sizeof(struct smc_pernet),
 };
 
 int smc_pernet_init(void)
@@ -107,15 +119,22 @@ u64 smc_net_cookie(struct net *net)
 	return net->net_cookie;
 }
 
-void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
+/* No lock; who renames the host right now gets a mixture once. */
+static void put_nodename(const struct new_utsname *uts, u8 out[SMC_HOSTNAME_LEN])
 {
-	/*
-	 * The host's name, not a container's: groups may serve several of these.
-	 * No lock; who renames the host right now gets a mixture once.
-	 */
-	const char *name = init_utsname()->nodename;
-	size_t len = strnlen(name, SMC_HOSTNAME_LEN);
+	size_t len = strnlen(uts->nodename, SMC_HOSTNAME_LEN);
 
 	memset(out, ' ', SMC_HOSTNAME_LEN);
-	memcpy(out, name, len);
+	memcpy(out, uts->nodename, len);
+}
+
+void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
+{
+	/* The host's name, not a container's: groups may serve several of these. */
+	put_nodename(init_utsname(), out);
+}
+
+void smc_hostname_of_caller(u8 out[SMC_HOSTNAME_LEN])
+{
+	put_nodename(utsname(), out);
 }

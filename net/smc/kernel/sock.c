@@ -4,6 +4,7 @@
  */
 #include <asm/ioctls.h>
 #include <linux/fs.h>
+#include <linux/lockdep.h>
 #include <linux/net.h>
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
@@ -107,6 +108,30 @@ void smc_sk_lock(struct sock *sk)
 void smc_sk_unlock(struct sock *sk)
 {
 	release_sock(sk);
+}
+
+bool smc_sk_try_lock(struct sock *sk, bool patient)
+{
+	long left_jiffies = patient ? 1 : 0;
+	DEFINE_WAIT(wait);
+	bool free;
+
+	spin_lock_bh(&sk->sk_lock.slock);
+	while (sk->sk_lock.owned && left_jiffies) {
+		/* In turn with those in lock_sock(), of whom one is woken at a time. */
+		prepare_to_wait_exclusive(&sk->sk_lock.wq, &wait, TASK_UNINTERRUPTIBLE);
+		spin_unlock_bh(&sk->sk_lock.slock);
+		left_jiffies = schedule_timeout(left_jiffies);
+		spin_lock_bh(&sk->sk_lock.slock);
+		finish_wait(&sk->sk_lock.wq, &wait);
+	}
+	free = !sk->sk_lock.owned;
+	if (free)
+		sk->sk_lock.owned = 1;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	if (free)
+		mutex_acquire(&sk->sk_lock.dep_map, 0, 1, _RET_IP_);
+	return free;
 }
 
 int smc_sk_state(const struct sock *sk)

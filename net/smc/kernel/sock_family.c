@@ -6,6 +6,7 @@
 #include <linux/in.h>
 #include <linux/module.h>
 #include <linux/net.h>
+#include <linux/printk.h>
 #include <linux/socket.h>
 #include <net/inet_common.h>
 #include <net/ipv6.h>
@@ -126,11 +127,20 @@ static struct inet_protosw inet6_smc_protosw = {
 
 /* ---- Setup -------------------------------------------------------------------------- */
 
+static bool smc_protocol_v6;
+
+/*
+ * Whoever has a socket holds the module, but one whose loading fails goes all the
+ * same. So all that can fail comes before the first way to make one.
+ */
 int __init smc_sock_setup(void)
 {
 	int ret;
 
 	ret = smc_ops_setup();
+	if (ret)
+		return ret;
+	ret = smc_ulp_prepare();
 	if (ret)
 		return ret;
 	inet_smc_prot = tcp_prot;
@@ -141,22 +151,26 @@ int __init smc_sock_setup(void)
 	inet6_smc_prot.owner = THIS_MODULE;
 
 	ret = sock_register(&smc_family);
-	if (ret)
+	if (ret) {
+		smc_ulp_forget();
 		return ret;
+	}
 	inet_register_protosw(&inet_smc_protosw);
 	if (smc_have_ipv6()) {
+		/* If IPv6 has that protocol already, there are the other ways. */
 		ret = inet6_register_protosw(&inet6_smc_protosw);
-		if (ret) {
-			inet_unregister_protosw(&inet_smc_protosw);
-			sock_unregister(PF_SMC);
-		}
+		smc_protocol_v6 = ret == 0;
+		if (ret)
+			pr_err("smc: no IPPROTO_SMC for IPv6: error %d\n", ret);
 	}
-	return ret;
+	smc_ulp_setup();
+	return 0;
 }
 
 void smc_sock_teardown(void)
 {
-	if (smc_have_ipv6())
+	smc_ulp_teardown();
+	if (smc_protocol_v6)
 		inet6_unregister_protosw(&inet6_smc_protosw);
 	inet_unregister_protosw(&inet_smc_protosw);
 	sock_unregister(PF_SMC);

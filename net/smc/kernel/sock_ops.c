@@ -19,6 +19,7 @@
 #include <linux/smc.h>
 #include <linux/sockptr.h>
 #include <linux/splice.h>
+#include <linux/string.h>
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
 #include <net/inet_common.h>
@@ -69,12 +70,14 @@ int smc_tcp_ops_release(struct socket *sock)
 	 */
 	smc_drop_ulp(sock->sk);
 	smc_drop_creator(sock->sk);
+	smc_tcp_unlimit_queue(sock->sk);
 	return tcp_ops(sock)->release(sock);
 }
 
 int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
 {
 	smc_drop_creator(sock->sk);
+	smc_tcp_unlimit_queue(sock->sk);
 	return tcp_ops(sock)->connect(sock, addr, addr_len, flags);
 }
 
@@ -117,6 +120,7 @@ int smc_tcp_ops_listen(struct socket *sock, int backlog)
 
 int smc_tcp_ops_shutdown(struct socket *sock, int how)
 {
+	smc_tcp_unlimit_queue(sock->sk);
 	return tcp_ops(sock)->shutdown(sock, how);
 }
 
@@ -215,9 +219,8 @@ static int smc_set_limit_hs(struct socket *sock, sockptr_t optval, unsigned int 
 	return smc_op_limit_handshakes(sock, value);
 }
 
-static int smc_get_limit_hs(struct socket *sock, char __user *optval, int __user *optlen)
+static int put_option(int value, char __user *optval, int __user *optlen)
 {
-	const int value = smc_op_limits_handshakes(sock);
 	int len;
 
 	if (get_user(len, optlen))
@@ -233,12 +236,38 @@ static int smc_get_limit_hs(struct socket *sock, char __user *optval, int __user
 static int fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 			     unsigned int optlen);
 
+/* As TCP reads it, once: what is found out about it must stay so. */
+static int get_layer_name(char name[TCP_ULP_NAME_MAX], sockptr_t optval, unsigned int optlen)
+{
+	long len;
+
+	if (optlen < 1)
+		return -EINVAL;
+	len = strncpy_from_sockptr(name, optval, min_t(long, TCP_ULP_NAME_MAX - 1, optlen));
+	if (len < 0)
+		return -EFAULT;
+	name[len] = '\0';
+	return 0;
+}
+
 static int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 			  unsigned int optlen)
 {
 	const int kind = option_kind(level, optname);
 	const bool pushes = kind == SMC_OPTION_NODELAY || kind == SMC_OPTION_CORK;
+	char layer[TCP_ULP_NAME_MAX];
 	int ret;
+
+	if (kind == SMC_OPTION_ULP) {
+		ret = get_layer_name(layer, optval, optlen);
+		if (ret)
+			return ret;
+		/* It has that one, by whatever way, and stays what it is. */
+		if (!strcmp(layer, SMC_ULP_NAME) && READ_ONCE(sock->ops) == smc_ops_of(sock->sk))
+			return -EEXIST;
+		optval = KERNEL_SOCKPTR(layer);
+		optlen = strlen(layer) + 1;
+	}
 
 	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
 		return smc_set_limit_hs(sock, optval, optlen);
@@ -260,7 +289,7 @@ static int smc_getsockopt(struct socket *sock, int level, int optname, char __us
 			  int __user *optlen)
 {
 	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
-		return smc_get_limit_hs(sock, optval, optlen);
+		return put_option(smc_op_limits_handshakes(sock), optval, optlen);
 	/* It takes bytes out of TCP, which are the handshake's, or are not there. */
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && smc_op_keeps_tcp(sock))
 		return -EOPNOTSUPP;
@@ -291,6 +320,10 @@ static int smc_set_rcvlowat(struct sock *sk, int val)
 {
 	const int ret = smc_base_ops(sk)->set_rcvlowat(sk, val);
 
+	if (!ret && smc_op_keep_rcvlowat(sk->sk_socket, sk->sk_rcvlowat)) {
+		WRITE_ONCE(sk->sk_rcvlowat, 1);
+		return 0;
+	}
 	/* What is there may be enough now. TCP looks into its own queue only. */
 	if (!ret)
 		smc_sk_wake(sk, SMC_POLL_ANY | SMC_POLL_IN);
@@ -378,28 +411,47 @@ struct proto_ops smc_ops_v6 __ro_after_init = {
  */
 struct guest {
 	struct list_head node;
-	struct sock *sk;	/* held */
+	struct sock *sk; /* held */
 	void *state;
 };
 
 #define GUEST_LOOK_MS 200
+/* Users choose how many there are: the lock is free again after so many. */
+#define GUESTS_AT_ONCE 64
 
 static LIST_HEAD(guests);
 static DEFINE_SPINLOCK(guests_lock);
 static struct smc_work guests_work;
 
+/* Takes some of @todo: those that are closed go to @gone. False if none is left. */
+static bool look_at_some(struct list_head *todo, struct list_head *gone)
+{
+	struct guest *guest;
+	unsigned int n;
+
+	spin_lock(&guests_lock);
+	for (n = 0; n < GUESTS_AT_ONCE && !list_empty(todo); n++) {
+		guest = list_first_entry(todo, struct guest, node);
+		/* Nobody has its descriptor any more, or is in a call on it. */
+		list_move(&guest->node, sock_flag(guest->sk, SOCK_DEAD) ? gone : &guests);
+	}
+	spin_unlock(&guests_lock);
+	return !list_empty(todo);
+}
+
 static void look_at_guests(struct smc_work *work)
 {
 	struct guest *guest, *next;
+	LIST_HEAD(todo);
 	LIST_HEAD(gone);
 	bool more;
 
 	spin_lock(&guests_lock);
-	list_for_each_entry_safe(guest, next, &guests, node) {
-		/* Nobody has its descriptor any more, or is in a call on it. */
-		if (sock_flag(guest->sk, SOCK_DEAD))
-			list_move(&guest->node, &gone);
-	}
+	list_splice_init(&guests, &todo);
+	spin_unlock(&guests_lock);
+	while (look_at_some(&todo, &gone))
+		cond_resched();
+	spin_lock(&guests_lock);
 	more = !list_empty(&guests);
 	spin_unlock(&guests_lock);
 	if (more)

@@ -11,6 +11,14 @@
 extern struct proto_ops smc_ops_v4;
 extern struct proto_ops smc_ops_v6;
 
+/* setsockopt(TCP_ULP, "smc"): what may fail, and then the layer itself. */
+int smc_ulp_prepare(void);
+void smc_ulp_forget(void);
+void smc_ulp_setup(void);
+void smc_ulp_teardown(void);
+/* What it is known by. */
+#define SMC_ULP_NAME "smc"
+
 /* TCP's ops for this sock's family. */
 const struct proto_ops *smc_base_ops(const struct sock *sk);
 static inline const struct proto_ops *smc_ops_of(const struct sock *sk)
@@ -28,6 +36,12 @@ void smc_drop_ulp(struct sock *sk);
  * context; more than once.
  */
 void smc_drop_creator(struct sock *sk);
+
+/*
+ * Before a listener ends: TCP gives those that nobody has accepted to another listener of the port
+ * (net.ipv4.tcp_migrate_req), which need not be one of ours, and may outlive this module with them.
+ */
+void smc_tcp_unlimit_queue(struct sock *listener);
 
 /* False if the kernel runs without IPv6. */
 bool smc_have_ipv6(void);

@@ -12,6 +12,7 @@
 #include <linux/kmemleak.h>
 #include <linux/module.h>
 #include <linux/net.h>
+#include <linux/printk.h>
 #include <linux/slab.h>
 #include <net/inet_connection_sock.h>
 #include <net/sock.h>
@@ -44,8 +45,12 @@ static int ulp_init(struct sock *sk)
 	if (READ_ONCE(sock->ops) != smc_base_ops(sk) ||
 	    (sk->sk_family == AF_INET6 && sk->sk_prot != &tcpv6_prot))
 		return -EINVAL;
-	/* Given back with the socket, as for any ops of a module. */
+	/*
+	 * Given back with the socket, as for any ops of a module, instead of what it has held
+	 * so far: IPv6 may be one, which stays for as long as we are there.
+	 */
 	__module_get(THIS_MODULE);
+	module_put(smc_base_ops(sk)->owner);
 	/* TCP has taken it away, as from any socket with a layer; this one sends as TCP does. */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	if (sk->sk_family == AF_INET6)
@@ -71,30 +76,41 @@ static void ulp_clone(const struct request_sock *req, struct sock *child, const 
 }
 
 static struct tcp_ulp_ops smc_ulp __read_mostly = {
-	.name = "smc",
+	.name = SMC_ULP_NAME,
 	.owner = THIS_MODULE,
 	.init = ulp_init,
 	.clone = ulp_clone,
 };
 
-int __init smc_ulp_setup(void)
+int __init smc_ulp_prepare(void)
 {
-	int ret;
-
 	taken_v6_prot = kmemdup(&tcpv6_prot, sizeof(tcpv6_prot), GFP_KERNEL);
-	if (!taken_v6_prot)
-		return -ENOMEM;
-	ret = tcp_register_ulp(&smc_ulp);
-	if (ret)
-		kfree(taken_v6_prot);
-	else
-		kmemleak_not_leak(taken_v6_prot);
-	return ret;
+	return taken_v6_prot ? 0 : -ENOMEM;
+}
+
+void __init smc_ulp_forget(void)
+{
+	kfree(taken_v6_prot);
+}
+
+void __init smc_ulp_setup(void)
+{
+	const int ret = tcp_register_ulp(&smc_ulp);
+
+	if (ret) {
+		/* Somebody else has the name. */
+		pr_err("smc: no TCP_ULP \"" SMC_ULP_NAME "\": error %d\n", ret);
+		smc_ulp_forget();
+		taken_v6_prot = NULL;
+		return;
+	}
+	kmemleak_not_leak(taken_v6_prot);
 }
 
 void smc_ulp_teardown(void)
 {
-	tcp_unregister_ulp(&smc_ulp);
+	if (taken_v6_prot)
+		tcp_unregister_ulp(&smc_ulp);
 }
 
 void smc_drop_ulp(struct sock *sk)

@@ -10,6 +10,7 @@
 #include "kernel/abi/control.h"
 #include "kernel/abi/stats.h"
 #include "kernel/pernet.h"
+#include "kernel/ring_memory.h"
 
 #define SMC_STATS_FILE "smc_stat"
 
@@ -142,6 +143,8 @@ static const struct {
 	{ SMC_STAT_SQ_FULL, "sq_full" },
 	{ SMC_STAT_HS_LIMITED, "handshake_limited" },
 	{ SMC_STAT_ORPHAN_LIMITED, "orphan_limited" },
+	{ SMC_STAT_FORMING_LIMITED, "forming_limited" },
+	{ SMC_STAT_RING_LIMITED, "ring_limited" },
 	{ SMC_STAT_CDC_TX, "cdc_tx" },
 	{ SMC_STAT_CDC_RX, "cdc_rx" },
 	{ SMC_STAT_LLC_TX, "llc_tx" },
@@ -208,6 +211,8 @@ static int smc_stats_show(struct seq_file *seq, void *v)
 	for (i = 0; i < ARRAY_SIZE(smc_events); i++)
 		seq_printf(seq, "%s %llu\n", smc_events[i].name,
 			   smc_stat_read(net, smc_events[i].index));
+	/* As sockstat does, of the whole host: so is the limit. */
+	seq_printf(seq, "ring_bytes %llu\n", smc_ring_bytes());
 	smc_stats_show_reasons(seq, net, false);
 	smc_stats_show_reasons(seq, net, true);
 	for (i = 0; i < SMC_TECHS; i++)

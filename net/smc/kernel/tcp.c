@@ -6,7 +6,6 @@
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
 #include <linux/jump_label.h>
-#include <linux/memcontrol.h>
 #include <linux/module.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
@@ -27,6 +26,7 @@
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
+#include "kernel/tcp_charge.h"
 
 #if !IS_ENABLED(CONFIG_SMC)
 #error "this kernel's TCP does not know the SMC option: no variant for it yet"
@@ -229,6 +229,19 @@ void smc_tcp_unlimit_child(struct sock *child)
 	tcp_sk(child)->smc_hs_congested = NULL;
 }
 
+void smc_tcp_unlimit_queue(struct sock *listener)
+{
+	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	const struct request_sock *req;
+
+	if (listener->sk_state != TCP_LISTEN || !READ_ONCE(tcp_sk(listener)->smc_hs_congested))
+		return;
+	spin_lock_bh(&queue->rskq_lock);
+	for (req = queue->rskq_accept_head; req; req = req->dl_next)
+		smc_tcp_unlimit_child(req->sk);
+	spin_unlock_bh(&queue->rskq_lock);
+}
+
 static struct sock *accept_child(struct sock *listener, bool kern, int *err)
 {
 #ifdef HAVE_PROTO_ACCEPT_ARG
@@ -248,26 +261,6 @@ static struct sock *accept_child(struct sock *listener, bool kern, int *err)
 #endif
 }
 
-/*
- * TCP charges a child to the memory cgroup of who accepts it, and a work item has
- * none. Only one that has taken no memory yet: that would not be charged, but
- * uncharged.
- */
-static void charge_to_listener(struct sock *child, const struct sock *listener)
-{
-#ifdef CONFIG_MEMCG
-	struct mem_cgroup *memcg = listener->sk_memcg;
-
-	if (!memcg || child->sk_memcg)
-		return;
-	lock_sock(child);
-	if (!child->sk_forward_alloc && !atomic_read(&child->sk_rmem_alloc) &&
-	    !child->sk_wmem_queued && css_tryget(&memcg->css))
-		child->sk_memcg = memcg;
-	release_sock(child);
-#endif
-}
-
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
 {
 	struct sock *child = accept_child(listener, kern, err);
@@ -276,7 +269,44 @@ struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
 		return NULL;
 	/* It may outlive this module, and listen one day. */
 	smc_tcp_unlimit_child(child);
-	charge_to_listener(child, listener);
+	smc_tcp_charge_child(child, listener);
+	return child;
+}
+
+/* A child whose handshake still wants its last ACK goes on being known by its request. */
+static void put_request(struct request_sock_queue *queue, struct request_sock *req)
+{
+	bool wanted = false;
+
+	if (tcp_rsk(req)->tfo_listener) {
+		spin_lock_bh(&queue->fastopenq.lock);
+		wanted = tcp_rsk(req)->tfo_listener;
+		if (wanted)
+			req->sk = NULL;
+		spin_unlock_bh(&queue->fastopenq.lock);
+	}
+	if (!wanted)
+		reqsk_put(req);
+}
+
+struct sock *smc_tcp_take_out(struct sock *listener)
+{
+	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	struct request_sock *req;
+	struct sock *child;
+
+	/*
+	 * The queue has a lock of its own, by which TCP puts them in, and takes them out
+	 * when it stops to listen; the sock's lock is for those that sleep until there is one.
+	 */
+	req = reqsk_queue_remove(queue, listener);
+	if (!req)
+		return NULL;
+	child = req->sk;
+	put_request(queue, req);
+	inet_init_csk_locks(child);
+	smc_tcp_unlimit_child(child);
+	smc_tcp_charge_child(child, listener);
 	return child;
 }
 
@@ -350,8 +380,11 @@ struct socket *smc_tcp_keep(struct socket *sock)
 
 void smc_tcp_let_go(struct socket *sock, bool reset)
 {
-	if (reset)
+	if (reset) {
+		lock_sock(sock->sk);
 		smc_tcp_reset(sock->sk, 0);
+		release_sock(sock->sk);
+	}
 	sock_release(sock);
 }
 
@@ -362,144 +395,6 @@ void smc_tcp_close(struct sock *sk)
 	READ_ONCE(sk->sk_prot)->disconnect(sk, O_NONBLOCK);
 	release_sock(sk);
 	READ_ONCE(sk->sk_prot)->close(sk, 0);
-}
-
-/* ---- The CLC exchange ------------------------------------------------------------- */
-
-/* TCP's own says that there is something to read, and io_uring takes its word for it. */
-static void clc_data_ready(struct sock *sk)
-{
-	struct socket_wq *wq;
-
-	rcu_read_lock();
-	wq = rcu_dereference(sk->sk_wq);
-	if (skwq_has_sleeper(wq))
-		wake_up_interruptible_all(&wq->wait);
-	rcu_read_unlock();
-}
-
-void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
-{
-	lock_sock(sk);
-	saved->rcvlowat = READ_ONCE(sk->sk_rcvlowat);
-	saved->sent = tcp_sk(sk)->snd_nxt;
-	saved->received = tcp_sk(sk)->rcv_nxt;
-	WRITE_ONCE(sk->sk_rcvlowat, 1);
-	write_lock_bh(&sk->sk_callback_lock);
-	saved->data_ready = sk->sk_data_ready;
-	WRITE_ONCE(sk->sk_data_ready, clc_data_ready);
-	write_unlock_bh(&sk->sk_callback_lock);
-	release_sock(sk);
-}
-
-void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved)
-{
-	lock_sock(sk);
-	/* Unless the user chose another meanwhile. */
-	if (READ_ONCE(sk->sk_rcvlowat) == 1)
-		WRITE_ONCE(sk->sk_rcvlowat, saved->rcvlowat);
-	write_lock_bh(&sk->sk_callback_lock);
-	if (sk->sk_data_ready == clc_data_ready)
-		WRITE_ONCE(sk->sk_data_ready, saved->data_ready);
-	write_unlock_bh(&sk->sk_callback_lock);
-	release_sock(sk);
-}
-
-static int receive(struct sock *sk, void *buf, size_t len, int flags)
-{
-	struct kvec vec = { .iov_base = buf, .iov_len = len };
-	struct msghdr msg = {};
-	/* The user's SO_PEEK_OFF, perhaps inherited, is not about these bytes. */
-	const int peek_off = xchg(&sk->sk_peek_off, -1);
-	int addr_len = 0;
-	int ret;
-
-	iov_iter_kvec(&msg.msg_iter, ITER_DEST, &vec, 1, len);
-	ret = READ_ONCE(sk->sk_prot)->recvmsg(sk, &msg, len, flags | MSG_DONTWAIT, &addr_len);
-	(void)cmpxchg(&sk->sk_peek_off, -1, peek_off);
-	return ret;
-}
-
-bool smc_tcp_quiet(const struct sock *sk)
-{
-	return skb_queue_empty_lockless(&sk->sk_receive_queue) && !READ_ONCE(sk->sk_err) &&
-	       !(READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN) &&
-	       inet_sk_state_load(sk) == TCP_ESTABLISHED;
-}
-
-int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
-{
-	int ret = receive(sk, buf, len, MSG_PEEK);
-
-	*eof = ret == 0;
-	if (ret == -EAGAIN)
-		return 0;
-	if (ret > 0 && ret < len)
-		/* A FIN may stand right behind these bytes. */
-		*eof = READ_ONCE(sk->sk_shutdown) & RCV_SHUTDOWN;
-	return ret;
-}
-
-int smc_tcp_drop(struct sock *sk, size_t len)
-{
-	u8 sink[128];
-	int ret;
-
-	while (len) {
-		ret = receive(sk, sink, min(len, sizeof(sink)), 0);
-		if (ret <= 0)
-			return ret ? ret : -EPIPE;
-		len -= ret;
-	}
-	return 0;
-}
-
-int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
-{
-	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
-	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
-	int ret, nonagle;
-	u32 tsflags;
-
-	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
-	lock_sock(sk);
-	nonagle = tcp_sk(sk)->nonagle;
-	tcp_sk(sk)->nonagle = TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
-	/* SO_TIMESTAMPING is for what the user sends. */
-	tsflags = sk->sk_tsflags;
-	WRITE_ONCE(sk->sk_tsflags, 0);
-	ret = tcp_sendmsg_locked(sk, &msg, len);
-	WRITE_ONCE(sk->sk_tsflags, tsflags);
-	tcp_sk(sk)->nonagle = nonagle;
-	release_sock(sk);
-	/* Room there is: what TCP would wait for is memory. */
-	if (ret == -EAGAIN || (ret >= 0 && ret < len))
-		ret = -ENOBUFS;
-	return ret < 0 ? ret : 0;
-}
-
-void smc_tcp_abort(struct sock *sk, int err)
-{
-	tcp_abort(sk, err);
-}
-
-void smc_tcp_forget(struct sock *sk)
-{
-	lock_sock(sk);
-	READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
-	WRITE_ONCE(sk->sk_err, 0);
-	release_sock(sk);
-}
-
-void smc_tcp_reset(struct sock *sk, int err)
-{
-	lock_sock(sk);
-	if (sk->sk_state != TCP_CLOSE)
-		READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
-	/* Also if the peer was faster: its error has been read by the CLC exchange. */
-	WRITE_ONCE(sk->sk_err, err);
-	sk_error_report(sk);
-	release_sock(sk);
 }
 
 /* ---- Where it runs ------------------------------------------------------------------- */
@@ -605,7 +500,9 @@ static bool addr6_is_of(struct net *net, const struct in6_addr *addr)
 	if (ipv6_addr_v4mapped(addr))
 		return addr4_is_of(net, addr->s6_addr32[3]);
 #if IS_ENABLED(CONFIG_IPV6)
-	return ipv6_addr_loopback(addr) || ipv6_chk_addr(net, addr, NULL, 0);
+	/* A kernel that was booted without IPv6 has no addresses to look among. */
+	return ipv6_mod_enabled() &&
+	       (ipv6_addr_loopback(addr) || ipv6_chk_addr(net, addr, NULL, 0));
 #else
 	return false;
 #endif
@@ -635,7 +532,8 @@ bool smc_tcp_addr_is_here(const struct sock *sk, const struct sockaddr *addr, in
 {
 	struct in6_addr addr6;
 
-	if (addr_len < (int)sizeof(struct sockaddr_in))
+	/* TCP refuses an address of another family than the sock's. */
+	if (addr_len < (int)sizeof(struct sockaddr_in) || addr->sa_family != sk->sk_family)
 		return false;
 	if (addr->sa_family == AF_INET) {
 		__be32 addr4 = ((const struct sockaddr_in *)addr)->sin_addr.s_addr;

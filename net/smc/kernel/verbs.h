@@ -18,8 +18,13 @@
 /* Work requests in flight on a link, and the least that is worth using. */
 #define SMC_IB_SEND_QUEUE 512
 #define SMC_IB_SEND_QUEUE_MIN 64
-/* Work requests that only SMC_IB_POST_CONTROL and registrations may take. */
-#define SMC_IB_SEND_RESERVE 16
+/* Work requests that only registrations and SMC_IB_POST_CONTROL may take ... */
+#define SMC_IB_SEND_RESERVE 32
+/* ... of them those that registrations leave to SMC_IB_POST_CONTROL ... */
+#define SMC_IB_CONTROL_RESERVE 16
+/* ... and the one that this leaves to SMC_IB_POST_LAST. */
+#define SMC_IB_LAST_RESERVE 1
+static_assert(SMC_IB_SEND_RESERVE - SMC_IB_CONTROL_RESERVE >= SMC_IB_REGISTRATIONS);
 /* Long messages in flight at a time. */
 #define SMC_IB_LONG_MESSAGES 2
 /* Receives are handed back to the hardware in chains of this length. */
@@ -97,6 +102,7 @@ struct smc_ib_receive_slot {
 	struct ib_sge sge[2]; /* head, then a page for the tail */
 	void *head;
 	void *page;
+	u32 length; /* of the message in it */
 };
 
 struct smc_ib_long {
@@ -148,7 +154,7 @@ struct smc_ib_link {
 	unsigned long flags;  /* bits of enum smc_ib_link_flag */
 	int status;           /* why it broke */
 	struct work_struct failed_work;
-	wait_queue_head_t registered; /* waiters of smc_ib_region_wait() */
+	atomic_t registrations; /* in the send queue */
 };
 
 struct smc_ib_buffer {
@@ -167,12 +173,15 @@ enum smc_ib_region_state {
 };
 
 struct smc_ib_region {
-	struct smc_ib_domain *domain;
-	struct smc_ib_link *link; /* only for posting and waiting */
-	enum dma_data_direction direction;
-	struct sg_table sgt;
+	/* What posts read. */
 	u64 address;
 	u32 local_key;
+	bool must_sync; /* see smc_ib_region_info */
+
+	struct smc_ib_domain *domain;
+	struct smc_ib_link *link; /* only for posting */
+	enum dma_data_direction direction;
+	struct sg_table sgt;
 	u32 remote_key;
 	struct ib_mr *mr; /* NULL: the PD's local DMA key serves */
 	struct ib_reg_wr wr;
@@ -181,6 +190,12 @@ struct smc_ib_region {
 	u64 seq;
 	enum smc_ib_region_state state;
 };
+
+/* verbs_sync.c */
+/* The longest piece of memory that one mapping for @ibdev's DMA can cover; whole pages. */
+size_t smc_ib_sync_segment_bytes(struct ib_device *ibdev);
+/* Does anything have to be done for CPU and device to see the same bytes of @region? */
+bool smc_ib_sync_is_needed(const struct smc_ib_region *region);
 
 /* verbs_buffer.c */
 /* The page frames of @buffer as a list, in segments of at most @segment_bytes. */

@@ -4,47 +4,60 @@
  */
 #include <linux/gfp.h>
 #include <linux/log2.h>
+#include <linux/memcontrol.h>
 #include <linux/mm.h>
+#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "kernel/ring_memory.h"
 #include "kernel/verbs.h"
 
-#define SMC_IB_BUFFER_MIN_BYTES (16 * 1024)
-
 /* Not worth any trouble: the second best is nearly as good. */
-static bool smc_ib_buffer_try_contiguous(struct smc_ib_buffer *buffer)
+static bool smc_ib_buffer_try_contiguous(struct smc_ib_buffer *buffer, gfp_t gfp)
 {
 	buffer->order = get_order(buffer->size_bytes);
-	buffer->pages = alloc_pages(GFP_KERNEL_ACCOUNT | __GFP_NOWARN | __GFP_NORETRY |
-				    __GFP_COMP | __GFP_ZERO, buffer->order);
+	buffer->pages = alloc_pages(gfp | __GFP_NORETRY | __GFP_COMP | __GFP_ZERO, buffer->order);
 	if (!buffer->pages)
 		return false;
 	buffer->data = page_address(buffer->pages);
 	return true;
 }
 
-int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes, bool contiguous,
-			 struct smc_ib_buffer **out)
+static int smc_ib_buffer_alloc(struct smc_ib_buffer *buffer, bool contiguous, gfp_t gfp)
 {
-	struct smc_ib_buffer *buffer;
+	if (contiguous && smc_ib_buffer_try_contiguous(buffer, gfp))
+		return 0;
+	/* A smaller buffer, or TCP, is better than a program that the OOM killer picks. */
+	buffer->data = __vmalloc(buffer->size_bytes, gfp | __GFP_RETRY_MAYFAIL | __GFP_ZERO);
+	return buffer->data ? 0 : -ENOMEM;
+}
 
-	if (WARN_ON_ONCE(!is_power_of_2(size_bytes) || size_bytes < SMC_IB_BUFFER_MIN_BYTES ||
+int smc_ib_buffer_create(struct sock *sk, enum smc_ib_buffer_kind kind, size_t size_bytes,
+			 bool contiguous, struct smc_ib_buffer **out)
+{
+	const gfp_t gfp = smc_ring_gfp(sk);
+	struct smc_ib_buffer *buffer;
+	struct mem_cgroup *old;
+	int ret = -ENOMEM;
+
+	if (WARN_ON_ONCE(!is_power_of_2(size_bytes) || size_bytes < SMC_RING_BYTES_MIN ||
 			 !PAGE_ALIGNED(size_bytes)))
 		return -EINVAL;
-	buffer = kzalloc(sizeof(*buffer), GFP_KERNEL_ACCOUNT);
-	if (!buffer)
+	if (!smc_ring_enter(sk, size_bytes))
 		return -ENOMEM;
-	buffer->kind = kind;
-	buffer->size_bytes = size_bytes;
-	if (!contiguous || !smc_ib_buffer_try_contiguous(buffer)) {
-		/* A smaller buffer, or TCP, is better than a program that the OOM killer picks. */
-		buffer->data = __vmalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN |
-					 __GFP_RETRY_MAYFAIL | __GFP_ZERO);
-		if (!buffer->data) {
-			kfree(buffer);
-			return -ENOMEM;
-		}
+	old = set_active_memcg(smc_ring_memcg(sk));
+	buffer = kzalloc(sizeof(*buffer), gfp | __GFP_NORETRY);
+	if (buffer) {
+		buffer->kind = kind;
+		buffer->size_bytes = size_bytes;
+		ret = smc_ib_buffer_alloc(buffer, contiguous, gfp);
+	}
+	set_active_memcg(old);
+	if (ret) {
+		kfree(buffer);
+		smc_ring_leave(size_bytes);
+		return ret;
 	}
 	*out = buffer;
 	return 0;
@@ -56,6 +69,7 @@ void smc_ib_buffer_destroy(struct smc_ib_buffer *buffer)
 		__free_pages(buffer->pages, buffer->order);
 	else
 		vfree(buffer->data);
+	smc_ring_leave(buffer->size_bytes);
 	kfree(buffer);
 }
 
@@ -76,8 +90,9 @@ int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes
 	if (!pages)
 		return -ENOMEM;
 	for (i = 0; i < count; i++)
-		pages[i] = buffer->pages ? nth_page(buffer->pages, i) :
-			   vmalloc_to_page(buffer->data + ((size_t)i << PAGE_SHIFT));
+		pages[i] = buffer->pages
+				   ? nth_page(buffer->pages, i)
+				   : vmalloc_to_page(buffer->data + ((size_t)i << PAGE_SHIFT));
 	rc = sg_alloc_table_from_pages_segment(sgt, pages, count, 0, buffer->size_bytes,
 					       segment_bytes, GFP_KERNEL);
 	kvfree(pages);

@@ -7,8 +7,16 @@
 
 #include "kernel/verbs.h"
 
-/* A message the peer has no receive for is repeated for ever, after this code's 0.16 ms. */
-#define SMC_IB_MIN_RNR_TIMER 5
+/*
+ * How long a peer waits before it repeats what we had no receive for: 1.28 ms, about as long
+ * as a softirq that is behind needs to post some again. A peer that repeats "for ever", as we
+ * do and as Linux does, takes a processor's time and the wire's with anything much shorter;
+ * one with the six tries that are the most otherwise waits 7.7 ms for us.
+ * We repeat for ever ourselves: the pause is the peer's choice, and a short one times six is
+ * no time. What a peer that never takes anything holds up ends when its link does not answer
+ * TEST_LINK.
+ */
+#define SMC_IB_MIN_RNR_TIMER IB_RNR_TIMER_001_28
 #define SMC_IB_RNR_RETRY 7
 /*
  * 4.096 us << 16 = 268 ms between tries; with one less than the seven that soft-RoCE takes for
@@ -32,7 +40,6 @@ void smc_ib_link_break(struct smc_ib_link *link, int status)
 	if (test_and_set_bit(SMC_IB_LINK_BROKEN, &link->flags))
 		return;
 	WRITE_ONCE(link->status, status);
-	wake_up_all(&link->registered);
 	queue_work(smc_ib_wq, &link->failed_work);
 }
 
@@ -192,7 +199,6 @@ static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ib
 	link->send_queue = rounddown_pow_of_two(min3(SMC_IB_SEND_QUEUE, ibdev->attrs.max_qp_wr,
 						     ibdev->attrs.max_cqe - SMC_IB_RECEIVES));
 	INIT_WORK(&link->failed_work, smc_ib_link_failed_work);
-	init_waitqueue_head(&link->registered);
 	link->domain = smc_ib_domain_create(dev, ibdev);
 	if (IS_ERR(link->domain)) {
 		rc = PTR_ERR(link->domain);

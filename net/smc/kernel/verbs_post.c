@@ -101,11 +101,14 @@ static void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
 		sge->addr = (uintptr_t)write->data;
 		wr->wr.send_flags = IB_SEND_INLINE;
 	} else {
-		sge->addr = write->local_address;
+		sge->addr = write->local->address + write->offset_bytes;
 		wr->wr.send_flags = 0;
+		if (unlikely(write->local->must_sync))
+			smc_ib_region_sync_for_device(write->local, write->offset_bytes,
+						      write->length_bytes);
 	}
 	sge->length = write->length_bytes;
-	sge->lkey = write->local_key;
+	sge->lkey = write->local->local_key;
 	wr->remote_addr = write->remote_address;
 	wr->rkey = write->remote_key;
 }
@@ -136,6 +139,14 @@ static void smc_ib_post_fill_message(struct smc_ib_link *link, u32 slot_index,
 	}
 }
 
+/* What a post leaves free for others. */
+static u32 smc_ib_post_reserve(unsigned int flags)
+{
+	if (likely(!(flags & (SMC_IB_POST_CONTROL | SMC_IB_POST_LAST))))
+		return SMC_IB_SEND_RESERVE;
+	return flags & SMC_IB_POST_LAST ? 0 : SMC_IB_LAST_RESERVE;
+}
+
 int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes,
 		     unsigned int n_writes, const void *message, size_t message_bytes,
 		     unsigned int flags, u64 *seq)
@@ -155,8 +166,7 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 		rc = -EINVAL;
 		goto err;
 	}
-	if (!smc_ib_post_room(link, n_writes + 1,
-			      flags & SMC_IB_POST_CONTROL ? 0 : SMC_IB_SEND_RESERVE))
+	if (!smc_ib_post_room(link, n_writes + 1, smc_ib_post_reserve(flags)))
 		return -EAGAIN;
 	if (unlikely(message_bytes > SMC_IB_MESSAGE_HEAD_BYTES)) {
 		msg = smc_ib_post_long(link);

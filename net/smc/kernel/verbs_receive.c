@@ -33,6 +33,16 @@ static void smc_ib_receive_repost(struct smc_ib_link *link, struct smc_ib_receiv
 		smc_ib_link_break(link, rc);
 }
 
+static void smc_ib_receive_sync_for_device(struct ib_device *ibdev,
+					   struct smc_ib_receive_slot *slot)
+{
+	ib_dma_sync_single_for_device(ibdev, slot->sge[0].addr, SMC_IB_MESSAGE_HEAD_BYTES,
+				      DMA_FROM_DEVICE);
+	if (unlikely(slot->length > SMC_IB_MESSAGE_HEAD_BYTES))
+		ib_dma_sync_single_for_device(ibdev, slot->sge[1].addr,
+					      SMC_IB_RECEIVE_TAIL_BYTES, DMA_FROM_DEVICE);
+}
+
 static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_ib_receive_slot *slot =
@@ -58,14 +68,25 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 	if (unlikely(bytes > SMC_IB_MESSAGE_HEAD_BYTES))
 		ib_dma_sync_single_for_cpu(ibdev, slot->sge[1].addr, SMC_IB_RECEIVE_TAIL_BYTES,
 					   DMA_FROM_DEVICE);
-	smc_ib_link_received(link->context, slot->head, slot->page, bytes);
-
-	ib_dma_sync_single_for_device(ibdev, slot->sge[0].addr, SMC_IB_MESSAGE_HEAD_BYTES,
-				      DMA_FROM_DEVICE);
-	if (unlikely(bytes > SMC_IB_MESSAGE_HEAD_BYTES))
-		ib_dma_sync_single_for_device(ibdev, slot->sge[1].addr,
-					      SMC_IB_RECEIVE_TAIL_BYTES, DMA_FROM_DEVICE);
+	slot->length = bytes;
+	if (unlikely(!smc_ib_link_received(link->context, slot, slot->head, slot->page, bytes)))
+		return;
+	smc_ib_receive_sync_for_device(ibdev, slot);
 	smc_ib_receive_repost(link, slot);
+}
+
+/* By itself: the chain of others belongs to completions. */
+void smc_ib_link_give_back(struct smc_ib_link *link, struct smc_ib_receive_slot *slot)
+{
+	int rc;
+
+	if (smc_ib_link_broken(link))
+		return;
+	smc_ib_receive_sync_for_device(link->domain->ibdev, slot);
+	slot->wr.next = NULL;
+	rc = ib_post_recv(link->qp, &slot->wr, NULL);
+	if (rc)
+		smc_ib_link_break(link, rc);
 }
 
 static void smc_ib_receive_destroy_tails(struct smc_ib_link *link, int count)

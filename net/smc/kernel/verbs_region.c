@@ -2,8 +2,6 @@
 /*
  * Regions: a buffer as the hardware of one link sees it.
  */
-#include <linux/dma-mapping.h>
-#include <linux/jiffies.h>
 #include <linux/slab.h>
 
 #include "kernel/verbs.h"
@@ -16,26 +14,13 @@ static void smc_ib_region_done(struct ib_cq *cq, struct ib_wc *wc)
 	u32 wr_end = region->wr_end;
 	u64 seq = region->seq;
 
-	/* The last touch of the region: whoever waits may free it. */
+	/* The last touch of the region: whoever sees that may free it. */
 	smp_store_release(&region->state, ready ? SMC_IB_REGION_READY : SMC_IB_REGION_FAILED);
-	wake_up_all(&link->registered);
+	atomic_dec(&link->registrations);
 	if (ready)
 		smc_ib_post_retire(link, wr_end, seq);
 	else
 		smc_ib_link_break(link, wc->status);
-}
-
-static bool smc_ib_region_must_sync(struct smc_ib_region *region, struct ib_device *ibdev)
-{
-	struct scatterlist *sg;
-	int i;
-
-	if (ib_uses_virt_dma(ibdev))
-		return false;
-	for_each_sgtable_dma_sg(&region->sgt, sg, i)
-		if (dma_need_sync(ibdev->dma_device, sg_dma_address(sg)))
-			return true;
-	return false;
 }
 
 static int smc_ib_region_create_mr(struct smc_ib_region *region, enum smc_ib_buffer_kind kind,
@@ -91,23 +76,15 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 		return -ENOMEM;
 	region->link = link;
 	region->domain = domain;
-	region->direction = buffer->kind == SMC_IB_BUFFER_RMB ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
-	rc = smc_ib_buffer_table(buffer, ib_dma_max_seg_size(ibdev) & PAGE_MASK, &region->sgt);
+	/* An RMB is only written to. But what we zero in it has to get to where that happens. */
+	region->direction = buffer->kind == SMC_IB_BUFFER_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
+	rc = smc_ib_buffer_table(buffer, smc_ib_sync_segment_bytes(ibdev), &region->sgt);
 	if (rc)
 		goto err_region;
 	rc = ib_dma_map_sgtable_attrs(ibdev, &region->sgt, region->direction, 0);
 	if (rc)
 		goto err_table;
-	/*
-	 * The peer writes at any time and readers look without asking: memory
-	 * that the device sees through bounce buffers, or not coherently, would
-	 * show them old bytes. TCP serves such a host.
-	 */
-	if (smc_ib_region_must_sync(region, ibdev)) {
-		dev_notice_once(&ibdev->dev, "smc: not used, its memory is not coherent\n");
-		rc = -EOPNOTSUPP;
-		goto err_map;
-	}
+	region->must_sync = smc_ib_sync_is_needed(region);
 	if (buffer->kind == SMC_IB_BUFFER_SEND && region->sgt.nents == 1) {
 		region->address = sg_dma_address(region->sgt.sgl);
 		region->local_key = domain->pd->local_dma_lkey;
@@ -153,6 +130,7 @@ void smc_ib_region_info(const struct smc_ib_region *region, struct smc_ib_region
 	out->address = region->address;
 	out->local_key = region->local_key;
 	out->remote_key = region->remote_key;
+	out->must_sync = region->must_sync;
 }
 
 int smc_ib_region_post(struct smc_ib_region *region)
@@ -160,10 +138,12 @@ int smc_ib_region_post(struct smc_ib_region *region)
 	struct smc_ib_link *link = region->link;
 	int rc;
 
-	switch (READ_ONCE(region->state)) {
+	/* Pairs with the release in smc_ib_region_done(), which is through then. */
+	switch (smp_load_acquire(&region->state)) {
 	case SMC_IB_REGION_NEW:
 		break;
 	case SMC_IB_REGION_POSTED:
+		return -EINPROGRESS;
 	case SMC_IB_REGION_READY:
 		return 0;
 	case SMC_IB_REGION_FAILED:
@@ -171,8 +151,10 @@ int smc_ib_region_post(struct smc_ib_region *region)
 	}
 	if (smc_ib_link_broken(link))
 		return -ENOTCONN;
-	if (!smc_ib_post_room(link, 1, /*reserve=*/0))
+	if (atomic_read(&link->registrations) >= SMC_IB_REGISTRATIONS ||
+	    !smc_ib_post_room(link, 1, SMC_IB_CONTROL_RESERVE))
 		return -EAGAIN;
+	atomic_inc(&link->registrations);
 	WRITE_ONCE(link->wr_head, link->wr_head + 1);
 	link->wr_signalled = link->wr_head;
 	region->wr_end = link->wr_head;
@@ -182,25 +164,13 @@ int smc_ib_region_post(struct smc_ib_region *region)
 	if (rc) {
 		WRITE_ONCE(region->state, SMC_IB_REGION_FAILED);
 		smc_ib_link_break(link, rc);
+		return rc;
 	}
-	return rc;
+	return -EINPROGRESS;
 }
 
-int smc_ib_region_wait(struct smc_ib_region *region, u32 timeout_ms)
+bool smc_ib_region_posted(const struct smc_ib_region *region)
 {
-	struct smc_ib_link *link = region->link;
-	enum smc_ib_region_state state;
-
-	wait_event_timeout(link->registered,
-			   READ_ONCE(region->state) >= SMC_IB_REGION_READY ||
-			   smc_ib_link_broken(link), msecs_to_jiffies(timeout_ms));
-	/* Pairs with the release in smc_ib_region_done(), which is through then. */
-	state = smp_load_acquire(&region->state);
-	if (state == SMC_IB_REGION_READY)
-		return 0;
-	if (state == SMC_IB_REGION_FAILED || smc_ib_link_broken(link))
-		return -EIO;
-	/* The request still stands and cannot be taken back: only the end of the link ends it. */
-	smc_ib_link_break(link, -ETIMEDOUT);
-	return -ETIMEDOUT;
+	/* Pairs with the release in smc_ib_region_done(). */
+	return smp_load_acquire(&region->state) == SMC_IB_REGION_POSTED;
 }

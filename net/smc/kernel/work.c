@@ -6,9 +6,10 @@
  * handshakes do, one thread does in a row. On an unbound queue each of these would
  * wake one more thread, which as a rule comes too late.
  *
- * What works on users' sockets takes their locks, and a user can keep those for as
- * long as he likes, by a call that waits for memory of his own making. So it has a
- * queue apart, and connections and link groups never stand behind it.
+ * What works on users' sockets wants their locks, and a user can keep those for as
+ * long as he likes, by a call that waits for memory of his own making. It does not
+ * sleep there, but comes again (smc_sk_try_lock()); and it has a queue apart, so that
+ * connections and link groups do not stand behind its moments of patience either.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>

@@ -9,6 +9,7 @@
 #include "shell/socket/orphans.hpp"
 #include "shell/socket/rendezvous.hpp"
 #include "shell/socket/socket_list.hpp"
+#include "shell/transport/departed.hpp"
 #include "shell/transport/loopback/device.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 
@@ -43,10 +44,16 @@ void leave_namespace(net *net)
 	transport::loopback::leave_namespace(net);
 }
 
+void begin_to_leave_namespace(net *net)
+{
+	transport::rdma::begin_end_of_groups_of(net);
+}
+
 constexpr control::Directory kDirectory{
 	.next_group = next_group,
 	.next_smcd_group = next_smcd_group,
 	.next_socket = SmcSocket::next,
+	.namespace_leaves = begin_to_leave_namespace,
 	.namespace_exit = leave_namespace,
 };
 
@@ -58,9 +65,10 @@ using namespace smc::shell;
 extern "C" int smc_shell_setup(void)
 {
 	if (!set_up_socket_list() || !set_up_rendezvous() || !set_up_orphans() ||
-	    !smc::transport::loopback::set_up_device() ||
+	    !smc::transport::set_up_departed() || !smc::transport::loopback::set_up_device() ||
 	    !smc::transport::rdma::set_up_group_table()) {
 		smc::transport::loopback::tear_down_device();
+		smc::transport::tear_down_departed();
 		tear_down_orphans();
 		tear_down_rendezvous();
 		tear_down_socket_list();
@@ -84,6 +92,7 @@ extern "C" void smc_shell_teardown(void)
 	smc::control::set_directory(nullptr);
 	smc::transport::rdma::tear_down_group_table();
 	smc::transport::loopback::tear_down_device();
+	smc::transport::tear_down_departed();
 	tear_down_orphans();
 	tear_down_rendezvous();
 	tear_down_socket_list();

@@ -31,14 +31,6 @@ static void connect_prompt(struct test *test)
 	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
-static int connect_in_background(struct test *test, const struct address *address)
-{
-	int fd = new_socket(test, test->client, SOCK_NONBLOCK);
-
-	expect_error(on(test->client, rq_connect(fd, address)), EINPROGRESS);
-	return fd;
-}
-
 static void connect_nonblocking(struct test *test)
 {
 	struct address address;

@@ -398,6 +398,8 @@ def system_information(vm):
     host = vm.a.run("uname -n").out.strip()
     assert info == {"version": 2, "release": 1, "is_ism_v2": 0, "host": host, "is_smcr_v2": 1}
     assert vm.a.run(f"{CTL} info").out == f"SMC version 2.1, host name {host}\n"
+    inside = vm.a.run(f"unshare --uts sh -c 'hostname inside && {CTL} info'").out
+    assert inside == "SMC version 2.1, host name inside\n", f"a container is told {inside!r}"
 
 
 SYSCTLS = {  # name: (default, legal values, illegal values)

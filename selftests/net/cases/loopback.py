@@ -260,6 +260,50 @@ def pairs(tokens: dict) -> int:
     return len(tokens) // 2
 
 
+KEEPER = f"""
+import os
+import sys
+sys.path.insert(0, "selftests/net/hostile")
+from smc_target import smc_listener
+listener = smc_listener({PORT}, 8)
+print("ready", flush=True)
+kept, _ = listener.accept()
+print("accepted", flush=True)
+os.read(0, 1)
+words = b""
+while piece := kept.recv(4096):
+    words += piece
+print("heard:", words.decode(), flush=True)
+os.read(0, 1)
+"""
+LEAVER = f"""
+import sys
+sys.path.insert(0, "selftests/net/hostile")
+from smc_target import smc_socket
+connection = smc_socket()
+connection.connect(("{NEAR4}", {PORT}))
+connection.sendall(b"last words")
+"""
+
+
+@case(on="ours")
+def one_that_stays_keeps_no_namespace(vm):
+    """A program sends, closes and goes, with its namespace. The other one has its end open, unread."""
+    with second_namespace(vm.a):
+        with serving(vm.a, f"exec python3 -c '{KEEPER}'") as keeper:
+            vm.a.run(f"{FAR} python3 -c '{LEAVER}'")
+            keeper.expect("accepted")
+            assert [len(shown(vm.a, prefix)[1]) for prefix in ("", FAR)] == [1, 0]
+            vm.a.run("ip netns del far")
+            # The namespace is gone when its devices are.
+            vm.a.wait_for("! ip link show near 2>/dev/null", 20)
+            keeper.input(b"!")
+            keeper.expect("heard: last words")
+            # Nobody is there to answer its FIN.
+            vm.a.run(f"ss -K dst {FAR4}")
+    vm.a.wait_for(NO_GROUP)
+
+
 @case(on="ours")
 def link_group_within_a_namespace(vm):
     """All its ends are in it, while others come and go, and then no longer."""

@@ -149,6 +149,22 @@ static void low_water_peek(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 0)), 100);
 }
 
+/* The bytes that come meanwhile are not the user's. */
+static void low_water_while_it_connects(struct test *test)
+{
+	struct address address;
+	int listener = new_listener(test, 8, &address);
+	int fd = connect_in_background(test, &address);
+	struct reply reply;
+
+	note_reply("set", on(test->client, rq_set_int(fd, SOL_SOCKET, SO_RCVLOWAT, 20000)));
+	expect(poll_events(test->client, fd, POLLOUT, 3000) == POLLOUT, "not connected");
+	note_reply("get", on(test->client, rq_get(fd, SOL_SOCKET, SO_RCVLOWAT, OPTION_INT)));
+	reply = on(test->server, rq_accept(listener, 0));
+	expect(reply.ret >= 0, "accept: errno %d", reply.error);
+	exchange(test->client, fd, test->server, (int)reply.ret, 1000, UP, 0);
+}
+
 const struct test_case low_water_cases[] = {
 	{ "low_water_values", low_water_values, FATE_NONE },
 	{ "low_water_of_a_connection", low_water_of_a_connection, FATE_SMC },
@@ -160,5 +176,6 @@ const struct test_case low_water_cases[] = {
 	{ "low_water_at_the_end", low_water_at_the_end, FATE_SMC },
 	{ "low_water_timeout", low_water_timeout, FATE_SMC },
 	{ "low_water_peek", low_water_peek, FATE_SMC },
+	{ "low_water_while_it_connects", low_water_while_it_connects, FATE_SMC },
 	{ NULL, NULL, FATE_NONE },
 };

@@ -2,6 +2,8 @@
 """Sequences of calls that no sane program makes and any program may, without privileges. What is
 asked for is the errno that TCP gives, and a kernel that is still there."""
 
+import json
+
 from harness import case
 
 # A listen() that fails has made a listener; leaving SMC for another ULP takes it down, and close()
@@ -42,3 +44,58 @@ def a_listener_in_vain_leaves_smc(vm):
     by_mode = {mode: vm.a.run(f"python3 /tmp/leaves.py {mode}").out for mode in ("tcp", "smc")}
     assert by_mode["smc"] == by_mode["tcp"], by_mode
     assert "EADDRINUSE" in by_mode["tcp"], by_mode
+
+
+# connect() to addresses of either family, near and far, by sockets of either; twice with each.
+_CONNECTS_ANYWHERE = """
+import ctypes, errno, json, os, socket, struct
+LIBC = ctypes.CDLL(None, use_errno=True)
+def v4(text):
+    return struct.pack("=H", socket.AF_INET) + struct.pack(">H", 9) + \\
+        socket.inet_pton(socket.AF_INET, text) + bytes(8)
+def v6(text):
+    return struct.pack("=H", socket.AF_INET6) + struct.pack(">HI", 9, 0) + \\
+        socket.inet_pton(socket.AF_INET6, text) + bytes(4)
+ADDRESSES = [v6("2001:db8::1"), v6("::1"), v6("::"), v6("::ffff:127.0.0.1"), v6("fe80::1"),
+             v4("127.0.0.1"), v4("0.0.0.0")]
+KINDS = {"tcp": (socket.AF_INET, 0), "smc": (43, 0), "protocol": (socket.AF_INET, 256),
+         "tcp6": (socket.AF_INET6, 0), "smc6": (43, 1), "protocol6": (socket.AF_INET6, 256)}
+def failure(number):
+    return errno.errorcode[number]
+def outcomes(family, protocol):
+    try:
+        fd = socket.socket(family, socket.SOCK_STREAM, protocol).detach()
+    except OSError as error:
+        return [failure(error.errno)]
+    seen = [failure(ctypes.get_errno()) if LIBC.connect(fd, address, len(address)) else "fine"
+            for address in ADDRESSES for _ in range(2)]
+    os.close(fd)
+    return seen
+print(json.dumps({kind: outcomes(*how) for kind, how in KINDS.items()}))
+"""
+
+
+def compare_connects_anywhere(vm) -> dict:
+    """What TCP answers to each address, by each family."""
+    vm.a.put("/tmp/connects.py", _CONNECTS_ANYWHERE.encode())
+    # Where an address is matters to a host without any RDMA device.
+    vm.a.run("rdma link del rxe0")
+    try:
+        seen = json.loads(vm.a.run("python3 /tmp/connects.py").out)
+    finally:
+        vm.a.restore(rdma=True)
+    for kind in ("smc", "protocol"):
+        assert seen[kind] == seen["tcp"], seen
+        assert seen[f"{kind}6"] == seen["tcp6"], seen
+    assert seen["tcp"][0] == "EAFNOSUPPORT" and "ECONNREFUSED" in seen["tcp"], seen
+    return seen
+
+
+@case(on="ours")
+def an_address_of_another_family(vm):
+    assert "ECONNREFUSED" in compare_connects_anywhere(vm)["tcp6"]
+
+
+@case(on="ours", append="ipv6.disable=1")
+def an_address_of_a_family_that_is_off(vm):
+    assert compare_connects_anywhere(vm)["tcp6"] == ["EAFNOSUPPORT"]

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Sequences of steps that many cases begin with. */
+#include <errno.h>
+
 #include "host.h"
 #include "test.h"
 
@@ -43,6 +45,14 @@ static int listener_with(struct test *test, int backlog, struct address *address
 int new_listener(struct test *test, int backlog, struct address *address)
 {
 	return listener_with(test, backlog, address, (struct pair_options){ 0, 0 });
+}
+
+int connect_in_background(struct test *test, const struct address *address)
+{
+	int fd = new_socket(test, test->client, SOCK_NONBLOCK);
+
+	expect_error(on(test->client, rq_connect(fd, address)), EINPROGRESS);
+	return fd;
 }
 
 struct pair connect_pair_with(struct test *test, struct pair_options options)

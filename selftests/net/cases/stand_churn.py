@@ -19,6 +19,9 @@ def reload(vm) -> None:
 def a_thousand_opened_and_closed(vm):
     """By the client, by the server, aborted: nothing stays in the module, nothing after it."""
     no_time_wait(*vm.guests)
+    # From nothing: a link group that another case has left may be ending just now, and a count
+    # that includes it is one too many afterwards.
+    reload(vm)
     smc_works(vm)
     for guest in vm.guests:
         connections_are_gone(guest)
@@ -32,9 +35,8 @@ def a_thousand_opened_and_closed(vm):
         made = now["conn_new"] - then["conn_new"]
         assert made == 1000, f"{guest.name}: {made} of 1000 by SMC-R"
         for kind in ("qp", "group"):
-            pile = (now[f"{kind}_new"] - now[f"{kind}_free"]
-                    - then[f"{kind}_new"] + then[f"{kind}_free"])
-            assert pile == 0, f"{guest.name}: {pile} more {kind}s than before"
+            left = now[f"{kind}_new"] - now[f"{kind}_free"]
+            assert left == 1, f"{guest.name}: {left} {kind}s, and one was needed"
         # The pool keeps what the most connections at once had.
         buffers = now["buf_new"] - now["buf_free"]
         assert buffers <= 64, f"{guest.name}: {buffers} buffers for four connections at once"

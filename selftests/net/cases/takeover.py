@@ -68,6 +68,14 @@ def layers_after_a_fallback(vm):
 
 
 @case(on="ours")
+def a_layer_that_is_there(vm):
+    """To ask for it once more changes nothing."""
+    kind = ["EEXIST", "EEXIST", "EFAULT", "EINVAL", 2, "EEXIST"]
+    outcome = take_over(vm, "same-layer")
+    assert outcome == {"protocol": kind, "ulp": kind}, outcome
+
+
+@case(on="ours")
 def listeners_after_a_layer(vm):
     """Nothing of the module is in their connections, which may stay when it goes."""
     has_tls(vm)
@@ -100,6 +108,23 @@ def listeners_that_were_ours(vm):
 
 
 @case(on="ours")
+def connections_that_move_to_tcps_listener(vm):
+    """Nor in those that TCP gives to a listener of its own when one of ours ends."""
+    has_tls(vm)
+    vm.a.run("rmmod tls; sysctl -q net.ipv4.tcp_migrate_req=1")
+    process = vm.a.spawn(f"{PROGRAM} migrated {PORT}")
+    process.expect("ready")
+    vm.a.unload_module()
+    vm.a.run("modprobe tls")
+    vm.a.load_module()
+    outcome = json.loads(process.wait().out.split("ready\n")[1])
+    assert outcome == {"heard": ["hello", "hello"]}, outcome
+    vm.a.unload_module()
+    vm.a.run("rmmod tls; sysctl -q net.ipv4.tcp_migrate_req=0")
+    vm.a.load_module()
+
+
+@case(on="ours")
 def a_lock_that_is_kept(vm):
     """Whoever makes a call on his socket last keeps up nobody else's."""
     has_late_pages(vm)
@@ -107,6 +132,14 @@ def a_lock_that_is_kept(vm):
     assert take_over(vm, "held-sock") == {"other": "fine", "held": "tls"}
     assert take_over(vm, "held-listeners") == {
         "ends before": 2, "bystander": "hello", "ends after": 0}
+
+
+@case(on="ours")
+def locks_that_are_kept_of_many_sockets(vm):
+    """Work that has to do with them waits for none of them, so that others' handshakes go on."""
+    has_late_pages(vm)
+    outcome = take_over(vm, "held-handshakes")
+    assert outcome == {"listeners": True, "clients": True, "shutdown": "fine"}, outcome
 
 
 @case(on="ours")

@@ -172,6 +172,8 @@ __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 int new_socket(struct test *test, struct host *host, int type_flags);
 /* A listener on a port of its own choice; fills address with where the client connects to. */
 int new_listener(struct test *test, int backlog, struct address *address);
+/* A client's socket whose connect() has begun: EINPROGRESS. */
+int connect_in_background(struct test *test, const struct address *address);
 struct pair connect_pair(struct test *test);
 struct pair connect_pair_with(struct test *test, struct pair_options options);
 /* An address at the server where nobody listens. */

@@ -101,14 +101,14 @@ class Scene:
 
     # --- we are the server ----------------------------------------------------------------------
 
-    def called(self, with_option: bool = True, turn: bool = False) -> Connection:
+    def called(self, with_option: bool = True, **how: bool) -> Connection:
         """The target's client connects to us and sends its Proposal."""
         self._port += 1
         self.host.answer_option = with_option
         self.host.listen(self._port)
         self._control_lines.write(json.dumps({"address": self.args.address, "port": self._port,
                                               "say": HELLO, "timeout_s": 3,
-                                              "turn": turn}) + "\n")
+                                              **how}) + "\n")
         self._control_lines.flush()
         connection = self.host.accept(self._port)
         expect(connection.peer_has_option, "the SYN had no SMC option")
@@ -441,6 +441,29 @@ def server_resets(scene: Scene) -> None:
     server.reset()
     answer = scene.outcome()
     expect(answer["error"] != 0, "no error at the client")
+
+
+@SUITE.case
+def server_resets_a_watched_client(scene: Scene) -> None:
+    """A poller is told of it as by TCP."""
+    scene.called(watch=True).reset()
+    answer = scene.outcome()
+    expect(answer["told"] == answer["as_tcp"], f"{answer['told']} and not {answer['as_tcp']}")
+
+
+@SUITE.case
+def server_is_silent_to_a_watched_client(scene: Scene) -> None:
+    scene.called(watch=True)
+    answer = scene.outcome()
+    expect(answer["told"] == answer["as_tcp"], f"{answer['told']} and not {answer['as_tcp']}")
+
+
+@SUITE.case
+def server_is_silent_to_a_client_for_a_sockmap(scene: Scene) -> None:
+    """The messages are the handshake's, and a sockmap would take them."""
+    scene.called(map=True)
+    answer = scene.outcome()
+    expect((answer["in_handshake"], answer["tcp"]) == (errno.EBUSY, 0), answer)
 
 
 @SUITE.case

@@ -160,6 +160,16 @@ def consumer_goes_back(scene: Scene) -> None:
     scene.settled()
 
 
+@SUITE.case
+def data_behind_the_end(scene: Scene) -> None:
+    """A program that has been told of an end would have missed it."""
+    with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
+        peer.say(b"before", state=SENDING_DONE)
+        peer.say(b"behind", state=SENDING_DONE)
+        expect(peer.wait(lambda: peer.state & ABORTED, PATIENCE_S), "no reset")
+    scene.settled()
+
+
 @SUITE.variants(zero=0, ones=0xFFFFFFFF, own=None)
 def wrong_token(scene: Scene, token: int | None) -> None:
     """It is nobody's: counted, and passed over."""

@@ -7,16 +7,22 @@
 The echo server sends back all that it receives. The client is told over the control port, a TCP
 connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
 say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
-With {"turn"} as well it shuts the socket down before it is connected, makes a server of it, and is
+With {"watch"} as well it does not wait in connect(): it answers {"told"}, what a poller, SO_ERROR and a second connect()
+say of the attempt, and {"as_tcp"}, what they say of one by TCP that is refused.
+With {"map"} it says what a sockmap answers {"in_handshake"}, and to a connection by {"tcp"}.
+With {"turn"} it shuts the socket down before it is connected, makes a server of it, and is
 that server's client.
 {"counters"} is answered with all of /proc/net/smc_stat.
 """
 
 import json
+import select
 import socket
 import sys
 import threading
 import time
+
+from sockmap import SockMap
 
 AF_SMC = 43
 SOL_SMC, SMC_LIMIT_HS = 286, 1
@@ -103,6 +109,44 @@ def turn(order: dict) -> dict:
     return answer
 
 
+def told_of(client: socket.socket, address: tuple[str, int], timeout_s: float) -> list[int]:
+    """What there is to hear of an attempt that fails, from poll(), and from calls in turn."""
+    client.setblocking(False)
+    client.connect_ex(address)
+    poller = select.poll()
+    poller.register(client, select.POLLOUT)
+    poller.poll(timeout_s * 1000)
+    poller.modify(client, select.POLLIN | select.POLLOUT | select.POLLRDHUP | select.POLLPRI)
+    events = dict(poller.poll(0)).get(client.fileno(), 0)
+    heard = [events, client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0,
+             client.connect_ex(address)]
+    # Nothing of it is left.
+    poller.poll(0)
+    heard.append(dict(poller.poll(0)).get(client.fileno(), 0))
+    client.close()
+    return heard
+
+
+def watch(order: dict) -> dict:
+    start_s = time.monotonic()
+    told = told_of(smc_socket(), (order["address"], order["port"]), 30)
+    return {"connect_ms": int((time.monotonic() - start_s) * 1000), "told": told,
+            "as_tcp": told_of(socket.socket(), ("127.0.0.1", 1), 30)}
+
+
+def put_into_map(order: dict) -> dict:
+    sockmap = SockMap()
+    with smc_socket() as client, socket.create_server(("127.0.0.1", 0)) as plain:
+        client.setblocking(False)
+        client.connect_ex((order["address"], order["port"]))
+        time.sleep(1)
+        answer = {"connect_ms": 0, "in_handshake": sockmap.add(client)}
+        with socket.create_connection(plain.getsockname()) as other:
+            answer["tcp"] = sockmap.add(other)
+    sockmap.close()
+    return answer
+
+
 def counters() -> dict[str, int]:
     with open("/proc/net/smc_stat") as lines:
         return {name: int(value) for name, value in map(str.split, lines)}
@@ -114,6 +158,10 @@ def obey(control: socket.socket) -> None:
             order = json.loads(line)
             if "counters" in order:
                 answer = counters()
+            elif order.get("map"):
+                answer = put_into_map(order)
+            elif order.get("watch"):
+                answer = watch(order)
             else:
                 answer = turn(order) if order.get("turn") else run_client(order)
             lines.write(json.dumps(answer) + "\n")

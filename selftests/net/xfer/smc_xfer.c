@@ -36,6 +36,9 @@ struct wanted {
 	enum expectation how;
 	uint32_t client_reason; /* 0: any */
 	uint32_t server_reason;
+	/* Kernels before 5.11 have a module of their own without statistics. */
+	bool client_uncounted;
+	bool server_uncounted;
 };
 
 enum option_id {
@@ -65,6 +68,7 @@ enum option_id {
 	OPT_EXPECT,
 	OPT_CLIENT_REASON,
 	OPT_SERVER_REASON,
+	OPT_UNCOUNTED,
 	OPT_HELP,
 };
 
@@ -95,6 +99,7 @@ static const struct option options[] = {
 	{ "expect", required_argument, NULL, OPT_EXPECT },
 	{ "client-reason", required_argument, NULL, OPT_CLIENT_REASON },
 	{ "server-reason", required_argument, NULL, OPT_SERVER_REASON },
+	{ "uncounted", required_argument, NULL, OPT_UNCOUNTED },
 	{ "help", no_argument, NULL, OPT_HELP },
 	{ NULL, 0, NULL, 0 },
 };
@@ -122,7 +127,8 @@ static void usage(FILE *out)
 	      "  --read-pause MS             after each read\n"
 	      "  --timeout SECONDS           for the whole run (120)\n"
 	      "  --expect any|smcr|smcd|fallback|tcp\n"
-	      "  --client-reason CODE, --server-reason CODE   of the fallback, hexadecimal\n",
+	      "  --client-reason CODE, --server-reason CODE   of the fallback, hexadecimal\n"
+	      "  --uncounted client|server   whose module has no statistics: not looked at\n",
 	      out);
 }
 
@@ -176,23 +182,37 @@ static const char *check_bytes(const struct plan *plan, const struct outcome *ou
 	return NULL;
 }
 
-static const char *check_smc(const struct plan *plan, const struct smc_stat_tech *client,
-			     const struct smc_stat_tech *server, const struct outcome *outcome)
+static const char *check_smc_side(const struct report *report, const struct smc_stat_tech *tech,
+				  uint64_t count, uint64_t handshakes, uint64_t fallbacks,
+				  uint64_t tx_bytes, uint64_t rx_bytes)
 {
-	uint64_t count = (uint64_t)plan->connections;
-
-	if (outcome->client.stat_error || outcome->server.stat_error)
+	if (report->stat_error)
 		return "no SMC statistics";
-	if (client->client_handshakes != count || server->server_handshakes != count)
+	if (handshakes != count)
 		return "not every connection became SMC";
-	if (outcome->client.delta.client_fallbacks || outcome->server.delta.server_fallbacks)
+	if (fallbacks)
 		return "fallbacks were counted";
-	if (client->tx_bytes < plan->up_bytes * count ||
-	    client->rx_bytes < plan->down_bytes * count ||
-	    server->tx_bytes < plan->down_bytes * count ||
-	    server->rx_bytes < plan->up_bytes * count)
+	if (tech->tx_bytes < tx_bytes * count || tech->rx_bytes < rx_bytes * count)
 		return "bytes are missing in the SMC counters";
 	return NULL;
+}
+
+static const char *check_smc(const struct plan *plan, const struct wanted *wanted,
+			     const struct smc_stat_tech *client, const struct smc_stat_tech *server,
+			     const struct outcome *outcome)
+{
+	uint64_t count = (uint64_t)plan->connections;
+	const char *wrong = NULL;
+
+	if (!wanted->client_uncounted)
+		wrong = check_smc_side(&outcome->client, client, count, client->client_handshakes,
+				       outcome->client.delta.client_fallbacks, plan->up_bytes,
+				       plan->down_bytes);
+	if (!wrong && !wanted->server_uncounted)
+		wrong = check_smc_side(&outcome->server, server, count, server->server_handshakes,
+				       outcome->server.delta.server_fallbacks, plan->down_bytes,
+				       plan->up_bytes);
+	return wrong;
 }
 
 static const char *check_fallback(const struct plan *plan, const struct wanted *wanted,
@@ -202,7 +222,7 @@ static const char *check_fallback(const struct plan *plan, const struct wanted *
 	const struct smc_stat *client = &outcome->client.delta;
 	const struct smc_stat *server = &outcome->server.delta;
 
-	if (plan->client_mode != MODE_TCP) {
+	if (plan->client_mode != MODE_TCP && !wanted->client_uncounted) {
 		if (outcome->client.stat_error)
 			return "no SMC statistics at the client";
 		if (client->smcr.client_handshakes || client->smcd.client_handshakes ||
@@ -212,7 +232,7 @@ static const char *check_fallback(const struct plan *plan, const struct wanted *
 		    smc_stat_reason_count(client, false, wanted->client_reason) != count)
 			return "another fallback reason at the client";
 	}
-	if (plan->server_mode != MODE_TCP) {
+	if (plan->server_mode != MODE_TCP && !wanted->server_uncounted) {
 		if (outcome->server.stat_error)
 			return "no SMC statistics at the server";
 		if (server->smcr.server_handshakes || server->smcd.server_handshakes ||
@@ -247,11 +267,11 @@ static const char *verdict(const struct plan *plan, const struct wanted *wanted,
 		return wrong;
 	switch (wanted->how) {
 	case EXPECT_SMCR:
-		return check_smc(plan, &outcome->client.delta.smcr, &outcome->server.delta.smcr,
-				 outcome);
+		return check_smc(plan, wanted, &outcome->client.delta.smcr,
+				 &outcome->server.delta.smcr, outcome);
 	case EXPECT_SMCD:
-		return check_smc(plan, &outcome->client.delta.smcd, &outcome->server.delta.smcd,
-				 outcome);
+		return check_smc(plan, wanted, &outcome->client.delta.smcd,
+				 &outcome->server.delta.smcd, outcome);
 	case EXPECT_FALLBACK:
 		return check_fallback(plan, wanted, outcome);
 	case EXPECT_TCP:
@@ -291,6 +311,7 @@ int main(int argc, char **argv)
 	static const char *const io_names[] = { "poll", "block", NULL };
 	static const char *const closer_names[] = { "client", "server", "both", NULL };
 	static const char *const close_names[] = { "shutdown", "close", NULL };
+	static const char *const side_names[] = { "client", "server", NULL };
 	static const char *const expect_names[] = { "any",	"smcr", "smcd",
 						    "fallback", "tcp",	NULL };
 	struct plan plan = {
@@ -306,7 +327,7 @@ int main(int argc, char **argv)
 		.read_bytes = CALL_BYTES_DEFAULT,
 		.seed = 1,
 	};
-	struct wanted wanted = { EXPECT_ANY, 0, 0 };
+	struct wanted wanted = { .how = EXPECT_ANY };
 	struct address server;
 	uint16_t port = XFER_PORT_DEFAULT;
 	const char *host = NULL;
@@ -392,6 +413,12 @@ int main(int argc, char **argv)
 			break;
 		case OPT_SERVER_REASON:
 			wanted.server_reason = (uint32_t)argument_number(optarg, 16, UINT32_MAX);
+			break;
+		case OPT_UNCOUNTED:
+			if (argument_choice(optarg, side_names) == 0)
+				wanted.client_uncounted = true;
+			else
+				wanted.server_uncounted = true;
 			break;
 		case OPT_HELP:
 			usage(stdout);

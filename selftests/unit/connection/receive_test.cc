@@ -62,6 +62,38 @@ TEST(ReceiveTest, HighWater)
 	EXPECT_EQ(pair.b.connection.high_water_bytes(), 16384u);
 }
 
+// Of what was under way no cursor tells any more.
+TEST(ReceiveTest, HighWaterOfAnAbortedConnection)
+{
+	Pair pair;
+	pair.a.send("abc");
+	pair.wire.settle();
+	pair.a.send("unheard of");
+	pair.a.transmit();
+	pair.b.connection.abort();
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.connection.high_water_bytes(), pair.b.connection.rmb_size_bytes());
+}
+
+TEST(ReceiveTest, NewestSegments)
+{
+	Pair pair;
+	const std::uint32_t size_bytes = pair.b.connection.rmb_size_bytes();
+	EXPECT_TRUE(pair.b.connection.newest_segments(0).empty());
+	pair.a.send(std::string(size_bytes - 2, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.receive().size(), size_bytes - 2);
+	pair.wire.settle();
+	pair.a.send("abcde");
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.receive(), "abcde");
+	EXPECT_EQ(pair.b.connection.received_bytes(), size_bytes + 3u);
+	const ring::Segments newest = pair.b.connection.newest_segments(5);
+	ASSERT_EQ(newest.pieces().size(), 2u);
+	EXPECT_EQ(newest.pieces()[0], (ring::Segment{size_bytes - 2, 2}));
+	EXPECT_EQ(newest.pieces()[1], (ring::Segment{0, 3}));
+}
+
 // --- Sequence numbers ------------------------------------------------------------------------
 
 TEST(ReceiveTest, OlderMessagesAreIgnoredAndCounted)

@@ -123,7 +123,8 @@ TEST(Flow, WithoutRkeyForTheLinkIsLost)
 	EXPECT_EQ(member.sent(), 0U);
 }
 
-TEST(Flow, TimesOutAndTestsTheLink)
+// Its silence does not condemn the link: that is up to TEST_LINK, at its time.
+TEST(Flow, TimesOut)
 {
 	Member member = active_member(Role::kClient);
 
@@ -134,59 +135,10 @@ TEST(Flow, TimesOutAndTestsTheLink)
 	EXPECT_EQ(member.flow(7), std::nullopt);
 	member.sleep(1);
 	EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
-	EXPECT_TRUE(member.take<wire::TestLink>(/*response=*/false));
 	EXPECT_TRUE(member.take<wire::ConfirmRkey>(/*response=*/false));
-	// No answer to that, either: whoever waits hears of it through TerminateGroup.
-	member.sleep(2000);
-	EXPECT_EQ(member.count<LinkDown>(), 1);
-	EXPECT_TRUE(member.over());
-}
-
-TEST(Flow, LateResponseIsNotTakenForTheNextOne)
-{
-	Member member = active_member(Role::kClient);
-
-	member.deliver(AnnounceRkey{7, rkeys_of(1)});
-	member.sleep(2000);
-	EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
-	member.deliver(AnnounceRkey{8, rkeys_of(2)});
-	member.receive(confirm_response(1));
-	EXPECT_EQ(member.flow(8), std::nullopt);
-	EXPECT_EQ(member.machine().counters().late_responses, 1U);
-	EXPECT_EQ(member.machine().counters().violations(), 0U);
-	member.receive(confirm_response(2));
-	EXPECT_EQ(member.flow(8), FlowResult::kDone);
-}
-
-TEST(Flow, LateDeleteResponseIsNotTakenForTheNextOne)
-{
-	Member member = active_member(Role::kClient);
-
-	member.deliver(DeleteRkey{7, rkeys_of(1)});
-	member.sleep(2000);
-	EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
-	member.deliver(DeleteRkey{8, rkeys_of(2)});
-	member.receive(delete_response());
-	EXPECT_EQ(member.flow(8), std::nullopt);
-	EXPECT_EQ(member.machine().counters().late_responses, 1U);
-	member.receive(delete_response(/*negative=*/true));
-	EXPECT_EQ(member.flow(8), FlowResult::kRefused);
-}
-
-// A peer that swallowed one request does not leave us one behind for ever.
-TEST(Flow, ResponseThatNeverComesIsOwedOnce)
-{
-	Member member = active_member(Role::kClient);
-
-	member.deliver(DeleteRkey{1, rkeys_of(1)});
-	member.sleep(2000);
-	member.deliver(DeleteRkey{2, rkeys_of(2)});
-	member.receive(delete_response()); // is it for 1 or for 2?
-	member.sleep(2000);
-	EXPECT_EQ(member.flow(2), FlowResult::kTimedOut);
-	member.deliver(DeleteRkey{3, rkeys_of(3)});
-	member.receive(delete_response());
-	EXPECT_EQ(member.flow(3), FlowResult::kDone);
+	member.sleep(27999);
+	EXPECT_EQ(member.sent(), 0U);
+	EXPECT_EQ(member.count<LinkDown>(), 0);
 }
 
 TEST(Flow, ResponsesToNothingAreCounted)

@@ -61,6 +61,7 @@ void torment(std::uint32_t seed)
 		case 0: member.deliver(StartConfirmLink{fate.link(), identity_of(1)}); break;
 		case 1: member.deliver(ExpectConfirmLink{fate.link(), identity_of(2)}); break;
 		case 2: member.deliver(LinkActivated{fate.link(), std::nullopt}); break;
+		case 12: member.deliver(AnswerDelivered{fate.link()}); break;
 		case 3:
 			member.deliver(AnnounceRkey{next_flow++, rkeys_of(rkey, fate.link())});
 			break;

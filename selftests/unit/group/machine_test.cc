@@ -50,6 +50,8 @@ TEST(ConfirmLinkFlow, ClientTowardsLinux)
 	Bytes expected = from_hex(golden::kConfirmLinkResponse21);
 	expected[34] = std::byte{1};
 	EXPECT_EQ(client.take_sent(), expected);
+	EXPECT_EQ(client.count<LinkConfirmed>(), 0); // not before the server has it
+	client.deliver(AnswerDelivered{0});
 	EXPECT_EQ(client.count<LinkConfirmed>(), 1);
 	EXPECT_EQ(client.machine().link_id(0), wire::LinkId{1});
 }
@@ -751,7 +753,7 @@ TEST(TestLinkFlow, DeadLinkGoesDown)
 {
 	Member server = active_member(Role::kServer);
 
-	server.sleep(30000 + 1999);
+	server.sleep(30000 + 19999);
 	EXPECT_EQ(server.count<LinkDown>(), 0);
 	server.sleep(1);
 	EXPECT_EQ(server.count<LinkDown>(), 1);
@@ -771,6 +773,41 @@ TEST(TestLinkFlow, AnySignOfLifeWillDo)
 	EXPECT_EQ(server.sent(), 1U);
 	server.sleep(28000);
 	EXPECT_EQ(server.sent(), 2U);
+}
+
+// Linux' worker may be busy for 10 s.
+TEST(TestLinkFlow, SlowPeerKeepsItsLink)
+{
+	Member server = active_member(Role::kServer);
+
+	for (int i = 0; i < 10; i++) {
+		server.sleep(30000);
+		Bytes response = server.take_sent();
+		ASSERT_FALSE(response.empty()) << i;
+		response[3] = std::byte{0x80};
+		server.sleep(12000);
+		server.receive(response);
+	}
+	EXPECT_FALSE(server.over());
+	EXPECT_EQ(server.machine().counters().late_responses, 0U);
+}
+
+// One at a time, however short the interval.
+TEST(TestLinkFlow, IsNotRepeatedMeanwhile)
+{
+	Config config = config_of(Role::kServer);
+
+	config.testlink_idle_ms = 1000;
+	Member server = active_member(Role::kServer, config);
+	server.sleep(1000 + 19999);
+	EXPECT_EQ(server.sent(), 1U);
+	// A sign of life, then silence again: the next one is due, and the link has its time anew.
+	server.machine().note_activity(0, server.now_ms());
+	server.sleep(1000 + 19999);
+	EXPECT_EQ(server.sent(), 2U);
+	EXPECT_EQ(server.count<LinkDown>(), 0);
+	server.sleep(1);
+	EXPECT_EQ(server.count<LinkDown>(), 1);
 }
 
 TEST(TestLinkFlow, BusyLinkIsLeftAlone)
@@ -823,6 +860,39 @@ TEST(Violations, EndTheGroup)
 	EXPECT_TRUE(last->all);
 	EXPECT_EQ(last->reason, DeleteLinkReason::kProtocolViolation);
 	EXPECT_EQ(server.machine().counters().malformed, kViolationsMax);
+}
+
+// In a group that lives for months there are more than sixteen; they are not what ends it.
+TEST(Violations, AreForgotten)
+{
+	Member server = active_member(Role::kServer);
+
+	for (std::uint32_t i = 1; i < kViolationsMax; i++)
+		server.receive(from_hex("212c"));
+	for (int i = 0; i < 100; i++) {
+		server.sleep(kViolationForgotten_ms);
+		server.receive(from_hex("212c"));
+		ASSERT_FALSE(server.over()) << i;
+	}
+	EXPECT_EQ(server.machine().counters().violations(), kViolationsMax - 1 + 100);
+	server.sleep(kViolationForgotten_ms - 1);
+	server.receive(from_hex("212c"));
+	EXPECT_TRUE(server.over());
+}
+
+TEST(Violations, AllAreForgottenInTime)
+{
+	Config config = config_of(Role::kServer);
+
+	config.testlink_idle_ms = 0;
+	Member server = active_member(Role::kServer, config);
+	server.receive(from_hex("212c"));
+	server.sleep(1000000);
+	for (std::uint32_t i = 1; i < kViolationsMax; i++)
+		server.receive(from_hex("212c"));
+	EXPECT_FALSE(server.over());
+	server.receive(from_hex("212c"));
+	EXPECT_TRUE(server.over());
 }
 
 TEST(Violations, UnknownTypesAreNone)
@@ -893,8 +963,10 @@ TEST(GroupStates, LinkTransitionsAreTheseAndNoOthers)
 		{LinkState::kUnused, LinkState::kAwaitResponse},
 		{LinkState::kAwaitRequest, LinkState::kActivating},
 		{LinkState::kAwaitRequest, LinkState::kDown},
-		{LinkState::kActivating, LinkState::kActive},
+		{LinkState::kActivating, LinkState::kAnswered},
 		{LinkState::kActivating, LinkState::kDown},
+		{LinkState::kAnswered, LinkState::kActive},
+		{LinkState::kAnswered, LinkState::kDown},
 		{LinkState::kAwaitResponse, LinkState::kActive},
 		{LinkState::kAwaitResponse, LinkState::kDown},
 		{LinkState::kActive, LinkState::kDown},

@@ -213,8 +213,10 @@ inline void exchange(Member &a, Member &b)
 				const LinkIndex link = from->next_sent_on();
 				to->receive(from->take_sent(), link);
 				// A shell that does at once what it is asked to.
-				if (to->machine().link_state(link) == LinkState::kActivating)
+				if (to->machine().link_state(link) == LinkState::kActivating) {
 					to->deliver(LinkActivated{link, std::nullopt});
+					to->deliver(AnswerDelivered{link});
+				}
 			}
 		}
 	}
@@ -236,6 +238,7 @@ inline Member active_member(Role role, Config config)
 		member.deliver(ExpectConfirmLink{0, identity_of(2)});
 		member.receive(encoded(confirm, /*response=*/false, config.version));
 		member.deliver(LinkActivated{0, std::nullopt});
+		member.deliver(AnswerDelivered{0});
 	}
 	EXPECT_EQ(member.machine().link_state(0), LinkState::kActive);
 	EXPECT_EQ(member.machine().state(), GroupState::kActive);

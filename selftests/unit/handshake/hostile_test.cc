@@ -139,27 +139,119 @@ TEST(Hostile, Server)
 	}
 }
 
-// Every single byte of each message, changed to each of a few values.
-TEST(Hostile, EachByteOfEachMessage)
+// What was taken out of the stream is the one message, as long as its header says, and somebody has
+// answered for it; what is behind it, or everything, is still there.
+template <class Machine>
+void expect_whole_messages(const Side<Machine> &side, const Bytes &sent)
 {
+	const Bytes &left = side.left_in_stream();
+	const std::size_t taken = sent.size() - left.size();
+
+	ASSERT_TRUE(side.finished());
+	ASSERT_LE(left.size(), sent.size());
+	EXPECT_TRUE(std::equal(left.rbegin(), left.rend(), sent.rbegin()));
+	EXPECT_LE(side.declines_sent(), 1);
+	if (taken == 0) {
+		EXPECT_EQ(side.use_smc(), nullptr);
+		EXPECT_EQ(side.declines_sent(), 0);
+		return;
+	}
+	EXPECT_EQ(taken, std::to_integer<std::size_t>(sent[5]) << 8 |
+				 std::to_integer<std::size_t>(sent[6]));
+	if (side.fall_back() != nullptr) {
+		EXPECT_TRUE(side.declines_sent() == 1 ||
+			    side.fall_back()->reason == wire::DeclineReason::kPeerDecl ||
+			    side.fall_back()->reason == wire::DeclineReason::kOptUnsupp);
+	}
+}
+
+// Only what was offered, in the bounds that both have given.
+void expect_offered(const Agreement &agreement, const LocalOffer &offer)
+{
+	EXPECT_TRUE(agreement.version == 1 || agreement.version == 2);
+	EXPECT_FALSE(agreement.smcd);
+	EXPECT_LE(agreement.release, offer.release);
+	if (agreement.version == 2) {
+		EXPECT_EQ(agreement.eid, offer.eids.front());
+	}
+	if (agreement.first_contact) {
+		EXPECT_GE(agreement.max_conns, kMaxConnsLeast);
+		EXPECT_GE(agreement.max_links, kMaxLinksLeast);
+		EXPECT_LE(agreement.max_links, offer.max_links);
+		EXPECT_EQ(agreement.feature_mask & ~offer.feature_mask, 0);
+	}
+}
+
+// Every single byte of each message, changed to each of a few values, as the first one that comes.
+TEST(Hostile, EachByteOfEachMessageInEachRole)
+{
+	const LocalOffer here = offer_of(1, true, true);
+	const LocalOffer there = offer_of(2, true, true);
+
 	for (const auto hex : golden::kClcMessages) {
 		const Bytes good = from_hex(hex);
-		for (std::size_t at = 0; at < good.size(); at++) {
+		for (std::size_t at = 0; at < good.size() && !HasFailure(); at++) {
 			for (const unsigned value : smc::testing::kByteValues) {
+				SCOPED_TRACE(::testing::Message() << at << " = " << value);
 				Bytes bad = good;
 				bad[at] = static_cast<std::byte>(value);
-				Server server(offer_of(1, true, true),
-					      answers(endpoint_of(1), true));
-				Client client(offer_of(2, true, true),
-					      answers(endpoint_of(2), true));
+				Server server(here, answers(endpoint_of(1), true));
+				Client client(there, answers(endpoint_of(2), true));
 				server.start();
 				client.start();
+				(void)client.take_sent();
 				server.arrive(bad);
 				client.arrive(bad);
 				server.sleep(60000);
 				client.sleep(60000);
-				EXPECT_TRUE(server.finished());
-				EXPECT_TRUE(client.finished());
+				expect_whole_messages(server, bad);
+				expect_whole_messages(client, bad);
+				// One message does not make a server agree.
+				EXPECT_EQ(server.use_smc(), nullptr);
+				if (server.declines_sent() == 1) {
+					EXPECT_EQ(server.decline_sent()->version,
+						  wire::decline_version(bad));
+				}
+				if (client.use_smc() != nullptr) {
+					expect_offered(client.use_smc()->agreement, there);
+					EXPECT_EQ(client.declines_sent(), 0);
+					EXPECT_NE(client.last<ConnectLink>(), nullptr);
+				}
+			}
+		}
+	}
+}
+
+// The same for what comes in place of the Confirm: whoever is agreed with is who has proposed.
+TEST(Hostile, EachByteInPlaceOfTheConfirm)
+{
+	const LocalOffer here = offer_of(1, true, true);
+	const Bytes proposal = from_hex(golden::kProposal21);
+
+	for (const auto hex : golden::kClcMessages) {
+		const Bytes good = from_hex(hex);
+		for (std::size_t at = 0; at < good.size() && !HasFailure(); at++) {
+			for (const unsigned value : smc::testing::kByteValues) {
+				SCOPED_TRACE(::testing::Message() << at << " = " << value);
+				Bytes bad = good;
+				bad[at] = static_cast<std::byte>(value);
+				Server server(here, answers(endpoint_of(1), true));
+				server.start();
+				server.arrive(proposal);
+				ASSERT_EQ(server.state(), State::kAwaitConfirm);
+				server.arrive(bad);
+				server.sleep(60000);
+				expect_whole_messages(server, bad);
+				if (server.declines_sent() == 1) {
+					EXPECT_EQ(server.decline_sent()->version, 2);
+				}
+				if (server.use_smc() == nullptr)
+					continue;
+				expect_offered(server.use_smc()->agreement, here);
+				EXPECT_EQ(server.use_smc()->agreement.version, 2);
+				EXPECT_EQ(server.use_smc()->agreement.release, 1);
+				EXPECT_EQ(server.last<ConnectLink>()->peer.gid, gid_of(2));
+				EXPECT_FALSE(server.last<ConnectLink>()->peer.token.is_zero());
 			}
 		}
 	}

@@ -234,6 +234,23 @@ TEST(ServerProposal, VersionOneGetsVersionOne)
 	EXPECT_EQ(server.use_smc()->agreement.version, 1);
 }
 
+// What is said by one side only is no feature of the group's.
+TEST(ServerConfirm, FeaturesAreThoseThatBothHave)
+{
+	for (const std::uint16_t theirs : {0x0000, 0x0001, 0x0002, 0xffff}) {
+		LocalOffer offer = offer_of(1, true, true);
+		offer.feature_mask = 0x0005;
+		Server server(offer, answers(endpoint_of(1), true));
+		wire::Confirm confirm = good_confirm();
+		confirm.first_contact_extension.feature_mask = theirs;
+		server.start();
+		server.arrive(good_proposal());
+		server.arrive(encoded(confirm));
+		ASSERT_NE(server.use_smc(), nullptr);
+		EXPECT_EQ(server.use_smc()->agreement.feature_mask, theirs & 0x0005);
+	}
+}
+
 TEST(ServerProposal, NoLinkAtAllIsDeclinedWithTheFirstReason)
 {
 	Answers none;

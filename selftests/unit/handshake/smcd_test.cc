@@ -112,6 +112,30 @@ TEST_P(SmcdPair, GivesWayToSmcr)
 
 INSTANTIATE_TEST_SUITE_P(Pieces, SmcdPair, testing::Values(1, 7, 4096));
 
+// The device is emulated, whatever else this end can do, and no other feature means anything to it.
+TEST(Smcd, HasTheFeatureOfAnEmulatedDeviceOnly)
+{
+	LocalOffer offer = near_offer_of(2);
+	offer.feature_mask = 0;
+	Client client(offer, answers(dmb_of(2)));
+	Server server(near_offer_of(1), answers(dmb_of(1)));
+
+	server.start();
+	client.start();
+	const Bytes proposed = client.take_sent();
+	const auto proposal = wire::decode_proposal(proposed);
+	ASSERT_TRUE(proposal);
+	EXPECT_EQ(proposal->v2.feature_mask, wire::kFeatureEmulatedIsm);
+	server.arrive(proposed);
+	const Bytes answered = server.take_sent();
+	auto accept = wire::decode_accept(answered);
+	ASSERT_TRUE(accept);
+	accept->first_contact_extension.feature_mask = 0xffff;
+	client.arrive(encoded(*accept));
+	ASSERT_NE(client.use_smc(), nullptr);
+	EXPECT_EQ(client.use_smc()->agreement.feature_mask, wire::kFeatureEmulatedIsm);
+}
+
 TEST(Smcd, ReleaseZeroHasNoFeatures)
 {
 	LocalOffer old = near_offer_of(2);

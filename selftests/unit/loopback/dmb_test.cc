@@ -27,6 +27,9 @@ namespace {
 
 bool memory = true;
 size_t ring_bytes_max = SIZE_MAX;
+size_t rings_bytes_max = SIZE_MAX;
+size_t rings_bytes = 0;
+bool rings_are_many = false;
 int allocated = 0;
 int locks_held = 0;
 // What another processor does while memory is being freed.
@@ -40,12 +43,27 @@ void *smc_mem_alloc(size_t size_bytes)
 	return memory ? std::calloc(1, size_bytes) : nullptr;
 }
 
-void *smc_mem_alloc_ring(struct sock *, size_t size_bytes, bool)
+void *smc_ring_alloc(struct sock *, size_t size_bytes, bool)
 {
-	return size_bytes > ring_bytes_max ? nullptr : smc_mem_alloc(size_bytes);
+	if (size_bytes > ring_bytes_max || rings_bytes + size_bytes > rings_bytes_max)
+		return nullptr;
+	void *ring = smc_mem_alloc(size_bytes);
+	rings_bytes += ring != nullptr ? size_bytes : 0;
+	return ring;
 }
 
-u64 smc_mem_group(const struct sock *sk)
+void smc_ring_free(void *ring, size_t size_bytes)
+{
+	rings_bytes -= size_bytes;
+	smc_mem_free(ring);
+}
+
+bool smc_rings_are_many()
+{
+	return rings_are_many;
+}
+
+u64 smc_ring_group(const struct sock *sk)
 {
 	return sk->group;
 }
@@ -235,6 +253,45 @@ TEST(DmbPool, WithoutMemoryThereIsNone)
 	EXPECT_EQ(pool.take(&sk, kLarge), nullptr);
 	memory = true;
 	EXPECT_EQ(here.made, 0);
+}
+
+// Of all the memory that rings may have, those take a part that nobody uses.
+TEST(DmbPool, KeptOnesGiveWayToWhatIsWanted)
+{
+	net here;
+	sock sk{&here, 1};
+	sock other{&here, 2};
+	{
+		DmbPool pool;
+		Dmb *one = pool.take(&sk, kMiddle);
+		ASSERT_NE(one, nullptr);
+		pool.give_back(one, 0);
+		rings_bytes_max = kMiddle.bytes();
+		EXPECT_EQ(pool.take_spare(&other, kMiddle), nullptr) << "of use, not needed";
+		Dmb *another = pool.take(&other, kMiddle);
+		rings_bytes_max = SIZE_MAX;
+		ASSERT_NE(another, nullptr);
+		EXPECT_EQ(another->size(), kMiddle);
+		pool.give_back(another, 0);
+	}
+	EXPECT_EQ(here.made, 2);
+	EXPECT_EQ(here.freed, 2);
+	EXPECT_EQ(rings_bytes, 0U);
+}
+
+TEST(DmbPool, NoneIsKeptWhileMemoryIsScarce)
+{
+	net here;
+	sock sk{&here};
+	DmbPool pool;
+	Dmb *dmb = pool.take(&sk, kSmall);
+
+	ASSERT_NE(dmb, nullptr);
+	rings_are_many = true;
+	pool.give_back(dmb, 0);
+	rings_are_many = false;
+	EXPECT_EQ(here.freed, 1);
+	EXPECT_EQ(rings_bytes, 0U);
 }
 
 // A connection begins with less than it asked for; a ring that is to grow does so, or not at all.

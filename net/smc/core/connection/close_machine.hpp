@@ -31,6 +31,9 @@ public:
 	// Takes the state flags of a message; returns those that are new.
 	std::uint8_t on_peer_flags(std::uint8_t state_flags);
 
+	// The peer's stream has gone on behind the end that it had announced: that was none.
+	void disown_end() { peer_ended_in_order_ = false; }
+
 	// What the next message carries: flags sent before, and owed ones as far as they may go.
 	[[nodiscard]] std::uint8_t ready_flags(bool all_data_written) const
 	{

@@ -136,6 +136,8 @@ void Connection::take_in_state_flags(std::uint8_t state_flags, Verdict &verdict)
 {
 	const std::uint8_t fresh_flags = close_.on_peer_flags(state_flags);
 
+	if (fresh_flags != 0)
+		data_due_ = false;
 	if ((fresh_flags & state_flag::kSendingDone) != 0)
 		verdict.events |= event::kPeerDone;
 	if ((fresh_flags & state_flag::kClosed) != 0)
@@ -147,6 +149,22 @@ void Connection::take_in_state_flags(std::uint8_t state_flags, Verdict &verdict)
 		drop_pending_data();
 	if (can_transmit())
 		verdict.events |= event::kCanTransmit;
+}
+
+// Data of a peer that has said that there is no more, unless it said as well that it had some left,
+// and we still wait for that; or data that nobody will read.
+bool Connection::admits_data(const CursorMessage &message, Verdict &verdict)
+{
+	if (close_.peer_flags() != 0 && (gave_up_withheld_ || !peer_is_blocked())) {
+		// Its reader must not take that end for the end.
+		close_.disown_end();
+		verdict.violation = Violation::kProducerBehindEnd;
+		return false;
+	}
+	if (!refuses_data_)
+		return true;
+	refuse(message, verdict);
+	return false;
 }
 
 void Connection::refuse(const CursorMessage &message, Verdict &verdict)

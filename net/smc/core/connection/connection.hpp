@@ -182,6 +182,14 @@ public:
 	// of bytes is only checked for what would do harm.
 	Verdict hear(const Saying &saying);
 
+	// All that has been announced so far, and where the last `bytes` bytes of it lie. Needs
+	// bytes <= the ring's size.
+	[[nodiscard]] std::uint64_t received_bytes() const { return receive_.received_bytes(); }
+	[[nodiscard]] ring::Segments newest_segments(std::uint32_t bytes) const
+	{
+		return receive_.newest_segments(bytes);
+	}
+
 	// Bytes that the application can read. An urgent byte out of line is not counted.
 	[[nodiscard]] std::uint32_t readable_bytes() const
 	{
@@ -221,7 +229,8 @@ public:
 		return close_.peer_finished_sending() && readable_bytes() <= seen_bytes &&
 		       !eof_withheld();
 	}
-	// at_eof() where the peer meant it to be. Stays true when a reset comes behind that.
+	// at_eof() where the peer meant it to be. Stays true when a reset comes behind that, but
+	// not when data does.
 	[[nodiscard]] bool at_orderly_end(std::uint32_t seen_bytes = 0) const
 	{
 		return close_.peer_ended_in_order() && readable_bytes() <= seen_bytes &&
@@ -270,7 +279,11 @@ public:
 	void shutdown_write();
 	// shutdown_write(), and reading has been shut down, too. What is there can still be read;
 	// as on TCP, more of it ends in an abort.
-	void refuse_data() { refuses_data_ = true; }
+	void refuse_data()
+	{
+		refuses_data_ = true;
+		data_due_ = false;
+	}
 	// close(). With unread data it is an abort, as with TCP; what arrives
 	// later is thrown away. Pending data still goes out, then the flag. Then transmit.
 	void close();
@@ -291,6 +304,11 @@ public:
 	[[nodiscard]] bool all_said() const
 	{
 		return (close_.sent_flags() & state_flag::kClosed) != 0 && unsent_bytes() == 0;
+	}
+	// Of one that is closed: nothing is left to say, and the end waits for the peer's word.
+	[[nodiscard]] bool waits_for_peer() const
+	{
+		return !finished() && unsent_bytes() == 0 && !closing_flag_owed();
 	}
 	// After all_said(): finished, though the peer has not closed yet. It is told nothing, for
 	// it has lost nothing, and may still be at what it was sent.
@@ -361,8 +379,13 @@ public:
 	[[nodiscard]] std::uint32_t rmb_size_bytes() const { return receive_.size_bytes(); }
 	[[nodiscard]] std::uint32_t unsent_bytes() const { return send_.pending_bytes(); }
 	[[nodiscard]] std::uint32_t peer_window_bytes() const { return send_.window_bytes(); }
-	// How much of our ring, from its start, has to be zeroed before others may see it.
-	[[nodiscard]] std::uint32_t high_water_bytes() const { return receive_.high_water_bytes(); }
+	// How much of our ring, from its start, has to be zeroed before others may see it. All of
+	// it after an abort, since when nobody has looked how far the peer still wrote.
+	[[nodiscard]] std::uint32_t high_water_bytes() const
+	{
+		return close_.locally_aborted() ? receive_.size_bytes()
+						: receive_.high_water_bytes();
+	}
 	// Where a failover would take up again: the last message and byte known to be through.
 	[[nodiscard]] TransmitMarker last_completed() const
 	{
@@ -388,6 +411,7 @@ private:
 	[[nodiscard]] bool listens(const CursorMessage &message, Verdict &verdict);
 	void take_in(const CursorMessage &message, std::uint32_t produced_bytes,
 		     std::uint32_t consumed_bytes, Verdict &verdict);
+	[[nodiscard]] bool admits_data(const CursorMessage &message, Verdict &verdict);
 	void refuse(const CursorMessage &message, Verdict &verdict);
 	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
 	[[nodiscard]] bool update_due() const;
@@ -444,6 +468,7 @@ private:
 	bool urgent_inline_ = false;        // SO_OOBINLINE
 	bool peer_failed_over_ = false;     // has sent a validation: may repeat messages
 	bool refuses_data_ = false;
+	bool data_due_ = true; // the peer has not said that there is none, nor do we refuse it
 	bool gave_up_withheld_ = false;
 	bool release_told_ = false; // kReleasable has been reported
 	bool broken_ = false;

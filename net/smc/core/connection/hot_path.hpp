@@ -345,6 +345,8 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 	verdict.violation = check(message, produced_bytes, consumed_bytes);
 	if (!verdict.ok()) [[unlikely]]
 		return verdict;
+	if (!data_due_ && produced_bytes != 0 && !admits_data(message, verdict)) [[unlikely]]
+		return verdict;
 	take_in(message, produced_bytes, consumed_bytes, verdict);
 	if (can_transmit())
 		verdict.events |= event::kCanTransmit;
@@ -362,6 +364,9 @@ inline Verdict Connection::hear(const Saying &saying)
 		verdict.violation = Violation::kCursorOutsideRing;
 		return verdict;
 	}
+	if (!data_due_ && saying.produced_bytes != 0 && !admits_data(saying.message, verdict))
+		[[unlikely]]
+		return verdict;
 	take_in(saying.message, saying.produced_bytes, saying.consumed_bytes, verdict);
 	return verdict;
 }
@@ -369,8 +374,6 @@ inline Verdict Connection::hear(const Saying &saying)
 inline void Connection::take_in(const CursorMessage &message, std::uint32_t produced_bytes,
 				std::uint32_t consumed_bytes, Verdict &verdict)
 {
-	if (refuses_data_ && produced_bytes != 0) [[unlikely]]
-		return refuse(message, verdict);
 	const bool was_writable = writable_for_poll();
 	const bool was_eof = at_eof();
 	const bool was_withheld = eof_withheld();

@@ -76,6 +76,11 @@ public:
 		return {ring::advance(consumer_, skip_bytes, size_bytes_).count, max_bytes,
 			size_bytes_};
 	}
+	// The last `bytes` bytes received, read or not. Needs bytes <= size_bytes().
+	[[nodiscard]] ring::Segments newest_segments(std::uint32_t bytes) const
+	{
+		return {ring::retreat(producer_, bytes, size_bytes_).count, bytes, size_bytes_};
+	}
 	// Needs bytes <= stored_bytes().
 	void consume(std::uint32_t bytes)
 	{

@@ -31,6 +31,7 @@ enum class Violation : std::uint8_t {
 	kCursorOutsideRing,  // an offset that is not in the ring
 	kProducerBackward,   // takes back bytes that it had announced
 	kProducerOverrun,    // announces more than the free space that we confirmed
+	kProducerBehindEnd,  // announces bytes behind the end of its stream
 	kConsumerBackward,   // takes back consumption
 	kConsumerBeyondSent, // claims bytes that were never written to it
 	kMessagesLost, // failover: the peer's messages did not all arrive (no fault of the peer's)

@@ -34,12 +34,13 @@ struct LlcBytes {
 struct SendLlc {
 	LinkIndex link = 0;
 	LlcBytes message;
+	bool last = false; // DELETE_LINK that ends the group: it goes whatever else waits
 
 	[[nodiscard]] ByteSpan bytes() const { return {message.data(), message.size()}; }
 };
 
 // Client: CONFIRM_LINK came. Make the queue pair ready to send, register the RMB, then give
-// LinkActivated.
+// LinkActivated. The response follows; give AnswerDelivered when it has arrived.
 struct ActivateLink {
 	LinkIndex link = 0;
 };

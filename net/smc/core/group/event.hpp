@@ -40,6 +40,11 @@ struct LinkActivated {
 	std::optional<wire::DeclineReason> failure;
 };
 
+// Client: the peer's queue pair has acknowledged our response to CONFIRM_LINK.
+struct AnswerDelivered {
+	LinkIndex link = 0;
+};
+
 // The link is lost: queue pair in error, port down, device gone.
 struct LinkFailed {
 	LinkIndex link = 0;
@@ -83,7 +88,8 @@ struct Terminate {
 	wire::DeleteLinkReason reason = wire::DeleteLinkReason::kProgram;
 };
 
-using Event = std::variant<StartConfirmLink, ExpectConfirmLink, LinkActivated, LinkFailed,
-			   LlcReceived, AnnounceRkey, DeleteRkey, CancelFlow, Timer, Terminate>;
+using Event = std::variant<StartConfirmLink, ExpectConfirmLink, LinkActivated, AnswerDelivered,
+			   LinkFailed, LlcReceived, AnnounceRkey, DeleteRkey, CancelFlow, Timer,
+			   Terminate>;
 
 } // namespace smc::group

@@ -24,7 +24,9 @@ constexpr int kExpiredPerStep = 2;
 void GroupMachine::add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
 			    Effects &effects)
 {
-	const Flow flow{kind, /*wanted=*/true, id, rkeys, now_ms + config_.turn_ms};
+	const std::uint32_t turn_ms =
+		kind == FlowKind::kDeleteRkey ? config_.deletion_turn_ms : config_.turn_ms;
+	const Flow flow{kind, /*wanted=*/true, id, rkeys, now_ms + turn_ms};
 
 	if (!waiting_.push(flow))
 		emit(effects, FlowDone{id, FlowResult::kOverload});
@@ -34,6 +36,10 @@ void GroupMachine::cancel_flow(FlowId id)
 {
 	if (running_.kind != FlowKind::kNone && running_.id == id)
 		running_.wanted = false;
+	for (std::size_t i = 0; i < overdue_.size(); i++) {
+		if (overdue_[i].flow.id == id)
+			overdue_[i].flow.wanted = false;
+	}
 	for (std::size_t i = waiting_.size(); i-- > 0;) {
 		if (waiting_[i].id == id)
 			waiting_.erase(i);
@@ -51,28 +57,61 @@ bool GroupMachine::flow_waits(FlowId id) const
 
 void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)
 {
+	std::size_t i = 0;
 	int ended = 0;
 
-	while (running_.kind == FlowKind::kNone && !waiting_.empty() && ended < kExpiredPerStep) {
-		const Flow flow = waiting_.front();
+	while (running_.kind == FlowKind::kNone && i < waiting_.size() && ended < kExpiredPerStep) {
+		const Flow flow = waiting_[i];
 		const auto link = active_link();
 
 		if (now_ms >= flow.deadline_ms) {
-			waiting_.pop();
+			waiting_.erase(i);
 			emit(effects, FlowDone{flow.id, FlowResult::kTimedOut});
 			ended++;
-		} else if (!link) {
-			return;
+		} else if (!link || has_to_wait(flow)) {
+			i++;
 		} else if (rkey_on(flow.rkeys, *link) == nullptr) {
 			// It was registered on a link that has gone in the meantime.
-			waiting_.pop();
+			waiting_.erase(i);
 			emit(effects, FlowDone{flow.id, FlowResult::kLinkLost});
 			ended++;
+		} else if (overdue_.size() == kOverdueMax) {
+			// The peer answers nothing: whoever waits had better go by TCP.
+			waiting_.erase(i);
+			emit(effects, FlowDone{flow.id, FlowResult::kOverload});
+			ended++;
 		} else {
-			waiting_.pop();
+			waiting_.erase(i);
 			start_flow(flow, *link, now_ms, effects);
 		}
 	}
+}
+
+// In version 2 the response to a DELETE_RKEY does not say which RMB it is about: with two of them
+// on their way, one would be taken for gone that the peer still writes to.
+bool GroupMachine::has_to_wait(const Flow &flow) const
+{
+	if (held_ || flow.kind != FlowKind::kDeleteRkey)
+		return held_;
+	for (std::size_t i = 0; i < overdue_.size(); i++) {
+		if (overdue_[i].flow.kind == FlowKind::kDeleteRkey)
+			return true;
+	}
+	return overdue_.size() == kOverdueMax;
+}
+
+// When there is something to do about those that wait, while none is running.
+std::uint64_t GroupMachine::waiting_deadline(std::uint64_t now_ms) const
+{
+	const bool link = active_link().has_value();
+	std::uint64_t deadline_ms = waiting_.front().deadline_ms;
+
+	for (std::size_t i = 0; i < waiting_.size(); i++) {
+		if (link && !has_to_wait(waiting_[i]))
+			return now_ms;
+		deadline_ms = std::min(deadline_ms, waiting_[i].deadline_ms);
+	}
+	return deadline_ms;
 }
 
 void GroupMachine::start_flow(const Flow &flow, LinkIndex link, std::uint64_t now_ms,
@@ -83,8 +122,6 @@ void GroupMachine::start_flow(const Flow &flow, LinkIndex link, std::uint64_t no
 	running_ = flow;
 	running_.deadline_ms = now_ms + config_.response_ms;
 	running_link_ = link;
-	overdue_confirm_.swallowed = false;
-	overdue_delete_.swallowed = false;
 	if (flow.kind == FlowKind::kConfirmRkey) {
 		wire::ConfirmRkey body;
 
@@ -108,22 +145,10 @@ void GroupMachine::start_flow(const Flow &flow, LinkIndex link, std::uint64_t no
 	}
 }
 
-// A peer that does not answer may be gone altogether: find out.
 void GroupMachine::flow_timer(std::uint64_t now_ms, Effects &effects)
 {
-	if (running_.kind == FlowKind::kNone || now_ms < running_.deadline_ms)
-		return;
-	Overdue &overdue =
-		running_.kind == FlowKind::kConfirmRkey ? overdue_confirm_ : overdue_delete_;
-
-	// If a response was taken for a late one, then perhaps wrongly: nothing is owed now.
-	if (overdue.swallowed)
-		overdue.owed = 0;
-	else if (overdue.owed < UINT8_MAX)
-		overdue.owed++;
-	if (!links_[running_link_].testing)
-		test_link(running_link_, now_ms, effects);
-	end_flow(FlowResult::kTimedOut, effects);
+	if (running_.kind != FlowKind::kNone && now_ms >= running_.deadline_ms)
+		put_off(effects);
 }
 
 void GroupMachine::end_flow(FlowResult result, Effects &effects)
@@ -131,16 +156,6 @@ void GroupMachine::end_flow(FlowResult result, Effects &effects)
 	if (running_.wanted)
 		emit(effects, FlowDone{running_.id, result});
 	running_ = {};
-}
-
-bool GroupMachine::take_for_late(Overdue &overdue)
-{
-	if (overdue.owed == 0)
-		return false;
-	overdue.owed--;
-	overdue.swallowed = true;
-	counters_.late_responses++;
-	return true;
 }
 
 void GroupMachine::test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects)
@@ -152,10 +167,10 @@ void GroupMachine::test_link(LinkIndex index, std::uint64_t now_ms, Effects &eff
 	for (std::size_t i = 0; i < sizeof(tests_sent_); i++)
 		body.user_data[i] = static_cast<std::uint8_t>(tests_sent_ >> (8 * i));
 	link.testing = true;
-	link.heard = false;
 	link.test_sent_ms = now_ms;
 	link.test_number = tests_sent_;
-	send(index, body, /*response=*/false, effects);
+	if (!held_)
+		send(index, body, /*response=*/false, effects);
 }
 
 // A client that was not told "one link" (version 1, version 2.0) waits for our ADD_LINK at first

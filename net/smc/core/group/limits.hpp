@@ -14,8 +14,11 @@ inline constexpr std::size_t kRtokensMax = 255;
 inline constexpr std::size_t kDeletionsMax = 32;
 // Flows of ours that wait for their turn. Each connection has one CONFIRM_RKEY at most.
 inline constexpr std::size_t kFlowsWaitingMax = 255 + kDeletionsMax;
-// Violations of the protocol after which a group is given up.
+// Violations of the protocol after which a group is given up, and after how long one is forgotten.
 inline constexpr std::uint32_t kViolationsMax = 16;
+inline constexpr std::uint64_t kViolationForgotten_ms = 10000;
+// Requests of ours that are remembered while a late response may come.
+inline constexpr std::size_t kOverdueMax = 8;
 
 // Slot of a link in its group, 0 … kLinksMax - 1. Local; the peers speak of link ids.
 using LinkIndex = std::uint8_t;

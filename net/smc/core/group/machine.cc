@@ -29,6 +29,8 @@ Effects GroupMachine::step(const Event &event, std::uint64_t now_ms)
 		expect_confirm_link(*expect, now_ms);
 	} else if (const auto *activated = std::get_if<LinkActivated>(&event)) {
 		link_activated(*activated, now_ms, effects);
+	} else if (const auto *delivered = std::get_if<AnswerDelivered>(&event)) {
+		answer_delivered(delivered->link, now_ms, effects);
 	} else if (const auto *failed = std::get_if<LinkFailed>(&event)) {
 		link_failed(failed->link, effects);
 	} else if (const auto *end = std::get_if<Terminate>(&event)) {
@@ -45,7 +47,7 @@ Effects GroupMachine::step(const Event &event, std::uint64_t now_ms)
 void GroupMachine::note_activity(LinkIndex link, std::uint64_t now_ms)
 {
 	links_[link].last_received_ms = now_ms;
-	links_[link].heard = true;
+	links_[link].testing = false;
 }
 
 std::optional<RtokenIndex> GroupMachine::acquire_rtoken(LinkIndex link,
@@ -113,8 +115,17 @@ void GroupMachine::link_activated(const LinkActivated &event, std::uint64_t now_
 		confirm_failed(event.link, *event.failure, effects);
 		return;
 	}
+	links_[event.link].deadline_ms = now_ms + config_.response_ms;
+	set_state(links_[event.link], LinkState::kAnswered);
 	send_confirm_link(event.link, /*response=*/true, effects);
-	link_confirmed(event.link, now_ms, effects);
+}
+
+// Were the link in use from the moment that the response is posted, a server that never gets it,
+// and goes on as TCP, would have a client by RDMA.
+void GroupMachine::answer_delivered(LinkIndex index, std::uint64_t now_ms, Effects &effects)
+{
+	if (links_[index].state == LinkState::kAnswered)
+		link_confirmed(index, now_ms, effects);
 }
 
 void GroupMachine::link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects &effects)
@@ -156,12 +167,8 @@ void GroupMachine::link_down(LinkIndex index, Effects &effects)
 	links_[index].testing = false;
 	rtokens_.forget_link(index);
 	emit(effects, LinkDown{index});
-	if (running_link_ != index)
-		return;
-	// Whatever is still owed was owed on that link.
-	overdue_confirm_ = {};
-	overdue_delete_ = {};
-	if (running_.kind != FlowKind::kNone)
+	forget_overdue(index, effects);
+	if (running_link_ == index && running_.kind != FlowKind::kNone)
 		end_flow(FlowResult::kLinkLost, effects);
 }
 
@@ -185,8 +192,10 @@ void GroupMachine::delete_all(wire::DeleteLinkReason reason, bool orderly, Effec
 	body.reason = reason;
 	for (std::size_t i = 0; i < links_.size(); i++) {
 		if (links_[i].state == LinkState::kActive ||
+		    links_[i].state == LinkState::kAnswered ||
 		    links_[i].state == LinkState::kAwaitResponse) {
-			send(static_cast<LinkIndex>(i), body, /*response=*/false, effects);
+			send(static_cast<LinkIndex>(i), body, /*response=*/false, effects,
+			     /*last=*/true);
 			return;
 		}
 	}
@@ -222,6 +231,7 @@ void GroupMachine::timer(std::uint64_t now_ms, Effects &effects)
 			return;
 	}
 	flow_timer(now_ms, effects);
+	overdue_timer(now_ms, effects);
 }
 
 void GroupMachine::link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects)
@@ -232,6 +242,7 @@ void GroupMachine::link_timer(LinkIndex index, std::uint64_t now_ms, Effects &ef
 	case LinkState::kUnused:
 	case LinkState::kDown: break;
 	case LinkState::kAwaitRequest:
+	case LinkState::kAnswered:
 	case LinkState::kAwaitResponse:
 		if (now_ms >= link.deadline_ms)
 			confirm_failed(index, wire::DeclineReason::kTimeoutCl, effects);
@@ -241,15 +252,11 @@ void GroupMachine::link_timer(LinkIndex index, std::uint64_t now_ms, Effects &ef
 			confirm_failed(index, wire::DeclineReason::kErrRdyLnk, effects);
 		break;
 	case LinkState::kActive:
-		if (link.testing && now_ms >= link.test_sent_ms + config_.response_ms) {
-			// Anything that came since shows that the peer is there.
-			link.testing = false;
-			if (!link.heard) {
-				link_down(index, effects);
-				end_if_no_link(TerminateCause::kNoLink,
-					       wire::DeleteLinkReason::kLostPath, effects);
-				break;
-			}
+		if (link.testing && now_ms >= link.test_sent_ms + config_.test_response_ms) {
+			link_down(index, effects);
+			end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath,
+				       effects);
+			break;
 		}
 		if (!link.testing && config_.testlink_idle_ms != 0 &&
 		    now_ms >= link.last_received_ms + config_.testlink_idle_ms)
@@ -269,14 +276,19 @@ std::optional<std::uint64_t> GroupMachine::next_deadline(std::uint64_t now_ms) c
 		if (is_confirming(link.state))
 			consider(link.deadline_ms);
 		else if (link.state == LinkState::kActive && link.testing)
-			consider(link.test_sent_ms + config_.response_ms);
+			consider(link.test_sent_ms + config_.test_response_ms);
 		else if (link.state == LinkState::kActive && config_.testlink_idle_ms != 0)
 			consider(link.last_received_ms + config_.testlink_idle_ms);
 	}
 	if (running_.kind != FlowKind::kNone)
 		consider(running_.deadline_ms);
 	else if (!waiting_.empty())
-		consider(active_link() ? now_ms : waiting_.front().deadline_ms);
+		consider(waiting_deadline(now_ms));
+	for (std::size_t i = 0; i < overdue_.size(); i++) {
+		// A deletion that nobody waits for stays until something newer is answered.
+		if (overdue_[i].flow.kind == FlowKind::kConfirmRkey || overdue_[i].flow.wanted)
+			consider(overdue_[i].flow.deadline_ms);
+	}
 	return next;
 }
 
@@ -310,11 +322,13 @@ void GroupMachine::send_confirm_link(LinkIndex index, bool response, Effects &ef
 	send(index, body, response, effects);
 }
 
-void GroupMachine::send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects)
+void GroupMachine::send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects,
+			bool last)
 {
 	SendLlc effect;
 
 	effect.link = link;
+	effect.last = last;
 	effect.message.size_bytes = static_cast<std::uint8_t>(
 		wire::encode({config_.version, response, body}, effect.message.space));
 	expects(effect.message.size_bytes != 0);

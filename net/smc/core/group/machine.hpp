@@ -12,6 +12,7 @@
 #include "core/group/limits.hpp"
 #include "core/group/ring_queue.hpp"
 #include "core/group/rtoken_table.hpp"
+#include "core/group/violation_budget.hpp"
 #include "core/wire/ids.hpp"
 #include "core/wire/llc.hpp"
 
@@ -26,11 +27,12 @@ enum class LinkState : std::uint8_t {
 	kUnused,
 	kAwaitRequest,  // client: CONFIRM_LINK has not come yet
 	kActivating,    // client: CONFIRM_LINK has come, the queue pair is getting ready
+	kAnswered,      // client: the response is out, and not known to have arrived
 	kAwaitResponse, // server: CONFIRM_LINK is out
 	kActive,
 	kDown,
 };
-inline constexpr std::uint8_t kLinkStates = 6;
+inline constexpr std::uint8_t kLinkStates = 7;
 
 enum class GroupState : std::uint8_t {
 	kForming, // no link has been active yet
@@ -52,10 +54,15 @@ struct Config {
 	std::uint32_t group_uid = 0;
 
 	std::uint32_t testlink_idle_ms = 30000; // 0: never
-	std::uint32_t response_ms = 2000;
-	std::uint32_t first_request_ms = 4000; // client: for CONFIRM_LINK
-	std::uint32_t activation_ms = 5000;    // client: for LinkActivated
-	std::uint32_t turn_ms = 20000;         // for a flow in the queue
+	std::uint32_t response_ms = 2000;       // for a response, before the next flow has its turn
+	// How long a response may be late. Linux has one worker for a group, which waits for up to
+	// 10 s at a time.
+	std::uint32_t late_response_ms = 20000;
+	std::uint32_t test_response_ms = 20000; // for any sign of life, after TEST_LINK
+	std::uint32_t first_request_ms = 4000;  // client: for CONFIRM_LINK
+	std::uint32_t activation_ms = 5000;     // client: for LinkActivated
+	std::uint32_t turn_ms = 20000;          // for a flow in the queue
+	std::uint32_t deletion_turn_ms = 60000; // the same of a DELETE_RKEY: nobody is in a hurry
 };
 
 // What the peer did that it should not have, or that was of no use. They only grow.
@@ -82,11 +89,12 @@ struct Counters {
 // peer asks.
 //
 // Requests of ours take turns: one CONFIRM_RKEY or DELETE_RKEY at a time, since Linux matches
-// responses by their type alone. A response is checked against the request, so that one that
-// comes too late is not taken for the next one's. Requests of the peer are answered in the step
-// that they come in: nothing of theirs is queued. Additional links are refused.
+// responses by their type alone. One that is not answered in time gives up its turn and is
+// remembered (overdue.cc), so that its response, when it comes, is counted for it and for no other.
+// Requests of the peer are answered in the step that they come in: nothing of theirs is queued.
+// Additional links are refused.
 //
-// A peer that keeps breaking the protocol loses the group (kViolationsMax).
+// A peer that keeps breaking the protocol loses the group (ViolationBudget).
 //
 // No locking of its own: the caller's lock of the link group guards it, the direct functions
 // included. About 50 KiB: to be allocated, not to be put on a stack.
@@ -120,6 +128,8 @@ public:
 	[[nodiscard]] const Config &config() const { return config_; }
 	[[nodiscard]] const Counters &counters() const { return counters_; }
 	[[nodiscard]] std::size_t flows_waiting() const { return waiting_.size(); }
+	// What was to be sent before waits for room: no flow starts, and no TEST_LINK adds to it.
+	void hold_requests(bool held) { held_ = held; }
 	// Nothing of it has been sent yet.
 	[[nodiscard]] bool flow_waits(FlowId id) const;
 
@@ -135,9 +145,7 @@ private:
 		LinkIdentity local;
 		std::uint64_t deadline_ms = 0; // of the state, before kActive
 		std::uint64_t last_received_ms = 0;
-		// TEST_LINK of ours that waits for its echo.
-		bool testing = false;
-		bool heard = false; // anything, since TEST_LINK was sent
+		bool testing = false; // nothing has been heard since our TEST_LINK
 		std::uint64_t test_sent_ms = 0;
 		std::uint64_t test_number = 0;
 		// Our ADD_LINK that offers nothing waits for its rejection.
@@ -158,11 +166,10 @@ private:
 		std::uint64_t deadline_ms = 0; // waiting: of its turn; running: of the response
 	};
 
-	// Requests whose flow was given up before their response came. The queue pair keeps order:
-	// if those responses come at all, then before that of the running flow.
+	// A request that was not answered while it had its turn.
 	struct Overdue {
-		std::uint8_t owed = 0;
-		bool swallowed = false; // one was taken for late since the flow started
+		Flow flow; // deadline_ms: of the late response
+		LinkIndex link = 0;
 	};
 
 	// Events (machine.cc).
@@ -170,6 +177,7 @@ private:
 				Effects &effects);
 	void expect_confirm_link(const ExpectConfirmLink &event, std::uint64_t now_ms);
 	void link_activated(const LinkActivated &event, std::uint64_t now_ms, Effects &effects);
+	void answer_delivered(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void link_failed(LinkIndex index, Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects);
@@ -190,9 +198,11 @@ private:
 	void req_add_link_request(LinkIndex from, Effects &effects);
 	void confirm_rkey_request(LinkIndex from, const wire::ConfirmRkey &body, Effects &effects);
 	void delete_rkey_request(LinkIndex from, const wire::DeleteRkey &body, Effects &effects);
-	void confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey &body, Effects &effects);
-	void delete_rkey_response(LinkIndex from, const wire::DeleteRkey &body, Effects &effects);
-	void test_link_response(LinkIndex from, const wire::TestLink &body);
+	void confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey &body,
+				   std::uint64_t now_ms, Effects &effects);
+	void delete_rkey_response(LinkIndex from, const wire::DeleteRkey &body,
+				  std::uint64_t now_ms, Effects &effects);
+	void test_link_response(LinkIndex from, const wire::TestLink &body, std::uint64_t now_ms);
 	void unexpected(bool response);
 
 	// Requests of ours (flows.cc).
@@ -203,9 +213,21 @@ private:
 	void start_flow(const Flow &flow, LinkIndex link, std::uint64_t now_ms, Effects &effects);
 	void flow_timer(std::uint64_t now_ms, Effects &effects);
 	void end_flow(FlowResult result, Effects &effects);
-	[[nodiscard]] bool take_for_late(Overdue &overdue);
+	[[nodiscard]] bool has_to_wait(const Flow &flow) const;
+	[[nodiscard]] std::uint64_t waiting_deadline(std::uint64_t now_ms) const;
 	void test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void offer_no_link(LinkIndex index, Effects &effects);
+
+	// Requests of ours whose responses are late (overdue.cc).
+	void put_off(Effects &effects);
+	[[nodiscard]] bool late_confirm_response(LinkIndex from, const wire::RemoteToken &token,
+						 std::uint64_t now_ms);
+	[[nodiscard]] bool late_delete_response(LinkIndex from, FlowResult result,
+						std::uint64_t now_ms, Effects &effects);
+	void newer_is_answered(LinkIndex link, std::size_t older, std::uint64_t now_ms);
+	[[nodiscard]] std::size_t sent_before(std::uint64_t time_ms) const;
+	void overdue_timer(std::uint64_t now_ms, Effects &effects);
+	void forget_overdue(LinkIndex link, Effects &effects);
 
 	void link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void confirm_failed(LinkIndex index, wire::DeclineReason reason, Effects &effects);
@@ -215,7 +237,8 @@ private:
 	void delete_all(wire::DeleteLinkReason reason, bool orderly, Effects &effects);
 
 	void send_confirm_link(LinkIndex index, bool response, Effects &effects);
-	void send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects);
+	void send(LinkIndex link, const wire::LlcBody &body, bool response, Effects &effects,
+		  bool last = false);
 	static void emit(Effects &effects, const Effect &effect);
 	void rearm(std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] std::optional<std::uint64_t> next_deadline(std::uint64_t now_ms) const;
@@ -235,10 +258,11 @@ private:
 	RingQueue<Flow, kFlowsWaitingMax> waiting_;
 	Flow running_; // kind kNone: no flow is running
 	LinkIndex running_link_ = 0;
-	Overdue overdue_confirm_;
-	Overdue overdue_delete_;
+	RingQueue<Overdue, kOverdueMax> overdue_; // oldest first; at most one DELETE_RKEY
 	Counters counters_;
+	ViolationBudget patience_;
 	std::uint64_t tests_sent_ = 0;
+	bool held_ = false;
 	std::uint8_t link_ids_given_ = 0;
 	std::optional<std::uint64_t> armed_ms_;
 };

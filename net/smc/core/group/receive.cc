@@ -19,6 +19,7 @@ constexpr std::uint8_t kOtherRkeysMax = 3;
 void GroupMachine::received(const LlcReceived &event, std::uint64_t now_ms, Effects &effects)
 {
 	const LinkState state = links_[event.link].state;
+	const std::uint32_t violations = counters_.violations();
 
 	counters_.received++;
 	if (state == LinkState::kUnused || state == LinkState::kDown) {
@@ -36,7 +37,10 @@ void GroupMachine::received(const LlcReceived &event, std::uint64_t now_ms, Effe
 		counters_.ignored++;
 	else
 		counters_.malformed++;
-	if (state_ != GroupState::kTerminated && counters_.violations() >= kViolationsMax) {
+	if (counters_.violations() == violations)
+		return;
+	patience_.spend(counters_.violations() - violations, now_ms);
+	if (state_ != GroupState::kTerminated && patience_.used_up()) {
 		const auto reason = wire::DeleteLinkReason::kProtocolViolation;
 
 		delete_all(reason, /*orderly=*/false, effects);
@@ -66,24 +70,26 @@ void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std
 			delete_link_request(from, *delete_link, effects);
 		return;
 	}
-	// All the rest is for links that both sides have confirmed.
+	// All the rest is for links that both sides have confirmed. A server that says it has our
+	// response, even if nobody has told us so.
+	answer_delivered(from, now_ms, effects);
 	if (links_[from].state != LinkState::kActive) {
 		unexpected(response);
 		return;
 	}
 	if (const auto *test_link = message.get<wire::TestLink>()) {
 		if (response)
-			test_link_response(from, *test_link);
+			test_link_response(from, *test_link, now_ms);
 		else
 			send(from, *test_link, /*response=*/true, effects);
 	} else if (const auto *confirm_rkey = message.get<wire::ConfirmRkey>()) {
 		if (response)
-			confirm_rkey_response(from, *confirm_rkey, effects);
+			confirm_rkey_response(from, *confirm_rkey, now_ms, effects);
 		else
 			confirm_rkey_request(from, *confirm_rkey, effects);
 	} else if (const auto *delete_rkey = message.get<wire::DeleteRkey>()) {
 		if (response)
-			delete_rkey_response(from, *delete_rkey, effects);
+			delete_rkey_response(from, *delete_rkey, now_ms, effects);
 		else
 			delete_rkey_request(from, *delete_rkey, effects);
 	} else if (const auto *add_link = message.get<wire::AddLink>()) {
@@ -292,35 +298,41 @@ void GroupMachine::delete_rkey_request(LinkIndex from, const wire::DeleteRkey &b
 
 // A response repeats the request, so it can be told from one to an earlier flow.
 void GroupMachine::confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey &body,
-					 Effects &effects)
+					 std::uint64_t now_ms, Effects &effects)
 {
 	const bool ours = running_.kind == FlowKind::kConfirmRkey && running_link_ == from;
 
+	if (late_confirm_response(from, body.token, now_ms))
+		return;
 	for (const LinkRkey &rkey : running_.rkeys) {
 		if (ours && rkey.link == from && rkey.token == body.token) {
+			newer_is_answered(from, overdue_.size(), now_ms);
 			end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
 			return;
 		}
 	}
-	if (!take_for_late(overdue_confirm_))
-		unexpected(/*response=*/true);
+	unexpected(/*response=*/true);
 }
 
-// In version 2 a response does not say which keys it is about. It is the one to the oldest
-// request that has none yet.
+// In version 2 a response does not say which keys it is about. There is one request at most that
+// it may belong to.
 void GroupMachine::delete_rkey_response(LinkIndex from, const wire::DeleteRkey &body,
-					Effects &effects)
+					std::uint64_t now_ms, Effects &effects)
 {
-	if (take_for_late(overdue_delete_))
+	const FlowResult result = body.negative ? FlowResult::kRefused : FlowResult::kDone;
+
+	if (late_delete_response(from, result, now_ms, effects))
 		return;
 	if (running_.kind != FlowKind::kDeleteRkey || running_link_ != from) {
 		unexpected(/*response=*/true);
 		return;
 	}
-	end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
+	newer_is_answered(from, overdue_.size(), now_ms);
+	end_flow(result, effects);
 }
 
-void GroupMachine::test_link_response(LinkIndex from, const wire::TestLink &body)
+void GroupMachine::test_link_response(LinkIndex from, const wire::TestLink &body,
+				      std::uint64_t now_ms)
 {
 	Link &link = links_[from];
 	std::uint64_t number = 0;
@@ -328,8 +340,8 @@ void GroupMachine::test_link_response(LinkIndex from, const wire::TestLink &body
 	for (std::size_t i = 0; i < sizeof(number); i++)
 		number |= std::uint64_t{body.user_data[i]} << (8 * i);
 	if (link.test_number != 0 && number == link.test_number) {
-		link.testing = false;
 		link.test_number = 0;
+		newer_is_answered(from, sent_before(link.test_sent_ms), now_ms);
 	} else if (number != 0 && number <= tests_sent_) {
 		counters_.late_responses++;
 	} else {

@@ -10,6 +10,7 @@ std::string_view name(LinkState state)
 	case LinkState::kUnused: return "UNUSED";
 	case LinkState::kAwaitRequest: return "AWAIT_REQUEST";
 	case LinkState::kActivating: return "ACTIVATING";
+	case LinkState::kAnswered: return "ANSWERED";
 	case LinkState::kAwaitResponse: return "AWAIT_RESPONSE";
 	case LinkState::kActive: return "ACTIVE";
 	case LinkState::kDown: return "DOWN";
@@ -35,7 +36,8 @@ bool GroupMachine::transition_is_legal(LinkState from, LinkState to)
 		return to == LinkState::kAwaitRequest || to == LinkState::kAwaitResponse;
 	case LinkState::kAwaitRequest:
 		return to == LinkState::kActivating || to == LinkState::kDown;
-	case LinkState::kActivating:
+	case LinkState::kActivating: return to == LinkState::kAnswered || to == LinkState::kDown;
+	case LinkState::kAnswered:
 	case LinkState::kAwaitResponse: return to == LinkState::kActive || to == LinkState::kDown;
 	case LinkState::kActive: return to == LinkState::kDown;
 	}
@@ -58,6 +60,7 @@ bool GroupMachine::is_confirming(LinkState state)
 	switch (state) {
 	case LinkState::kAwaitRequest:
 	case LinkState::kActivating:
+	case LinkState::kAnswered:
 	case LinkState::kAwaitResponse: return true;
 	case LinkState::kUnused:
 	case LinkState::kActive:

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/check.hpp"
+#include "core/base/elapsed.hpp"
 #include "core/handshake/endpoint.hpp"
 #include "core/handshake/stream_head.hpp"
 
@@ -184,7 +185,7 @@ void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 		break;
 	case Head::kAwaited:
 		Exchange::emit(effects, ConsumeTcp{found.message.size()});
-		exchange_.set_decline_version(found.version < 2 ? 1 : 2);
+		exchange_.set_decline_version(wire::decline_version(found.message));
 		if (state_ == State::kAwaitProposal)
 			decline(DeclineReason::kOptUnsupp, effects);
 		else
@@ -396,7 +397,7 @@ void ClientHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms,
 		decline(reason, effects);
 		return;
 	}
-	const std::uint64_t waited_ms = now_ms - confirm_ms_;
+	const std::uint64_t waited_ms = elapsed_ms(confirm_ms_, now_ms);
 	const std::uint64_t whole_ms = exchange_.timeouts().await_decline_ms;
 
 	exchange_.set_timer(now_ms,

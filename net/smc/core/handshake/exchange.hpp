@@ -25,7 +25,7 @@ public:
 	[[nodiscard]] const LocalOffer &offer() const { return offer_; }
 	[[nodiscard]] const Timeouts &timeouts() const { return timeouts_; }
 
-	// Version of a Decline of ours: that of the message that it answers.
+	// Version of a Decline of ours: wire::decline_version() of the message that it answers.
 	void set_decline_version(std::uint8_t version) { decline_version_ = version; }
 
 	// False, and nothing is sent, if no message can carry what is in there: an own endpoint

@@ -74,8 +74,10 @@ struct Timeouts {
 	// Server: for a Decline, once CONFIRM_LINK was not answered. Linux' clients may be
 	// declining then, and two Declines must not cross: the second one would be read as data.
 	std::uint32_t decline_ms = 1000;
-	// Client: for a Decline, since it has sent the Confirm. No server takes longer to say it.
-	std::uint32_t await_decline_ms = 6000;
+	// Client: for a Decline, since it has sent the Confirm. Linux' servers take up to 8 s to
+	// say it: 5 for the registration of their RMB, 2 for the response to CONFIRM_LINK, 1 for a
+	// Decline of the client's.
+	std::uint32_t await_decline_ms = 9000;
 };
 
 } // namespace smc::handshake

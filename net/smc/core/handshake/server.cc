@@ -89,7 +89,7 @@ void ServerHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 	case Head::kAwaited:
 		Exchange::emit(effects, ConsumeTcp{found.message.size()});
 		if (state_ == State::kAwaitProposal) {
-			exchange_.set_decline_version(found.version < 2 ? 1 : 2);
+			exchange_.set_decline_version(wire::decline_version(found.message));
 			proposal_arrived(found.message, now_ms, effects);
 		} else {
 			confirm_arrived(found.message, now_ms, effects);
@@ -285,9 +285,9 @@ DeclineReason ServerHandshake::examine(const wire::Confirm &confirm) const
 		return DeclineReason::kVersMismat;
 	if (confirm.smcr() == nullptr)
 		return DeclineReason::kModeUnsupp;
-	if (confirm.first_contact != agreement.first_contact)
-		return DeclineReason::kCnfErr;
 	if (agreement.version >= 2) {
+		if (confirm.first_contact != agreement.first_contact)
+			return DeclineReason::kCnfErr;
 		if (confirm.eid != agreement.eid)
 			return DeclineReason::kNoUeid;
 		if (agreement.first_contact && extension.release != agreement.release)

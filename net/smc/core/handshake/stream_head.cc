@@ -14,7 +14,6 @@ StreamHead stream_head(ByteSpan peeked, std::optional<wire::ClcType> awaited)
 	case wire::ClcFrame::State::kComplete: break;
 	}
 	found.message = peeked.first(frame.length_bytes);
-	found.version = frame.version;
 	if (frame.type == wire::ClcType::kDecline) {
 		const auto decline = wire::decode_decline(found.message);
 

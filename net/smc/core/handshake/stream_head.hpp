@@ -20,9 +20,8 @@ enum class Head : std::uint8_t {
 
 struct StreamHead {
 	Head head = Head::kNothing;
-	ByteSpan message;         // if kAwaited or kDecline
-	std::uint8_t version = 0; // of the message, as its header has it
-	wire::Decline decline;    // if kDecline
+	ByteSpan message;      // if kAwaited or kDecline
+	wire::Decline decline; // if kDecline
 };
 
 // Without an awaited type only a Decline is in place.

@@ -271,6 +271,11 @@ struct Decline {
 	friend bool operator==(const Decline &, const Decline &) = default;
 };
 
+// Version of a Decline that the sender of this message, malformed or not, can read. The longer one
+// of version 2 came with SMC-Rv2: Linux 5.10 to 5.15 propose version 2 as well, for SMC-D or for
+// nothing (typev2 N), and take 28 bytes only. In version 1 everybody does.
+[[nodiscard]] std::uint8_t decline_version(ByteSpan message);
+
 // --- Codec ---------------------------------------------------------------------------------
 
 // Each writes one message at the start of out and returns its length. Returns 0 if it does not

@@ -38,13 +38,14 @@ std::size_t encode(const Decline &decline, MutableByteSpan out)
 	return writer.finish();
 }
 
-// The trailer is not looked at, as in Linux: whatever it is, the peer does not want SMC.
+// The trailer is not looked at, as in Linux: whatever it is, the peer does not want SMC. Nor does
+// the version say which of the two lengths it has: Linux 5.10 to 5.15 send the shorter one in both.
 Result<Decline, ClcError> decode_decline(ByteSpan message)
 {
 	const auto header = SMC_TRY(layout::open_message(message, ClcType::kDecline));
 	const bool v1 = header.version() == 1;
 	const auto fixed = load<DeclineFixed>(message);
-	if (!fixed || message.size() != (v1 ? kSizeV1 : kSizeV2))
+	if (!fixed || (message.size() != kSizeV1 && message.size() != kSizeV2))
 		return fail(ClcError::kBadLength);
 
 	Decline decline{.version = header.version(),
@@ -52,11 +53,21 @@ Result<Decline, ClcError> decode_decline(ByteSpan message)
 			.peer_id = fixed->peer_id,
 			.reason = static_cast<DeclineReason>(fixed->reason.get()),
 			.os = v1 ? ClcOs::kUnknown : static_cast<ClcOs>(fixed->os >> 4)};
-	if (const auto more = load<MoreReasons>(message, sizeof(DeclineFixed)); more && !v1) {
+	const bool has_more = message.size() == kSizeV2 && !v1;
+	if (const auto more = load<MoreReasons>(message, sizeof(DeclineFixed)); more && has_more) {
 		for (std::size_t i = 0; i < more->size(); i++)
 			decline.more_reasons[i] = (*more)[i].get();
 	}
 	return decline;
+}
+
+std::uint8_t decline_version(ByteSpan message)
+{
+	const auto header = load<layout::ClcHeader>(message);
+	if (!header || header->version() < 2)
+		return 1;
+	const bool proposal = header->type == static_cast<std::uint8_t>(ClcType::kProposal);
+	return proposal && !offers_r(static_cast<ClcMode>(header->type_v2())) ? 1 : 2;
 }
 
 } // namespace smc::wire

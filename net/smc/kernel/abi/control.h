@@ -30,9 +30,12 @@ SMC_ABI_BEGIN
 
 /*
  * One namespace's state. create() may sleep and returns NULL without memory;
- * destroy() first lets the directory's owner end what it has in @net.
+ * destroy() first lets the directory's owner end what it has in @net. Where several
+ * go together leave() comes before that, for each of them: what takes its time begins
+ * in all of them, before any is waited for.
  */
 void *smc_control_net_create(struct net *net);
+void smc_control_net_leave(struct net *net);
 void smc_control_net_destroy(struct net *net, void *control);
 
 /* ---- device search, called by the shell ---- */

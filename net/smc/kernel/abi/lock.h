@@ -16,7 +16,12 @@
 #define SMC_COMPLETION_WORDS 16
 #define SMC_WORK_WORDS 48
 #else
+/* Of a kernel with PREEMPT_RT it is a mutex that hands its owner's waiters' priority on. */
+#ifdef CONFIG_PREEMPT_RT
+#define SMC_SPINLOCK_WORDS 4
+#else
 #define SMC_SPINLOCK_WORDS 1
+#endif
 #define SMC_MUTEX_WORDS 5
 #define SMC_COMPLETION_WORDS 5
 #define SMC_WORK_WORDS 20

@@ -11,16 +11,6 @@ SMC_ABI_BEGIN
 
 /* Zeroed memory or NULL. May sleep. */
 void *smc_mem_alloc(size_t size_bytes);
-/*
- * The same for a ring, charged to the memory cgroup of @sk. Contiguous if that
- * is free. @spare: only if it costs nobody anything.
- */
-void *smc_mem_alloc_ring(struct sock *sk, size_t size_bytes, bool spare);
-/*
- * Which memory cgroup that is: an ID that no other one ever gets. 0: none. Rings
- * that are charged to one are not for socks of another.
- */
-u64 smc_mem_group(const struct sock *sk);
 /* Any context; NULL is fine. */
 void smc_mem_free(void *mem);
 
@@ -30,6 +20,7 @@ void smc_mem_free(void *mem);
  */
 struct smc_rcu_head {
 	void *opaque[2];
+	void (*fn)(struct smc_rcu_head *head);
 };
 void smc_rcu_defer(struct smc_rcu_head *head, void (*fn)(struct smc_rcu_head *head));
 void smc_rcu_read_lock(void);
@@ -37,7 +28,7 @@ void smc_rcu_read_unlock(void);
 /* Waits for readers and for deferred frees that are under way. May sleep. */
 void smc_rcu_barrier(void);
 
-/* Milliseconds of a monotonic clock. Any context. */
+/* Milliseconds of a monotonic clock, the same one on all processors. Any context but an NMI. */
 u64 smc_now_ms(void);
 void smc_random_bytes(void *out, size_t len_bytes);
 /* As unguessable, and cheaper by far than eight bytes of the above. */

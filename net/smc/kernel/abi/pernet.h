@@ -62,6 +62,11 @@ enum {
 /* The host's name as it goes into CLC messages: blank padded, no NUL. */
 #define SMC_HOSTNAME_LEN 32
 void smc_hostname(u8 out[SMC_HOSTNAME_LEN]);
+/*
+ * What the calling process' container has it be, in the same form: what the host is
+ * called is not for everybody in it. Process, in a call of a user's.
+ */
+void smc_hostname_of_caller(u8 out[SMC_HOSTNAME_LEN]);
 
 /* Identifies a namespace to user space (NET_COOKIE of a link group). */
 u64 smc_net_cookie(struct net *net);

@@ -60,6 +60,12 @@ int smc_op_limit_handshakes(struct socket *sock, bool on);
 /* What it is set to, or the namespace's switch if it was not. */
 bool smc_op_limits_handshakes(struct socket *sock);
 /*
+ * SO_RCVLOWAT while the CLC exchange has its own at work. False: it has not, and the
+ * sock's is the user's. With the sock's lock. getsockopt() reads the sock's: no socket
+ * has a say in that.
+ */
+bool smc_op_keep_rcvlowat(struct socket *sock, int bytes);
+/*
  * A fallen socket is about to leave: nothing of ours is put into its sock any more.
  * With the sock's lock; NULL is fine.
  */
@@ -121,6 +127,12 @@ void smc_sk_hold(struct sock *sk);
 void smc_sk_put(struct sock *sk);
 void smc_sk_lock(struct sock *sk);
 void smc_sk_unlock(struct sock *sk);
+/*
+ * For work items: a user may keep the lock for as long as he likes, by a call that
+ * waits for memory of his own making. False if one has it, with @patient after a
+ * moment (the length of a tick), in which most calls are through.
+ */
+bool smc_sk_try_lock(struct sock *sk, bool patient);
 
 /* Values of sk->sk_state that matter here. */
 #define SMC_TCP_ESTABLISHED 1

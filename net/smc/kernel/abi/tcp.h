@@ -13,9 +13,6 @@ SMC_ABI_BEGIN
 /* Makes TCP able to write and read the option (RFC 7609 section 3.1). */
 int smc_tcp_setup(void);
 void smc_tcp_teardown(void);
-/* setsockopt(TCP_ULP, "smc"). */
-int smc_ulp_setup(void);
-void smc_ulp_teardown(void);
 
 /* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
 void smc_tcp_offer(struct sock *sk);
@@ -82,6 +79,8 @@ int smc_tcp_unlimit_handshakes(struct sock *sk);
 void smc_tcp_unlimit_child(struct sock *child);
 /* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
+/* The same for a work item: without the listener's lock, which a user may keep. */
+struct sock *smc_tcp_take_out(struct sock *listener);
 /* Gives @sk to @sock, which has none. */
 void smc_tcp_adopt(struct sock *sk, struct socket *sock);
 /* Takes it away again; the caller owns the sock then. */
@@ -105,7 +104,7 @@ void smc_tcp_let_go(struct socket *sock, bool reset);
 void smc_tcp_close(struct sock *sk);
 
 /* ---- The CLC exchange ------------------------------------------------------ */
-/* Process context; each takes the sock's lock. None waits for the network. */
+/* Process context, with the sock's lock unless said. None waits for the network. */
 
 /*
  * Wakes for every byte, whatever SO_RCVLOWAT says, and as something that pollers
@@ -135,7 +134,10 @@ int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof);
 int smc_tcp_drop(struct sock *sk, size_t len);
 /* All of it or -errno; pushed out at once, TCP_CORK or not. */
 int smc_tcp_send(struct sock *sk, const void *buf, size_t len);
-/* As a RST of the peer would: the user sees @err (positive) once, and nothing can be sent. */
+/*
+ * Ends the connection with a RST, and for the user as one of the peer would: he sees
+ * @err (positive) once, its end, and nothing can be sent.
+ */
 void smc_tcp_abort(struct sock *sk, int err);
 /* Forgets a connection that is over, and its error: the socket may connect again. */
 void smc_tcp_forget(struct sock *sk);

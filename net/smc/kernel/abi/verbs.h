@@ -44,6 +44,7 @@ SMC_ABI_BEGIN
 
 struct smc_ib_device;
 struct smc_ib_link;
+struct smc_ib_receive_slot;
 struct smc_ib_buffer;
 struct smc_ib_region;
 
@@ -136,7 +137,7 @@ void smc_ib_device_added(struct smc_ib_device *dev);
 void smc_ib_device_removing(struct smc_ib_device *dev);
 /*
  * State, MTU, GIDs or address of the port may have changed. @active false
- * means that links on it are lost. Delivered from a work item.
+ * means that nothing goes through it for now. Delivered from a work item.
  */
 void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
 
@@ -226,8 +227,8 @@ int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path)
 int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
 
 struct smc_ib_write {
-	u64 local_address;  /* smc_ib_region_info.address + offset */
-	u32 local_key;      /* smc_ib_region_info.local_key */
+	const struct smc_ib_region *local; /* the send buffer, on this link */
+	u32 offset_bytes;                  /* in it */
 	u32 length_bytes;
 	/*
 	 * The same bytes as the CPU sees them; lets the device take a short
@@ -246,12 +247,15 @@ struct smc_ib_write {
  * maintenance gets through while data fills the queue.
  */
 #define SMC_IB_POST_CONTROL 2u
+/* The same for one message more, after which there is nothing to say: a place of its own. */
+#define SMC_IB_POST_LAST 4u
 
 /*
  * Posts @n_writes RDMA writes (0..SMC_IB_WRITES_MAX), then @message as one
  * SEND (solicited), all in one go. The message is copied. The local bytes of
  * the writes must stay as they are until smc_ib_link_sent() reports *@seq or
- * later. Posts are numbered from 1 in the order made.
+ * later; that the device sees them as they are now is seen to here. Posts are
+ * numbered from 1 in the order made.
  *
  * 0: posted. -EAGAIN: no room; ask again after the next smc_ib_link_sent(),
  * which is certain to come (or smc_ib_link_failed()). Anything else: the link
@@ -272,6 +276,12 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 bool smc_ib_link_writable(const struct smc_ib_link *link);
 
 /*
+ * Posts a receive that smc_ib_link_received() kept. While the link lives, with
+ * bottom halves off; once each. Any context.
+ */
+void smc_ib_link_give_back(struct smc_ib_link *link, struct smc_ib_receive_slot *receive);
+
+/*
  * Implemented by C++. sent and received run in softirq, one at a time per
  * link and in order. failed comes once per link, in process context from a work
  * item, possibly while one of the others is still running.
@@ -279,9 +289,12 @@ bool smc_ib_link_writable(const struct smc_ib_link *link);
 
 /*
  * A message of @length_bytes came: the first SMC_IB_MESSAGE_HEAD_BYTES (or
- * fewer) at @head, the rest at @tail. Valid only during the call.
+ * fewer) at @head, the rest at @tail. True: dealt with, its receive is posted
+ * again. False: it stays valid, and its receive away from the peer, until
+ * smc_ib_link_give_back(), or the end of the link.
  */
-void smc_ib_link_received(void *context, const void *head, const void *tail, u32 length_bytes);
+bool smc_ib_link_received(void *context, struct smc_ib_receive_slot *receive, const void *head,
+			  const void *tail, u32 length_bytes);
 /*
  * All posts up to number @up_to_seq are done: the peer's hardware has them.
  * Also says that the queue has room again; then the number may be an old one,
@@ -304,12 +317,12 @@ enum smc_ib_buffer_kind {
 };
 
 /*
- * Zeroed memory, charged to the current task's memory cgroup. @size_bytes is a
+ * Zeroed memory for a ring of @sk (kernel/abi/ring_memory.h). @size_bytes is a
  * power of two and at least 16 KiB. With @contiguous physically so if that is
  * easy to have, else mapped from single pages. Process context.
  */
-int smc_ib_buffer_create(enum smc_ib_buffer_kind kind, size_t size_bytes, bool contiguous,
-			 struct smc_ib_buffer **out);
+int smc_ib_buffer_create(struct sock *sk, enum smc_ib_buffer_kind kind, size_t size_bytes,
+			 bool contiguous, struct smc_ib_buffer **out);
 void smc_ib_buffer_destroy(struct smc_ib_buffer *buffer);
 /* Any context. */
 void *smc_ib_buffer_data(const struct smc_ib_buffer *buffer);
@@ -318,6 +331,11 @@ struct smc_ib_region_info {
 	u64 address;    /* of the first byte, for writes from or into it */
 	u32 local_key;
 	u32 remote_key; /* RMBs only, else 0 */
+	/*
+	 * CPU and device see different bytes (a bounce buffer, or a cache that
+	 * the device does not look into) until smc_ib_region_sync_for_*().
+	 */
+	bool must_sync;
 };
 
 /*
@@ -333,19 +351,38 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
  */
 void smc_ib_region_destroy(struct smc_ib_region *region);
 void smc_ib_region_info(const struct smc_ib_region *region, struct smc_ib_region_info *out);
+/*
+ * Where must_sync is set, else nothing has to be called. For a stretch of the
+ * buffer that the device has written, before the CPU reads it; and for one that
+ * the CPU has written, before the device may read it or the CPU may ask for it
+ * again. The device may be writing to other stretches meanwhile. Both sides see
+ * the same bytes, all of them, when smc_ib_region_create() returns. (The local
+ * bytes of writes are smc_ib_link_post()'s business.) Any context.
+ */
+void smc_ib_region_sync_for_cpu(const struct smc_ib_region *region, u32 offset_bytes,
+				u32 length_bytes);
+void smc_ib_region_sync_for_device(const struct smc_ib_region *region, u32 offset_bytes,
+				   u32 length_bytes);
+
+/* Registrations in a link's send queue at a time. */
+#define SMC_IB_REGISTRATIONS 8
 
 /*
- * Posts the registration; @link is the one it was created on and in RTS. Same
- * serialisation and results as smc_ib_link_post(). 0 at once if there is
- * nothing to register or it was posted before.
+ * Posts the registration; the link is the one it was created on and in RTS. It
+ * stands in the send queue like any other request, behind what the peer has
+ * not received, and cannot be taken back. Same serialisation as
+ * smc_ib_link_post(). 0: it is registered, or there is nothing to register.
+ * -EINPROGRESS: posted, now or before. -EAGAIN: no room, or
+ * SMC_IB_REGISTRATIONS are under way. After both of these ask again after the
+ * next smc_ib_link_sent(), which is certain to come (or smc_ib_link_failed()).
+ * Anything else: the link is dead. Any context.
  */
 int smc_ib_region_post(struct smc_ib_region *region);
 /*
- * Waits for the registration that was posted. -ETIMEDOUT after @timeout_ms,
- * -EIO if the link failed first. Call it without the send-queue lock, while the
- * link lives. Process context.
+ * Was it posted, and has not ended? Then it must not be destroyed while the
+ * link lives. Any context.
  */
-int smc_ib_region_wait(struct smc_ib_region *region, u32 timeout_ms);
+bool smc_ib_region_posted(const struct smc_ib_region *region);
 
 SMC_ABI_END
 

@@ -25,6 +25,13 @@ void set_directory(const Directory *directory)
 	installed.store(directory, std::memory_order_release);
 }
 
+void leave_namespace(net *net)
+{
+	const Directory *dir = directory();
+	if (dir && dir->namespace_leaves)
+		dir->namespace_leaves(net);
+}
+
 void end_namespace(net *net)
 {
 	const Directory *dir = directory();

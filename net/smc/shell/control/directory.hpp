@@ -19,6 +19,9 @@ struct Directory {
 	int (*next_smcd_group)(net *net, u64 *cursor, smc_smcd_lgr_info *out);
 	// Takes a reference on out->sk.
 	int (*next_socket)(net *net, u64 *cursor, smc_sock_info *out);
+	// The namespace is about to go, perhaps with others: begin to end what belongs to it, and
+	// wait for nothing.
+	void (*namespace_leaves)(net *net);
 	// The namespace goes away: end every group that belongs to it and do not return before the
 	// last use of the namespace's counters.
 	void (*namespace_exit)(net *net);
@@ -29,7 +32,8 @@ struct Directory {
 // take it out only when namespace_exit has nothing more to do.
 void set_directory(const Directory *directory);
 
-// For the control plane: tells the owner that @net goes away.
+// For the control plane: tells the owner that @net is about to go, and that it goes away.
+void leave_namespace(net *net);
 void end_namespace(net *net);
 
 } // namespace smc::control

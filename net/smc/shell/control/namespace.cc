@@ -47,6 +47,11 @@ void *smc_control_net_create(net *)
 	return smc::shell::make<Namespace>().release();
 }
 
+void smc_control_net_leave(net *net)
+{
+	smc::control::leave_namespace(net);
+}
+
 void smc_control_net_destroy(net *net, void *control)
 {
 	smc::control::end_namespace(net);

@@ -26,7 +26,8 @@ constexpr int kNoBuffers = 105;
 Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool crossed)
 	: role_(role), crossed_(crossed), sock_(sock), sk_(smc_sock_sk(sock)),
 	  net_(smc_sk_net(sk_)), owner_(&owner),
-	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this)
+	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this),
+	  turn_at_sock_(sk_)
 {
 	hook_.owner = this;
 	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
@@ -79,7 +80,7 @@ void Handshake::on_setup_result(SetupResult result, wire::DeclineReason reason)
 	wake();
 }
 
-void Handshake::cancel()
+bool Handshake::end(bool may_wait)
 {
 	cancelled_.store(true, std::memory_order_release);
 	// Runs from here on do nothing. Not cancel_sync(): each queued run has a reference.
@@ -87,12 +88,16 @@ void Handshake::cancel()
 		put();
 	work_.wait();
 	smc_wake_hook_remove(&hook_.hook);
-	if (!finished_) {
+	may_wait_ = may_wait;
+	proceed();
+	if (may_step()) {
 		if (started())
 			step(handshake::Abort{});
-		give_back(false);
-		finished_.reset();
+		if (!stalled())
+			give_back(false);
 	}
+	if (stalled())
+		return false;
 	if (endpoint_) {
 		endpoint_->group().unobserve(endpoint_.get(), *this);
 		// Established, but nobody wants it any more.
@@ -105,6 +110,10 @@ void Handshake::cancel()
 	if (work_.cancel())
 		put();
 	work_.wait();
+	// What nobody was told of has not been.
+	if (!told_)
+		finished_.reset();
+	return true;
 }
 
 bool Handshake::stop_for_heir()
@@ -138,35 +147,69 @@ Ref<transport::Endpoint> Handshake::take_endpoint()
 void Handshake::run()
 {
 	woken_.store(false, std::memory_order_seq_cst);
-	if (!cancelled_.load(std::memory_order_acquire) && !finished_) {
-		if (!started())
+	if (!cancelled_.load(std::memory_order_acquire) && !told_) {
+		proceed();
+		timed_out_ = timed_out_ && !may_step();
+		if (may_step() && !started())
 			begin();
-		else if (alone_)
+		else if (may_step() && alone_)
 			look_for_server();
-		if (!alone_)
+		if (started() && !alone_)
 			exchange();
-		if (!finished_ && deadline_ms_ != 0) {
-			const u64 now_ms = smc_now_ms();
-
-			get();
-			// A wakeup since the look into the stream must not wait for the timer.
-			if (work_.queue_if_idle(deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1))
-				put();
-			// That has put off a run that a wakeup asked for meanwhile.
-			if (woken_.load(std::memory_order_seq_cst))
-				wake();
-		}
 		if (finished_) {
 			smc_wake_hook_remove(&hook_.hook);
-			owner_->on_handshake_done(*this);
+			// First: whoever takes it over from the owner may have it to himself.
+			told_ = true;
+			if (!owner_->on_handshake_done(*this)) {
+				told_ = false;
+				come_again();
+			}
+		} else {
+			come_again();
 		}
 	}
 	put();
 }
 
+// When its time has come, or the sock's lock may be free.
+void Handshake::come_again()
+{
+	u64 delay_ms = turn_at_sock_.wait_ms();
+
+	if (finished_) {
+		delay_ms = std::max<u64>(delay_ms, 1);
+	} else if (delay_ms == 0) {
+		const u64 now_ms = smc_now_ms();
+
+		if (deadline_ms_ == 0)
+			return;
+		delay_ms = deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1;
+	}
+	get();
+	// A wakeup since the look into the stream must not wait for the timer.
+	if (work_.queue_if_idle(delay_ms))
+		put();
+	// That has put off a run that a wakeup asked for meanwhile.
+	if (woken_.load(std::memory_order_seq_cst))
+		wake();
+}
+
+bool Handshake::lock_sock()
+{
+	if (may_wait_) {
+		turn_at_sock_.wait();
+		return true;
+	}
+	return turn_at_sock_.take();
+}
+
 void Handshake::begin()
 {
+	if (!lock_sock())
+		return;
 	smc_tcp_clc_begin(sk_, &saved_);
+	owner_->clc_begins(saved_.rcvlowat);
+	turn_at_sock_.give();
 	const handshake::LocalOffer offer = make_offer();
 	if (role_ == Role::kClient)
 		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
@@ -204,14 +247,21 @@ void Handshake::look_for_server()
 void Handshake::exchange()
 {
 	take_results();
-	if (!finished_ && deadline_ms_ != 0 && smc_now_ms() >= deadline_ms_) {
-		deadline_ms_ = 0;
-		timed_out_ = true;
-		step(handshake::Timer{});
-		timed_out_ = timed_out_ && finished_.has_value();
-	}
+	// First: what has come in time is not late because nobody has looked.
+	look_as_long_as_wanted();
+	if (!may_step() || deadline_ms_ == 0 || smc_now_ms() < deadline_ms_)
+		return;
+	deadline_ms_ = 0;
+	timed_out_ = true;
+	step(handshake::Timer{});
+	timed_out_ = !may_step();
+	look_as_long_as_wanted();
+}
+
+void Handshake::look_as_long_as_wanted()
+{
 	look_due_ = true;
-	while (!finished_ && std::exchange(look_due_, false))
+	while (may_step() && std::exchange(look_due_, false))
 		look_into_stream();
 }
 
@@ -280,7 +330,7 @@ handshake::LocalOffer Handshake::make_offer()
 
 void Handshake::take_results()
 {
-	while (!finished_) {
+	while (may_step()) {
 		Result next;
 		{
 			Guard guard(lock_);
@@ -290,6 +340,10 @@ void Handshake::take_results()
 			results_.erase(0);
 		}
 		switch (next.result) {
+		case SetupResult::kLinkConnected: step(handshake::LinkConnected{}); break;
+		case SetupResult::kLinkConnectFailed:
+			step(handshake::LinkConnectFailed{next.reason});
+			break;
 		case SetupResult::kRkeyAnnounced: step(handshake::RkeyAnnounced{}); break;
 		case SetupResult::kRkeyAnnounceFailed:
 			step(handshake::RkeyAnnounceFailed{next.reason});
@@ -309,7 +363,10 @@ void Handshake::look_into_stream()
 		return;
 	from_near_ = false;
 	bool eof = false;
+	if (!lock_sock())
+		return;
 	const int n = smc_tcp_peek(sk_, peeked_.data(), peeked_.size(), &eof);
+	turn_at_sock_.give();
 
 	// What the peer's last message has led to, there or by its user, must not overtake it.
 	if ((n != 0 || eof) && look_into_inbox())
@@ -325,7 +382,7 @@ void Handshake::look_into_stream()
 		step(handshake::TcpBytes{ByteSpan{peeked_}.first(static_cast<std::size_t>(n)),
 					 eof && !torn});
 		// It was not a whole message.
-		if (torn && !finished_ && !look_due_)
+		if (torn && may_step() && !look_due_)
 			step(handshake::TcpError{handshake::kConnectionReset});
 	}
 }
@@ -347,11 +404,22 @@ void Handshake::later(const handshake::Event &event)
 		smc_warn_bug("too many answers in one handshake step");
 }
 
-// One step, and those that its own effects lead to.
 void Handshake::step(const handshake::Event &event)
 {
 	step_once(event);
-	while (!finished_ && !events_.empty()) {
+	proceed();
+}
+
+void Handshake::proceed()
+{
+	for (;;) {
+		while (stalled()) {
+			if (!perform(effects_[performed_]))
+				return;
+			performed_++;
+		}
+		if (finished_ || events_.empty())
+			return;
 		const handshake::Event answer = events_[0];
 
 		events_.erase(0);
@@ -362,41 +430,55 @@ void Handshake::step(const handshake::Event &event)
 // Apart, because the effects take up most of what a frame may have.
 __attribute__((noinline)) void Handshake::step_once(const handshake::Event &event)
 {
+	performed_ = 0;
 	if (auto *client = std::get_if<handshake::ClientHandshake>(&machine_))
-		perform_all(client->step(event, smc_now_ms()));
+		effects_ = client->step(event, smc_now_ms());
 	else if (auto *server = std::get_if<handshake::ServerHandshake>(&machine_))
-		perform_all(server->step(event, smc_now_ms()));
-}
-
-void Handshake::perform_all(const handshake::Effects &effects)
-{
-	for (const handshake::Effect &effect : effects)
-		perform(effect);
+		effects_ = server->step(event, smc_now_ms());
 }
 
 // Not std::visit(): that makes a function for each alternative, whose name spells all of them. In a
 // backtrace the kernel writes in front of its buffer for a name of more than 511 characters.
 template <std::size_t... kIndices>
-__attribute__((always_inline)) inline void
+__attribute__((always_inline)) inline bool
 Handshake::perform_alternative(const handshake::Effect &effect, std::index_sequence<kIndices...>)
 {
-	(void)((effect.index() == kIndices && (on(*std::get_if<kIndices>(&effect)), true)) || ...);
+	bool done = true;
+
+	(void)((effect.index() == kIndices &&
+		(done = carry_out(*std::get_if<kIndices>(&effect)), true)) ||
+	       ...);
+	return done;
 }
 
-void Handshake::perform(const handshake::Effect &effect)
+template <class Wanted>
+__attribute__((always_inline)) inline bool Handshake::carry_out(const Wanted &wanted)
 {
-	perform_alternative(effect,
-			    std::make_index_sequence<std::variant_size_v<handshake::Effect>>());
+	if constexpr (std::is_void_v<decltype(on(wanted))>) {
+		on(wanted);
+		return true;
+	} else {
+		return on(wanted);
+	}
 }
 
-void Handshake::on(const handshake::SendClc &send)
+bool Handshake::perform(const handshake::Effect &effect)
+{
+	return perform_alternative(
+		effect, std::make_index_sequence<std::variant_size_v<handshake::Effect>>());
+}
+
+bool Handshake::on(const handshake::SendClc &send)
 {
 	int ret = 0;
 
 	switch (rendezvous().send(near_clc_, send.bytes)) {
 	case Rendezvous::Sent::kDelivered: break;
 	case Rendezvous::Sent::kNotHere:
+		if (!lock_sock())
+			return false;
 		ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
+		turn_at_sock_.give();
 		break;
 	case Rendezvous::Sent::kNoRoom:
 		smc_warn_bug("a handshake's messages are not read");
@@ -407,19 +489,24 @@ void Handshake::on(const handshake::SendClc &send)
 		tcp_error_ = -ret;
 		later(handshake::TcpError{-ret});
 	}
+	return true;
 }
 
-void Handshake::on(const handshake::ConsumeTcp &consume)
+bool Handshake::on(const handshake::ConsumeTcp &consume)
 {
 	if (from_near_) {
 		rendezvous().consume(near_clc_, consume.bytes);
-		return;
+		return true;
 	}
+	if (!lock_sock())
+		return false;
 	const int ret = smc_tcp_drop(sk_, consume.bytes);
+	turn_at_sock_.give();
 	if (ret != 0) {
 		tcp_error_ = -ret;
 		later(handshake::TcpError{-ret});
 	}
+	return true;
 }
 
 void Handshake::on(const handshake::WantBytes &)
@@ -467,11 +554,7 @@ void Handshake::acquire_again()
 		const handshake::AcquireClientLink wanted = *client;
 		acquire(wanted);
 	}
-	if (!events_.empty()) {
-		const handshake::Event event = events_[0];
-		events_.erase(0);
-		step(event);
-	}
+	proceed();
 }
 
 void Handshake::on(const handshake::AcquireServerLink &wanted)
@@ -514,11 +597,13 @@ void Handshake::on(const handshake::ConnectDmb &towards)
 
 void Handshake::on(const handshake::ConnectLink &towards)
 {
-	const wire::DeclineReason reason = endpoint_->group().connect(*endpoint_, towards);
-	if (reason == wire::DeclineReason::kNone)
+	const auto reason = endpoint_->group().connect(*endpoint_, towards);
+	if (!reason)
+		return; // on_setup_result() will say
+	if (*reason == wire::DeclineReason::kNone)
 		later(handshake::LinkConnected{});
 	else
-		later(handshake::LinkConnectFailed{reason});
+		later(handshake::LinkConnectFailed{*reason});
 }
 
 void Handshake::on(const handshake::AnnounceRkey &)
@@ -575,8 +660,13 @@ handshake::Finished Handshake::outcome_on_tcp(const handshake::Finished &finishe
 	return {handshake::Fail{tcp_error_}};
 }
 
-void Handshake::on(const handshake::Finished &wanted)
+bool Handshake::on(const handshake::Finished &wanted)
 {
+	if (!lock_sock())
+		return false;
+	saved_.rcvlowat = owner_->clc_ends(saved_.rcvlowat);
+	smc_tcp_clc_end(sk_, &saved_);
+	turn_at_sock_.give();
 	const handshake::Finished finished = outcome_on_tcp(wanted);
 
 	rendezvous().part(near_clc_);
@@ -586,15 +676,16 @@ void Handshake::on(const handshake::Finished &wanted)
 	} else if (endpoint_) {
 		transport::rdma::LinkGroup &group = endpoint_->group();
 
+		group.complete(*endpoint_);
 		if (first_contact_)
 			group.know_peer(smc->agreement);
 		group.unobserve(endpoint_.get(), *this);
 	}
-	smc_tcp_clc_end(sk_, &saved_);
 	deadline_ms_ = 0;
 	finished_ = finished;
 	if (!cancelled_.load(std::memory_order_relaxed))
 		count_outcome();
+	return true;
 }
 
 void Handshake::count_outcome()

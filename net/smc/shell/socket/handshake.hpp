@@ -4,7 +4,8 @@
 // out what it wants: CLC messages over TCP, or in memory to a peer in this kernel (NearClc), a link
 // and buffers from the transport. It runs in a work item, one step after the other, and never
 // waits for the network: it is woken by the TCP socket's wait queue, by the transport, by its peer,
-// and by its timer.
+// and by its timer. Nor does it wait for the user, who may keep the lock of a client's sock: then
+// the rest of what a step wants is done by a later run (SockTurn).
 //
 // Locking: lock_ (class LEAF) guards what wakers leave for the next run; all else belongs to the
 // work item. Wakers hold a reference or are taken away before the last one goes.
@@ -24,6 +25,7 @@
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
 #include "shell/socket/near_clc.hpp"
+#include "shell/socket/sock_turn.hpp"
 #include "shell/transport/loopback/device.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/setup.hpp"
@@ -34,8 +36,14 @@ class Handshake;
 
 class HandshakeOwner {
 public:
-	// Process context, from the work item; outcome() is there now.
-	virtual void on_handshake_done(Handshake &handshake) = 0;
+	// Process context, from the work item; outcome() is there now. False: it needs the lock of
+	// a sock that a user keeps, and is to be asked again.
+	[[nodiscard]] virtual bool on_handshake_done(Handshake &handshake) = 0;
+	// TCP wakes for each byte from here on, whatever SO_RCVLOWAT says: the bytes are not the
+	// user's. What he has set, or sets meanwhile, is kept by the owner: clc_ends() says it.
+	// With the sock's lock; one call each.
+	virtual void clc_begins(int) {}
+	[[nodiscard]] virtual int clc_ends(int rcvlowat) { return rcvlowat; }
 
 protected:
 	~HandshakeOwner() = default;
@@ -61,7 +69,10 @@ public:
 	void wake();
 	// Ends it without an outcome, unless there is one already, and waits until it does not run.
 	// Process, not from within on_handshake_done().
-	void cancel();
+	void cancel() { (void)end(/*may_wait=*/true); }
+	// The same for a work item. False: a user keeps the sock's lock, and it is to be tried
+	// again; nothing else becomes of the handshake meanwhile.
+	[[nodiscard]] bool try_cancel() { return end(/*may_wait=*/false); }
 	// Stops it, until go_on(). False, and it is to be cancelled, unless it is a server's whose
 	// client may take the connection for established any moment: only its Confirm says whom to
 	// tell that nobody wants it. Process, not from within on_handshake_done().
@@ -85,6 +96,8 @@ public:
 	{
 		return finished_ && std::get_if<handshake::Fail>(&finished_->outcome) != nullptr;
 	}
+	// For the owner's on_handshake_done().
+	[[nodiscard]] SockTurn &turn_at_sock() { return turn_at_sock_; }
 	// The connection of a UseSmc; once.
 	[[nodiscard]] Ref<transport::Endpoint> take_endpoint();
 
@@ -107,14 +120,26 @@ private:
 	static constexpr u64 kAlone_ms = 10;
 
 	void run();
+	[[nodiscard]] bool end(bool may_wait);
+	void come_again();
+	// One step, and those that its own effects lead to, unless one of these has to wait for the
+	// sock's lock: it is stalled() then, and takes no other step until proceed() has been
+	// through with it.
 	void step(const handshake::Event &event);
 	void step_once(const handshake::Event &event);
-	void perform_all(const handshake::Effects &effects);
-	void perform(const handshake::Effect &effect);
+	void proceed();
+	[[nodiscard]] bool stalled() const { return performed_ < effects_.size(); }
+	[[nodiscard]] bool may_step() const { return !finished_ && !stalled(); }
+	[[nodiscard]] bool lock_sock();
+	// False: the sock's lock is missing, and nothing was done.
+	[[nodiscard]] bool perform(const handshake::Effect &effect);
 	template <std::size_t... kIndices>
-	void perform_alternative(const handshake::Effect &effect, std::index_sequence<kIndices...>);
-	void on(const handshake::SendClc &send);
-	void on(const handshake::ConsumeTcp &consume);
+	[[nodiscard]] bool perform_alternative(const handshake::Effect &effect,
+					       std::index_sequence<kIndices...>);
+	template <class Wanted>
+	[[nodiscard]] bool carry_out(const Wanted &wanted);
+	[[nodiscard]] bool on(const handshake::SendClc &send);
+	[[nodiscard]] bool on(const handshake::ConsumeTcp &consume);
 	void on(const handshake::WantBytes &);
 	void on(const handshake::SetTimer &timer);
 	void on(const handshake::StopTimer &);
@@ -128,7 +153,7 @@ private:
 	void on(const handshake::ConfirmLink &);
 	void on(const handshake::ReleaseLink &release);
 	void on(const handshake::TerminateGroup &);
-	void on(const handshake::Finished &finished);
+	[[nodiscard]] bool on(const handshake::Finished &finished);
 	template <class Wanted>
 	void acquire(const Wanted &wanted);
 	void acquire_again();
@@ -137,6 +162,7 @@ private:
 	void look_for_server();
 	void exchange();
 	void take_results();
+	void look_as_long_as_wanted();
 	void look_into_stream();
 	[[nodiscard]] bool look_into_inbox();
 	[[nodiscard]] bool started() const { return machine_.index() != 0; }
@@ -170,7 +196,13 @@ private:
 	bool from_near_ = false; // the bytes that the machine was shown last
 	bool look_due_ = false;
 	bool timed_out_ = false; // this run's timer step
+	bool told_ = false;      // the owner knows the outcome
 	int tcp_error_ = 0;      // the last call of TCP's failed; a positive errno
+	SockTurn turn_at_sock_;
+	bool may_wait_ = false; // for the sock's lock
+	// Of the last step, and how many of them were carried out.
+	handshake::Effects effects_;
+	std::size_t performed_ = 0;
 	// Answers to effects, delivered after the step that asked for them.
 	FixedVector<handshake::Event, 4> events_;
 	// What was acquired: one of the two, or none.

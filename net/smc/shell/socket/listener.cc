@@ -108,7 +108,6 @@ void Listener::run()
 bool Listener::take_out()
 {
 	bool any = false;
-	int err;
 
 	if (!may_start())
 		return false;
@@ -122,7 +121,7 @@ bool Listener::take_out()
 			break;
 		}
 		set_taking(true);
-		struct sock *child = smc_tcp_accept(sk_, false, &err);
+		struct sock *child = smc_tcp_take_out(sk_);
 		if (child != nullptr && smc_tcp_agreed(child))
 			start(child);
 		else if (child != nullptr)
@@ -201,7 +200,7 @@ List<Handshake, ChildrenTag> &Listener::list_of_locked(const Handshake &handshak
 	return handshake.failed() ? failed_ : done_;
 }
 
-void Listener::on_handshake_done(Handshake &handshake)
+bool Listener::on_handshake_done(Handshake &handshake)
 {
 	// All of it under the lock: once the handshake is out of our lists, accepted by somebody,
 	// close() does not know of it, and nothing of this function may be left to run then.
@@ -211,7 +210,7 @@ void Listener::on_handshake_done(Handshake &handshake)
 		failed_.push_back(handshake);
 		limit_offers_locked();
 		work_.queue();
-		return;
+		return true;
 	}
 	// In TCP's order: a client is through before its server is, and may have made its next
 	// connection when this one is told.
@@ -224,6 +223,7 @@ void Listener::on_handshake_done(Handshake &handshake)
 	// There is room for one more, perhaps; or nobody wants this one any more.
 	if (held_up_ || smc_sk_state(sk_) != SMC_TCP_LISTEN)
 		work_.queue();
+	return true;
 }
 
 // The one that TCP had first.

@@ -59,7 +59,7 @@ public:
 	// begins nothing more.
 	void close();
 
-	void on_handshake_done(Handshake &handshake) override;
+	[[nodiscard]] bool on_handshake_done(Handshake &handshake) override;
 
 private:
 	static constexpr u32 kHandshakesMax = 1024;

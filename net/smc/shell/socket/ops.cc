@@ -144,8 +144,10 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 	if (!endpoint)
 		return kConnectionAborted;
 	// It has come and gone meanwhile.
+	smc_sk_lock(sk);
 	const int err = smc_sk_take_error(sk);
 	smc_tcp_forget(sk);
+	smc_sk_unlock(sk);
 	state.disconnect();
 	smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
 	return err != 0 ? err : kConnectionAborted;
@@ -175,9 +177,15 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	case Mode::kHandshaking:
 	case Mode::kListening: break;
 	}
-	// The handshake failed, and took TCP's connection with it.
-	smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+	// The handshake failed, and took TCP's connection with it. Nothing of that is left, as with
+	// TCP, unless another thread connects it already.
+	smc_sk_lock(sk);
 	ret = smc_sk_take_error(sk);
+	if (state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE) {
+		smc_tcp_forget(sk);
+		smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+	}
+	smc_sk_unlock(sk);
 	return ret != 0 ? ret : kConnectionAborted;
 }
 
@@ -660,6 +668,13 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 	case Mode::kFallen: break;
 	}
 	return 0;
+}
+
+bool smc_op_keep_rcvlowat(struct socket *sock, int bytes)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+
+	return state != nullptr && state->keep_rcvlowat(bytes);
 }
 
 int smc_op_limit_handshakes(struct socket *sock, bool on)

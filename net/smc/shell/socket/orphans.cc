@@ -27,17 +27,18 @@ void Orphans::adopt(Ref<Handshake> handshake)
 	handshake.release()->go_on(*this);
 }
 
-void Orphans::on_handshake_done(Handshake &handshake)
+bool Orphans::on_handshake_done(Handshake &handshake)
 {
 	Guard guard(lock_);
 	const ListNode<ChildrenTag> &node = handshake;
 
 	// end() has it, and waits until it does not run.
 	if (!node.linked())
-		return;
+		return true;
 	under_way_.remove(handshake);
 	done_.push_back(handshake);
 	work_.queue();
+	return true;
 }
 
 void Orphans::run()

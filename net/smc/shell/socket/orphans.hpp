@@ -31,7 +31,7 @@ public:
 	// Ends those of @net, or all without one. Process.
 	void end(const net *net);
 
-	void on_handshake_done(Handshake &handshake) override;
+	[[nodiscard]] bool on_handshake_done(Handshake &handshake) override;
 
 private:
 	void run();

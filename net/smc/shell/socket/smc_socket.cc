@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/socket/smc_socket.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/wire/clc.hpp"
@@ -17,7 +18,8 @@ constexpr int kNoMemory = 12;
 } // namespace
 
 SmcSocket::SmcSocket(struct socket *sock)
-	: sock_(sock), sk_(smc_sock_sk(sock)), serial_(socket_list().next_serial())
+	: sock_(sock), sk_(smc_sock_sk(sock)), serial_(socket_list().next_serial()),
+	  turn_at_sock_(sk_)
 {
 	hook_.owner = this;
 	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
@@ -172,91 +174,122 @@ int SmcSocket::wait_settled(long *timeo_jiffies)
 // The handshake lives and dies here, so that release() knows when nothing of it runs any more.
 void SmcSocket::run()
 {
-	const int abort = abort_.exchange(kNoAbort, std::memory_order_acq_rel);
-	if (abort != kNoAbort)
-		smc_tcp_abort(sk_, abort);
 	if (mode() != Mode::kHandshaking)
 		return;
 	// What is left of an attempt that failed, or of a connection that was disconnected, must
-	// not be taken for this one's.
+	// not be taken for this one's. It has ended, so nobody's lock is needed.
 	if (attempt_failed_.exchange(false, std::memory_order_acq_rel) && handshake_) {
 		handshake_->cancel();
 		handshake_.reset();
 		if (mode() != Mode::kHandshaking)
 			return;
 	}
-	if (const int error = given_up_.exchange(0, std::memory_order_acq_rel); error != 0) {
-		if (handshake_)
-			handshake_->cancel();
-		handshake_.reset();
-		if (mode() == Mode::kHandshaking)
-			fail_attempt(error);
-		return;
-	}
+	const bool done = given_up_.load(std::memory_order_acquire) != 0 ? drop_handshake()
+									 : make_handshake();
+	if (!done)
+		work_.queue_if_idle(std::max<u64>(turn_at_sock_.wait_ms(), 1));
+}
+
+bool SmcSocket::lock_sock()
+{
+	return turn_at_sock_.take();
+}
+
+bool SmcSocket::drop_handshake()
+{
+	if (handshake_ && !handshake_->try_cancel())
+		return false;
+	handshake_.reset();
+	if (!lock_sock())
+		return false;
+	const int error = given_up_.exchange(0, std::memory_order_acq_rel);
+	if (error != 0 && mode() == Mode::kHandshaking)
+		fail_attempt(error, /*shut=*/false);
+	turn_at_sock_.give();
+	return true;
+}
+
+bool SmcSocket::make_handshake()
+{
 	if (!handshake_) {
 		const bool crossed = crossed_.load(std::memory_order_relaxed);
 		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
-		if (!owned) {
-			smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
-			if (crossed) {
-				// The peer speaks, too, and nobody is there to take it out of the
-				// user's data.
-				smc_stat_inc(smc_sk_net(sk_), SMC_STAT_CLNT_HS_ERR);
-				fail_attempt(kNoMemory);
-				return;
-			}
-			// The server waits for a Proposal; tell it that none will come.
-			std::array<std::byte, wire::kClcEncodedSizeMax> bytes;
-			wire::Decline decline;
-			decline.version = 1;
-			decline.reason = wire::DeclineReason::kMem;
-			const std::size_t length = wire::encode(decline, bytes);
-			const int ret = smc_tcp_send(sk_, bytes.data(), length);
-			// A connection that has died meanwhile: its error is the user's.
-			if (ret != 0 && smc_sk_state(sk_) == SMC_TCP_CLOSE)
-				smc_sk_report_error(sk_, -ret);
-			else if (ret != 0)
-				smc_log_notice("no memory to decline for", "a connection", 0);
-			smc_stat_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
-			fall(decline.reason, wire::DeclineReason::kNone);
-			unhook();
-			return;
-		}
+		if (!owned)
+			return decline_for_memory();
 		handshake_ = Ref<Handshake>::adopt(owned.release());
 	}
 	handshake_->wake();
+	return true;
 }
 
-void SmcSocket::on_handshake_done(Handshake &handshake)
+bool SmcSocket::decline_for_memory()
+{
+	if (!lock_sock())
+		return false;
+	smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
+	if (crossed_.load(std::memory_order_relaxed)) {
+		// The peer speaks, too, and nobody is there to take it out of the user's data.
+		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_CLNT_HS_ERR);
+		fail_attempt(kNoMemory, /*shut=*/true);
+		turn_at_sock_.give();
+		return true;
+	}
+	// The server waits for a Proposal; tell it that none will come.
+	std::array<std::byte, wire::kClcEncodedSizeMax> bytes;
+	wire::Decline decline;
+	decline.version = 1;
+	decline.reason = wire::DeclineReason::kMem;
+	const std::size_t length = wire::encode(decline, bytes);
+	const int ret = smc_tcp_send(sk_, bytes.data(), length);
+	turn_at_sock_.give();
+	// A connection that has died meanwhile: its error is the user's.
+	if (ret != 0 && smc_sk_state(sk_) == SMC_TCP_CLOSE)
+		smc_sk_report_error(sk_, -ret);
+	else if (ret != 0)
+		smc_log_notice("no memory to decline for", "a connection", 0);
+	smc_stat_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
+	fall(decline.reason, wire::DeclineReason::kNone);
+	unhook();
+	return true;
+}
+
+bool SmcSocket::on_handshake_done(Handshake &handshake)
 {
 	const handshake::Finished *outcome = handshake.outcome();
 
-	if (std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr) {
-		look_for_dead_tcp();
-		// Under the lock: whoever sets an option finds the connection, or is found by it.
-		smc_sk_lock(sk_);
-		take_connection(handshake.take_endpoint());
-		// Before others see the mode, who may disconnect the socket and connect it again.
-		unhook();
-		(void)change_mode(Mode::kHandshaking, Mode::kSmc);
-		smc_sk_unlock(sk_);
-		smc_sk_wake(sk_, kWakeAll);
-		return;
-	}
 	if (const auto *tcp = std::get_if<handshake::FallBack>(&outcome->outcome)) {
 		fall(tcp->reason, tcp->peer_diagnosis);
 		unhook();
-		return;
+		return true;
 	}
-	const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome);
-	fail_attempt(failure != nullptr ? failure->error : handshake::kConnectionAborted);
+	SockTurn &turn = handshake.turn_at_sock();
+	// Also, whoever sets an option finds the connection, or is found by it.
+	if (!turn.take())
+		return false;
+	if (const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome)) {
+		fail_attempt(failure->error, /*shut=*/true);
+		turn.give();
+		return true;
+	}
+	look_for_dead_tcp();
+	take_connection(handshake.take_endpoint());
+	// Before others see the mode, who may disconnect the socket and connect it again.
+	unhook();
+	(void)change_mode(Mode::kHandshaking, Mode::kSmc);
+	turn.give();
+	smc_sk_wake(sk_, kWakeAll);
+	return true;
 }
 
-void SmcSocket::fail_attempt(int error)
+// @shut: as TCP leaves a connection that the peer has refused, or reset.
+void SmcSocket::fail_attempt(int error, bool shut)
 {
 	unhook();
 	// First the error, so that whoever sees the mode sees it, too.
-	smc_tcp_reset(sk_, error);
+	if (shut)
+		smc_tcp_abort(sk_, error);
+	else
+		smc_tcp_reset(sk_, error);
 	attempt_failed_.store(true, std::memory_order_release);
 	(void)change_mode(Mode::kHandshaking, Mode::kIdle);
 	smc_sk_wake(sk_, kWakeAll | SMC_POLL_ERR);
@@ -282,6 +315,11 @@ void SmcSocket::give_up_handshake(int error)
 		given_up_.store(error, std::memory_order_release);
 		work_.queue();
 		work_.wait();
+		if (mode() != Mode::kHandshaking)
+			break;
+		// Another thread keeps the lock of this same socket, which it has to itself.
+		smc_sk_lock(sk_);
+		smc_sk_unlock(sk_);
 	}
 	given_up_.store(0, std::memory_order_release);
 }
@@ -325,12 +363,6 @@ bool SmcSocket::become_listener()
 		return false;
 	listener_->open();
 	return true;
-}
-
-void SmcSocket::wait_for_abort()
-{
-	work_.queue();
-	work_.wait();
 }
 
 bool SmcSocket::stop_listening()
@@ -418,7 +450,6 @@ void SmcSocket::disconnect()
 	shut_rcv_.store(false, std::memory_order_relaxed);
 	if (endpoint != nullptr) {
 		attempt_failed_.store(true, std::memory_order_release);
-		abort_.store(kNoAbort, std::memory_order_relaxed);
 		endpoint->abort();
 		endpoint->close();
 		// What the peer answers is not for the next connection.
@@ -427,9 +458,6 @@ void SmcSocket::disconnect()
 	smc_sk_unlock(sk_);
 	if (endpoint == nullptr)
 		return;
-	// A run that is about to abort TCP must not find the next connection, which the mode makes
-	// possible.
-	work_.wait();
 	(void)change_mode(Mode::kSmc, Mode::kIdle);
 	smc_sk_wake(sk_, kWakeAll);
 	endpoint->release_from_user();
@@ -450,8 +478,11 @@ void SmcSocket::end_connection()
 	const bool tcp_died = answers && smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
 	// A peer that only waits would learn by its link's heartbeat, up to a minute later.
-	if (broken_off)
+	if (broken_off) {
+		smc_sk_lock(sk_);
 		smc_tcp_reset(sk_, 0);
+		smc_sk_unlock(sk_);
+	}
 	if (tcp_died) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
 		endpoint->give_up();

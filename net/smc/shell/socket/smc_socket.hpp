@@ -18,6 +18,7 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "core/handshake/effect.hpp"
 #include "kernel/abi/control.h"
@@ -29,6 +30,7 @@
 #include "shell/base/work.hpp"
 #include "shell/socket/handshake.hpp"
 #include "shell/socket/listener.hpp"
+#include "shell/socket/sock_turn.hpp"
 #include "shell/transport/endpoint.hpp"
 
 namespace smc::shell {
@@ -107,12 +109,6 @@ public:
 	// connect(AF_UNSPEC) has ended TCP's connection, or its handshake: so ends SMC's, and the
 	// socket can be used again. Process, no lock.
 	void disconnect();
-	// TCP's connection is to end as by a RST of the peer, and to tell the next call of @error.
-	// That needs the sock's lock free, and must not find another connection then: so the work
-	// item does it, which disconnect() waits for. Sock lock held, in mode kSmc; what follows is
-	// wait_for_abort(), without it.
-	void ask_for_abort(int error) { abort_.store(error, std::memory_order_release); }
-	void wait_for_abort();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
 	// SMC_LIMIT_HS, for this socket as a listener. Process, no lock.
 	void limit_handshakes(bool on);
@@ -132,7 +128,25 @@ public:
 	[[nodiscard]] const std::atomic<bool> &shut_rcv() const { return shut_rcv_; }
 
 	// HandshakeOwner
-	void on_handshake_done(Handshake &handshake) override;
+	[[nodiscard]] bool on_handshake_done(Handshake &handshake) override;
+	void clc_begins(int rcvlowat) override
+	{
+		rcvlowat_.store(rcvlowat, std::memory_order_relaxed);
+	}
+	[[nodiscard]] int clc_ends(int) override
+	{
+		return rcvlowat_.exchange(kNoMark, std::memory_order_relaxed);
+	}
+
+	// Keeps the user's SO_RCVLOWAT while the handshake uses the sock's own. False if it does
+	// not. Sock lock held.
+	[[nodiscard]] bool keep_rcvlowat(int bytes)
+	{
+		if (rcvlowat_.load(std::memory_order_relaxed) == kNoMark)
+			return false;
+		rcvlowat_.store(bytes, std::memory_order_relaxed);
+		return true;
+	}
 
 	// For sock_diag: the socket with the smallest serial above *cursor.
 	static int next(net *net, u64 *cursor, ::smc_sock_info *out);
@@ -142,7 +156,7 @@ public:
 private:
 	friend class SocketList;
 
-	static constexpr int kNoAbort = -1;
+	static constexpr int kNoMark = -1;
 
 	[[nodiscard]] bool change_mode(Mode from, Mode to)
 	{
@@ -152,7 +166,13 @@ private:
 	// In any context. @woken: by TCP itself, at a wakeup. True if nothing is left to watch for.
 	bool look_at_tcp(bool woken);
 	bool fall_without_handshake(wire::DeclineReason reason);
-	void fail_attempt(int error);
+	// Sock lock held.
+	void fail_attempt(int error, bool shut);
+	// False: the user keeps the sock's lock, and it comes to run() again.
+	[[nodiscard]] bool make_handshake();
+	[[nodiscard]] bool decline_for_memory();
+	[[nodiscard]] bool drop_handshake();
+	[[nodiscard]] bool lock_sock();
 	// TCP may have been reset under a handshake, which has then read the error meant for users.
 	void look_for_dead_tcp();
 	// With the options that were set before.
@@ -175,14 +195,15 @@ private:
 	std::atomic<bool> attempt_failed_{false};  // or is over: handshake_ is its
 	std::atomic<bool> worked_{false};          // work_ has been queued
 	std::atomic<bool> crossed_{false};         // the peer connects, too
+	std::atomic<int> rcvlowat_{kNoMark};       // written under the sock's lock
 	std::atomic<int> given_up_{0};             // the next run is to end the attempt by this
-	std::atomic<int> abort_{kNoAbort};         // the next run is to abort TCP with this error
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
 	Ref<Handshake> handshake_;                             // of work_ and release()
 	std::atomic<transport::Endpoint *> endpoint_{nullptr}; // with a reference
 	Owned<Listener> listener_;
+	SockTurn turn_at_sock_; // of work_
 	Work<SmcSocket, &SmcSocket::run> work_{*this, SMC_WORK_OF_SOCKET};
 };
 

@@ -94,21 +94,6 @@ bool may_read(void *arg)
 	       connection.shut_rcv();
 }
 
-// What is free now, and whether the stream still takes anything.
-struct Room {
-	SendStatus status;
-	ring::Segments segments;
-};
-
-Room room_for(Endpoint &endpoint, size_t bytes)
-{
-	return endpoint.with_lock([bytes](Connection &conn) -> Room {
-		const u32 piece =
-			static_cast<u32>(std::min<size_t>(bytes, conn.send_quantum_bytes()));
-		return {conn.send_status(), conn.write_segments(piece)};
-	});
-}
-
 // Copies from the user into the send buffer. Fewer bytes than there is room for: EFAULT.
 u32 copy_in(Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
 {
@@ -197,16 +182,20 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 	const UrgentAnnouncement announcement(endpoint, urgent && len != 0);
 	do {
 		endpoint.widen_if_full();
-		const Room room = room_for(endpoint, len - sent);
+		const Endpoint::Room room = endpoint.take_room(len - sent);
 
 		const bool peer_closed = room.status == SendStatus::kPeerClosed;
 
 		if ((room.status != SendStatus::kOpen && !peer_closed) || smc_sk_error(sk) != 0 ||
-		    tcp_died(sk))
+		    tcp_died(sk)) {
+			endpoint.give_room_back();
 			return sent != 0 ? static_cast<int>(sent)
 					 : smc_sk_stream_error(sk, flags, kBrokenPipe);
-		if (sent == 0 && !smc_msg_control_is_good(sk, msg))
+		}
+		if (sent == 0 && !smc_msg_control_is_good(sk, msg)) {
+			endpoint.give_room_back();
 			return kInvalid;
+		}
 		if (len == sent)
 			break;
 		if (peer_closed) {
@@ -399,8 +388,9 @@ void count_request(Endpoint &endpoint, u32 flags, size_t len)
 		endpoint.count(SMC_TS_TX_BUF, SMC_BUF_SIZE_SMALL_PEER);
 }
 
-int send_if_connected(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock,
-		      std::optional<int> *reset)
+} // namespace
+
+int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
 {
 	LockedConnection connection(socket);
 	struct sock *sk = connection.sk();
@@ -410,27 +400,17 @@ int send_if_connected(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock,
 	smc_zerocopy *notice = nullptr;
 	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
 	if (ret == 0) {
-		ret = send_locked(connection, msg, len, nonblock, reset);
-		if (*reset)
-			socket.ask_for_abort(**reset);
+		std::optional<int> reset;
+
+		ret = send_locked(connection, msg, len, nonblock, &reset);
+		if (reset && smc_sk_state(sk) != SMC_TCP_CLOSE)
+			smc_tcp_abort(sk, *reset);
 		if (notice != nullptr)
 			smc_zerocopy_end(notice, ret > 0);
 	}
 	Endpoint &endpoint = connection.endpoint();
 	count_request(endpoint, smc_msg_flags(msg), len);
 	smc_stat_tx(endpoint.counters(), endpoint.tech(), len, ret);
-	return ret;
-}
-
-} // namespace
-
-int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
-{
-	std::optional<int> reset;
-	const int ret = send_if_connected(socket, msg, len, nonblock, &reset);
-
-	if (reset)
-		socket.wait_for_abort();
 	return ret;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/endpoint.hpp"
 
+#include "core/base/elapsed.hpp"
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
@@ -15,14 +16,6 @@ namespace event = connection::event;
 constexpr int kBrokenPipe = 32;
 constexpr int kConnectionReset = 104;
 
-namespace {
-
-// Rings of closed connections that are kept for their peers, on this host: no program is charged
-// for them, and the peers decide how long it takes.
-constinit std::atomic<u64> orphaned_bytes{0};
-
-} // namespace
-
 Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
 	: lock_(shared != nullptr ? *shared : own_lock_), sk_(sk), net_(smc_sk_net(sk)),
 	  counters_(smc_counters(net_)), kind_(kind)
@@ -33,7 +26,6 @@ Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
 
 Endpoint::~Endpoint()
 {
-	orphaned_bytes.fetch_sub(orphan_bytes_, std::memory_order_relaxed);
 	smc_stat_inc(net_, SMC_STAT_CONN_FREE);
 	smc_sk_put(sk_);
 }
@@ -204,6 +196,7 @@ void Endpoint::set_corked(bool corked, bool nodelay)
 void Endpoint::produce(u32 bytes, connection::SendHint hint)
 {
 	change([&]() -> u16 {
+		writing_ = false;
 		if (hint == connection::SendHint::kNormal && pass_locked(bytes))
 			return 0;
 		const u32 unsent_bytes = conn_.unsent_bytes() + bytes;
@@ -220,6 +213,15 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint)
 		note_stray_bytes();
 		limit_cork_locked();
 		return events;
+	});
+}
+
+void Endpoint::give_room_back()
+{
+	change([&]() -> u16 {
+		if (std::exchange(writing_, false))
+			transmit_locked();
+		return 0;
 	});
 }
 
@@ -349,11 +351,26 @@ void Endpoint::hear_locked(const connection::Saying &saying)
 		heard_events_ |= event::kReleasable;
 }
 
+connection::Verdict Endpoint::take_message_locked(const connection::CursorMessage &message)
+{
+	if (!arrivals_need_sync_) [[likely]]
+		return conn_.on_cdc(message);
+	const u64 before_bytes = conn_.received_bytes();
+	const connection::Verdict verdict = conn_.on_cdc(message);
+	const ring::Segments arrived =
+		conn_.newest_segments(static_cast<u32>(conn_.received_bytes() - before_bytes));
+
+	// Before the lock is free, and a reader learns of them.
+	if (!arrived.empty())
+		static_cast<rdma::RdmaEndpoint *>(this)->sync_arrived_locked(arrived);
+	return verdict;
+}
+
 u16 Endpoint::hear_message_locked(const connection::CursorMessage &message)
 {
 	if (detached_)
 		return 0;
-	u16 events = take_in_locked(conn_.on_cdc(message));
+	u16 events = take_in_locked(take_message_locked(message));
 	transmit_locked();
 	if (conn_.finished())
 		events |= event::kReleasable;
@@ -419,9 +436,16 @@ void Endpoint::on_transport_lost(int err)
 
 void Endpoint::detach()
 {
+	u32 departed_bytes;
+
 	{
 		shell::Guard guard(lock_);
 		detached_ = true;
+		departed_bytes = std::exchange(departed_bytes_, 0);
+	}
+	if (departed_bytes != 0) {
+		departed().let_go(departed_bytes);
+		departed().forget(*this);
 	}
 	// Nothing is left to look after, and a run that waits could outlive the module. (The caller
 	// has a reference.)
@@ -499,47 +523,63 @@ void Endpoint::keep_tcp(struct socket *sock)
 	tcp_ = kept;
 }
 
+// Under the lock: nobody is about to report to the sock afterwards.
 void Endpoint::leave_sock()
 {
+	shell::Guard guard(lock_);
 	left_.store(true, std::memory_order_release);
 }
 
 void Endpoint::release_from_user()
 {
+	bool departs = false;
+
 	leave_sock();
 	{
 		shell::Guard guard(lock_);
 		released_ = true;
 		released_ms_ = smc_now_ms();
 		// Unless the peer was the first to close, and this is the end.
+		if (neighbour_ != nullptr && conn_.all_said())
+			conn_.leave();
 		if (!conn_.releasable()) {
+			departs = kind_ == Kind::kRdma && !conn_.finished();
+			if (departs)
+				depart_locked();
 			arm_locked();
-			if (kind_ == Kind::kRdma && !conn_.finished())
-				count_orphan_locked();
 		}
 	}
+	if (departs)
+		make_room();
 	settle(event::kReleasable);
 	put();
 }
 
-// A closed end whose peer, in this kernel, has got everything: the peer's close() settles it, and
-// until then it costs no more than the peer.
-bool Endpoint::rests_locked() const
+bool Endpoint::departed_hold_too_much() const
 {
-	return neighbour_ != nullptr && conn_.all_said();
+	return departed().hold_more_than(smc_sk_orphan_bytes_max(sk_));
 }
 
-bool Endpoint::orphans_are_too_many() const
+void Endpoint::depart_locked()
 {
-	return orphaned_bytes.load(std::memory_order_relaxed) > smc_sk_orphan_bytes_max(sk_);
+	departed_bytes_ = conn_.sndbuf_size_bytes() + conn_.rmb_size_bytes();
+	departed().hold(departed_bytes_);
+	note_resting_locked();
 }
 
-// As TCP does with too many orphans, the newest one that has data left is reset.
-void Endpoint::count_orphan_locked()
+void Endpoint::note_resting_locked()
 {
-	orphan_bytes_ = conn_.sndbuf_size_bytes() + conn_.rmb_size_bytes();
-	orphaned_bytes.fetch_add(orphan_bytes_, std::memory_order_relaxed);
-	if (conn_.unsent_bytes() == 0 || !orphans_are_too_many())
+	if (departed_bytes_ != 0 && conn_.waits_for_peer())
+		departed().note_resting(*this);
+}
+
+// As TCP does with too many orphans, the newest one that has data left is reset; if those that have
+// none are not enough.
+void Endpoint::make_room()
+{
+	departed().make_room(smc_sk_orphan_bytes_max(sk_));
+	shell::Guard guard(lock_);
+	if (conn_.unsent_bytes() == 0 || !departed_hold_too_much())
 		return;
 	smc_stat_inc(net_, SMC_STAT_ORPHAN_LIMITED);
 	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
@@ -547,14 +587,31 @@ void Endpoint::count_orphan_locked()
 	transmit_locked();
 }
 
+void Endpoint::leave()
+{
+	change([&]() -> u16 {
+		// It has been taken out of the list, and the peer may have spoken meanwhile.
+		departed().let_go(std::exchange(departed_bytes_, 0));
+		if (retiring_ || !conn_.waits_for_peer())
+			return event::kReleasable;
+		smc_stat_inc(net_, SMC_STAT_ORPHAN_LIMITED);
+		part_locked();
+		return event::kReleasable;
+	});
+}
+
 u64 Endpoint::patience_ms_locked() const
 {
-	if (conn_.send_status() == connection::SendStatus::kAborted)
-		return kAbortLimit_ms;
-	// Its memory waits for a close() alone.
-	if (conn_.all_said() && orphans_are_too_many())
-		return kCrowdedLimit_ms;
-	return kOrphanLimit_ms;
+	return conn_.send_status() == connection::SendStatus::kAborted ? kAbortLimit_ms
+								       : kOrphanLimit_ms;
+}
+
+bool Endpoint::overdue_locked() const
+{
+	const u64 now_ms = smc_now_ms();
+
+	return elapsed_ms(progress_ms_, now_ms) >= patience_ms_locked() ||
+	       elapsed_ms(released_ms_, now_ms) >= kOrphanTotal_ms;
 }
 
 // The peer's time is up. It loses what it has not been sent; if that is nothing, it is not told.
@@ -566,15 +623,37 @@ void Endpoint::part_locked()
 		conn_.give_up();
 }
 
+// Who only waits for the peer is looked at when its time is over; who has something to do, often.
+u64 Endpoint::look_in_ms_locked() const
+{
+	if (!released_ || conn_.eof_withheld() || !conn_.waits_for_peer())
+		return kLook_ms;
+	const u64 now_ms = smc_now_ms();
+	const u64 due_ms =
+		std::min(progress_ms_ + patience_ms_locked(), released_ms_ + kOrphanTotal_ms);
+
+	return due_ms > now_ms ? due_ms - now_ms : 1;
+}
+
 // Has the work look after this connection in a while: an orphan, or an end of file put off.
 void Endpoint::arm_locked()
 {
 	if (retiring_ || detached_)
 		return;
 	note_progress_locked();
+	const u64 delay_ms = look_in_ms_locked();
+	const u64 at_ms = smc_now_ms() + delay_ms;
+
 	get();
-	// A peer that says something all the time must not put it off for ever.
-	if (work_.queue_if_idle(kWithheldLimit_ms))
+	// A peer that says something all the time must not put it off for ever. One that has ended
+	// the long wait for its word may bring it forward.
+	const bool waits = work_.queue_if_idle(delay_ms);
+	if (!waits || at_ms < look_ms_) {
+		look_ms_ = at_ms;
+		if (waits && !work_.queue_delayed(delay_ms))
+			return;
+	}
+	if (waits)
 		put();
 }
 
@@ -597,6 +676,8 @@ void Endpoint::run()
 	struct socket *tcp = nullptr;
 	bool broken_off = false;
 
+	if (kind_ == Kind::kLoopback)
+		static_cast<loopback::LoopbackEndpoint *>(this)->drop_left_ring();
 	change([&]() -> u16 {
 		u16 events = abort_broken_locked();
 
@@ -604,17 +685,14 @@ void Endpoint::run()
 			push_ms_ = 0;
 			conn_.push();
 		}
+		look_ms_ = 0;
 		note_progress_locked();
-		const u64 quiet_ms = smc_now_ms() - progress_ms_;
-
-		if (conn_.eof_withheld() && quiet_ms >= kWithheldLimit_ms) {
+		if (conn_.eof_withheld() &&
+		    elapsed_ms(progress_ms_, smc_now_ms()) >= kWithheldLimit_ms) {
 			conn_.give_up_withheld_data();
 			events |= event::kReadable | event::kEndSeen;
 		}
-		const bool overdue = quiet_ms >= patience_ms_locked() ||
-				     smc_now_ms() - released_ms_ >= kOrphanTotal_ms;
-
-		if (released_ && !conn_.finished() && overdue && !rests_locked())
+		if (released_ && !conn_.finished() && overdue_locked())
 			part_locked();
 		// By a reset: the peer's program is gone, or an operator wants it to be.
 		if (tcp_ != nullptr && conn_.owes() && smc_sk_state(sk_) == SMC_TCP_CLOSE) {
@@ -623,8 +701,10 @@ void Endpoint::run()
 		}
 		transmit_locked();
 		retire = retiring_ || retire_due();
-		if (!retire && ((released_ && !rests_locked()) || conn_.eof_withheld()))
+		if (!retire && (released_ || conn_.eof_withheld())) {
+			note_resting_locked();
 			arm_locked();
+		}
 		if (retire || !conn_.owes()) {
 			tcp = std::exchange(tcp_, nullptr);
 			broken_off = conn_.broken_off();

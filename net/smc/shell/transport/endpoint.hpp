@@ -12,9 +12,11 @@
 // Life: the socket has one reference from UseSmc to its release, the transport another one from
 // creation until the endpoint is retired: the user has let go of it, both sides have said that
 // they are closed (or the link is lost), and no posted work can read the send buffer any more.
+// One whose peer is in this kernel goes with its user: the peer has everything by then.
 // Nothing is cut short by a close(): the data goes out first, however long the peer takes,
 // within kOrphanLimit_ms. An aborted one has nothing to hand over: kAbortLimit_ms. One that has
-// handed over everything, and whose peer stays open, goes after kOrphanLimit_ms without a word.
+// handed over everything, and whose peer stays open, goes after kOrphanLimit_ms without a word, or
+// when closed connections hold too much memory (Departed).
 #pragma once
 
 #include <algorithm>
@@ -29,6 +31,7 @@
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
+#include "shell/transport/departed.hpp"
 
 namespace smc::transport {
 
@@ -37,16 +40,13 @@ enum class Kind : u8 {
 	kLoopback,
 };
 
-class Endpoint : public shell::RefCounted<Endpoint> {
+class Endpoint : public shell::RefCounted<Endpoint>, public shell::ListNode<RestingTag> {
 public:
 	// How long a closed connection may take to hand over its data to a peer that does not
 	// read, and is kept for the peer's close() then, counted from the last progress.
 	static constexpr u64 kOrphanLimit_ms = 600'000;
 	// And at all, however little a peer reads at a time to prolong it.
 	static constexpr u64 kOrphanTotal_ms = 3'600'000;
-	// The same where closed connections hold too much memory, for one whose peer has everything
-	// and stays open: TCP's default for FIN_WAIT2.
-	static constexpr u64 kCrowdedLimit_ms = 60'000;
 	// How long one that was aborted waits for the peer's answer, which needs no program there:
 	// a peer whose link acknowledges everything and whose CDC is silent.
 	static constexpr u64 kAbortLimit_ms = 30'000;
@@ -54,8 +54,16 @@ public:
 	// has some sends it as soon as it hears that the ring is empty, which it does at once; and
 	// Linux also leaves that word standing when its last write just filled the ring.
 	static constexpr u64 kWithheldLimit_ms = 1000;
+	// How often a closed one that still owes the peer something is looked at.
+	static constexpr u64 kLook_ms = 1000;
 	// How long a cork (TCP_CORK, MSG_MORE) holds bytes back, as in TCP.
 	static constexpr u64 kCorkLimit_ms = 200;
+
+	// Where the next bytes of the user go, if the stream still takes any.
+	struct Room {
+		connection::SendStatus status;
+		ring::Segments segments;
+	};
 
 	// ---- For the socket; process context, socket lock held ---------------------------------
 
@@ -66,6 +74,20 @@ public:
 		shell::Guard guard(lock_);
 		return f(conn_);
 	}
+	// For so many bytes, or a good piece of them. If there is any, whoever asks is about to
+	// copy: the send buffer stays until produce() or give_room_back().
+	[[nodiscard]] Room take_room(size_t bytes)
+	{
+		shell::Guard guard(lock_);
+		const u32 piece =
+			static_cast<u32>(std::min<size_t>(bytes, conn_.send_quantum_bytes()));
+		const Room room{conn_.send_status(), conn_.write_segments(piece)};
+
+		writing_ = room.status == connection::SendStatus::kOpen && !room.segments.empty();
+		return room;
+	}
+	// Nothing is copied after all.
+	void give_room_back();
 	// Appends @bytes that were copied into the send buffer, and sends what may go. What a cork
 	// holds goes out after kCorkLimit_ms at the latest.
 	void produce(u32 bytes, connection::SendHint hint);
@@ -159,6 +181,9 @@ public:
 	// context.
 	void on_transport_lost(int err);
 
+	// Closed, with nothing left to say: waits for the peer no longer. Process.
+	void leave();
+
 	// Its memory goes: from here on nothing is posted, and no ring is looked into. Any context.
 	void detach();
 
@@ -187,6 +212,18 @@ protected:
 		reader.rmb_ = ring;
 	}
 
+	// No ring is there for @writer any more: its reader has gone, and it does not copy.
+	static void drop_ring_locked(Endpoint &writer) { writer.sndbuf_ = nullptr; }
+	// The user may be copying into the send buffer.
+	[[nodiscard]] bool writing_locked() const { return writing_; }
+	// Has run() look, soon.
+	void look_again_locked()
+	{
+		get();
+		if (work_.queue())
+			put();
+	}
+
 	// What the neighbour says. Settled when its turn is over.
 	void hear_locked(const connection::Saying &saying);
 	[[nodiscard]] bool detached() const { return detached_; }
@@ -202,8 +239,9 @@ private:
 protected:
 	shell::SpinLock &lock_;
 	connection::Connection conn_;
-	bool lost_early_ = false;       // guarded by lock_; the transport, before conn_ had begun
-	Endpoint *neighbour_ = nullptr; // guarded by lock_; alive for as long, and under RCU
+	bool lost_early_ = false;         // guarded by lock_; the transport, before conn_ had begun
+	bool arrivals_need_sync_ = false; // guarded by lock_; before the CPU can read the ring
+	Endpoint *neighbour_ = nullptr;   // guarded by lock_; alive for as long, and under RCU
 
 private:
 	// Runs @f() under the lock, which returns events. Whatever came of it, here and at the
@@ -216,6 +254,8 @@ private:
 	[[nodiscard]] bool pass_locked(u32 bytes);
 	// After a message of the peer. What settle() is to be told.
 	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
+	[[nodiscard]] connection::Verdict
+	take_message_locked(const connection::CursorMessage &message);
 	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message);
 	[[nodiscard]] u16 handle_urgent_locked();
 	// What settle() is to be told.
@@ -229,11 +269,15 @@ private:
 	void widen();
 	void run();
 	void arm_locked();
-	[[nodiscard]] bool rests_locked() const;
-	[[nodiscard]] bool orphans_are_too_many() const;
-	void count_orphan_locked();
+	[[nodiscard]] bool departed_hold_too_much() const;
+	void depart_locked();
+	void make_room();
+	void note_resting_locked();
 	// How long it is kept without any progress.
 	[[nodiscard]] u64 patience_ms_locked() const;
+	[[nodiscard]] bool overdue_locked() const;
+	// Until the next look at it.
+	[[nodiscard]] u64 look_in_ms_locked() const;
 	void part_locked();
 	void note_progress_locked();
 	static void free_later(smc_rcu_head *head);
@@ -248,12 +292,14 @@ private:
 	std::atomic<bool> left_{false}; // by the user: nobody is to be told anything
 	bool joined_ = false;           // guarded by lock_: the user has the connection
 	int unreported_ = 0;            // guarded by lock_: what went wrong before that, or 0
+	bool writing_ = false;          // guarded by lock_: between take_room() and produce()
 	bool full_ = false;             // guarded by the socket lock: the last send found no room
 	u64 push_ms_ = 0;               // when the cork gives way; 0: it holds nothing
 	bool released_ = false;         // by the user
 	u64 released_ms_ = 0;
 	struct socket *tcp_ = nullptr; // closed, and TCP's connection below it still open
-	u32 orphan_bytes_ = 0;         // its share in the count of all orphans'
+	u32 departed_bytes_ = 0;       // its share in what Departed has counted
+	u64 look_ms_ = 0;              // when arm_locked() wants run() to look, at the latest
 	bool retiring_ = false;
 	bool detached_ = false;
 	u16 heard_events_ = 0; // from the neighbour, not settled yet

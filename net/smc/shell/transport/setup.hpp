@@ -9,6 +9,8 @@
 namespace smc::transport {
 
 enum class SetupResult : u8 {
+	kLinkConnected,
+	kLinkConnectFailed,
 	kRkeyAnnounced,
 	kRkeyAnnounceFailed,
 	kLinkConfirmed,

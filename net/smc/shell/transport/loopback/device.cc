@@ -129,7 +129,7 @@ bool Device::snapshot_group(net *net, smc_smcd_lgr_info &info) const
 	info.version = kVersion;
 	info.peer_release = handshake::kReleaseMax;
 	info.peer_os = static_cast<u8>(wire::ClcOs::kLinux);
-	smc_hostname(info.peer_host);
+	smc_hostname_of_caller(info.peer_host);
 	info.conns = share.ends;
 	info.dmb_bytes = share.dmb_bytes;
 	return true;

@@ -17,7 +17,7 @@ constexpr u32 kRun = SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_BUF);
 Dmb *DmbPool::take_kept(struct sock *sk, wire::BufferSize size)
 {
 	const net *net = smc_sk_net(sk);
-	const u64 group = smc_mem_group(sk);
+	const u64 group = smc_ring_group(sk);
 
 	if (size.code() > kKeptCodeMax)
 		return nullptr;
@@ -36,13 +36,13 @@ Dmb *DmbPool::take_kept(struct sock *sk, wire::BufferSize size)
 Dmb *DmbPool::create(struct sock *sk, wire::BufferSize size, bool spare)
 {
 	net *net = smc_sk_net(sk);
-	auto *data = static_cast<std::byte *>(smc_mem_alloc_ring(sk, size.bytes(), spare));
+	auto *data = static_cast<std::byte *>(smc_ring_alloc(sk, size.bytes(), spare));
 
 	if (data == nullptr)
 		return nullptr;
-	auto dmb = shell::make<Dmb>(net, smc_mem_group(sk), data, size);
+	auto dmb = shell::make<Dmb>(net, smc_ring_group(sk), data, size);
 	if (!dmb) {
-		smc_mem_free(data);
+		smc_ring_free(data, size.bytes());
 		return nullptr;
 	}
 	smc_stat_inc(net, SMC_STAT_BUF_NEW);
@@ -61,6 +61,9 @@ Dmb *DmbPool::take_one(struct sock *sk, wire::BufferSize size, bool spare)
 		return dmb;
 	}
 	dmb = create(sk, size, spare);
+	// Those that are kept may be what stands in the way.
+	if (dmb == nullptr && !spare && free_kept(nullptr))
+		dmb = create(sk, size, spare);
 	if (dmb != nullptr)
 		smc_stat_inc(net, kRun + SMC_BUF_ALLOC);
 	return dmb;
@@ -95,7 +98,7 @@ void DmbPool::disown_locked(Dmb &dmb)
 
 void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
 {
-	const bool keepable = dmb->size().code() <= kKeptCodeMax;
+	const bool keepable = dmb->size().code() <= kKeptCodeMax && !smc_rings_are_many();
 
 	if (keepable)
 		std::memset(dmb->data(), 0, std::min(used_bytes, dmb->size().bytes()));
@@ -114,16 +117,10 @@ void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
 	shell::Deleter()(dmb);
 }
 
-void DmbPool::drop(const net *net)
+bool DmbPool::free_kept(const net *net)
 {
-	{
-		// First: one that comes back while others are freed below is not to be kept.
-		shell::Guard guard(lock_);
-		for (Dmb *dmb = lent_.front(); dmb != nullptr; dmb = lent_.next(*dmb)) {
-			if (dmb->netns() == net)
-				disown_locked(*dmb);
-		}
-	}
+	bool any = false;
+
 	for (auto &kept : kept_) {
 		for (;;) {
 			Dmb *dmb;
@@ -140,8 +137,23 @@ void DmbPool::drop(const net *net)
 			if (dmb == nullptr)
 				break;
 			shell::Deleter()(dmb);
+			any = true;
 		}
 	}
+	return any;
+}
+
+void DmbPool::drop(const net *net)
+{
+	{
+		// First: one that comes back while others are freed below is not to be kept.
+		shell::Guard guard(lock_);
+		for (Dmb *dmb = lent_.front(); dmb != nullptr; dmb = lent_.next(*dmb)) {
+			if (dmb->netns() == net)
+				disown_locked(*dmb);
+		}
+	}
+	(void)free_kept(net);
 }
 
 } // namespace smc::transport::loopback

@@ -5,7 +5,8 @@
 // was used only as far as it was written. They stay in their network namespace, and in the memory
 // cgroup that they are charged to, that of the socket that they were made for. The peer, in another
 // namespace perhaps, may hold one for longer than its own namespace lives: it is nobody's then.
-// Those that nobody asks for, of cgroups that have gone as well, give way to those that come back.
+// Those that nobody asks for, of cgroups that have gone as well, give way to those that come back,
+// and none is kept while memory for rings is scarce.
 //
 // Locking: the pool's own (class POOL).
 #pragma once
@@ -13,7 +14,7 @@
 #include <array>
 
 #include "core/wire/ids.hpp"
-#include "kernel/abi/mem.h"
+#include "kernel/abi/ring_memory.h"
 #include "kernel/abi/sock.h"
 #include "shell/base/alloc.hpp"
 #include "shell/base/list.hpp"
@@ -29,7 +30,7 @@ public:
 		: net_(net), group_(group), data_(data), size_(size)
 	{
 	}
-	~Dmb() { smc_mem_free(data_); }
+	~Dmb() { smc_ring_free(data_, size_.bytes()); }
 	Dmb(const Dmb &) = delete;
 	Dmb &operator=(const Dmb &) = delete;
 
@@ -38,7 +39,7 @@ public:
 	// Nullptr: it has gone. Guarded by the pool's lock.
 	[[nodiscard]] net *netns() const { return net_; }
 	void disown() { net_ = nullptr; }
-	// smc_mem_group() of the sock that it was made for.
+	// smc_ring_group() of the sock that it was made for.
 	[[nodiscard]] u64 group() const { return group_; }
 
 private:
@@ -77,6 +78,8 @@ private:
 	[[nodiscard]] Dmb *take_kept(struct sock *sk, wire::BufferSize size);
 	[[nodiscard]] Dmb *create(struct sock *sk, wire::BufferSize size, bool spare);
 	[[nodiscard]] Dmb *take_one(struct sock *sk, wire::BufferSize size, bool spare);
+	// Frees those of @net (nullptr: all) that are not in use. False if there was none.
+	bool free_kept(const net *net);
 	// It is no longer counted among those of its namespace.
 	static void disown_locked(Dmb &dmb);
 

@@ -91,10 +91,22 @@ bool LoopbackEndpoint::speak_locked()
 	return spoken;
 }
 
+// That nobody hears it is as good as that it was heard: the end is one.
+void LoopbackEndpoint::speak_to_nobody_locked()
+{
+	connection::Saying saying;
+
+	while (conn_.speak(saying)) {}
+	if (peer_dmb_locked() != nullptr && !writing_locked())
+		look_again_locked();
+}
+
 void LoopbackEndpoint::converse_locked()
 {
 	LoopbackEndpoint *speaker = this;
 
+	if (neighbour_ == nullptr && joined_)
+		return speak_to_nobody_locked();
 	while (speaker->neighbour_ != nullptr && speaker->speak_locked())
 		speaker = speaker->peer_locked();
 }
@@ -167,10 +179,36 @@ void LoopbackEndpoint::abandon()
 	put();
 }
 
+u32 LoopbackEndpoint::written_bytes_locked() const
+{
+	const u32 size_bytes = peer_dmb_locked()->size().bytes();
+
+	return stray_bytes() ? size_bytes
+			     : static_cast<u32>(
+				       std::min<u64>(conn_.diagnostics().sent_bytes, size_bytes));
+}
+
+void LoopbackEndpoint::drop_left_ring()
+{
+	Dmb *dmb;
+	u32 used_bytes;
+	{
+		shell::Guard guard(lock_);
+		if (neighbour_ != nullptr || !joined_ || writing_locked() ||
+		    peer_dmb_locked() == nullptr)
+			return;
+		used_bytes = written_bytes_locked();
+		dmb = std::exchange(peer_dmb_locked(), nullptr);
+		drop_ring_locked(*this);
+	}
+	pair_->device_.pool().give_back(dmb, used_bytes);
+}
+
 void LoopbackEndpoint::retire()
 {
 	Pair &pair = *pair_;
 	std::array<Dmb *, 2> dmbs{};
+	std::array<u32, 2> used_bytes{};
 	u32 rmb_bytes = 0;
 
 	if (detached())
@@ -180,25 +218,31 @@ void LoopbackEndpoint::retire()
 		shell::Guard guard(lock_);
 		gone_ = true;
 		if (joined_) {
-			const u64 sent_bytes = conn_.diagnostics().sent_bytes;
-			const u32 size_bytes = pair.dmbs_[1 - side_]->size().bytes();
-
-			rmb_bytes = pair.dmbs_[side_]->size().bytes();
-			pair.used_bytes_[1 - side_] =
-				stray_bytes()
-					? size_bytes
-					: static_cast<u32>(std::min<u64>(sent_bytes, size_bytes));
+			rmb_bytes = own_dmb_locked()->size().bytes();
+			if (peer_dmb_locked() != nullptr)
+				pair.used_bytes_[1 - side_] = written_bytes_locked();
 			Namespace::of(netns()).count_smcd(-1, -s64{rmb_bytes});
 		}
-		if (neighbour_ != nullptr)
-			peer_locked()->neighbour_ = nullptr;
+		if (LoopbackEndpoint *peer = peer_locked(); peer != nullptr) {
+			pair.used_bytes_[side_] = peer->written_bytes_locked();
+			peer->neighbour_ = nullptr;
+			if (!peer->writing_locked()) {
+				dmbs[side_] = std::exchange(own_dmb_locked(), nullptr);
+				drop_ring_locked(*peer);
+			}
+		}
 		neighbour_ = nullptr;
-		if (--pair.ends_ == 0)
-			dmbs = std::exchange(pair.dmbs_, {});
+		if (--pair.ends_ == 0) {
+			for (u32 side = 0; side < dmbs.size(); side++) {
+				if (dmbs[side] == nullptr)
+					dmbs[side] = std::exchange(pair.dmbs_[side], nullptr);
+			}
+		}
+		used_bytes = pair.used_bytes_;
 	}
 	for (u32 side = 0; side < dmbs.size(); side++) {
 		if (dmbs[side] != nullptr)
-			pair.device_.pool().give_back(dmbs[side], pair.used_bytes_[side]);
+			pair.device_.pool().give_back(dmbs[side], used_bytes[side]);
 	}
 	if (joined_)
 		smc_stat_rx_buf(netns(), SMC_TECH_D, rmb_bytes, -1);

@@ -10,8 +10,10 @@
 // not if either end has set the size of its buffer. Nobody copies into or out of an empty ring:
 // the writer is the one who replaces it, and a reader has found nothing there.
 //
-// Life: as any endpoint. Both DMBs belong to the Pair and go back to the pool when the second end
-// is retired, for until then the other one's user may be copying. A server's end waits under its
+// Life: as any endpoint, but one whose user has closed does not wait for the other one: what it had
+// to say has been heard. It takes its DMB with it, unless the other one's user is copying into
+// that at the moment; then it goes when he is through. What the other one still says, nobody hears.
+// Its own DMB stays, with all that was sent before. A server's end waits under its
 // token for the client's to be joined to it; until then it is alone and has no Connection.
 #pragma once
 
@@ -49,7 +51,7 @@ private:
 	shell::SpinLock lock_{SMC_LOCK_ENDPOINT};
 	// All guarded by lock_.
 	std::array<Dmb *, 2> dmbs_{};
-	std::array<u32, 2> used_bytes_{}; // of each DMB, at most; known when the other end is done
+	std::array<u32, 2> used_bytes_{}; // of each DMB, at most; known when its writer is done
 	u32 ends_ = 0;                    // that are not retired
 };
 
@@ -73,6 +75,9 @@ public:
 	// Puts a ring of twice the size where the one is that this end fills, if that is empty.
 	// Process, socket lock of this end held.
 	void widen();
+	// The peer has gone, and left the ring that this end filled: it goes, unless the user is
+	// copying into it. Process.
+	void drop_left_ring();
 	void retire();
 	void destroy();
 	void snapshot_dmb(smc_sock_info &info);
@@ -88,6 +93,12 @@ private:
 	[[nodiscard]] bool start_locked(const LoopbackEndpoint &peer);
 	// True if anything was said.
 	bool speak_locked();
+	// What is owed to a peer that has gone.
+	void speak_to_nobody_locked();
+	// How much of the ring that this end fills may hold its bytes.
+	[[nodiscard]] u32 written_bytes_locked() const;
+	[[nodiscard]] Dmb *&own_dmb_locked() const { return pair_->dmbs_[side_]; }
+	[[nodiscard]] Dmb *&peer_dmb_locked() const { return pair_->dmbs_[1 - side_]; }
 	[[nodiscard]] LoopbackEndpoint *peer_locked() const
 	{
 		return static_cast<LoopbackEndpoint *>(neighbour_);

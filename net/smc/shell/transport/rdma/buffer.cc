@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/buffer.hpp"
 
+#include <algorithm>
 #include <cstring>
 
+#include "core/base/elapsed.hpp"
 #include "kernel/abi/stats.h"
 #include "shell/transport/rdma/link.hpp"
 
 namespace smc::transport::rdma {
 
 namespace {
-
-constexpr u32 kRegisterLimit_ms = 5000;
 
 u32 stat_run(smc_ib_buffer_kind kind)
 {
@@ -44,14 +44,31 @@ int Buffer::map(Link &link)
 
 int Buffer::enable(Link &link)
 {
-	smc_ib_region *region = regions_[link.index()];
-	int ret = link.post_registration(region);
+	return link.post_registration(regions_[link.index()]);
+}
 
-	if (ret != 0)
-		return ret;
-	ret = smc_ib_region_wait(region, kRegisterLimit_ms);
-	registering_ = ret != 0;
-	return ret;
+bool Buffer::registering() const
+{
+	for (smc_ib_region *region : regions_) {
+		if (region != nullptr && smc_ib_region_posted(region))
+			return true;
+	}
+	return false;
+}
+
+void Buffer::sync_for_cpu(group::LinkIndex link, const ring::Segments &pieces) const
+{
+	for (const ring::Segment &piece : pieces)
+		smc_ib_region_sync_for_cpu(regions_[link], piece.offset_bytes, piece.length_bytes);
+}
+
+// So many bytes from its start, on each link.
+void Buffer::sync_for_device(u32 bytes) const
+{
+	for (const smc_ib_region *region : regions_) {
+		if (region != nullptr)
+			smc_ib_region_sync_for_device(region, 0, bytes);
+	}
 }
 
 void Buffer::unmap(group::LinkIndex link)
@@ -63,21 +80,80 @@ void Buffer::unmap(group::LinkIndex link)
 	smc_stat_inc(net_, SMC_STAT_MR_FREE);
 }
 
-Buffer *Pool::take_free(smc_ib_buffer_kind kind, wire::BufferSize size)
+Buffer *Pool::take_free(u64 memory_group, smc_ib_buffer_kind kind, wire::BufferSize size)
 {
 	shell::Guard guard(lock_);
-	Buffer *buffer = free_[kind][size.code()].pop_front();
-	if (buffer != nullptr)
+	auto &list = free_[kind][size.code()];
+	for (Buffer *buffer = list.front(); buffer != nullptr; buffer = list.next(*buffer)) {
+		if (buffer->memory_group() == memory_group) {
+			list.remove(*buffer);
+			buffer->in_use_ = true;
+			return buffer;
+		}
+	}
+	return nullptr;
+}
+
+void Pool::keep_locked(Buffer &buffer)
+{
+	buffer.idle_since_ms_ = smc_now_ms();
+	buffer.in_use_ = false;
+	// The one that was used last is the next one: what nobody needs grows old at the end.
+	free_[buffer.kind()][buffer.size().code()].insert_behind(nullptr, buffer);
+}
+
+// One that is stale, or, with @all, any.
+Buffer *Pool::take_unused_locked(smc_ib_buffer_kind kind, bool all)
+{
+	const u64 now_ms = smc_now_ms();
+
+	for (auto &list : free_[kind]) {
+		Buffer *buffer = list.back();
+
+		if (buffer == nullptr ||
+		    (!all && elapsed_ms(buffer->idle_since_ms_, now_ms) < kStale_ms))
+			continue;
+		list.remove(*buffer);
 		buffer->in_use_ = true;
+		return buffer;
+	}
+	return nullptr;
+}
+
+bool Pool::free_unused_sends(bool all)
+{
+	bool any = false;
+
+	for (;;) {
+		Buffer *buffer;
+		{
+			shell::Guard guard(lock_);
+			buffer =
+				take_unused_locked(SMC_IB_BUFFER_SEND, all || smc_rings_are_many());
+		}
+		if (buffer == nullptr)
+			return any;
+		destroy(buffer);
+		any = true;
+	}
+}
+
+Buffer *Pool::create_or_make_room(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize size)
+{
+	Buffer *buffer = create(sk, kind, size);
+
+	// Those that are kept may be what stands in the way. RMBs of the peer's knowledge go later.
+	if (buffer == nullptr && free_unused_sends(true))
+		buffer = create(sk, kind, size);
 	return buffer;
 }
 
-Buffer *Pool::create(smc_ib_buffer_kind kind, wire::BufferSize size)
+Buffer *Pool::create(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize size)
 {
-	auto buffer = shell::make<Buffer>(net_, kind, size);
+	auto buffer = shell::make<Buffer>(net_, smc_ring_group(sk), kind, size);
 	if (!buffer)
 		return nullptr;
-	if (smc_ib_buffer_create(kind, size.bytes(), buf_type_ != SMC_BUF_TYPE_VIRT,
+	if (smc_ib_buffer_create(sk, kind, size.bytes(), buf_type_ != SMC_BUF_TYPE_VIRT,
 				 &buffer->memory_) != 0) {
 		buffer->memory_ = nullptr;
 		return nullptr;
@@ -105,7 +181,7 @@ void Pool::destroy(Buffer *buffer)
 	shell::Deleter()(buffer);
 }
 
-Buffer *Pool::take(smc_ib_buffer_kind kind, wire::BufferSize asked)
+Buffer *Pool::take(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize asked)
 {
 	for (int code = asked.code(); code >= 0; code--) {
 		const wire::BufferSize size{static_cast<u8>(code)};
@@ -113,11 +189,11 @@ Buffer *Pool::take(smc_ib_buffer_kind kind, wire::BufferSize asked)
 		// The smallest one is tried in any case: there is nothing else to try.
 		if (size.bytes() > largest_bytes_ && code != 0)
 			continue;
-		Buffer *buffer = take_free(kind, size);
+		Buffer *buffer = take_free(smc_ring_group(sk), kind, size);
 		if (buffer != nullptr) {
 			smc_stat_inc(net_, stat_run(kind) + SMC_BUF_REUSE);
 		} else {
-			buffer = create(kind, size);
+			buffer = create_or_make_room(sk, kind, size);
 			if (buffer == nullptr)
 				continue;
 			smc_stat_inc(net_, stat_run(kind) + SMC_BUF_ALLOC);
@@ -132,15 +208,20 @@ Buffer *Pool::take(smc_ib_buffer_kind kind, wire::BufferSize asked)
 Buffer *Pool::take_surplus_rmb(u32 most)
 {
 	shell::Guard guard(lock_);
-	if (rmbs_ <= most)
-		return nullptr;
-	for (auto &list : free_[SMC_IB_BUFFER_RMB]) {
-		if (Buffer *buffer = list.pop_front()) {
-			buffer->in_use_ = true;
-			return buffer;
-		}
-	}
-	return nullptr;
+	return take_unused_locked(SMC_IB_BUFFER_RMB, rmbs_ > most || smc_rings_are_many());
+}
+
+// The device's own copy as well, where it has one: what the next peer says that it has written, and
+// has not, would be read from there.
+void Pool::wipe(Buffer &buffer, u32 bytes)
+{
+	std::memset(buffer.data(), 0, bytes);
+	if (std::none_of(buffer.infos_.begin(), buffer.infos_.end(),
+			 [](const struct smc_ib_region_info &info) { return info.must_sync; }))
+		return;
+	// The regions stay while unmap_all() waits.
+	shell::Guard unmapping(unmapping_);
+	buffer.sync_for_device(bytes);
 }
 
 bool Pool::give_back(Buffer *buffer, u32 used_bytes)
@@ -148,13 +229,12 @@ bool Pool::give_back(Buffer *buffer, u32 used_bytes)
 	if (used_bytes > buffer->size().bytes())
 		used_bytes = buffer->size().bytes();
 	if (used_bytes != 0)
-		std::memset(buffer->data(), 0, used_bytes);
+		wipe(*buffer, used_bytes);
 	shell::Guard guard(lock_);
-	auto &list = free_[buffer->kind()][buffer->size().code()];
-	if (closed_ || list.size() >= kKeepMax)
+	if (closed_ || free_[buffer->kind()][buffer->size().code()].size() >= kKeepMax ||
+	    smc_rings_are_many())
 		return false;
-	list.push_back(*buffer);
-	buffer->in_use_ = false;
+	keep_locked(*buffer);
 	return true;
 }
 
@@ -163,8 +243,7 @@ void Pool::keep(Buffer *buffer)
 	{
 		shell::Guard guard(lock_);
 		if (!closed_) {
-			free_[buffer->kind()][buffer->size().code()].push_back(*buffer);
-			buffer->in_use_ = false;
+			keep_locked(*buffer);
 			return;
 		}
 	}
@@ -173,9 +252,15 @@ void Pool::keep(Buffer *buffer)
 
 void Pool::drop(Buffer *buffer)
 {
-	// Too many are no matter: its link is broken, and so the group's end is near.
-	if (buffer->registering_)
-		(void)quarantine(buffer);
+	bool registering;
+	{
+		// Against unmap_all(), which takes its regions.
+		shell::Guard guard(unmapping_);
+		registering = buffer->registering();
+	}
+	// There cannot be many: so few may be under way.
+	if (registering)
+		set_aside(buffer);
 	else
 		destroy(buffer);
 }

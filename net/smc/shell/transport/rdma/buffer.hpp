@@ -2,15 +2,18 @@
 //
 // Buffers of one link group: RMBs and send buffers, and the pool that keeps them between
 // connections. Sizes are those of RFC 7609's encoding, 16 KiB << code. A buffer that had a user
-// is zeroed, as far as it was written, before the next one can see it.
+// is zeroed, as far as it was written, before the next one can see it. It stays with the memory
+// cgroup that it is charged to, for as long as there is room, and for kStale_ms.
 #pragma once
 
 #include <array>
 
 #include "core/group/limits.hpp"
+#include "core/ring/segments.hpp"
 #include "core/wire/ids.hpp"
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
+#include "kernel/abi/ring_memory.h"
 #include "kernel/abi/verbs.h"
 #include "shell/base/alloc.hpp"
 #include "shell/base/list.hpp"
@@ -26,8 +29,8 @@ struct MemberTag;
 
 class Buffer : public shell::ListNode<FreeTag>, public shell::ListNode<MemberTag> {
 public:
-	Buffer(net *net, smc_ib_buffer_kind kind, wire::BufferSize size)
-		: net_(net), kind_(kind), size_(size)
+	Buffer(net *net, u64 memory_group, smc_ib_buffer_kind kind, wire::BufferSize size)
+		: net_(net), memory_group_(memory_group), kind_(kind), size_(size)
 	{
 	}
 	~Buffer();
@@ -38,11 +41,24 @@ public:
 	}
 	[[nodiscard]] wire::BufferSize size() const { return size_; }
 	[[nodiscard]] smc_ib_buffer_kind kind() const { return kind_; }
+	// smc_ring_group() of the sock that it was made for.
+	[[nodiscard]] u64 memory_group() const { return memory_group_; }
 	// Address and keys on this link; valid once map() succeeded there.
 	[[nodiscard]] const struct smc_ib_region_info &on(group::LinkIndex link) const
 	{
 		return infos_[link];
 	}
+
+	// On this link; nullptr when it is not mapped there.
+	[[nodiscard]] const smc_ib_region *region(group::LinkIndex link) const
+	{
+		return regions_[link];
+	}
+	// The device does not see this memory itself: sync_for_cpu() is due on each arrival.
+	[[nodiscard]] bool must_sync(group::LinkIndex link) const { return infos_[link].must_sync; }
+	// The device has written these pieces; the CPU may read them now. It must be mapped on the
+	// link. Any context.
+	void sync_for_cpu(group::LinkIndex link, const ring::Segments &pieces) const;
 
 	// That the peer has been told of it, or may have been: it has to be told that it goes.
 	void note_told() { told_ = true; }
@@ -51,26 +67,30 @@ public:
 	// Makes it known to the link's device; its keys can be told to the peer. 0 or -errno.
 	// Process.
 	int map(Link &link);
-	// Makes the keys work. The link must be ready to send. Waits for the device, not for the
-	// peer. 0 or -errno. Process.
+	// Makes the keys work. The link must be ready to send. 0: they do; -EINPROGRESS: this is
+	// under way, and -EAGAIN: there is no room for it just now: ask again when the link says
+	// that something was sent. Else another -errno. Any context.
 	int enable(Link &link);
+	// A request to do that stands in a link's queue: the buffer has to stay.
+	[[nodiscard]] bool registering() const;
 	// The link is gone. Process.
 	void unmap(group::LinkIndex link);
 
 private:
 	friend class Pool;
 
+	void sync_for_device(u32 bytes) const;
+
 	smc_ib_buffer *memory_ = nullptr;
 	std::array<smc_ib_region *, group::kLinksMax> regions_{};
 	std::array<struct smc_ib_region_info, group::kLinksMax> infos_{};
 	net *const net_;
+	const u64 memory_group_;
 	const smc_ib_buffer_kind kind_;
 	const wire::BufferSize size_;
+	u64 idle_since_ms_ = 0; // when it is not in use
 	bool in_use_ = true;
 	bool told_ = false;
-	// The link broke while it was being registered: the device may still have that work request
-	// before it, until the link is gone.
-	bool registering_ = false;
 };
 
 // Locking: its own (class POOL; and POOL_UNMAP, taken before it, around what unmaps and frees).
@@ -79,6 +99,8 @@ public:
 	// Unused buffers kept of one size and kind; more are freed.
 	static constexpr u32 kKeepMax = 32;
 	static constexpr u32 kQuarantineMax = 64;
+	// One that has been unused for longer is freed, at some later run of the group.
+	static constexpr u64 kStale_ms = 600'000;
 
 	// @largest_bytes: what the group's device registers in one go.
 	Pool(net *net, u64 largest_bytes)
@@ -86,9 +108,9 @@ public:
 	{
 	}
 
-	// One of @size, or smaller if there is no memory for that or the device cannot register it;
-	// nullptr if there is none at all. Process.
-	[[nodiscard]] Buffer *take(smc_ib_buffer_kind kind, wire::BufferSize size);
+	// One of @size for @sk, or smaller if there is no memory for that or the device cannot
+	// register it; nullptr if there is none at all. Process.
+	[[nodiscard]] Buffer *take(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize size);
 	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. False if
 	// there are enough of this kind: the caller drops it, once the peer does not know it any
 	// more.
@@ -96,11 +118,14 @@ public:
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
 	// Keeps one that give_back() did not want, above kKeepMax. It has been zeroed. Process.
 	void keep(Buffer *buffer);
-	// One that is not in use, if there are more than @most RMBs; the caller drops it, or keeps
-	// it after all. Any context.
+	// One that is not in use, if there are more than @most RMBs, or it is stale, or memory for
+	// rings is scarce; the caller drops it, or keeps it after all. Any context.
 	[[nodiscard]] Buffer *take_surplus_rmb(u32 most);
-	// Frees it; later, if the device has not let go of it. Process.
+	// Frees it; at the end of the group, if its registration is still under way. Process.
 	void drop(Buffer *buffer);
+	// Frees send buffers that are stale, or all that are not in use if memory for rings is
+	// scarce, or @all of them anyway. False if there was none. Process.
+	bool free_unused_sends(bool all);
 	// The peer may still write to it: it is put aside until the group ends. False if there are
 	// kQuarantineMax already: then the group should end. Process.
 	[[nodiscard]] bool quarantine(Buffer *buffer);
@@ -119,8 +144,16 @@ public:
 private:
 	static constexpr u32 kCodes = wire::BufferSize::kCodeMax + 1;
 
-	[[nodiscard]] Buffer *take_free(smc_ib_buffer_kind kind, wire::BufferSize size);
-	[[nodiscard]] Buffer *create(smc_ib_buffer_kind kind, wire::BufferSize size);
+	[[nodiscard]] Buffer *take_free(u64 memory_group, smc_ib_buffer_kind kind,
+					wire::BufferSize size);
+	[[nodiscard]] Buffer *take_unused_locked(smc_ib_buffer_kind kind, bool all);
+	[[nodiscard]] Buffer *create(struct sock *sk, smc_ib_buffer_kind kind,
+				     wire::BufferSize size);
+	[[nodiscard]] Buffer *create_or_make_room(struct sock *sk, smc_ib_buffer_kind kind,
+						  wire::BufferSize size);
+	// It waits for the next user.
+	void keep_locked(Buffer &buffer);
+	void wipe(Buffer &buffer, u32 bytes);
 	void destroy(Buffer *buffer);
 
 	net *const net_;

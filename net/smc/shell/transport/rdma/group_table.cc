@@ -117,39 +117,79 @@ void GroupTable::joined(Acquired *result, bool first_contact)
 	result->facts.local = group.local_end(*result->endpoint);
 }
 
-template <class Match>
-bool GroupTable::join_existing(Bucket &bucket, const Seeker &seeker, Match &&match,
-			       Acquired *result)
+shell::Ref<LinkGroup> GroupTable::find_open(Bucket &bucket, const GroupKey &key,
+					    const TcpAddress &from)
 {
-	for (u32 n = 0;; n++) {
-		auto group = find(bucket, n, match);
+	shell::Guard guard(bucket.lock);
+	LinkGroup *next = nullptr;
 
-		if (!group)
-			return false;
-		switch (group->join(seeker.sk, false, *seeker.observer, &result->endpoint,
-				    &result->reason)) {
-		case LinkGroup::Join::kJoined: joined(result, false); return true;
-		case LinkGroup::Join::kWait:
-			result->status = Status::kWait;
-			result->awaited = std::move(group);
-			return true;
-		case LinkGroup::Join::kNo:
-			if (result->reason != wire::DeclineReason::kNone) {
-				result->status = Status::kFailed;
-				return true;
-			}
-			break;
+	for (LinkGroup *group = bucket.open.front(); group != nullptr; group = next) {
+		next = bucket.open.next(*group);
+		if (group->key() != key)
+			continue;
+		switch (group->room(from)) {
+		case LinkGroup::Room::kThere: return shell::Ref<LinkGroup>::share(group);
+		case LinkGroup::Room::kNotForYou: break;
+		case LinkGroup::Room::kLater:
+		case LinkGroup::Room::kNever: bucket.open.remove(*group); break;
 		}
 	}
+	return {};
+}
+
+void GroupTable::reopen(LinkGroup &group)
+{
+	Bucket &bucket = bucket_of(group.key().peer_gid);
+	shell::Guard guard(bucket.lock);
+	const shell::ListNode<TableTag> &in_table = group;
+	const shell::ListNode<OpenTag> &in_open = group;
+
+	if (in_table.linked() && !in_open.linked())
+		bucket.open.push_back(group);
+}
+
+bool GroupTable::join(shell::Ref<LinkGroup> group, const Seeker &seeker, Acquired *result)
+{
+	switch (group->join(seeker.sk, seeker.from(), false, *seeker.observer, &result->endpoint,
+			    &result->reason)) {
+	case LinkGroup::Join::kJoined: joined(result, false); return true;
+	case LinkGroup::Join::kWait:
+		result->status = Status::kWait;
+		result->awaited = std::move(group);
+		return true;
+	case LinkGroup::Join::kNo: break;
+	}
+	if (result->reason == wire::DeclineReason::kNone)
+		return false;
+	result->status = Status::kFailed;
+	return true;
+}
+
+bool GroupTable::join_open(Bucket &bucket, const GroupKey &key, const Seeker &seeker,
+			   Acquired *result)
+{
+	// One that has no room after all is not found again.
+	while (auto group = find_open(bucket, key, seeker.from())) {
+		if (join(std::move(group), seeker, result))
+			return true;
+	}
+	return false;
 }
 
 Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 				const handshake::Agreement &agreement, bool direct,
 				const Seeker &seeker)
 {
+	Forming::Place place =
+		key.server ? forming_.take(key.netns, seeker.from()) : Forming::Place();
 	Acquired result;
 	u64 serial;
 	u32 uid;
+
+	if (key.server && !place) {
+		smc_stat_inc(key.netns, SMC_STAT_FORMING_LIMITED);
+		return failed(wire::DeclineReason::kMem);
+	}
 	{
 		shell::Guard guard(lock_);
 		serial = ++serials_;
@@ -163,8 +203,8 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 	// messages would get through.
 	Port fresh = port;
 	fresh.refresh_mtu();
-	auto group = LinkGroup::create(key, fresh, agreement, direct, uid,
-				       std::to_array(seeker.path->peer));
+	auto group = LinkGroup::create(key, fresh, agreement, direct, uid, seeker.from(),
+				       std::move(place));
 	if (!group)
 		return failed(wire::DeclineReason::kMem);
 	group->set_serial(serial);
@@ -172,11 +212,13 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 		shell::Guard guard(bucket.lock);
 		group->get(); // the table's
 		bucket.groups.push_back(*group);
+		if (key.server)
+			bucket.open.push_back(*group);
 	}
 	// The device may have begun to go before the group could be found.
 	if (!smc_ib_device_present(port.device.get()) ||
-	    group->join(seeker.sk, true, *seeker.observer, &result.endpoint, &result.reason) !=
-		    LinkGroup::Join::kJoined) {
+	    group->join(seeker.sk, seeker.from(), true, *seeker.observer, &result.endpoint,
+			&result.reason) != LinkGroup::Join::kJoined) {
 		group->end(wire::DeleteLinkReason::kProgram);
 		return failed(result.reason == wire::DeclineReason::kNone
 				      ? wire::DeclineReason::kNoActLink
@@ -210,15 +252,12 @@ Acquired GroupTable::acquire(const handshake::AcquireServerLink &wanted, const S
 		.peer_mac = agreement.version == 1 ? wanted.peer_mac : wire::Mac{},
 		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
 	};
-	const auto same = [&key](LinkGroup &group) {
-		return group.key() == key && group.state() < LinkGroup::State::kEnding;
-	};
 	Bucket &bucket = bucket_of(key.peer_gid);
 
-	if (join_existing(bucket, seeker, same, &result))
+	if (join_open(bucket, key, seeker, &result))
 		return result;
 	shell::Guard guard(bucket.making);
-	if (join_existing(bucket, seeker, same, &result))
+	if (join_open(bucket, key, seeker, &result))
 		return result;
 	return make_group(key, *port, agreement, !gateway, seeker);
 }
@@ -240,13 +279,16 @@ Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const S
 			       key.vlan_id == seeker.path->vlan_id && key.peer_id == peer.peer_id &&
 			       key.peer_gid == peer.gid &&
 			       (agreement.version >= 2 || key.peer_mac == peer.mac) &&
-			       group.peer_qpn() == peer.qpn &&
+			       key.peer_qpn == peer.qpn &&
 			       group.state() < LinkGroup::State::kEnding;
 		};
 		Acquired result;
 
-		if (join_existing(bucket_of(peer.gid), seeker, leads_there, &result))
-			return result;
+		// One that ends meanwhile is not found again.
+		while (auto group = find(bucket_of(peer.gid), 0, leads_there)) {
+			if (join(std::move(group), seeker, &result))
+				return result;
+		}
 		return failed(wire::DeclineReason::kSyncErr);
 	}
 
@@ -273,6 +315,7 @@ Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const S
 		.peer_gid = peer.gid,
 		.peer_mac = agreement.version == 1 ? peer.mac : wire::Mac{},
 		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
+		.peer_qpn = peer.qpn,
 	};
 	return make_group(key, *port, agreement, agreement.version == 1 || wanted.v2_direct,
 			  seeker);
@@ -292,20 +335,28 @@ void GroupTable::take_out(LinkGroup &group)
 {
 	Bucket &bucket = bucket_of(group.key().peer_gid);
 	shell::Guard guard(bucket.lock);
+	bucket.open.remove(group);
 	bucket.groups.remove(group);
+}
+
+template <class Match, class End>
+void GroupTable::begin_each(Match &&match, End &&end)
+{
+	const auto goes_on = [&match](LinkGroup &group) {
+		return match(group) && group.state() < LinkGroup::State::kEnding;
+	};
+
+	for (Bucket &bucket : buckets_) {
+		while (auto group = find(bucket, 0, goes_on))
+			end(*group);
+	}
 }
 
 template <class Match, class End>
 void GroupTable::end_each(Match &&match, End &&end)
 {
-	// All begin before any is waited for: where the peers are dead, each takes its time. One
-	// that leaves the table meanwhile may have another passed over.
-	for (Bucket &bucket : buckets_) {
-		u32 n = 0;
-
-		while (auto group = find(bucket, n++, match))
-			end(*group);
-	}
+	// All begin before any is waited for: where the peers are dead, each takes its time.
+	begin_each(match, end);
 	// Each round takes one out of the table.
 	while (auto group = find_anywhere(match)) {
 		end(*group);
@@ -314,18 +365,27 @@ void GroupTable::end_each(Match &&match, End &&end)
 }
 
 template <class Match>
+void GroupTable::begin_end(Match &&match, wire::DeleteLinkReason reason)
+{
+	begin_each(match, [reason](LinkGroup &group) { group.end(reason); });
+}
+
+template <class Match>
 void GroupTable::end_all(Match &&match, wire::DeleteLinkReason reason)
 {
 	end_each(match, [reason](LinkGroup &group) { group.end(reason); });
 }
 
-void GroupTable::lose_port(smc_ib_device *device, u8 port)
+void GroupTable::port_changed(smc_ib_device *device, u8 port, bool active)
 {
-	end_each(
-		[&](LinkGroup &group) {
-			return group.key().device == device && group.key().port == port;
-		},
-		[](LinkGroup &group) { group.lose_link(); });
+	for (Bucket &bucket : buckets_) {
+		shell::Guard guard(bucket.lock);
+		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+		     group = bucket.groups.next(*group)) {
+			if (group->key().device == device && group->key().port == port)
+				group->port_changed(active);
+		}
+	}
 }
 
 shell::Ref<LinkGroup> GroupTable::next(net *net, u64 *cursor)
@@ -366,11 +426,16 @@ extern "C" void smc_ib_device_removing(smc_ib_device *device)
 
 extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
 {
-	if (!active)
-		group_table().lose_port(device, port);
+	group_table().port_changed(device, port, active);
 }
 
 namespace smc::transport::rdma {
+
+void begin_end_of_groups_of(net *net)
+{
+	group_table().begin_end([&](LinkGroup &group) { return group.key().netns == net; },
+				DeleteLinkReason::kProgram);
+}
 
 void end_groups_of(net *net)
 {

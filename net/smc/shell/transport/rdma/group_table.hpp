@@ -13,6 +13,7 @@
 #include "kernel/abi/tcp.h"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
+#include "shell/transport/rdma/forming.hpp"
 #include "shell/transport/rdma/link_group.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 #include "shell/transport/setup.hpp"
@@ -25,6 +26,8 @@ struct Seeker {
 	net *netns;
 	const struct smc_tcp_path *path;
 	SetupObserver *observer;
+
+	[[nodiscard]] TcpAddress from() const { return std::to_array(path->peer); }
 };
 
 struct Acquired {
@@ -52,15 +55,21 @@ public:
 	// that was used (RFC 7609, 3.5.1.1).
 	[[nodiscard]] wire::PeerId own_peer_id(const wire::Mac &mac);
 
+	// A group that was full has room again. Process.
+	void reopen(LinkGroup &group);
 	// Nobody finds it any more. Twice does no harm.
 	void take_out(LinkGroup &group);
 	// Gives back the table's reference.
 	void put(LinkGroup &group) { group.put(); }
 
+	// The end of the groups that match begins; nobody waits for it.
+	template <class Match>
+	void begin_end(Match &&match, wire::DeleteLinkReason reason);
 	// Ends the groups that match and waits until they have.
 	template <class Match>
 	void end_all(Match &&match, wire::DeleteLinkReason reason);
-	void lose_port(smc_ib_device *device, u8 port);
+	// To all groups on it. Any context.
+	void port_changed(smc_ib_device *device, u8 port, bool active);
 	// The group with the smallest serial above *cursor, or none.
 	[[nodiscard]] shell::Ref<LinkGroup> next(net *net, u64 *cursor);
 
@@ -74,6 +83,9 @@ private:
 		shell::SpinLock lock{SMC_LOCK_GROUP_TABLE};
 		shell::Mutex making{SMC_LOCK_GROUP_MAKING};
 		shell::List<LinkGroup, TableTag> groups;
+		// Those of servers that may have room. One that is found full leaves, and comes
+		// back with reopen(): however many are full, nobody looks at them.
+		shell::List<LinkGroup, OpenTag> open;
 	};
 
 	[[nodiscard]] Bucket &bucket_of(const wire::Gid &peer_gid);
@@ -84,18 +96,27 @@ private:
 	[[nodiscard]] shell::Ref<LinkGroup> find(Bucket &bucket, u32 n, Match &&match);
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match);
-	// @end of each that matches, and waits until they have ended.
+	// @end of each that matches, which is the beginning of its end.
+	template <class Match, class End>
+	void begin_each(Match &&match, End &&end);
+	// The same, and waits until they have ended.
 	template <class Match, class End>
 	void end_each(Match &&match, End &&end);
-	// Joins one of the groups that match; false if there is none with room.
-	template <class Match>
-	[[nodiscard]] bool join_existing(Bucket &bucket, const Seeker &seeker, Match &&match,
-					 Acquired *result);
+	// A server's group with this key that takes a connection from there, or none.
+	[[nodiscard]] shell::Ref<LinkGroup> find_open(Bucket &bucket, const GroupKey &key,
+						      const TcpAddress &from);
+	// Joins such a group; false if there is none.
+	[[nodiscard]] bool join_open(Bucket &bucket, const GroupKey &key, const Seeker &seeker,
+				     Acquired *result);
+	// False if there is no room after all.
+	[[nodiscard]] bool join(shell::Ref<LinkGroup> group, const Seeker &seeker,
+				Acquired *result);
 	[[nodiscard]] Acquired make_group(const GroupKey &key, const Port &port,
 					  const handshake::Agreement &agreement, bool direct,
 					  const Seeker &seeker);
 	static void joined(Acquired *result, bool first_contact);
 
+	Forming forming_;
 	std::array<Bucket, kBuckets> buckets_;
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
 	u64 serials_ = 0;
@@ -107,6 +128,8 @@ private:
 [[nodiscard]] GroupTable &group_table();
 [[nodiscard]] bool set_up_group_table();
 void tear_down_group_table();
+// The namespace is about to go: the end of its groups begins, and takes its time. Process context.
+void begin_end_of_groups_of(net *net);
 // The namespace goes: its groups end first. Process context.
 void end_groups_of(net *net);
 

@@ -76,7 +76,8 @@ int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 	// The response to the peer's DELETE_RKEY is posted under this lock, too.
 	if (n_writes != 0 && endpoint.writes_forbidden())
 		return kShutdown;
-	if (signal && count_ == awaited_size_)
+	// Nobody overtakes those that wait.
+	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_))
 		ret = kAgain;
 	else
 		ret = smc_ib_link_post(link_, writes, n_writes, message, message_bytes,
@@ -99,13 +100,21 @@ int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 	return ret;
 }
 
-int Link::post_control(const void *message, size_t message_bytes, u64 *seq)
+int Link::post_control(const void *message, size_t message_bytes, bool last, u64 *seq)
 {
 	shell::Guard guard(lock_);
 	if (dead_)
 		return kNoDevice;
-	return smc_ib_link_post(link_, nullptr, 0, message, message_bytes,
-				SMC_IB_POST_SIGNAL | SMC_IB_POST_CONTROL, seq);
+	return smc_ib_link_post(
+		link_, nullptr, 0, message, message_bytes,
+		SMC_IB_POST_SIGNAL | (last ? SMC_IB_POST_LAST : SMC_IB_POST_CONTROL), seq);
+}
+
+void Link::give_back(smc_ib_receive_slot *receive)
+{
+	shell::Guard guard(lock_);
+	if (link_ != nullptr)
+		smc_ib_link_give_back(link_, receive);
 }
 
 int Link::post_registration(smc_ib_region *region)
@@ -146,21 +155,20 @@ void Link::on_sent(u64 up_to_seq)
 	serve_waiting();
 }
 
+// Until the queue is full or nobody waits: who comes while others wait relies on it, and there may
+// be nothing under way by then whose completion would come here again. It ends, as each one served
+// takes room, and more comes only by completions, which are told one at a time.
 void Link::serve_waiting()
 {
-	u32 budget;
-	{
-		shell::Guard guard(lock_);
-		budget = waiting_.size();
-	}
-	// Those that find the queue full again stand at its end once more.
-	while (budget-- != 0) {
+	for (;;) {
 		RdmaEndpoint *endpoint;
 		{
 			shell::Guard guard(lock_);
+			served_ = nullptr;
 			if (dead_ || !smc_ib_link_writable(link_))
 				return;
 			endpoint = waiting_.pop_front();
+			served_ = endpoint;
 		}
 		if (endpoint == nullptr)
 			return;
@@ -175,19 +183,20 @@ void Link::serve_waiting()
 
 using smc::transport::rdma::Link;
 
-extern "C" void smc_ib_link_received(void *context, const void *head, const void *tail,
-				     u32 length_bytes)
+extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive, const void *head,
+				     const void *tail, u32 length_bytes)
 {
 	auto *link = static_cast<Link *>(context);
-	link->group().on_received(*link, static_cast<const std::byte *>(head),
-				  static_cast<const std::byte *>(tail), length_bytes);
+	return link->group().on_received(*link,
+					 {receive, static_cast<const std::byte *>(head),
+					  static_cast<const std::byte *>(tail), length_bytes});
 }
 
 extern "C" void smc_ib_link_sent(void *context, u64 up_to_seq)
 {
 	auto *link = static_cast<Link *>(context);
 	link->on_sent(up_to_seq);
-	link->group().on_sent();
+	link->group().on_sent(up_to_seq);
 }
 
 extern "C" void smc_ib_link_failed(void *context, int status)

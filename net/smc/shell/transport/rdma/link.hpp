@@ -34,13 +34,17 @@ public:
 	[[nodiscard]] smc_ib_link *handle() const { return link_; }
 	[[nodiscard]] LinkGroup &group() const { return group_; }
 
-	// A connection's batch: 0, -EAGAIN (the endpoint will hear on_room()), -ESHUTDOWN (nothing
-	// may be written there any more), or the link is dead. Under the endpoint's lock.
+	// A connection's batch: 0, -EAGAIN (no room, or others wait for it; the endpoint will hear
+	// on_room()), -ESHUTDOWN (nothing may be written there any more), or the link is dead.
+	// Under the endpoint's lock.
 	int post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 		 const void *message, size_t message_bytes, bool signal,
 		 const connection::TransmitMarker &marker);
-	// A message of link control. *seq is its number for sent_up_to(). Any context.
-	int post_control(const void *message, size_t message_bytes, u64 *seq);
+	// A message of link control; @last: it may take the place that is kept for the group's last
+	// word. *seq is its number for sent_up_to(). Any context.
+	int post_control(const void *message, size_t message_bytes, bool last, u64 *seq);
+	// A message that was kept has been dealt with. Any context.
+	void give_back(smc_ib_receive_slot *receive);
 	int post_registration(smc_ib_region *region);
 	// Every post up to this number has left.
 	[[nodiscard]] u64 sent_up_to();
@@ -60,7 +64,7 @@ private:
 	};
 	static constexpr u32 kBatch = 16;
 
-	// Wakes the endpoints that found no room.
+	// Lets the endpoints that found no room post, each in its turn.
 	void serve_waiting();
 
 	LinkGroup &group_;
@@ -74,8 +78,9 @@ private:
 	u32 awaited_size_ = 0;
 	u32 head_ = 0;
 	u32 count_ = 0;
-	// Endpoints that found no room; each a reference.
+	// Endpoints that found no room, or others before them; each a reference.
 	shell::List<RdmaEndpoint, WaitingTag> waiting_;
+	const RdmaEndpoint *served_ = nullptr; // whose turn it is
 };
 
 } // namespace smc::transport::rdma

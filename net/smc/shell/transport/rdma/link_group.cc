@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/base/elapsed.hpp"
 #include "core/connection/cdc_mapping.hpp"
 #include "core/wire/cdc.hpp"
 #include "kernel/abi/mem.h"
@@ -16,7 +17,6 @@ namespace smc::transport::rdma {
 
 namespace {
 
-constexpr int kAgain = -11;
 constexpr int kConnectionReset = 104;
 constexpr u32 kNeighbourLimit_ms = 1000;
 constexpr u8 kHopLimitDirect = 1;
@@ -62,9 +62,11 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 // ---- Life ---------------------------------------------------------------------------------------
 
 LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
-		     bool direct, const group::Config &config, const TcpAddress &founder)
+		     bool direct, const group::Config &config, const TcpAddress &founder,
+		     Forming::Place &&place)
 	: key_(key), founder_address_(founder), port_(port), agreement_(agreement), direct_(direct),
-	  own_psn_(random24()), pool_(key.netns, largest_region_bytes(port)), machine_(config)
+	  own_psn_(random24()), pool_(key.netns, largest_region_bytes(port)), machine_(config),
+	  doubt_(founder), place_(std::move(place))
 {
 	smc_completion_init(&ended_);
 }
@@ -73,15 +75,19 @@ LinkGroup::~LinkGroup() = default;
 
 shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
 					const handshake::Agreement &agreement, bool direct, u32 uid,
-					const TcpAddress &founder)
+					const TcpAddress &founder, Forming::Place &&place)
 {
 	auto owned = shell::make<LinkGroup>(key, port, agreement, direct,
-					    machine_config(key, agreement, uid), founder);
+					    machine_config(key, agreement, uid), founder,
+					    std::move(place));
 	if (!owned)
 		return {};
 	auto group = shell::Ref<LinkGroup>::adopt(owned.release());
-	if (group->link_.create(port.device.get(), port.number) != 0)
+	if (group->link_.create(port.device.get(), port.number) != 0) {
+		// Not when its memory goes, that may be after the table has.
+		group->place_.give_back();
 		return {};
+	}
 	smc_stat_inc(key.netns, SMC_STAT_GROUP_NEW);
 	smc_stat_inc(key.netns, SMC_STAT_QP_NEW);
 	return group;
@@ -109,12 +115,6 @@ bool LinkGroup::ending()
 	return state() >= State::kEnding;
 }
 
-wire::Qpn LinkGroup::peer_qpn()
-{
-	shell::Guard guard(lock_);
-	return peer_qpn_;
-}
-
 u32 LinkGroup::link_qpn()
 {
 	shell::Guard guard(setup_mutex_);
@@ -123,8 +123,9 @@ u32 LinkGroup::link_qpn()
 
 // ---- Setting up a connection --------------------------------------------------------------------
 
-LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &observer,
-				shell::Ref<RdmaEndpoint> *endpoint, wire::DeclineReason *reason)
+LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder,
+				SetupObserver &observer, shell::Ref<RdmaEndpoint> *endpoint,
+				wire::DeclineReason *reason)
 {
 	auto owned = shell::make<RdmaEndpoint>(*this, sk);
 	if (!owned) {
@@ -138,18 +139,14 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 		*reason = wire::DeclineReason::kNone;
 		if (state_ >= State::kEnding)
 			return Join::kNo;
+		if (!founder && room_locked(from) != Room::kThere)
+			return Join::kNo;
 		if (state_ == State::kForming && !founder) {
 			const shell::ListNode<ObserverTag> &node = observer;
 			if (!node.linked())
 				waiting_.push_back(observer);
 			return Join::kWait;
 		}
-		// The server counts. Its end of a connection may be free while the client's is not,
-		// and to refuse what it has chosen would say that they disagree about the group.
-		if (key_.server && endpoints_.size() >= machine_.config().max_conns)
-			return Join::kNo;
-		if (doubtful_rmbs_ >= kDoubtfulMax)
-			return Join::kNo;
 		const auto token = endpoints_.insert(fresh.get(), random24());
 		if (!token) {
 			if (!key_.server)
@@ -157,6 +154,10 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 			return Join::kNo;
 		}
 		fresh->get(); // the table's
+		if (key_.server)
+			doubt_.begin(from);
+		fresh->from_ = from;
+		fresh->completed_ = !key_.server;
 		fresh->token_ = token->value();
 		fresh->link_ = &link_;
 		slots_[fresh->token_ & 0xff].store(fresh.get(), std::memory_order_release);
@@ -183,27 +184,72 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, bool founder, SetupObserver &ob
 	return Join::kJoined;
 }
 
+LinkGroup::Room LinkGroup::room(const TcpAddress &from)
+{
+	shell::Guard guard(lock_);
+	return room_locked(from);
+}
+
+LinkGroup::Room LinkGroup::room_locked(const TcpAddress &from) const
+{
+	if (state_ >= State::kEnding)
+		return Room::kNever;
+	// A client's, its server has chosen.
+	if (!key_.server)
+		return Room::kThere;
+	// Anybody can begin a group in the peer's name and say no more. The peer, from another
+	// address, does not wait for that.
+	if (state_ == State::kForming)
+		return from == founder_address_ ? Room::kThere : Room::kNotForYou;
+	if (full())
+		return Room::kLater;
+	return doubt_.admits(from) ? Room::kThere : Room::kNotForYou;
+}
+
+// Under lock_. The server counts. Its end of a connection may be free while the client's is not,
+// and to refuse what it has chosen would say that they disagree about the group.
+bool LinkGroup::full() const
+{
+	// The peer has no more places for RMBs, and one in doubt keeps its own.
+	return key_.server && (endpoints_.size() >= machine_.config().max_conns ||
+			       endpoints_.size() + doubt_.rmbs() >= group::kRtokensMax);
+}
+
 bool LinkGroup::give_buffers(RdmaEndpoint &endpoint)
 {
 	net *net = key_.netns;
 
-	endpoint.send_buffer_ =
-		pool_.take(SMC_IB_BUFFER_SEND, wanted_size(smc_sk_asked_sndbuf_bytes(endpoint.sk()),
-							   smc_sysctl_wmem(net)));
-	endpoint.rmb_buffer_ =
-		pool_.take(SMC_IB_BUFFER_RMB, wanted_size(smc_sk_asked_rcvbuf_bytes(endpoint.sk()),
-							  smc_sysctl_rmem(net)));
-	if (endpoint.send_buffer_ == nullptr || endpoint.rmb_buffer_ == nullptr)
-		return false;
-	shell::Guard guard(setup_mutex_);
-	return !ending() && endpoint.send_buffer_->map(link_) == 0 &&
-	       endpoint.rmb_buffer_->map(link_) == 0;
+	return give_buffer(endpoint.sk(), endpoint.send_buffer_, SMC_IB_BUFFER_SEND,
+			   wanted_size(smc_sk_asked_sndbuf_bytes(endpoint.sk()),
+				       smc_sysctl_wmem(net))) &&
+	       give_buffer(
+		       endpoint.sk(), endpoint.rmb_buffer_, SMC_IB_BUFFER_RMB,
+		       wanted_size(smc_sk_asked_rcvbuf_bytes(endpoint.sk()), smc_sysctl_rmem(net)));
 }
 
-bool LinkGroup::enable_buffers(RdmaEndpoint &endpoint)
+// There may be memory for a buffer, and none to map it for the device: bounce buffers and IOMMUs
+// have their own limits. Then a smaller one will do.
+bool LinkGroup::give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind kind,
+			    wire::BufferSize size)
 {
-	return endpoint.rmb_buffer_->enable(link_) == 0 &&
-	       endpoint.send_buffer_->enable(link_) == 0;
+	for (;;) {
+		buffer = pool_.take(sk, kind, size);
+		if (buffer == nullptr)
+			return false;
+		{
+			shell::Guard guard(setup_mutex_);
+			if (ending())
+				return false;
+			if (buffer->map(link_) == 0)
+				return true;
+		}
+		size = buffer->size();
+		if (size.code() == 0)
+			return false;
+		// Nobody has been told of it.
+		pool_.drop(std::exchange(buffer, nullptr));
+		size = wire::BufferSize{static_cast<u8>(size.code() - 1)};
+	}
 }
 
 wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
@@ -240,8 +286,8 @@ smc_ib_path LinkGroup::path_to(const wire::SmcrEndpoint &peer, const wire::Mac &
 	return path;
 }
 
-wire::DeclineReason LinkGroup::connect(RdmaEndpoint &endpoint,
-				       const handshake::ConnectLink &towards)
+std::optional<wire::DeclineReason> LinkGroup::connect(RdmaEndpoint &endpoint,
+						      const handshake::ConnectLink &towards)
 {
 	{
 		const wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
@@ -268,16 +314,22 @@ wire::DeclineReason LinkGroup::connect(RdmaEndpoint &endpoint,
 			peer_qpn_ = towards.peer.qpn;
 	}
 	if (towards.first_contact) {
-		const wire::DeclineReason reason = bring_up(endpoint, towards);
+		const wire::DeclineReason reason = bring_up(towards);
 		if (reason != wire::DeclineReason::kNone)
 			return reason;
 	}
-	return endpoint.start_towards(towards.peer) ? wire::DeclineReason::kNone
-						    : wire::DeclineReason::kIntErr;
+	if (!endpoint.start_towards(towards.peer))
+		return wire::DeclineReason::kIntErr;
+	if (!key_.server || !towards.first_contact)
+		return wire::DeclineReason::kNone;
+	shell::Guard guard(lock_);
+	if (state_ >= State::kEnding)
+		return wire::DeclineReason::kErrRegBuf;
+	register_buffers(endpoint, AfterRegistration::kConnected);
+	return std::nullopt;
 }
 
-wire::DeclineReason LinkGroup::bring_up(RdmaEndpoint &endpoint,
-					const handshake::ConnectLink &towards)
+wire::DeclineReason LinkGroup::bring_up(const handshake::ConnectLink &towards)
 {
 	wire::Mac next_hop = towards.peer.mac;
 
@@ -296,26 +348,23 @@ wire::DeclineReason LinkGroup::bring_up(RdmaEndpoint &endpoint,
 	shell::Guard guard(setup_mutex_);
 	if (ending() || smc_ib_link_to_rtr(link_.handle(), &path) != 0)
 		return wire::DeclineReason::kErrRdyLnk;
-	if (!key_.server)
-		return wire::DeclineReason::kNone;
-	if (smc_ib_link_to_rts(link_.handle(), own_psn_.value()) != 0)
+	if (key_.server && smc_ib_link_to_rts(link_.handle(), own_psn_.value()) != 0)
 		return wire::DeclineReason::kErrRdyLnk;
-	return enable_buffers(endpoint) ? wire::DeclineReason::kNone
-					: wire::DeclineReason::kErrRegBuf;
+	return wire::DeclineReason::kNone;
 }
 
 void LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
 {
-	bool enabled;
-	{
-		shell::Guard guard(setup_mutex_);
-		enabled = !ending() && enable_buffers(endpoint);
-	}
 	shell::Guard guard(lock_);
-	if (!enabled || state_ != State::kActive) {
+	if (state_ == State::kActive)
+		register_buffers(endpoint, AfterRegistration::kAnnounce);
+	else
 		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
-		return;
-	}
+}
+
+// Under lock_.
+void LinkGroup::announce(RdmaEndpoint &endpoint)
+{
 	delete_surplus();
 	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
 	group::AnnounceRkey announce{.flow = endpoint.token_, .rkeys = {}};
@@ -337,6 +386,13 @@ void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
 		step(group::StartConfirmLink{kLink, local});
 	else
 		step(group::ExpectConfirmLink{kLink, local});
+}
+
+void LinkGroup::complete(RdmaEndpoint &endpoint)
+{
+	shell::Guard guard(lock_);
+	if (!std::exchange(endpoint.completed_, true))
+		doubt_.completed(endpoint.from_);
 }
 
 void LinkGroup::know_peer(const handshake::Agreement &agreement)
@@ -377,7 +433,6 @@ void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, b
 	if (peer_may_use && !first_contact) {
 		shell::Guard guard(lock_);
 		endpoint->rmb_in_doubt_ = true;
-		doubtful_rmbs_++;
 	}
 	take_out(*endpoint, false);
 }
@@ -395,18 +450,30 @@ void LinkGroup::remove(RdmaEndpoint &endpoint)
 void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 {
 	bool was_there;
+	bool was_full;
 
 	// A message or a completion may be on its way to it at this moment.
 	endpoint.detach();
 	{
 		shell::Guard guard(lock_);
+		was_full = full();
 		was_there = endpoints_.erase(wire::Token{endpoint.token_}) != nullptr;
 		if (was_there)
 			slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
 		endpoint.observer_ = nullptr;
+		if (was_there && !std::exchange(endpoint.completed_, true)) {
+			if (endpoint.rmb_in_doubt_)
+				doubt_.left_in_doubt(endpoint.from_);
+			else
+				doubt_.given_up(endpoint.from_);
+		}
+		const shell::ListNode<RegisteringTag> &node = endpoint;
+		const bool unannounced = node.linked() && endpoint.after_registration_ ==
+								  AfterRegistration::kAnnounce;
+		registering_.remove(endpoint);
 		// An announcement that still waits for its turn: of this use of the RMB the peer
 		// will know nothing.
-		if (machine_.flow_waits(endpoint.token_))
+		if (unannounced || machine_.flow_waits(endpoint.token_))
 			peer_is_done = true;
 		else if (endpoint.rmb_buffer_ != nullptr)
 			endpoint.rmb_buffer_->note_told();
@@ -421,6 +488,8 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 			arm();
 		}
 	}
+	if (was_full)
+		group_table().reopen(*this);
 	take_back_buffers(endpoint, peer_is_done);
 	if (was_there)
 		endpoint.put();
@@ -434,8 +503,8 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	}
 	Buffer *send, *rmb;
 	{
-		// activate() may be registering them at this moment.
-		shell::Guard guard(setup_mutex_);
+		// activate() looks whether they are there.
+		shell::Guard guard(lock_);
 		send = std::exchange(endpoint.send_buffer_, nullptr);
 		rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
 	}
@@ -601,6 +670,17 @@ void LinkGroup::lose_link()
 	begin_end();
 }
 
+void LinkGroup::port_changed(bool active)
+{
+	shell::Guard guard(lock_);
+	if (active) {
+		port_deadline_ms_ = 0;
+	} else if (port_deadline_ms_ == 0) {
+		port_deadline_ms_ = smc_now_ms() + kPortGrace_ms;
+		arm();
+	}
+}
+
 void LinkGroup::wait_ended()
 {
 	while (!smc_completion_wait(&ended_, kDrain_ms))
@@ -616,9 +696,11 @@ void LinkGroup::begin_end()
 	drain_deadline_ms_ = smc_now_ms() + kDrain_ms;
 	smc_stat_inc(key_.netns, SMC_STAT_GROUP_TERMINATED);
 	endpoints_.for_each([this](RdmaEndpoint &endpoint, wire::Token) {
+		tell(&endpoint, SetupResult::kLinkConnectFailed, wire::DeclineReason::kErrRegBuf);
 		tell(&endpoint, SetupResult::kLinkConfirmFailed, wire::DeclineReason::kTimeoutCl);
 		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
 	});
+	while (registering_.pop_front() != nullptr) {}
 	settle_waiting();
 	kick();
 }
@@ -666,7 +748,7 @@ void LinkGroup::end_phase()
 		shell::Guard guard(lock_);
 		end_told_ = true;
 		if (state_ == State::kEnded ||
-		    (link_.sent_up_to() < last_seq_ && smc_now_ms() < drain_deadline_ms_))
+		    (!control_.drained() && smc_now_ms() < drain_deadline_ms_))
 			return;
 	}
 	{
@@ -679,6 +761,8 @@ void LinkGroup::end_phase()
 	{
 		shell::Guard guard(lock_);
 		state_ = State::kEnded;
+		place_.give_back();
+		control_.clear();
 		timer_ms_ = 0;
 		founder_.reset();
 	}
@@ -697,6 +781,7 @@ void LinkGroup::step(const group::Event &event)
 {
 	if (state_ == State::kEnded)
 		return;
+	machine_.hold_requests(control_.any_unsent());
 	perform(machine_.step(event, smc_now_ms()));
 	count_violations();
 }
@@ -705,7 +790,7 @@ void LinkGroup::perform(const group::Effects &effects)
 {
 	for (const group::Effect &effect : effects) {
 		if (const auto *send = std::get_if<group::SendLlc>(&effect)) {
-			send_llc(*send);
+			control_.send(*send);
 		} else if (std::get_if<group::ActivateLink>(&effect) != nullptr) {
 			activate_due_ = true;
 			kick();
@@ -714,7 +799,11 @@ void LinkGroup::perform(const group::Effects &effects)
 			peer_uid_ = up->peer_uid;
 			if (state_ == State::kForming)
 				state_ = State::kActive;
+			place_.give_back();
 			smc_stat_inc(key_.netns, SMC_STAT_LINK_UP);
+			// Those that wait to join come from the founder's address.
+			if (founder_ && !std::exchange(founder_->completed_, true))
+				doubt_.completed(founder_->from_);
 			tell(founder_.get(), SetupResult::kLinkConfirmed,
 			     wire::DeclineReason::kNone);
 			founder_.reset();
@@ -745,42 +834,6 @@ void LinkGroup::perform(const group::Effects &effects)
 		} else if (std::get_if<group::TerminateGroup>(&effect) != nullptr) {
 			begin_end();
 		}
-	}
-}
-
-void LinkGroup::send_llc(const group::SendLlc &message)
-{
-	u64 seq = 0;
-	const int ret = unsent_.empty() ? link_.post_control(message.bytes().data(),
-							     message.bytes().size(), &seq)
-					: kAgain;
-
-	if (ret == kAgain && !unsent_.push_back(message))
-		smc_stat_inc(key_.netns, SMC_STAT_LLC_OVERFLOW);
-	// Any other error: the link is dead, and the group will hear of it.
-	if (ret != 0)
-		return;
-	last_seq_ = seq;
-	smc_stat_inc(key_.netns, SMC_STAT_LLC_TX);
-}
-
-void LinkGroup::flush_unsent()
-{
-	if (state_ == State::kEnded)
-		return;
-	while (!unsent_.empty()) {
-		const group::SendLlc &message = unsent_.front();
-		u64 seq;
-
-		const int ret =
-			link_.post_control(message.bytes().data(), message.bytes().size(), &seq);
-		if (ret == kAgain)
-			return;
-		if (ret == 0) {
-			last_seq_ = seq;
-			smc_stat_inc(key_.netns, SMC_STAT_LLC_TX);
-		}
-		unsent_.erase(0);
 	}
 }
 
@@ -845,21 +898,28 @@ void LinkGroup::activate()
 		shell::Guard guard(lock_);
 		founder = founder_;
 	}
-	group::LinkActivated result{kLink, wire::DeclineReason::kErrRdyLnk};
+	bool ready;
 	{
 		shell::Guard guard(setup_mutex_);
-		if (founder && !ending() &&
-		    smc_ib_link_to_rts(link_.handle(), own_psn_.value()) == 0) {
-			// Buffers that are gone: the handshake has given up meanwhile.
-			if (founder->rmb_buffer_ != nullptr && founder->send_buffer_ != nullptr &&
-			    enable_buffers(*founder))
-				result.failure.reset();
-			else
-				result.failure = wire::DeclineReason::kErrRegBuf;
-		}
+		ready = founder && !ending() &&
+			smc_ib_link_to_rts(link_.handle(), own_psn_.value()) == 0;
 	}
 	shell::Guard guard(lock_);
-	step(result);
+	// Buffers that are gone: the handshake has given up meanwhile.
+	if (!ready)
+		step(group::LinkActivated{kLink, wire::DeclineReason::kErrRdyLnk});
+	else if (founder->rmb_buffer_ == nullptr || founder->send_buffer_ == nullptr)
+		step(group::LinkActivated{kLink, wire::DeclineReason::kErrRegBuf});
+	else if (state_ < State::kEnding)
+		register_buffers(*founder, AfterRegistration::kActivated);
+}
+
+// The client's response to CONFIRM_LINK is the first thing that it sends.
+void LinkGroup::look_for_delivery()
+{
+	if (machine_.link_state(kLink) == group::LinkState::kAnswered && control_.has_spoken() &&
+	    control_.drained())
+		step(group::AnswerDelivered{kLink});
 }
 
 // ---- Work ---------------------------------------------------------------------------------------
@@ -887,9 +947,10 @@ void LinkGroup::arm()
 	if (idle_since_ms_ != 0)
 		next_ms = std::min(
 			next_ms, idle_since_ms_ + (key_.server ? kIdleServer_ms : kIdleClient_ms));
+	if (port_deadline_ms_ != 0 && state_ < State::kEnding)
+		next_ms = std::min(next_ms, port_deadline_ms_);
 	if (state_ == State::kEnding)
-		next_ms = std::min(next_ms,
-				   link_.sent_up_to() >= last_seq_ ? now_ms : drain_deadline_ms_);
+		next_ms = std::min(next_ms, control_.drained() ? now_ms : drain_deadline_ms_);
 	if (next_ms == ~u64{0})
 		return;
 	get();
@@ -904,21 +965,31 @@ void LinkGroup::run()
 		shell::Guard guard(lock_);
 		const u64 now_ms = smc_now_ms();
 
-		flush_unsent();
+		if (state_ != State::kEnded) {
+			flush_control(0);
+			answer_waiting();
+		}
 		if (heard_.exchange(false, std::memory_order_relaxed))
 			machine_.note_activity(kLink, now_ms);
 		if (timer_ms_ != 0 && now_ms >= timer_ms_) {
 			timer_ms_ = 0;
 			step(group::Timer{});
 		}
-		if (idle_since_ms_ != 0 &&
-		    now_ms - idle_since_ms_ >= (key_.server ? kIdleServer_ms : kIdleClient_ms))
+		if (idle_since_ms_ != 0 && elapsed_ms(idle_since_ms_, now_ms) >=
+						   (key_.server ? kIdleServer_ms : kIdleClient_ms))
 			end_if_idle_locked();
+		if (port_deadline_ms_ != 0 && now_ms >= port_deadline_ms_ &&
+		    state_ < State::kEnding) {
+			step(group::LinkFailed{kLink});
+			begin_end();
+		}
+		delete_surplus();
 		activate_now = std::exchange(activate_due_, false);
 		lose_now = std::exchange(lose_due_, false);
 		free_now = std::exchange(free_due_, false);
 		end_now = state_ == State::kEnding;
 	}
+	(void)pool_.free_unused_sends(false);
 	if (activate_now)
 		activate();
 	if (lose_now)
@@ -936,15 +1007,14 @@ void LinkGroup::run()
 
 // ---- From the link ------------------------------------------------------------------------------
 
-void LinkGroup::on_received(Link &link, const std::byte *head, const std::byte *tail,
-			    u32 length_bytes)
+bool LinkGroup::on_received(Link &link, const ControlQueue::Received &message)
 {
-	const ByteSpan bytes{head, std::min<std::size_t>(length_bytes, SMC_IB_MESSAGE_HEAD_BYTES)};
+	const ByteSpan head = message.head_bytes();
 
-	if (wire::is_cdc(bytes))
-		on_cdc(link, bytes);
-	else
-		on_llc(bytes, tail, length_bytes);
+	if (!wire::is_cdc(head))
+		return on_llc(message);
+	on_cdc(link, head);
+	return true;
 }
 
 void LinkGroup::on_cdc(Link &link, ByteSpan message)
@@ -979,25 +1049,76 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 	endpoint->put();
 }
 
-void LinkGroup::on_llc(ByteSpan head, const std::byte *tail, u32 length_bytes)
+bool LinkGroup::on_llc(const ControlQueue::Received &message)
 {
 	smc_stat_inc(key_.netns, SMC_STAT_LLC_RX);
 	shell::Guard guard(lock_);
-	if (length_bytes <= head.size()) {
+	if (!ControlQueue::has_to_queue(message)) {
+		take_in(message);
+		return true;
+	}
+	if (control_.is_busy() || control_.any_waits()) {
+		control_.keep(message);
+		return false;
+	}
+	return answer(message);
+}
+
+// Under lock_.
+void LinkGroup::take_in(const ControlQueue::Received &message)
+{
+	const ByteSpan head = message.head_bytes();
+
+	if (message.length_bytes <= head.size()) {
 		step(group::LlcReceived{kLink, head});
 		return;
 	}
-	const std::size_t length = std::min<std::size_t>(length_bytes, long_message_.size());
+	const std::size_t length =
+		std::min<std::size_t>(message.length_bytes, long_message_.size());
 	std::memcpy(long_message_.data(), head.data(), head.size());
-	std::memcpy(long_message_.data() + head.size(), tail, length - head.size());
+	std::memcpy(long_message_.data() + head.size(), message.tail, length - head.size());
 	step(group::LlcReceived{kLink, ByteSpan{long_message_}.first(length)});
 }
 
-void LinkGroup::on_sent()
+// Under lock_. True: its receive is free.
+bool LinkGroup::answer(const ControlQueue::Received &request)
+{
+	control_.begin(request);
+	take_in(request);
+	return control_.end();
+}
+
+// Under lock_.
+void LinkGroup::answer_waiting()
+{
+	while (const auto request = control_.next()) {
+		if (answer(*request))
+			link_.give_back(request->receive);
+	}
+}
+
+// Under lock_. What waits may go, and requests of ours that were held back for it.
+void LinkGroup::flush_control(u64 up_to_seq)
+{
+	const bool held = control_.any_unsent();
+
+	control_.on_sent(up_to_seq);
+	if (held && !control_.any_unsent())
+		step(group::Timer{});
+}
+
+void LinkGroup::on_sent(u64 up_to_seq)
 {
 	shell::Guard guard(lock_);
-	if (!unsent_.empty())
-		flush_unsent();
+	flush_control(up_to_seq);
+	if (!registering_.empty())
+		advance_registrations();
+	// Not here: who asks without end shall not keep a softirq busy with it.
+	if (control_.any_waits() && !control_.is_busy())
+		kick();
+	if (state_ == State::kActive)
+		return;
+	look_for_delivery();
 	if (state_ == State::kEnding)
 		arm();
 }
@@ -1038,6 +1159,7 @@ bool LinkGroup::link_snapshot(smc_link_info &info)
 	case group::LinkState::kDown: info.state = SMC_LINK_STATE_INACTIVE; break;
 	case group::LinkState::kAwaitRequest:
 	case group::LinkState::kActivating:
+	case group::LinkState::kAnswered:
 	case group::LinkState::kAwaitResponse: info.state = SMC_LINK_STATE_ACTIVATING; break;
 	case group::LinkState::kActive: info.state = SMC_LINK_STATE_ACTIVE; break;
 	}

@@ -18,6 +18,7 @@
 #include <array>
 #include <atomic>
 
+#include "core/group/doubt.hpp"
 #include "core/group/machine.hpp"
 #include "core/group/token_table.hpp"
 #include "core/handshake/effect.hpp"
@@ -29,6 +30,8 @@
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
 #include "shell/transport/rdma/buffer.hpp"
+#include "shell/transport/rdma/control_queue.hpp"
+#include "shell/transport/rdma/forming.hpp"
 #include "shell/transport/rdma/link.hpp"
 #include "shell/transport/rdma/port.hpp"
 #include "shell/transport/setup.hpp"
@@ -36,8 +39,11 @@
 namespace smc::transport::rdma {
 
 class RdmaEndpoint;
+enum class AfterRegistration : u8;
 
+struct RegisteringTag;
 struct TableTag;
+struct OpenTag;
 
 // Whom a group leads to, and how; what lookups compare.
 struct GroupKey {
@@ -52,54 +58,68 @@ struct GroupKey {
 	wire::Gid peer_gid;
 	wire::Mac peer_mac; // version 1
 	wire::Eid eid;      // version 2
+	wire::Qpn peer_qpn; // a client's, whose server has named it
 
 	friend bool operator==(const GroupKey &, const GroupKey &) = default;
 };
 
-// Of a TCP connection's other end; version 4 as ::ffff:a.b.c.d.
-using TcpAddress = std::array<u8, 16>;
+using group::TcpAddress;
 
-class LinkGroup : public shell::RefCounted<LinkGroup>, public shell::ListNode<TableTag> {
+class LinkGroup : public shell::RefCounted<LinkGroup>,
+		  public shell::ListNode<TableTag>,
+		  public shell::ListNode<OpenTag> {
 public:
 	static constexpr u64 kIdleServer_ms = 600'000;
 	static constexpr u64 kIdleClient_ms = 610'000;
 	static constexpr u64 kDrain_ms = 2000;
+	// How long a port may be without its carrier. A queue pair that has something to send gives
+	// up after its own retries, two seconds or so; this is for those that are quiet.
+	static constexpr u64 kPortGrace_ms = 5000;
 
 	enum class State : u8 { kForming, kActive, kEnding, kEnded };
 
 	// With one link created; in no table yet. @founder: the peer's end of the TCP connection
-	// of the first contact. Process.
+	// of the first contact. @place: a server's, while it is forming. Process.
 	static shell::Ref<LinkGroup> create(const GroupKey &key, const Port &port,
 					    const handshake::Agreement &agreement, bool direct,
-					    u32 uid, const TcpAddress &founder);
+					    u32 uid, const TcpAddress &founder,
+					    Forming::Place &&place);
 
 	[[nodiscard]] const GroupKey &key() const { return key_; }
 	[[nodiscard]] bool is_server() const { return key_.server; }
 	[[nodiscard]] bool direct() const { return direct_; }
 	[[nodiscard]] State state();
 	[[nodiscard]] u32 link_qpn();
-	// Of the peer's end of the link; zero until it is known.
-	[[nodiscard]] wire::Qpn peer_qpn();
 	[[nodiscard]] u64 serial() const { return serial_; }
 	void set_serial(u64 serial) { serial_ = serial; }
 
 	// ---- Setting up a connection; process context, by its handshake -------------------------
 
+	// What join() would say of one more connection, as far as that can be told beforehand.
+	// kLater: there is no room, and GroupTable::reopen() says when there is again.
+	enum class Room : u8 { kThere, kNotForYou, kLater, kNever };
+	[[nodiscard]] Room room(const TcpAddress &from);
+
 	enum class Join : u8 { kJoined, kWait, kNo };
-	// Adds a connection of @sk with buffers of its own; the observer hears of what follows.
-	// kWait: the group is forming (and @founder is not set), the observer will hear
-	// kGroupSettled. kNo: it is ending, or full for a server, or *reason says what is missing.
-	Join join(struct sock *sk, bool founder, SetupObserver &observer,
+	// Adds a connection of @sk, whose peer's end of TCP is @from, with buffers of its own; the
+	// observer hears of what follows. kWait: the group is forming (and @founder is not set),
+	// the observer will hear kGroupSettled. kNo: it is ending, or for a server full or begun
+	// from elsewhere, or *reason says what is missing.
+	Join join(struct sock *sk, const TcpAddress &from, bool founder, SetupObserver &observer,
 		  shell::Ref<RdmaEndpoint> *endpoint, wire::DeclineReason *reason);
 	// What the peer has to know of our end.
 	[[nodiscard]] wire::SmcrEndpoint local_end(const RdmaEndpoint &endpoint);
 	// The peer's end is known. On first contact the queue pair comes up: client ready to
-	// receive, server ready to send with the RMB registered. kNone if all is well.
-	wire::DeclineReason connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards);
+	// receive, server ready to send with the RMB registered. kNone if all is well; nothing if
+	// the observer will hear of it.
+	[[nodiscard]] std::optional<wire::DeclineReason>
+	connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards);
 	// Later contact: registers the RMB and tells the peer; the observer hears the result.
 	void announce_rkey(RdmaEndpoint &endpoint);
 	// First contact: CONFIRM_LINK; the observer hears the result.
 	void confirm_link(RdmaEndpoint &endpoint);
+	// The handshake has made a connection of it.
+	void complete(RdmaEndpoint &endpoint);
 	// First contact is done: what the peer said of itself.
 	void know_peer(const handshake::Agreement &agreement);
 	// The handshake has no more use for the observer's calls.
@@ -121,16 +141,18 @@ public:
 	// A Decline that came over TCP from there says that the peer does not know this group. Any
 	// context.
 	void disown(const TcpAddress &from);
-	// Link lost: port down, device gone.
+	// The link is lost.
 	void lose_link();
+	// The port has lost its carrier, or has it. The link is lost if that lasts. Any context.
+	void port_changed(bool active);
 	// Waits until it has ended. Process.
 	void wait_ended();
 
 	// ---- From the link; softirq (failed: any) -----------------------------------------------
 
-	void on_received(Link &link, const std::byte *head, const std::byte *tail,
-			 u32 length_bytes);
-	void on_sent();
+	// False: the message is kept until give_back().
+	bool on_received(Link &link, const ControlQueue::Received &message);
+	void on_sent(u64 up_to_seq);
 	void on_link_failed(Link &link, int status);
 
 	// ---- For the control plane; process -----------------------------------------------------
@@ -139,28 +161,22 @@ public:
 	bool link_snapshot(smc_link_info &info);
 
 	LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
-		  bool direct, const group::Config &config, const TcpAddress &founder);
+		  bool direct, const group::Config &config, const TcpAddress &founder,
+		  Forming::Place &&place);
 	~LinkGroup();
 	void last_ref_gone();
 
 private:
-	// Messages that found no room in the send queue.
-	static constexpr std::size_t kUnsentMax = 16;
 	// As many as there can be connections: all may end at once.
 	static constexpr std::size_t kDeletingMax = 256;
 	// Requests for each, before the peer counts as one that does not answer them.
 	static constexpr u32 kDeletingTries = 2;
 	static constexpr group::LinkIndex kLink = 0;
-	// RMBs that peers may write to which have confirmed nothing. A group with so many takes no
-	// more connections: those that it has shall not pay for a peer that makes them pile up.
-	static constexpr u32 kDoubtfulMax = 64;
 	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
 	static constexpr group::FlowId kDeleteFlow = u64{1} << 32;
 
 	void step(const group::Event &event); // under lock_
 	void perform(const group::Effects &effects);
-	void send_llc(const group::SendLlc &message);
-	void flush_unsent();
 	void flow_done(const group::FlowDone &done);
 	void settle_waiting();
 	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason);
@@ -169,12 +185,24 @@ private:
 	void count_violations();
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
-	void on_llc(ByteSpan head, const std::byte *tail, u32 length_bytes);
+	[[nodiscard]] bool on_llc(const ControlQueue::Received &message);
+	void take_in(const ControlQueue::Received &message) SMC_REQUIRES(lock_);
+	[[nodiscard]] bool answer(const ControlQueue::Received &request) SMC_REQUIRES(lock_);
+	void answer_waiting() SMC_REQUIRES(lock_);
+	void flush_control(u64 up_to_seq) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
-	[[nodiscard]] bool enable_buffers(RdmaEndpoint &endpoint);
+	[[nodiscard]] bool give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind kind,
+				       wire::BufferSize size);
+	// registration.cc
+	void register_buffers(RdmaEndpoint &endpoint, AfterRegistration next) SMC_REQUIRES(lock_);
+	void advance_registrations() SMC_REQUIRES(lock_);
+	[[nodiscard]] int post_registrations(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
+	void buffers_registered(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
+	void announce(RdmaEndpoint &endpoint);
 	[[nodiscard]] bool ending();
-	[[nodiscard]] wire::DeclineReason bring_up(RdmaEndpoint &endpoint,
-						   const handshake::ConnectLink &towards);
+	[[nodiscard]] bool full() const;
+	[[nodiscard]] Room room_locked(const TcpAddress &from) const;
+	[[nodiscard]] wire::DeclineReason bring_up(const handshake::ConnectLink &towards);
 	[[nodiscard]] smc_ib_path path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
 					  wire::QpMtu mtu) const;
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
@@ -185,6 +213,7 @@ private:
 	void delete_surplus();
 	void free_deleted();
 	void activate();
+	void look_for_delivery() SMC_REQUIRES(lock_);
 	void lose_connections();
 	void lose_connections_on_deleted();
 	void run();
@@ -203,7 +232,7 @@ private:
 	Link link_{*this, kLink};
 
 	// Queue pair changes and mappings against the end of the link. Never held while waiting for
-	// the network. Taken before lock_.
+	// the network or for a work request. Taken before lock_.
 	shell::Mutex setup_mutex_{SMC_LOCK_GROUP_SETUP};
 	shell::SpinLock lock_{SMC_LOCK_GROUP};
 	State state_ = State::kForming;
@@ -215,8 +244,10 @@ private:
 	// The peer has been heard of since the machine was last told.
 	std::atomic<bool> heard_{false};
 	shell::List<SetupObserver, ObserverTag> waiting_;
+	// Endpoints whose buffers are being registered, or will be when there is room.
+	shell::List<RdmaEndpoint, RegisteringTag> registering_;
 	shell::Ref<RdmaEndpoint> founder_; // first contact; until the link is active
-	FixedVector<group::SendLlc, kUnsentMax> unsent_;
+	ControlQueue control_{link_, key_.netns};
 	// RMBs too many, and the DELETE_RKEY that tells the peer; freed by run() when it has
 	// answered, put aside if it never does.
 	struct Deleting {
@@ -228,15 +259,16 @@ private:
 	FixedVector<Deleting, kDeletingMax> deleting_;
 	// Of them; the machine knows of so many at a time, as connections that begin wait, too.
 	std::size_t deleting_asked_ = 0;
-	u32 doubtful_rmbs_ = 0; // set aside by abandon()
+	group::Doubt doubt_;   // of a server
+	Forming::Place place_; // of a server, until it is active or has no link any more
 	group::FlowId next_delete_flow_ = kDeleteFlow;
 	bool activate_due_ = false;
 	bool lose_due_ = false;
 	bool free_due_ = false;
-	bool end_told_ = false; // to the connections
-	u64 timer_ms_ = 0;      // machine's; 0: none
-	u64 idle_since_ms_ = 0; // 0: it has connections
-	u64 last_seq_ = 0;      // of a control message
+	bool end_told_ = false;    // to the connections
+	u64 timer_ms_ = 0;         // machine's; 0: none
+	u64 idle_since_ms_ = 0;    // 0: it has connections
+	u64 port_deadline_ms_ = 0; // 0: the port is active
 	u64 drain_deadline_ms_ = 0;
 	wire::Qpn peer_qpn_;
 	wire::LinkUid uid_;

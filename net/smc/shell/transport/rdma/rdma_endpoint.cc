@@ -40,6 +40,7 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 		shell::Guard guard(lock_);
 		if (lost_early_ || !conn_.init(config))
 			return false;
+		arrivals_need_sync_ = rmb_buffer_->must_sync(link_->index());
 	}
 	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
@@ -74,13 +75,13 @@ int RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 {
 	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;
 	std::array<std::byte, wire::kCdcSize> message;
-	const struct smc_ib_region_info &local = send_buffer_->on(link_->index());
+	const smc_ib_region *local = send_buffer_->region(link_->index());
 	u32 n = 0;
 
 	for (const connection::WriteSegment &segment : plan.write_segments()) {
 		writes[n++] = {
-			.local_address = local.address + segment.sndbuf_offset_bytes,
-			.local_key = local.local_key,
+			.local = local,
+			.offset_bytes = segment.sndbuf_offset_bytes,
 			.length_bytes = segment.length_bytes,
 			.data = sndbuf() + segment.sndbuf_offset_bytes,
 			.remote_address = peer_address_ + segment.peer_offset_bytes,
@@ -102,6 +103,11 @@ int RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 		smc_stat_inc(netns(), SMC_STAT_SQ_FULL);
 	}
 	return ret;
+}
+
+void RdmaEndpoint::sync_arrived_locked(const ring::Segments &arrived)
+{
+	rmb_buffer_->sync_for_cpu(link_->index(), arrived);
 }
 
 void RdmaEndpoint::retire()

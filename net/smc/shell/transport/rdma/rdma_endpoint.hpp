@@ -6,6 +6,7 @@
 #include <atomic>
 
 #include "core/connection/early_messages.hpp"
+#include "core/group/doubt.hpp"
 #include "core/group/rtoken_table.hpp"
 #include "core/wire/clc.hpp"
 #include "kernel/abi/control.h"
@@ -20,7 +21,18 @@ namespace smc::transport::rdma {
 
 class LinkGroup;
 
-class RdmaEndpoint final : public Endpoint, public shell::ListNode<WaitingTag> {
+struct RegisteringTag;
+
+// What a group does with a connection whose buffers are registered.
+enum class AfterRegistration : u8 {
+	kAnnounce,  // later contact: CONFIRM_RKEY
+	kConnected, // first contact, server: CONFIRM_LINK may go
+	kActivated, // first contact, client: CONFIRM_LINK is answered
+};
+
+class RdmaEndpoint final : public Endpoint,
+			   public shell::ListNode<WaitingTag>,
+			   public shell::ListNode<RegisteringTag> {
 public:
 	RdmaEndpoint(LinkGroup &group, struct sock *sk);
 
@@ -48,6 +60,9 @@ public:
 	// Endpoint's hooks. post_locked(): posts what there is to say. What does not fit into the
 	// send queue is left until on_room(), or on_transport_lost().
 	void post_locked();
+	// The peer has written these pieces of our ring; makes them what the CPU reads. Called
+	// while the connection takes messages, so the link is there, and the ring mapped.
+	void sync_arrived_locked(const ring::Segments &arrived);
 	void snapshot_link(smc_sock_info &info);
 	void retire();
 	void destroy();
@@ -67,10 +82,16 @@ private:
 	u32 peer_rkey_ = 0;
 	bool started_ = false; // this and early_: guarded by lock_
 	connection::EarlyMessages early_;
-	bool rtoken_held_ = false; // this, rtoken_ and rmb_deleted_: guarded by the group's lock
+	// From here to observer_, but writes_forbidden_: guarded by the group's lock, and so is
+	// what becomes of the buffers once they are registered.
+	bool rtoken_held_ = false;
 	group::RtokenIndex rtoken_ = 0;
 	bool rmb_deleted_ = false;  // by the peer, with this connection still on it
 	bool rmb_in_doubt_ = false; // the peer may write to it, and is not to be told anything
+	bool completed_ = false;    // its handshake, or the group has heard that it will not be
+	group::TcpAddress from_{};  // where the handshake came from
+	// Of one that stands in the group's list of those being registered.
+	AfterRegistration after_registration_ = AfterRegistration::kAnnounce;
 	std::atomic<bool> writes_forbidden_{false}; // set for good; read under the link's lock
 	// Whoever sets this connection up; guarded by the group's lock.
 	SetupObserver *observer_ = nullptr;

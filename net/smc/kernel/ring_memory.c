@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Memory of rings: whose it is, and how much there may be.
+ */
+#include <linux/atomic.h>
+#include <linux/cgroup.h>
+#include <linux/memcontrol.h>
+#include <linux/mm.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+#include <net/tcp.h>
+
+#include "kernel/abi/stats.h"
+#include "kernel/ring_memory.h"
+
+/* Places in tcp_mem. */
+enum {
+	TCP_MEM_LOW,
+	TCP_MEM_PRESSURE,
+	TCP_MEM_HIGH,
+};
+
+static atomic_long_t ring_pages = ATOMIC_LONG_INIT(0);
+
+static long tcp_pages(void)
+{
+	return atomic_long_read(tcp_prot.memory_allocated);
+}
+
+static long mark_pages(int mark)
+{
+	return READ_ONCE(tcp_prot.sysctl_mem[mark]);
+}
+
+bool smc_ring_enter(const struct sock *sk, size_t size_bytes)
+{
+	const int mark = size_bytes > SMC_RING_BYTES_MIN ? TCP_MEM_PRESSURE : TCP_MEM_HIGH;
+	const long pages = size_bytes >> PAGE_SHIFT;
+
+	/* First entered, then looked at: of several at once none may slip through. */
+	if (atomic_long_add_return(pages, &ring_pages) + tcp_pages() <= mark_pages(mark))
+		return true;
+	atomic_long_sub(pages, &ring_pages);
+	smc_stat_inc(sock_net(sk), SMC_STAT_RING_LIMITED);
+	return false;
+}
+
+void smc_ring_leave(size_t size_bytes)
+{
+	atomic_long_sub(size_bytes >> PAGE_SHIFT, &ring_pages);
+}
+
+u64 smc_ring_bytes(void)
+{
+	return (u64)atomic_long_read(&ring_pages) << PAGE_SHIFT;
+}
+
+bool smc_rings_are_many(void)
+{
+	return atomic_long_read(&ring_pages) + tcp_pages() > mark_pages(TCP_MEM_LOW);
+}
+
+void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare)
+{
+	const gfp_t gfp = smc_ring_gfp(sk);
+	/* A smaller ring, or TCP, is better than a program that the OOM killer picks. */
+	const gfp_t effort = spare ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL;
+	struct mem_cgroup *old;
+	void *ring;
+
+	if (!smc_ring_enter(sk, size_bytes))
+		return NULL;
+	old = set_active_memcg(smc_ring_memcg(sk));
+	ring = kzalloc(size_bytes, gfp | __GFP_NORETRY);
+	if (!ring)
+		ring = __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
+	set_active_memcg(old);
+	if (!ring)
+		smc_ring_leave(size_bytes);
+	return ring;
+}
+
+void smc_ring_free(void *ring, size_t size_bytes)
+{
+	if (!ring)
+		return;
+	kvfree(ring);
+	smc_ring_leave(size_bytes);
+}
+
+u64 smc_ring_group(const struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	if (sk->sk_memcg)
+		return cgroup_id(sk->sk_memcg->css.cgroup);
+#endif
+	return 0;
+}

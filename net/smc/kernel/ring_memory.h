@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What rings of every kind have in common: the account, and who is charged.
+ */
+#ifndef SMC_KERNEL_RING_MEMORY_H
+#define SMC_KERNEL_RING_MEMORY_H
+
+#include <linux/gfp.h>
+#include <net/sock.h>
+
+#include "kernel/abi/ring_memory.h"
+
+/*
+ * Enters @size_bytes, whole pages, for @sk. False, and counted there, if that would be too much.
+ * Any context.
+ */
+bool smc_ring_enter(const struct sock *sk, size_t size_bytes);
+void smc_ring_leave(size_t size_bytes);
+/* Of all there are, in every namespace. */
+u64 smc_ring_bytes(void);
+
+/* Nobody is charged without one: the current task may be the peer's program. */
+static inline struct mem_cgroup *smc_ring_memcg(const struct sock *sk)
+{
+#ifdef CONFIG_MEMCG
+	return sk->sk_memcg;
+#else
+	return NULL;
+#endif
+}
+
+/* For allocations under set_active_memcg(smc_ring_memcg(@sk)). */
+static inline gfp_t smc_ring_gfp(const struct sock *sk)
+{
+	return __GFP_NOWARN | (smc_ring_memcg(sk) ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+}
+
+#endif

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Charges children of a listener to the listener's memory cgroup. TCP charges
+ * them to that of who takes them out of its queue, and a work item has none.
+ */
+#include <linux/memcontrol.h>
+#include <net/sock.h>
+
+#include "kernel/tcp_charge.h"
+
+#ifdef CONFIG_MEMCG
+/*
+ * What it has taken so far counts for TCP as a whole, and for no cgroup. It is given back, and
+ * taken once more with the cgroup: what charges a cgroup alone is not open to modules. Beyond the
+ * cgroup's limit, too, as when TCP does this: it is there already. TCP insists for whoever sends
+ * more than the send buffer takes.
+ */
+static void charge_again(struct sock *child, struct mem_cgroup *memcg)
+{
+	const int taken_bytes = PAGE_ALIGN(child->sk_forward_alloc + child->sk_wmem_queued +
+					   atomic_read(&child->sk_rmem_alloc));
+	const int sndbuf = child->sk_sndbuf;
+	const u8 userlocks = child->sk_userlocks;
+
+	if (taken_bytes > 0)
+		__sk_mem_reclaim(child, taken_bytes);
+	child->sk_memcg = memcg;
+	if (taken_bytes <= 0)
+		return;
+	child->sk_userlocks |= SOCK_SNDBUF_LOCK;
+	WRITE_ONCE(child->sk_sndbuf, 0);
+	WARN_ON_ONCE(!__sk_mem_schedule(child, taken_bytes, SK_MEM_SEND));
+	WRITE_ONCE(child->sk_sndbuf, sndbuf);
+	child->sk_userlocks = userlocks;
+}
+#endif
+
+void smc_tcp_charge_child(struct sock *child, const struct sock *listener)
+{
+#ifdef CONFIG_MEMCG
+	struct mem_cgroup *memcg = listener->sk_memcg;
+
+	if (!memcg || child->sk_memcg)
+		return;
+	lock_sock(child);
+	if (css_tryget(&memcg->css))
+		charge_again(child, memcg);
+	release_sock(child);
+#endif
+}

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// LinkGroup's part that registers the buffers of connections. A registration is a work request: it
+// stands in the send queue behind what the peer may be slow to receive, or never does. So nobody
+// waits for it: it is posted, its completion says when it has ended, and what follows is done then.
+// Who has no patience leaves; the memory stays until the queue has let go of it.
+#include "shell/transport/rdma/link_group.hpp"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+constexpr int kAgain = -11;
+constexpr int kInProgress = -115;
+
+} // namespace
+
+// Under lock_, as all of them. The endpoint has its buffers.
+void LinkGroup::register_buffers(RdmaEndpoint &endpoint, AfterRegistration next)
+{
+	endpoint.after_registration_ = next;
+	registering_.push_back(endpoint);
+	advance_registrations();
+}
+
+// Ends in the order in which they began, as the send queue keeps it. Called again for each one that
+// has ended, and when there is room in the queue.
+void LinkGroup::advance_registrations()
+{
+	RdmaEndpoint *endpoint = nullptr;
+	int ret = 0;
+
+	while (state_ < State::kEnding && (endpoint = registering_.front()) != nullptr) {
+		ret = post_registrations(*endpoint);
+		if (ret == kAgain || ret == kInProgress)
+			break;
+		registering_.remove(*endpoint);
+		buffers_registered(*endpoint, ret == 0);
+	}
+	while (state_ < State::kEnding && endpoint != nullptr && ret != kAgain) {
+		endpoint = registering_.next(*endpoint);
+		if (endpoint != nullptr)
+			ret = post_registrations(*endpoint);
+	}
+}
+
+int LinkGroup::post_registrations(RdmaEndpoint &endpoint)
+{
+	const int rmb = endpoint.rmb_buffer_->enable(link_);
+
+	if (rmb != 0 && rmb != kInProgress)
+		return rmb;
+	const int send = endpoint.send_buffer_->enable(link_);
+
+	return send != 0 ? send : rmb;
+}
+
+void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
+{
+	const auto reason = ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf;
+
+	switch (endpoint.after_registration_) {
+	case AfterRegistration::kAnnounce:
+		if (ok)
+			announce(endpoint);
+		else
+			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
+		break;
+	case AfterRegistration::kConnected:
+		tell(&endpoint, ok ? SetupResult::kLinkConnected : SetupResult::kLinkConnectFailed,
+		     reason);
+		break;
+	case AfterRegistration::kActivated: {
+		group::LinkActivated activated{kLink, reason};
+
+		if (ok)
+			activated.failure.reset();
+		step(activated);
+		look_for_delivery();
+		break;
+	}
+	}
+}
+
+} // namespace smc::transport::rdma

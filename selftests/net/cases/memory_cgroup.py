@@ -1,0 +1,175 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What connections cost, and the memory cgroup that is charged with it."""
+
+import time
+from contextlib import contextmanager
+
+from churn import stats
+from loopback import memory_group, serving
+
+from harness import case
+
+PORT = 7660
+PLAIN = 8
+PLAIN_BYTES = 40 << 10
+
+# Accepts only when the kernel has looked through its queue for the sake of an SMC client.
+_SERVER = f"""
+import os, select, socket, sys
+open("/run/cgroup/sockets/cgroup.procs", "w").write(str(os.getpid()))
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, int(sys.argv[2]))
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("127.0.0.1", int(sys.argv[1])))
+listener.listen(64)
+print("ready", flush=True)
+sys.stdin.readline()
+kept = [listener.accept()[0] for _ in range({PLAIN} + 1)]
+print("accepted", flush=True)
+sys.stdin.readline()
+for child in kept[:{PLAIN}]:
+    left = {PLAIN_BYTES}
+    while left:
+        left -= len(child.recv(left))
+kept = listener = child = None
+print("closed", flush=True)
+sys.stdin.read()
+"""
+_CLIENTS = f"""
+import socket, sys
+server = ("127.0.0.1", int(sys.argv[1]))
+kept = [socket.create_connection(server) for _ in range({PLAIN})]
+for client in kept:
+    client.sendall(bytes({PLAIN_BYTES}))
+last = socket.socket(socket.AF_INET, socket.SOCK_STREAM, int(sys.argv[2]))
+last.connect(server)
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def charged(guest, name: str, what: str) -> int:
+    # The kernel adds up every two seconds, sooner only if there is much.
+    time.sleep(2.5)
+    return int(guest.run(f"awk '$1 == \"{what}\" {{print $2}}'"
+                         f" /run/cgroup/{name}/memory.stat").out)
+
+
+def sockets_of_clients_that_spoke_first(guest, port: int, protocol: int) -> tuple[int, int]:
+    """What the server's cgroup is charged with: for its children, and after their end."""
+    with memory_group(guest, "sockets"):
+        with serving(guest, f"exec python3 /tmp/server.py {port} {protocol}") as server:
+            with serving(guest, f"exec python3 /tmp/clients.py {port} {protocol}"):
+                server.input(b"\n")
+                server.expect("accepted")
+                during = charged(guest, "sockets", "sock")
+                server.input(b"\n")
+                server.expect("closed")
+            after = charged(guest, "sockets", "sock")
+    return during, after
+
+
+@case(on="ours")
+def children_with_data_are_charged(vm):
+    """TCP clients that have sent something stand in a listener's queue before an SMC client, and are
+    taken out of it with that one. The server's cgroup pays for what they have sent, as with TCP."""
+    vm.a.put("/tmp/server.py", _SERVER.encode())
+    vm.a.put("/tmp/clients.py", _CLIENTS.encode())
+    shown = {name: sockets_of_clients_that_spoke_first(vm.a, port, protocol)
+             for name, port, protocol in (("tcp", PORT, 0), ("smc", PORT + 1, 256))}
+    assert all(during >= PLAIN * PLAIN_BYTES > 10 * after for during, after in shown.values()), (
+        f"{shown}")
+
+
+RING_BYTES = 1 << 20
+CONNECTIONS = 12
+# 8 MiB for large rings, 12 in all, in pages of 4 KiB.
+TCP_MEM = "1024 2048 3072"
+HARD_BYTES = 12 << 20
+LIMIT_BYTES = 8 << 20
+
+_OWNER = f"""
+import os, select, socket, sys
+open("/run/cgroup/sockets/cgroup.procs", "w").write(str(os.getpid()))
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
+for option in (SO_SNDBUFFORCE, SO_RCVBUFFORCE):
+    listener.setsockopt(socket.SOL_SOCKET, option, {RING_BYTES})
+listener.bind(("0.0.0.0", int(sys.argv[1])))
+listener.listen(64)
+# The sockets stay there; the program itself is not to starve.
+open("/run/cgroup/cgroup.procs", "w").write(str(os.getpid()))
+print("ready", flush=True)
+kept = []
+for _ in range({CONNECTIONS}):
+    kept.append(listener.accept()[0])
+    kept[-1].sendall(b"x")
+print("accepted", flush=True)
+sys.stdin.read()
+"""
+_CONNECTS = f"""
+import socket, sys
+kept = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256) for _ in range({CONNECTIONS})]
+for client in kept:
+    client.connect((sys.argv[1], int(sys.argv[2])))
+    assert client.recv(1) == b"x"
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+def ring_bytes(guest) -> int:
+    return stats(guest)["ring_bytes"]
+
+
+@contextmanager
+def connected(vm, server, client, address: str, port: int):
+    """Connections to a server in a cgroup that asks for large buffers, on both transports."""
+    server.put("/tmp/owner.py", _OWNER.encode())
+    client.put("/tmp/connects.py", _CONNECTS.encode())
+    with serving(server, f"exec python3 /tmp/owner.py {port}") as owner:
+        with serving(client, f"exec python3 /tmp/connects.py {address} {port}"):
+            owner.expect("accepted")
+            yield
+
+
+def rings_are_charged(vm, server, client, address: str, port: int) -> None:
+    with memory_group(server, "sockets"), connected(vm, server, client, address, port):
+        kernel, bytes_ = charged(server, "sockets", "kernel"), ring_bytes(server)
+    assert kernel >= 1.8 * CONNECTIONS * RING_BYTES, f"{kernel} of {bytes_} bytes are charged to the owner"
+
+
+def limits_hold(vm, server, client, address: str, port: int) -> None:
+    """Of the cgroup first, of the host then: connect() succeeds all the same."""
+    before = stats(server)["ring_limited"]
+    with memory_group(server, "sockets"):
+        server.run(f"echo {LIMIT_BYTES} >/run/cgroup/sockets/memory.max")
+        with connected(vm, server, client, address, port):
+            server.run("awk '$1 == \"oom_kill\" && $2 != 0 {exit 1}'"
+                       " /run/cgroup/sockets/memory.events")
+    tcp_mem = server.run("sysctl -n net.ipv4.tcp_mem").out.strip()
+    server.run(f"sysctl -q net.ipv4.tcp_mem='{TCP_MEM}'")
+    try:
+        with memory_group(server, "sockets"):
+            with connected(vm, server, client, address, port + 1):
+                now = stats(server)
+    finally:
+        server.run(f"sysctl -q net.ipv4.tcp_mem='{tcp_mem}'")
+    assert now["ring_bytes"] <= HARD_BYTES, f"{now['ring_bytes']} bytes of rings"
+    assert now["ring_limited"] > before, "nothing was refused"
+
+
+@case(on="ours+ours")
+def rdma_buffers_are_charged_to_their_owner(vm):
+    """Made by a work item, for a server that has asked for large ones."""
+    rings_are_charged(vm, vm.b, vm.a, vm.b.ip4, PORT + 2)
+
+
+@case(on="ours+ours")
+def rdma_buffers_have_a_bound(vm):
+    limits_hold(vm, vm.b, vm.a, vm.b.ip4, PORT + 3)
+
+
+@case(on="ours")
+def rings_inside_a_host_have_a_bound(vm):
+    limits_hold(vm, vm.a, vm.a, "127.0.0.1", PORT + 5)

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Cases about ends of connections whose program has closed them, and what they hold for a peer that
+// takes its time.
+#include "cases.hpp"
+
+#include <memory>
+#include <vector>
+
+#include "call.hpp"
+#include "kernel/abi/stats.h"
+#include "memory.hpp"
+#include "plot.hpp"
+#include "scheduler.hpp"
+#include "shell/control/namespace.hpp"
+#include "trace.hpp"
+#include "verbs.hpp"
+#include "work_queue.hpp"
+
+namespace sim {
+namespace {
+
+constexpr u64 kMinute_us = 60'000'000;
+constexpr int kBroken = -32;
+constexpr size_t kFew = 1000;
+
+using Calls = std::vector<std::unique_ptr<Call>>;
+
+Calls call_many(s64 count)
+{
+	Calls calls;
+
+	for (s64 i = 0; i < count; i++) {
+		calls.push_back(std::make_unique<Call>(&client(), &server()));
+		(void)calls.back()->send(kFew);
+	}
+	return calls;
+}
+
+u64 held_by(const Call &call)
+{
+	const smc_sock_info info = call.client();
+
+	return u64{info.sndbuf_bytes} + info.rmbe_bytes;
+}
+
+void expect_left(s64 count, const char *when)
+{
+	if (connections_of(&client()) != count)
+		fail("%s: %lld closed ends are there, not %lld", when, connections_of(&client()),
+		     count);
+}
+
+// More of them have said all, and wait for a close() alone, than there is room for: the oldest go,
+// and no peer notices.
+void more_than_room()
+{
+	constexpr s64 kRoom = 3;
+	constexpr s64 kAll = 8;
+	Calls calls = call_many(kAll);
+
+	client().orphan_bytes_max = u64{kRoom} * held_by(*calls.front());
+	for (const auto &call : calls)
+		call->close_client();
+	scheduler().sleep_us(kMoment_us);
+	expect_left(kRoom, "above the limit");
+	for (const auto &call : calls) {
+		call->receive(kFew);
+		call->end_is_clean();
+	}
+	// Those that are left came last.
+	for (s64 i = kAll - kRoom; i < kAll; i++)
+		calls[i]->close_server();
+	scheduler().sleep_us(kMoment_us);
+	expect_left(0, "the last ones' peers have closed");
+}
+
+// One that has data left for its peer is not reset as long as others have said all and can go.
+void data_before_rest()
+{
+	constexpr s64 kRoom = 3;
+	Calls calls = call_many(kRoom);
+	Call busy(&client(), &server());
+
+	client().orphan_bytes_max = u64{kRoom} * held_by(busy);
+	for (const auto &call : calls)
+		call->close_client();
+	const size_t sent = busy.fill();
+	busy.close_client();
+	scheduler().sleep_us(kMoment_us);
+	expect_left(kRoom, "above the limit");
+	busy.receive(sent);
+	busy.end_is_clean();
+}
+
+// Who waits for a word of the peer's and for nothing else is not looked at all the time.
+void rest_is_quiet()
+{
+	constexpr s64 kAll = 8;
+	constexpr u64 kMinutes = 9;
+	Calls calls = call_many(kAll);
+
+	for (const auto &call : calls)
+		call->close_client();
+	scheduler().sleep_us(kMinute_us);
+	const u64 before = work_runs();
+
+	scheduler().sleep_us((kMinutes - 1) * kMinute_us);
+	expect_left(kAll, "before their time");
+	if (work_runs() - before > kAll * kMinutes)
+		fail("%llu runs in %llu minutes", work_runs() - before, kMinutes - 1);
+	scheduler().sleep_us(2 * kMinute_us);
+	expect_left(0, "ten minutes later");
+}
+
+// A long wait becomes a short one: the peer breaks off.
+void rest_is_cut_short()
+{
+	Call call(&client(), &server());
+
+	(void)call.send(kFew);
+	call.close_client();
+	scheduler().sleep_us(kMinute_us);
+	expect_left(1, "before its time");
+	// With unread data: a reset, which ends both.
+	call.close_server();
+	scheduler().sleep_us(kMoment_us);
+	expect_left(0, "the peer is gone");
+}
+
+// ---- Namespaces that end ------------------------------------------------------------------------
+
+// A host's namespace ends, and begins anew for the rest of the run.
+void end_namespace(net &host)
+{
+	smc_control_net_destroy(&host, host.control);
+	remove_device(&host);
+	if (host.stats[SMC_STAT_BUF_NEW] != host.stats[SMC_STAT_BUF_FREE])
+		fail("a namespace ends and has %lld buffers",
+		     host.stats[SMC_STAT_BUF_NEW] - host.stats[SMC_STAT_BUF_FREE]);
+	host.control = smc_control_net_create(&host);
+	if (smc_ctl_ueid_add(&host, reinterpret_cast<const u8 *>(eid_of_hosts().data())) != 0)
+		fail("no EID");
+	add_device(&host);
+}
+
+// Both hosts' namespaces go at the same time, and neither link carries anything any more. Their
+// groups are waited for together.
+void dead_peers()
+{
+	constexpr u64 kOneDrain_us = 2'200'000;
+	const std::vector<net *> hosts{&client(), &server()};
+	{
+		Call call(&client(), &server());
+	}
+	scheduler().sleep_us(kMoment_us);
+	for (const net *host : hosts)
+		link_of(host)->silent = true;
+	const u64 began_us = scheduler().now_us();
+
+	for (net *host : hosts)
+		smc_control_net_leave(host);
+	for (net *host : hosts)
+		end_namespace(*host);
+	const u64 took_us = scheduler().now_us() - began_us;
+	if (took_us > kOneDrain_us)
+		fail("two namespaces end in %llu ms", took_us / 1000);
+}
+
+// ---- Inside one kernel --------------------------------------------------------------------------
+
+// The two hosts are containers. One closes and goes; the other one keeps its socket open. Neither
+// its socket, nor its ring, nor its namespace waits for that.
+void one_leaves()
+{
+	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
+	Call call(&client(), &server());
+	const size_t before_bytes = memory().bytes();
+
+	(void)call.send(kFew);
+	call.close_client();
+	scheduler().sleep_us(kMoment_us);
+	expect_left(0, "closed");
+	if (smc::control::Namespace::of(&client()).smcd_share().ends != 0)
+		fail("a closed end is still counted");
+	if (socket_counts().socks != 1)
+		fail("%ld socks, where one is open", socket_counts().socks);
+	end_namespace(client());
+	if (before_bytes - memory().bytes() < call.server().peer_rmbe_bytes)
+		fail("the ring is still there");
+	// What was sent before can be read, and nothing is wrong with it.
+	call.nothing_is_wrong(SMC_POLL_ERR | SMC_POLL_HUP);
+	call.receive(kFew);
+	call.end_is_clean();
+	if (call.send_back(1) != 1 || call.send_back(1) >= 0)
+		fail("send() to one that has gone");
+	call.close_server();
+	scheduler().sleep_us(kMoment_us);
+	if (connections_of(&server()) != 0)
+		fail("the other end stays");
+}
+
+// The same while the other one is about to write, from memory that does not come. The ring stays
+// as long as that takes.
+void one_leaves_beside_writer()
+{
+	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
+	Call call(&client(), &server());
+	bool fetching = false;
+	bool there = false;
+	bool sent = false;
+
+	scheduler().spawn("writer", [&] {
+		const int n = call.send_back(kFew, [&] {
+			fetching = true;
+			while (!there)
+				scheduler().sleep_us(kMoment_us);
+		});
+
+		if (n != static_cast<int>(kFew) && n != kBroken)
+			fail("send() says %d", n);
+		sent = true;
+	});
+	while (!fetching)
+		scheduler().sleep_us(kMoment_us);
+	call.close_client();
+	scheduler().sleep_us(kMoment_us);
+	expect_left(0, "closed");
+	end_namespace(client());
+	// Others get rings meanwhile, and not that one.
+	Call next(&client(), &server());
+
+	(void)next.send(kFew);
+	const size_t before_bytes = memory().bytes();
+	there = true;
+	while (!sent)
+		scheduler().sleep_us(kMoment_us);
+	scheduler().sleep_us(kMoment_us);
+	if (memory().bytes() + call.server().peer_rmbe_bytes > before_bytes)
+		fail("the ring is still there");
+	next.receive(kFew);
+	call.close_server();
+}
+
+const Case kCases[] = {
+	{.name = "more-than-room", .play = [] { scripted(more_than_room); }, .scripted = true},
+	{.name = "data-before-rest", .play = [] { scripted(data_before_rest); }, .scripted = true},
+	{.name = "rest-is-quiet",
+	 .play = [] { scripted(rest_is_quiet); },
+	 .scripted = true,
+	 .lasts_us = 20 * kMinute_us},
+	{.name = "rest-is-cut-short",
+	 .play = [] { scripted(rest_is_cut_short); },
+	 .scripted = true},
+	{.name = "dead-peers", .play = [] { scripted(dead_peers); }, .scripted = true},
+	{.name = "one-leaves", .play = [] { scripted(one_leaves); }, .scripted = true},
+	{.name = "one-leaves-beside-writer",
+	 .play = [] { scripted(one_leaves_beside_writer); },
+	 .scripted = true},
+};
+
+} // namespace
+
+const std::span<const Case> departed_cases{kCases};
+
+} // namespace sim

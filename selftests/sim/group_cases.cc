@@ -1,0 +1,393 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Cases about link groups that a stranger, or a peer, would have others pay for.
+#include "cases.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <vector>
+
+#include "kernel/abi/stats.h"
+#include "memory.hpp"
+#include "plot.hpp"
+#include "process.hpp"
+#include "scheduler.hpp"
+#include "stranger.hpp"
+#include "trace.hpp"
+
+namespace sim {
+namespace {
+
+// From there host b hears of whoever says that he is host a.
+net stranger_at(u8 last_byte)
+{
+	return {.name = "stranger", .address = {10, 9, 0, last_byte}};
+}
+
+// ---- What connect() takes -----------------------------------------------------------------------
+
+u64 connect_us(Sockets &socks)
+{
+	const u64 began_us = scheduler().now_us();
+
+	socks.push_back(connect_one());
+	return scheduler().now_us() - began_us;
+}
+
+// All groups end; the next connection makes one.
+void forget_groups()
+{
+	for (const auto &host : world().hosts)
+		remove_device(host.get());
+	for (const auto &host : world().hosts)
+		add_device(host.get());
+}
+
+// The longest of some that make a group each.
+u64 usual_first_contact_us()
+{
+	u64 longest_us = 0;
+
+	for (int i = 0; i < 5; i++) {
+		Sockets socks;
+
+		longest_us = std::max(longest_us, connect_us(socks));
+		close_all(socks);
+		forget_groups();
+	}
+	return longest_us;
+}
+
+void expect_in_time(Sockets &socks, u64 usual_us)
+{
+	const u64 took_us = connect_us(socks);
+
+	if (took_us > 2 * usual_us)
+		fail("connect() takes %llu us, not %llu", took_us, usual_us);
+}
+
+// ---- Plots --------------------------------------------------------------------------------------
+
+// A stranger begins a group in host a's name and says no more. Host a does not wait for that one.
+void founded_by_stranger()
+{
+	net stranger = stranger_at(77);
+	const u64 usual_us = usual_first_contact_us();
+	const Pretence pretence = pretend(&stranger, &server(), &client());
+	Sockets socks;
+
+	if (pretence.answer != Answer::kFounds)
+		fail("the stranger does not begin a group");
+	for (int i = 0; i < 3; i++)
+		expect_in_time(socks, usual_us);
+	expect_answers(socks);
+	reset(pretence);
+	scheduler().sleep_us(kMoment_us);
+	expect_in_time(socks, usual_us);
+	expect_answers(socks);
+	close_all(socks);
+}
+
+// A stranger joins host a's group in its name, again and again, and hangs up each time when an RMB
+// has been told of. That is nothing to host a, which goes on in its group; whoever knows an address
+// of its own has no better luck.
+void doubted_for_stranger()
+{
+	constexpr int kTries = 100;
+	constexpr int kFew = 10;
+	Sockets socks = connect_many(2);
+	u64 usual_us = 0;
+
+	for (int i = 0; i < 5; i++)
+		usual_us = std::max(usual_us, connect_us(socks));
+	for (const u8 last_byte : {77, 78, 79}) {
+		net stranger = stranger_at(last_byte);
+		int joined = 0;
+
+		for (int i = 0; i < kTries; i++) {
+			const Pretence pretence = pretend(&stranger, &server(), &client());
+
+			joined += pretence.answer == Answer::kJoins ? 1 : 0;
+			reset(pretence);
+			scheduler().sleep_us(kMoment_us / 10);
+			if (i % 10 == 0)
+				expect_in_time(socks, usual_us);
+		}
+		if (joined == 0 || joined > kFew)
+			fail("the stranger joins %d times", joined);
+		expect_in_time(socks, usual_us);
+	}
+	expect_answers(socks);
+	if (client().stats[SMC_STAT_GROUP_NEW] != 1)
+		fail("host a is in %lld groups", client().stats[SMC_STAT_GROUP_NEW]);
+	close_all(socks);
+}
+
+s64 groups_of(const net &host)
+{
+	return host.stats[SMC_STAT_GROUP_NEW] - host.stats[SMC_STAT_GROUP_FREE];
+}
+
+// Of those that are not declined.
+u32 found_groups(net *stranger, u16 first_name, u32 count, std::vector<Pretence> &pretences)
+{
+	u32 founds = 0;
+
+	for (u32 i = 0; i < count; i++) {
+		const Pretence pretence =
+			pretend(stranger, &server(), &client(), static_cast<u16>(first_name + i));
+
+		if (pretence.answer == Answer::kFounds) {
+			founds++;
+			pretences.push_back(pretence);
+		} else {
+			reset(pretence);
+		}
+	}
+	return founds;
+}
+
+// Strangers begin groups in the names of hosts that there are not, and say no more. There are so
+// many from one address and no more, and so many at all. Others go on as ever, and who begins a
+// group, by TCP, until there is room again.
+void founders_fall_silent()
+{
+	constexpr u32 kAddress = 8;
+	constexpr u32 kAll = 256;
+	constexpr u32 kStrangers = kAll / kAddress + 2;
+	constexpr u64 kSilence_us = 7'000'000;
+	const u64 usual_us = usual_first_contact_us();
+	std::vector<std::unique_ptr<net>> strangers;
+	std::vector<Pretence> pretences;
+	Sockets socks = connect_many(1);
+
+	for (u8 i = 0; i < kStrangers; i++) {
+		auto &stranger =
+			strangers.emplace_back(std::make_unique<net>(stranger_at(100 + i)));
+		const u32 founds = found_groups(stranger.get(), static_cast<u16>(100 * i + 1),
+						kAddress + 4, pretences);
+
+		if (founds > kAddress || (founds == 0 && pretences.size() < kAll))
+			fail("stranger %u begins %u groups", i, founds);
+		if (i == 0)
+			expect_in_time(socks, usual_us);
+	}
+	if (pretences.size() != kAll || groups_of(server()) != kAll + 1)
+		fail("strangers begin %zu groups, there are %lld", pretences.size(),
+		     groups_of(server()));
+	expect_in_time(socks, usual_us);
+	client().vlan_id = server().vlan_id = 10;
+	const u64 began_us = scheduler().now_us();
+	socks.push_back(connect_one(/*smc=*/false));
+	if (scheduler().now_us() - began_us > 2 * usual_us)
+		fail("TCP takes %llu us", scheduler().now_us() - began_us);
+	if (server().stats[SMC_STAT_FORMING_LIMITED] == 0)
+		fail("nobody was counted");
+	scheduler().sleep_us(kSilence_us);
+	expect_in_time(socks, usual_us);
+	expect_answers(socks);
+	for (const Pretence &pretence : pretences)
+		reset(pretence);
+	close_all(socks);
+}
+
+// ---- A peer that does not receive ---------------------------------------------------------------
+
+// Connects to who never gets to the end of it, and falls back.
+void connect_in_vain(int &under_way)
+{
+	under_way++;
+	processes()++;
+	scheduler().spawn("client", [&under_way] {
+		sys_close(connect_one(/*smc=*/false));
+		under_way--;
+		processes()--;
+	});
+}
+
+// A peer has no receive for what is sent to it, and says so again and again. RMBs for further
+// connections to it are registered behind that, which is never. Those go by TCP when their
+// handshakes have had their time; others, who go by another VLAN, notice nothing, and the peer's
+// connections go on when it receives again.
+void peer_does_not_receive()
+{
+	constexpr int kInVain = 40;
+	constexpr u64 kHandshake_us = 7'000'000;
+	Sockets slow = connect_many(1);
+	smc_ib_link *link = link_of(&client());
+	Sockets socks;
+	u64 usual_us = 0;
+	int under_way = 0;
+
+	client().vlan_id = server().vlan_id = 10;
+	for (int i = 0; i < 5; i++)
+		usual_us = std::max(usual_us, connect_us(socks));
+	link->full = true;
+	(void)send_byte(slow.front(), kHello);
+	scheduler().sleep_us(kMoment_us);
+	client().vlan_id = server().vlan_id = 0;
+	for (int i = 0; i < kInVain; i++)
+		connect_in_vain(under_way);
+	scheduler().sleep_us(kMoment_us);
+	client().vlan_id = server().vlan_id = 10;
+	const u64 began_us = scheduler().now_us();
+	while (under_way != 0) {
+		if (scheduler().now_us() - began_us > kHandshake_us)
+			fail("%d handshakes do not end", under_way);
+		expect_in_time(socks, usual_us);
+		scheduler().sleep_us(kMoment_us);
+	}
+	link->full = false;
+	scheduler().sleep_us(kMoment_us);
+	u8 byte = 0;
+	if (receive_byte(slow.front(), &byte) != 1 || byte != kHello)
+		fail("what the peer was slow to receive is lost");
+	client().vlan_id = server().vlan_id = 0;
+	// The RMBs that were registered in vain serve others.
+	for (int i = 0; i < kInVain; i++)
+		slow.push_back(connect_one());
+	expect_answers(slow);
+	expect_answers(socks);
+	for (const auto &host : world().hosts) {
+		if (host->stats[SMC_STAT_GROUP_NEW] != 2 ||
+		    host->stats[SMC_STAT_GROUP_TERMINATED] != 0)
+			fail("host %s: %lld groups were made, %lld ended", host->name.c_str(),
+			     host->stats[SMC_STAT_GROUP_NEW],
+			     host->stats[SMC_STAT_GROUP_TERMINATED]);
+	}
+	close_all(slow);
+	close_all(socks);
+}
+
+// ---- Many groups --------------------------------------------------------------------------------
+
+constexpr u32 kSmallest = 16; // connections that a group may be limited to
+
+// What the next @count connections cost.
+Effort effort_of(Sockets &socks, u32 count)
+{
+	const Effort before = effort();
+
+	for (u32 i = 0; i < count; i++)
+		socks.push_back(connect_one());
+	return {.allocations = effort().allocations - before.allocations,
+		.groups_looked_at = effort().groups_looked_at - before.groups_looked_at};
+}
+
+// A host with many connections has many groups that are full. One connection more costs what it
+// cost the first one, whether it makes a group or joins one.
+void many_full_groups()
+{
+	constexpr u32 kGroups = 40;
+	constexpr u32 kSome = kSmallest; // one that makes a group, those that fill it
+
+	for (const auto &host : world().hosts)
+		host->wmem_bytes = host->rmem_bytes = 16384;
+	Sockets socks = connect_many(2 * kSmallest);
+	const Effort at_first = effort_of(socks, kSome);
+	while (socks.size() < kGroups * kSmallest)
+		socks.push_back(connect_one());
+	const Effort with_many = effort_of(socks, kSome);
+	if (server().stats[SMC_STAT_GROUP_NEW] != kGroups + 1)
+		fail("%lld groups", server().stats[SMC_STAT_GROUP_NEW]);
+	if (with_many.allocations > at_first.allocations + at_first.allocations / 4)
+		fail("%llu allocations, %llu at first", with_many.allocations,
+		     at_first.allocations);
+	if (with_many.groups_looked_at > 2 * at_first.groups_looked_at)
+		fail("%llu looks at groups, %llu at first", with_many.groups_looked_at,
+		     at_first.groups_looked_at);
+	// One that has room again is found again.
+	for (int i = 0; i < 3; i++) {
+		sys_close(socks.front());
+		socks.erase(socks.begin());
+	}
+	scheduler().sleep_us(kMoment_us);
+	for (int i = 0; i < 3; i++)
+		socks.push_back(connect_one());
+	if (server().stats[SMC_STAT_GROUP_NEW] != kGroups + 1)
+		fail("a group with room is not found");
+	close_all(socks);
+}
+
+// ---- Ports -----------------------------------------------------------------------------------
+
+s64 ended_groups()
+{
+	return client().stats[SMC_STAT_GROUP_TERMINATED] +
+	       server().stats[SMC_STAT_GROUP_TERMINATED];
+}
+
+// A port loses its carrier for a moment. What is said meanwhile arrives when it is back; who comes
+// meanwhile goes by TCP at once, later ones join the same group.
+void port_flaps()
+{
+	Sockets socks = connect_many(3);
+	u64 usual_us = 0;
+
+	for (int i = 0; i < 5; i++)
+		usual_us = std::max(usual_us, connect_us(socks));
+	for (net *host : {&server(), &client()}) {
+		lose_port(host);
+		(void)send_byte(socks.front(), kHello);
+		const u64 began_us = scheduler().now_us();
+		socks.push_back(connect_one(/*smc=*/false));
+		if (scheduler().now_us() - began_us > 2 * usual_us)
+			fail("TCP takes %llu us", scheduler().now_us() - began_us);
+		scheduler().sleep_us(kMoment_us);
+		regain_port(host);
+		u8 byte = 0;
+		if (receive_byte(socks.front(), &byte) != 1 || byte != kHello)
+			fail("what was said meanwhile is lost");
+		expect_in_time(socks, usual_us);
+		expect_answers(socks);
+	}
+	expect_one_group(20);
+	close_all(socks);
+}
+
+// It is lost for good: who is quiet is told, and soon.
+void port_stays_down()
+{
+	constexpr u64 kGrace_us = 5'000'000;
+	constexpr u64 kTold_us = 8'000'000;
+	struct socket *sock = connect_one();
+	const u64 began_us = scheduler().now_us();
+	u8 byte;
+
+	// Down, up and down again: it is the last time that counts.
+	lose_port(&client());
+	scheduler().sleep_us(kMoment_us);
+	regain_port(&client());
+	scheduler().sleep_us(kGrace_us);
+	if (ended_groups() != 0)
+		fail("a group ends on a port that is back");
+	lose_port(&client());
+	const int ret = receive_byte(sock, &byte);
+	if (ret != -104)
+		fail("recv() %d", ret);
+	const u64 took_us = scheduler().now_us() - began_us - kGrace_us - kMoment_us;
+	if (took_us < kGrace_us / 2 || took_us > kTold_us)
+		fail("the end is told after %llu us", took_us);
+	regain_port(&client());
+	sys_close(sock);
+	// The other host would take longer to notice.
+	forget_groups();
+}
+
+const Case kCases[] = {
+	{"port-flaps", [] { with_server(port_flaps); }},
+	{"port-stays-down", [] { with_server(port_stays_down); }},
+	{"peer-does-not-receive", [] { with_server(peer_does_not_receive); }},
+	{.name = "many-full-groups",
+	 .play = [] { with_server(many_full_groups); },
+	 .max_conns = kSmallest},
+	{"founders-fall-silent", [] { with_server(founders_fall_silent); }},
+	{"doubted-for-stranger", [] { with_server(doubted_for_stranger); }},
+	{"founded-by-stranger", [] { with_server(founded_by_stranger); }},
+};
+
+} // namespace
+
+const std::span<const Case> group_cases{kCases};
+
+} // namespace sim

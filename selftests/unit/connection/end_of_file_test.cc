@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// An end of the stream that the peer has announced is one: data behind it would be a stream that
+// went on after its reader had been told that it is whole.
+#include <gtest/gtest.h>
+
+#include "connection/in_place.hpp"
+#include "connection/two_ends.hpp"
+#include "core/connection/connection.hpp"
+
+namespace smc::connection::test {
+namespace {
+
+CursorMessage from_peer(std::uint16_t sequence, std::uint32_t produced_bytes,
+			std::uint8_t state_flags, std::uint8_t producer_flags = 0)
+{
+	return {.sequence = sequence,
+		.producer = {0, produced_bytes},
+		.producer_flags = producer_flags,
+		.state_flags = state_flags};
+}
+
+class EndOfFileTest : public testing::TestWithParam<std::uint8_t> {
+protected:
+	Pair pair_;
+	Connection &b_ = pair_.b.connection;
+};
+
+TEST_P(EndOfFileTest, DataBehindOneThatWasReadIsAViolation)
+{
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 10, GetParam())).ok());
+	EXPECT_FALSE(b_.consume(10));
+	EXPECT_TRUE(b_.at_orderly_end());
+
+	const Verdict verdict = b_.on_cdc(from_peer(2, 20, GetParam()));
+	EXPECT_EQ(verdict.violation, Violation::kProducerBehindEnd);
+	EXPECT_EQ(verdict.events, 0);
+	EXPECT_EQ(b_.readable_bytes(), 0u);
+	b_.abort();
+	// Nor is the end that was announced one any more.
+	EXPECT_TRUE(b_.at_eof());
+	EXPECT_FALSE(b_.at_orderly_end());
+	EXPECT_FALSE(b_.reset_breaks_pipe());
+}
+
+TEST_P(EndOfFileTest, DataBehindOneThatIsStillAheadIsAViolation)
+{
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 10, GetParam())).ok());
+	EXPECT_EQ(b_.on_cdc(from_peer(2, 20, GetParam())).violation, Violation::kProducerBehindEnd);
+	b_.abort();
+	// What came before it can be read. Then it is an error.
+	EXPECT_FALSE(b_.consume(10));
+	EXPECT_TRUE(b_.at_eof());
+	EXPECT_FALSE(b_.at_orderly_end());
+}
+
+TEST_P(EndOfFileTest, DataWithTheFlagTakenBackIsAViolationAsWell)
+{
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 10, GetParam())).ok());
+	EXPECT_EQ(b_.on_cdc(from_peer(2, 20, 0)).violation, Violation::kProducerBehindEnd);
+}
+
+TEST_P(EndOfFileTest, MessagesWithoutDataBehindOneAreWelcome)
+{
+	pair_.b.send("answer");
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 10, GetParam())).ok());
+	CursorMessage message = from_peer(2, 10, GetParam());
+	message.consumer = {0, 6};
+	EXPECT_TRUE(b_.on_cdc(message).ok());
+	EXPECT_EQ(b_.peer_window_bytes(), 16384u);
+	message.sequence = 3;
+	message.state_flags |= state_flag::kClosed;
+	EXPECT_TRUE(b_.on_cdc(message).ok());
+	EXPECT_FALSE(b_.consume(10));
+	EXPECT_TRUE(b_.at_orderly_end());
+}
+
+// The kernel's own module says "done" with data left, which it shows by its write-blocked flag.
+TEST_P(EndOfFileTest, AnAnnouncedRestIsData)
+{
+	constexpr auto blocked = producer_flag::kWriteBlocked;
+
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 100, GetParam(), blocked)).ok());
+	EXPECT_TRUE(b_.consume(100));
+	EXPECT_TRUE(b_.on_cdc(from_peer(2, 200, GetParam(), blocked)).ok());
+	EXPECT_TRUE(b_.on_cdc(from_peer(3, 250, GetParam())).ok());
+	EXPECT_EQ(b_.readable_bytes(), 150u);
+	EXPECT_EQ(b_.on_cdc(from_peer(4, 251, GetParam())).violation,
+		  Violation::kProducerBehindEnd);
+}
+
+TEST_P(EndOfFileTest, ARestThatComesTooLateIsAViolation)
+{
+	constexpr auto blocked = producer_flag::kWriteBlocked;
+
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 100, GetParam(), blocked)).ok());
+	EXPECT_TRUE(b_.consume(100));
+	b_.give_up_withheld_data(); // the reader has been told of an end
+	EXPECT_TRUE(b_.at_eof());
+	EXPECT_EQ(b_.on_cdc(from_peer(2, 200, GetParam())).violation,
+		  Violation::kProducerBehindEnd);
+	b_.abort();
+	EXPECT_FALSE(b_.at_orderly_end());
+}
+
+TEST_P(EndOfFileTest, ARepeatedMessageAfterAFailoverHasNoData)
+{
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 10, 0)).ok());
+	EXPECT_TRUE(b_.on_cdc(from_peer(2, 20, GetParam())).ok());
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 0, 0, producer_flag::kFailoverValidation)).ok());
+	EXPECT_TRUE(b_.on_cdc(from_peer(2, 10, 0)).ok());
+	EXPECT_TRUE(b_.on_cdc(from_peer(2, 20, GetParam())).ok());
+	EXPECT_EQ(b_.readable_bytes(), 20u);
+}
+
+TEST_P(EndOfFileTest, WhoRefusesDataIsNotTheFirstToBlame)
+{
+	b_.shutdown_write();
+	b_.refuse_data();
+	EXPECT_TRUE(b_.on_cdc(from_peer(1, 0, GetParam())).ok());
+	const Verdict verdict = b_.on_cdc(from_peer(2, 20, GetParam()));
+	EXPECT_EQ(verdict.violation, Violation::kProducerBehindEnd);
+	EXPECT_FALSE(verdict.has(event::kRefused));
+}
+
+INSTANTIATE_TEST_SUITE_P(Flags, EndOfFileTest,
+			 testing::Values(state_flag::kSendingDone, state_flag::kClosed,
+					 state_flag::kAnyEnd));
+
+TEST(EndOfFileInPlaceTest, DataBehindOneIsAViolation)
+{
+	Connection connection;
+	ASSERT_TRUE(connection.init(in_place_config(16384)));
+	Saying saying{.message = from_peer(1, 10, state_flag::kSendingDone), .produced_bytes = 10};
+
+	EXPECT_TRUE(connection.hear(saying).ok());
+	saying.message = from_peer(2, 20, state_flag::kSendingDone);
+	EXPECT_EQ(connection.hear(saying).violation, Violation::kProducerBehindEnd);
+	EXPECT_EQ(connection.readable_bytes(), 10u);
+}
+
+} // namespace
+} // namespace smc::connection::test

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <gtest/gtest.h>
+
+#include <deque>
+
+#include "group/member.hpp"
+#include "wire/golden.hpp"
+
+// Responses of a peer that is slow, and does nothing wrong: Linux answers out of one worker, in
+// order, and that worker may wait for 10 s.
+namespace smc::group::test {
+namespace {
+
+Bytes confirm_response(std::uint32_t rkey, bool negative = false)
+{
+	wire::ConfirmRkey body;
+
+	body.token = {wire::Rkey{rkey}, 0xff2c06a7c4b50000};
+	body.negative = negative;
+	return encoded(body, /*response=*/true);
+}
+
+Bytes delete_response(bool negative = false)
+{
+	wire::DeleteRkey body;
+
+	body.count = 1;
+	body.negative = negative;
+	return encoded(body, /*response=*/true);
+}
+
+std::uint32_t deleted_rkey(const Bytes &request)
+{
+	const auto message = wire::decode_llc(request);
+	const auto *body = message ? message->get<wire::DeleteRkey>() : nullptr;
+
+	return body != nullptr && body->rkeys.size() == 1 ? body->rkeys[0].value() : 0;
+}
+
+TEST(Overdue, ConfirmResponseIsNotTakenForTheNextOne)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{7, rkeys_of(1)});
+	member.sleep(2000);
+	EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
+	member.deliver(AnnounceRkey{8, rkeys_of(2)});
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.flow(8), std::nullopt);
+	EXPECT_EQ(member.machine().counters().late_responses, 1U);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+	member.receive(confirm_response(2));
+	EXPECT_EQ(member.flow(8), FlowResult::kDone);
+}
+
+// An answer each 3.5 s, for hours: each is late, each one is for the request before.
+TEST(Overdue, PeerThatIsAlwaysLateBreaksNoRule)
+{
+	Member member = active_member(Role::kClient);
+
+	for (std::uint32_t i = 1; i < 500; i++) {
+		member.deliver(AnnounceRkey{i, rkeys_of(i)});
+		member.sleep(3500);
+		member.receive(confirm_response(i));
+		ASSERT_FALSE(member.over()) << i;
+		EXPECT_EQ(member.flow(i), FlowResult::kTimedOut);
+	}
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+	EXPECT_EQ(member.machine().counters().late_responses, 499U);
+}
+
+// Ten seconds behind, and then all at once.
+TEST(Overdue, AllOfAWorkersPauseAreRemembered)
+{
+	Member member = active_member(Role::kClient);
+
+	for (std::uint32_t i = 1; i <= 5; i++)
+		member.deliver(AnnounceRkey{i, rkeys_of(i)});
+	member.sleep(10000);
+	for (std::uint32_t i = 1; i <= 5; i++)
+		member.receive(confirm_response(i));
+	EXPECT_EQ(member.machine().counters().late_responses, 5U);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+	// Each of them once.
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.machine().counters().violations(), 1U);
+}
+
+TEST(Overdue, ConfirmResponseIsForgottenInTime)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{1, rkeys_of(1)});
+	member.sleep(19999);
+	member.deliver(AnnounceRkey{2, rkeys_of(2)});
+	member.sleep(1);
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.machine().counters().violations(), 1U);
+	member.sleep(19998);
+	member.receive(confirm_response(2));
+	EXPECT_EQ(member.machine().counters().late_responses, 1U);
+}
+
+// The peer keeps order: what it passes over, it will not answer any more. The same RMB is told of
+// again, and the answer to that is no old one.
+TEST(Overdue, NewerAnswerSettlesOlderRequests)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(AnnounceRkey{1, rkeys_of(1)});
+	member.sleep(2000);
+	member.deliver(AnnounceRkey{2, rkeys_of(2)});
+	member.receive(confirm_response(2));
+	EXPECT_EQ(member.flow(2), FlowResult::kDone);
+	member.deliver(AnnounceRkey{3, rkeys_of(1)});
+	member.receive(confirm_response(1));
+	EXPECT_EQ(member.flow(3), FlowResult::kDone);
+	EXPECT_EQ(member.machine().counters().late_responses, 0U);
+}
+
+TEST(Overdue, EchoOfANewerTestSettlesOlderRequests)
+{
+	Config config = config_of(Role::kClient);
+
+	config.testlink_idle_ms = 3000;
+	Member member = active_member(Role::kClient, config);
+	member.deliver(AnnounceRkey{1, rkeys_of(1)});
+	member.drop_sent();
+	member.sleep(3000);
+	Bytes echo = member.take_sent();
+	ASSERT_FALSE(echo.empty());
+	echo[3] = std::byte{0x80};
+	member.deliver(AnnounceRkey{2, rkeys_of(2)});
+	member.sleep(2000);
+	member.receive(echo);
+	member.receive(confirm_response(2)); // sent behind the test
+	EXPECT_EQ(member.machine().counters().late_responses, 1U);
+	member.receive(confirm_response(1)); // sent before
+	EXPECT_EQ(member.machine().counters().violations(), 1U);
+}
+
+TEST(Overdue, DeletionIsThroughWhenItsResponseComes)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.deliver(DeleteRkey{2, rkeys_of(2)});
+	member.deliver(AnnounceRkey{3, rkeys_of(3)});
+	EXPECT_EQ(deleted_rkey(member.take_sent()), 1U);
+	member.sleep(2000);
+	// It waits on, and so does the next one; announcements do not.
+	EXPECT_EQ(member.flow(1), std::nullopt);
+	EXPECT_TRUE(member.take<wire::ConfirmRkey>(/*response=*/false));
+	EXPECT_EQ(member.sent(), 0U);
+	member.sleep(1500);
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(1), FlowResult::kDone);
+	EXPECT_EQ(member.flow(2), std::nullopt);
+	member.receive(confirm_response(3));
+	EXPECT_EQ(member.flow(3), FlowResult::kDone);
+	EXPECT_EQ(deleted_rkey(member.take_sent()), 2U);
+	member.receive(delete_response(/*negative=*/true));
+	EXPECT_EQ(member.flow(2), FlowResult::kRefused);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+}
+
+// What has to hold whatever the delay: an RMB counts as deleted only when its own answer has come.
+TEST(Overdue, NoDeletionIsThroughBeforeItsOwnAnswer)
+{
+	for (const std::uint64_t delay_ms : {500, 2100, 3500, 5000, 9000, 21000, 25000, 70000}) {
+		SCOPED_TRACE(delay_ms);
+		Member member = active_member(Role::kClient, [] {
+			Config config = config_of(Role::kClient);
+			config.testlink_idle_ms = 0;
+			return config;
+		}());
+		struct Request {
+			std::uint32_t rkey;
+			std::uint64_t answer_ms;
+		};
+		std::deque<Request> at_peer;
+		std::uint64_t answered = 0; // rkeys up to this one
+
+		for (std::uint32_t next = 1, step = 0; step < 4000; step++) {
+			if (step % 100 == 0 && next <= 30) {
+				member.deliver(DeleteRkey{next, rkeys_of(next)});
+				next++;
+			}
+			while (member.sent() > 0)
+				at_peer.push_back({deleted_rkey(member.take_sent()),
+						   member.now_ms() + delay_ms});
+			while (!at_peer.empty() && at_peer.front().answer_ms <= member.now_ms()) {
+				answered = std::max<std::uint64_t>(answered, at_peer.front().rkey);
+				at_peer.pop_front();
+				member.receive(delete_response());
+			}
+			for (FlowId id = answered + 1; id < next; id++)
+				ASSERT_NE(member.flow(id), FlowResult::kDone) << id;
+			member.sleep(100);
+		}
+		EXPECT_EQ(member.machine().counters().violations(), 0U);
+		EXPECT_GT(answered, 0U);
+		for (FlowId id = 1; id <= 30; id++)
+			EXPECT_TRUE(member.flow(id).has_value()) << id;
+		if (delay_ms < 20000) {
+			EXPECT_EQ(member.flow(30), FlowResult::kDone);
+		}
+	}
+}
+
+// One that is never answered is given up, and blocks the others only until the peer has passed it
+// over.
+TEST(Overdue, DeletionThatIsNeverAnswered)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.drop_sent();
+	member.sleep(19999);
+	EXPECT_EQ(member.flow(1), std::nullopt);
+	member.sleep(1);
+	EXPECT_EQ(member.flow(1), FlowResult::kTimedOut);
+	member.deliver(DeleteRkey{2, rkeys_of(2)});
+	EXPECT_EQ(member.sent(), 0U);
+	member.deliver(AnnounceRkey{3, rkeys_of(3)});
+	EXPECT_TRUE(member.take<wire::ConfirmRkey>(/*response=*/false));
+	member.receive(confirm_response(3));
+	EXPECT_EQ(deleted_rkey(member.take_sent()), 2U);
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(2), FlowResult::kDone);
+	EXPECT_EQ(member.machine().counters().late_responses, 0U);
+}
+
+// Out of its turn, another one may have been answered before it.
+TEST(Overdue, DeletionIsNotPassedOverBeforeItsTime)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.sleep(2000);
+	member.deliver(AnnounceRkey{3, rkeys_of(3)});
+	member.receive(confirm_response(3));
+	member.drop_sent();
+	member.deliver(DeleteRkey{2, rkeys_of(2)});
+	EXPECT_EQ(member.sent(), 0U);
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(1), FlowResult::kDone);
+	EXPECT_EQ(member.flow(2), std::nullopt);
+	EXPECT_EQ(deleted_rkey(member.take_sent()), 2U);
+}
+
+TEST(Overdue, CancelledDeletionIsStillAwaited)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.sleep(2000);
+	member.deliver(CancelFlow{1});
+	member.deliver(DeleteRkey{2, rkeys_of(2)});
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(1), std::nullopt);
+	EXPECT_EQ(member.flow(2), std::nullopt);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+}
+
+// Who answers nothing is asked no more for a while; whoever would wait hears so at once.
+TEST(Overdue, AreBounded)
+{
+	Config config = config_of(Role::kClient);
+
+	config.testlink_idle_ms = 0;
+	Member member = active_member(Role::kClient, config);
+	for (std::uint32_t i = 1; i <= kOverdueMax; i++) {
+		member.deliver(AnnounceRkey{i, rkeys_of(i)});
+		member.sleep(2000);
+		EXPECT_EQ(member.flow(i), FlowResult::kTimedOut);
+	}
+	member.drop_sent();
+	member.deliver(AnnounceRkey{100, rkeys_of(100)});
+	EXPECT_EQ(member.flow(100), FlowResult::kOverload);
+	member.deliver(DeleteRkey{101, rkeys_of(101)});
+	EXPECT_EQ(member.sent(), 0U);
+	// The oldest one is forgotten 20 s after it was sent.
+	member.sleep(20000 - 2000 * kOverdueMax);
+	EXPECT_EQ(deleted_rkey(member.take_sent()), 101U);
+}
+
+TEST(Overdue, GoesWithItsLink)
+{
+	Member member = active_member(Role::kServer);
+	wire::ConfirmLink second;
+
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.sleep(2000);
+	member.deliver(StartConfirmLink{1, identity_of(1)});
+	second.link = wire::LinkId{2};
+	member.receive(encoded(second, /*response=*/true), 1);
+	member.drop_sent();
+	// The answer has to come by the link that the request went by.
+	member.receive(delete_response(), 1);
+	EXPECT_EQ(member.machine().counters().violations(), 1U);
+	EXPECT_EQ(member.flow(1), std::nullopt);
+	member.deliver(LinkFailed{0});
+	EXPECT_EQ(member.flow(1), FlowResult::kLinkLost);
+	member.deliver(DeleteRkey{2, rkeys_of(2, 1)});
+	EXPECT_EQ(deleted_rkey(member.take_sent()), 2U);
+}
+
+} // namespace
+} // namespace smc::group::test
