@@ -201,8 +201,8 @@ int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struc
 	*out = {};
 	std::copy(gid.begin(), gid.end(), out->raw);
 	std::copy(mac.begin(), mac.end(), out->mac);
+	out->type = query->type;
 	out->vlan_id = query->vlan_id;
-	out->index = v1 ? 0 : 1;
 	out->ifindex = 2;
 	return 0;
 }

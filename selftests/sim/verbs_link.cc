@@ -439,8 +439,12 @@ int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
 	const bool alone = peer != nullptr && peer->device == link->device;
 	if (path->mtu_code != 3 && !(alone && path->mtu_code == 5))
 		fail("qp %u: mtu code %u, not the smaller one", link->qpn, path->mtu_code);
+	const u8 version = path->gid.type == SMC_IB_GID_ROCE_V1 ? 1 : 2;
+	const std::string own_gid = wire_gid(link->device->host, version);
+	if (!std::equal(own_gid.begin(), own_gid.end(),
+			reinterpret_cast<const char *>(path->gid.raw)))
+		fail("qp %u: not its own GID", link->qpn);
 	if (peer != nullptr) {
-		const u8 version = path->gid_index == 0 ? 1 : 2;
 		const std::string gid = wire_gid(peer->device->host, version);
 		const std::string mac = wire_mac(peer->device->host);
 		const bool gateway = world().knobs.gateway && version == 2;

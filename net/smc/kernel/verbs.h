@@ -221,7 +221,10 @@ struct net_device *smc_ib_port_netdev(struct ib_device *ibdev, u8 port);
 void smc_ib_port_refresh(struct smc_ib_device *dev, struct ib_device *ibdev, u8 port);
 
 /* verbs_gid.c */
-/* The netdev behind an entry that still is what @gid says, with a reference, or NULL. */
+/* The entry that is @gid now, wherever it stands, with a reference, or NULL. */
+const struct ib_gid_attr *smc_ib_gid_hold(struct ib_device *ibdev, u8 port,
+					  const struct smc_ib_gid *gid);
+/* The netdev behind it, with a reference, or NULL. */
 struct net_device *smc_ib_gid_netdev(struct ib_device *ibdev, u8 port,
 				     const struct smc_ib_gid *gid);
 

@@ -50,39 +50,58 @@ static enum smc_ib_gid_rank smc_ib_gid_rank_ipv4(struct net_device *netdev, __be
 	return rank;
 }
 
+/* What an entry is. 0, or -errno if it is of no use. */
+static int smc_ib_gid_read_rcu(const struct ib_gid_attr *attr, struct smc_ib_gid *out)
+{
+	struct net_device *netdev = rdma_read_gid_attr_ndev_rcu(attr);
+	u16 vlan_id = 0xffff;
+	int rc;
+
+	if (IS_ERR(netdev))
+		return PTR_ERR(netdev);
+	rc = rdma_read_gid_l2_fields(attr, &vlan_id, out->mac);
+	if (rc)
+		return rc;
+	memcpy(out->raw, attr->gid.raw, sizeof(out->raw));
+	out->vlan_id = vlan_id == 0xffff ? 0 : vlan_id;
+	out->ifindex = netdev->ifindex;
+	switch (attr->gid_type) {
+	case IB_GID_TYPE_ROCE:
+		out->type = SMC_IB_GID_ROCE_V1;
+		return 0;
+	case IB_GID_TYPE_ROCE_UDP_ENCAP:
+		out->type = SMC_IB_GID_ROCE_V2;
+		return smc_ib_gid_ipv4(&attr->gid) ? 0 : -EAFNOSUPPORT;
+	default:
+		return -EOPNOTSUPP;
+	}
+}
+
 static enum smc_ib_gid_rank smc_ib_gid_rank_rcu(const struct ib_gid_attr *attr,
 						const struct smc_ib_gid_query *query,
 						struct smc_ib_gid *out)
 {
-	struct net_device *netdev = rdma_read_gid_attr_ndev_rcu(attr);
-	u16 vlan_id = 0xffff;
+	struct net_device *netdev;
 	__be32 wanted;
-	__be32 own;
 
+	if (smc_ib_gid_read_rcu(attr, out) || out->type != query->type ||
+	    out->vlan_id != query->vlan_id)
+		return SMC_IB_GID_UNFIT;
+	netdev = rdma_read_gid_attr_ndev_rcu(attr);
 	if (IS_ERR(netdev) || (query->net && !net_eq(dev_net(netdev), query->net)))
 		return SMC_IB_GID_UNFIT;
-	if (rdma_read_gid_l2_fields(attr, &vlan_id, out->mac))
-		return SMC_IB_GID_UNFIT;
-	if (vlan_id == 0xffff)
-		vlan_id = 0;
-	if (vlan_id != query->vlan_id)
-		return SMC_IB_GID_UNFIT;
+	if (query->type == SMC_IB_GID_ROCE_V1)
+		return SMC_IB_GID_FITS;
+	memcpy(&wanted, query->ipv4, sizeof(wanted));
+	return smc_ib_gid_rank_ipv4(netdev, smc_ib_gid_ipv4(&attr->gid), wanted);
+}
 
-	memcpy(out->raw, attr->gid.raw, sizeof(out->raw));
-	out->vlan_id = vlan_id;
-	out->index = attr->index;
-	out->ifindex = netdev->ifindex;
-	switch (query->type) {
-	case SMC_IB_GID_ROCE_V1:
-		return attr->gid_type == IB_GID_TYPE_ROCE ? SMC_IB_GID_FITS : SMC_IB_GID_UNFIT;
-	case SMC_IB_GID_ROCE_V2:
-		own = smc_ib_gid_ipv4(&attr->gid);
-		if (attr->gid_type != IB_GID_TYPE_ROCE_UDP_ENCAP || !own)
-			return SMC_IB_GID_UNFIT;
-		memcpy(&wanted, query->ipv4, sizeof(wanted));
-		return smc_ib_gid_rank_ipv4(netdev, own, wanted);
-	}
-	return SMC_IB_GID_UNFIT;
+/* An address handle has 8 bits for the index. */
+static int smc_ib_gid_entries(struct ib_device *ibdev, u8 port)
+{
+	if (!rdma_is_port_valid(ibdev, port) || !rdma_protocol_roce(ibdev, port))
+		return 0;
+	return min(ibdev->port_data[port].immutable.gid_tbl_len, U8_MAX + 1);
 }
 
 static int smc_ib_gid_search(struct ib_device *ibdev, u8 port,
@@ -91,14 +110,10 @@ static int smc_ib_gid_search(struct ib_device *ibdev, u8 port,
 	enum smc_ib_gid_rank best = SMC_IB_GID_UNFIT;
 	enum smc_ib_gid_rank rank;
 	const struct ib_gid_attr *attr;
+	const int entries = smc_ib_gid_entries(ibdev, port);
 	struct smc_ib_gid candidate;
-	int entries;
 	int i;
 
-	if (!rdma_is_port_valid(ibdev, port) || !rdma_protocol_roce(ibdev, port))
-		return -ENOENT;
-	/* An address handle has 8 bits for the index. */
-	entries = min(ibdev->port_data[port].immutable.gid_tbl_len, U8_MAX + 1);
 	for (i = 0; i < entries; i++) {
 		attr = rdma_get_gid_attr(ibdev, port, i);
 		if (IS_ERR(attr))
@@ -129,17 +144,48 @@ int smc_ib_gid_find(struct smc_ib_device *dev, u8 port, const struct smc_ib_gid_
 	return rc;
 }
 
+static bool smc_ib_gid_is_rcu(const struct ib_gid_attr *attr, const struct smc_ib_gid *gid)
+{
+	struct smc_ib_gid entry;
+
+	return smc_ib_gid_read_rcu(attr, &entry) == 0 && entry.type == gid->type &&
+	       entry.vlan_id == gid->vlan_id && entry.ifindex == gid->ifindex &&
+	       memcmp(entry.mac, gid->mac, sizeof(entry.mac)) == 0 &&
+	       memcmp(entry.raw, gid->raw, sizeof(entry.raw)) == 0;
+}
+
+const struct ib_gid_attr *smc_ib_gid_hold(struct ib_device *ibdev, u8 port,
+					  const struct smc_ib_gid *gid)
+{
+	const int entries = smc_ib_gid_entries(ibdev, port);
+	const struct ib_gid_attr *attr;
+	bool found;
+	int i;
+
+	for (i = 0; i < entries; i++) {
+		attr = rdma_get_gid_attr(ibdev, port, i);
+		if (IS_ERR(attr))
+			continue;
+		rcu_read_lock();
+		found = smc_ib_gid_is_rcu(attr, gid);
+		rcu_read_unlock();
+		if (found)
+			return attr;
+		rdma_put_gid_attr(attr);
+	}
+	return NULL;
+}
+
 struct net_device *smc_ib_gid_netdev(struct ib_device *ibdev, u8 port,
 				     const struct smc_ib_gid *gid)
 {
-	const struct ib_gid_attr *attr = rdma_get_gid_attr(ibdev, port, gid->index);
-	struct net_device *netdev = NULL;
+	const struct ib_gid_attr *attr = smc_ib_gid_hold(ibdev, port, gid);
+	struct net_device *netdev;
 
-	if (IS_ERR(attr))
+	if (!attr)
 		return NULL;
 	rcu_read_lock();
-	if (memcmp(attr->gid.raw, gid->raw, sizeof(gid->raw)) == 0)
-		netdev = rdma_read_gid_attr_ndev_rcu(attr);
+	netdev = rdma_read_gid_attr_ndev_rcu(attr);
 	if (IS_ERR(netdev))
 		netdev = NULL;
 	dev_hold(netdev);

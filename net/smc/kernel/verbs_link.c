@@ -4,6 +4,7 @@
  */
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
+#include <rdma/ib_cache.h>
 
 #include "kernel/verbs.h"
 
@@ -299,20 +300,29 @@ int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path)
 		.max_dest_rd_atomic = SMC_IB_READS,
 		.min_rnr_timer = SMC_IB_MIN_RNR_TIMER,
 	};
+	struct ib_device *ibdev = link->domain->ibdev;
 	struct rdma_ah_attr *ah = &attr.ah_attr;
+	const struct ib_gid_attr *own_gid;
 	union ib_gid peer_gid;
+	int rc;
 
 	if (path->mtu_code < IB_MTU_256 || path->mtu_code > IB_MTU_4096)
 		return -EINVAL;
+	own_gid = smc_ib_gid_hold(ibdev, link->port, &path->gid);
+	if (!own_gid)
+		return -EADDRNOTAVAIL;
 	memcpy(peer_gid.raw, path->peer_gid, sizeof(peer_gid.raw));
 	ah->type = RDMA_AH_ATTR_TYPE_ROCE;
 	rdma_ah_set_port_num(ah, link->port);
-	rdma_ah_set_grh(ah, &peer_gid, /*flow_label=*/0, path->gid_index, path->hop_limit,
-			/*traffic_class=*/0);
+	/* By the entry, not by its index: the index may be another GID's before this is done. */
+	rdma_move_grh_sgid_attr(ah, &peer_gid, /*flow_label=*/0, path->hop_limit,
+				/*traffic_class=*/0, own_gid);
 	memcpy(ah->roce.dmac, path->peer_mac, sizeof(ah->roce.dmac));
-	return ib_modify_qp(link->qp, &attr,
-			    IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
-			    IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	rc = ib_modify_qp(link->qp, &attr,
+			  IB_QP_STATE | IB_QP_AV | IB_QP_PATH_MTU | IB_QP_DEST_QPN |
+			  IB_QP_RQ_PSN | IB_QP_MAX_DEST_RD_ATOMIC | IB_QP_MIN_RNR_TIMER);
+	rdma_destroy_ah_attr(ah);
+	return rc;
 }
 
 int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn)

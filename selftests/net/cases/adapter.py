@@ -143,3 +143,34 @@ def version_1(vm):
             seen = dict(line.split()[:2] for line in stat.splitlines() if len(line.split()) > 1)
             assert int(seen["smcr_client_v1"]) > 0, f"{side}: {seen}"
         nothing_went_wrong(vm.a)
+
+
+@case(on="ours", hardware=[""])
+def an_address_that_comes_back(vm):
+    """Its GID stands at another index of the port's table then."""
+    mine, other = SIDES["left"], "10.7.1.1"
+    ip = f"{inside('left')} ip addr"
+    gid = "/sys/class/infiniband/sim-left/ports/1/gids"
+    own = "".join(f"{int(byte):02x}" for byte in mine.split("."))
+    text = f"0000:0000:0000:0000:0000:ffff:{own[:4]}:{own[4:]}"
+
+    def at() -> set[int]:
+        found = vm.a.run(f"cd {gid} && grep -lx {text} *", check=False).out.split()
+        return set(map(int, found))
+
+    with adapters(vm.a):
+        before = at()
+        assert before, "no GID of the address"
+        vm.a.run(f"{ip} del {mine}/24 dev veth-left")
+        vm.a.wait_for(f"! grep -qx {text} {gid}/*")
+        vm.a.run(f"{ip} add {other}/24 dev veth-left && {ip} add {mine}/24 dev veth-left")
+        vm.a.wait_for(f"grep -qx {text} {gid}/*")
+        assert not before & at(), f"the GID is back at {at()}, where it was"
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server, "--connections 2 --up 100000 --down 100000")
+        # With a link group that has the old one.
+        vm.a.run(f"{ip} del {mine}/24 dev veth-left && {ip} add {mine}/24 dev veth-left")
+        vm.a.wait_for(f"grep -qx {text} {gid}/*")
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server, "--connections 2 --up 100000 --down 100000")
+        nothing_went_wrong(vm.a)

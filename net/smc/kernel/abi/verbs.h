@@ -159,14 +159,15 @@ struct smc_ib_gid_query {
 struct smc_ib_gid {
 	u8 raw[SMC_IB_GID_SIZE];
 	u8 mac[SMC_IB_MAC_SIZE]; /* source MAC of packets with this GID */
+	enum smc_ib_gid_type type;
 	u16 vlan_id;             /* 0 = untagged */
-	u16 index;               /* in the port's table, for smc_ib_path */
 	u32 ifindex;             /* netdev that owns the GID */
 };
 
 /*
  * First entry of the port's GID table that fits. -ENOENT: none. Process
- * context.
+ * context. The GID is known by what it is from then on: where an address goes
+ * and comes back it may be at another index.
  */
 int smc_ib_gid_find(struct smc_ib_device *dev, u8 port, const struct smc_ib_gid_query *query,
 		    struct smc_ib_gid *out);
@@ -209,7 +210,7 @@ u32 smc_ib_link_qpn(const struct smc_ib_link *link);
 u32 smc_ib_link_send_queue(const struct smc_ib_link *link);
 
 struct smc_ib_path {
-	u16 gid_index;                  /* own GID */
+	struct smc_ib_gid gid;          /* own */
 	u8 peer_gid[SMC_IB_GID_SIZE];
 	u8 peer_mac[SMC_IB_MAC_SIZE];   /* or the gateway's */
 	u32 peer_qpn;
@@ -221,6 +222,7 @@ struct smc_ib_path {
 /*
  * The states of the QP, in this order; each once. Process context.
  * to_init posts the receives, so no message of the peer finds an empty queue.
+ * to_rtr: -EADDRNOTAVAIL if the port has lost the GID.
  */
 int smc_ib_link_to_init(struct smc_ib_link *link);
 int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path);

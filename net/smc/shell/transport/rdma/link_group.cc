@@ -276,7 +276,7 @@ smc_ib_path LinkGroup::path_to(const wire::SmcrEndpoint &peer, const wire::Mac &
 {
 	smc_ib_path path{};
 
-	path.gid_index = port_.gid.index;
+	path.gid = port_.gid;
 	std::copy(peer.gid.bytes.begin(), peer.gid.bytes.end(), path.peer_gid);
 	std::copy(next_hop.bytes.begin(), next_hop.bytes.end(), path.peer_mac);
 	path.peer_qpn = peer.qpn.value();
