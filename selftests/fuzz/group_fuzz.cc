@@ -80,8 +80,14 @@ private:
 			receive(from, script.take(script.number(2) % kLlcInputMax));
 			break;
 		}
-		case 2: start_link(StartConfirmLink{link(script), make_identity(1)}); break;
-		case 3: start_link(ExpectConfirmLink{link(script), make_identity(2)}); break;
+		case 2:
+			start_link(
+				StartConfirmLink{link(script), make_identity(1), make_identity(2)});
+			break;
+		case 3:
+			start_link(ExpectConfirmLink{link(script), make_identity(2),
+						     make_identity(1)});
+			break;
 		case 4: {
 			const LinkIndex index = link(script);
 			deliver(LinkActivated{index, std::nullopt});

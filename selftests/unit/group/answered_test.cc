@@ -14,7 +14,7 @@ Member answered_client()
 {
 	Member client(config_of(Role::kClient));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	client.receive(golden::kConfirmLinkRequest21);
 	client.deliver(LinkActivated{0, std::nullopt});
 	EXPECT_EQ(client.machine().link_state(0), LinkState::kAnswered);
@@ -112,11 +112,11 @@ TEST(Answered, DeliveryElsewhereIsNothing)
 	Member server(config_of(Role::kServer));
 
 	fresh.deliver(AnswerDelivered{0});
-	fresh.deliver(ExpectConfirmLink{0, identity_of(2)});
+	fresh.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	fresh.deliver(AnswerDelivered{0});
 	fresh.receive(golden::kConfirmLinkRequest21);
 	fresh.deliver(AnswerDelivered{0});
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	server.deliver(AnswerDelivered{0});
 	EXPECT_EQ(fresh.count<LinkConfirmed>() + server.count<LinkConfirmed>(), 0);
 	EXPECT_EQ(fresh.machine().link_state(0), LinkState::kActivating);

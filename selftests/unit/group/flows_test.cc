@@ -82,13 +82,12 @@ TEST(Flow, TakesTurns)
 TEST(Flow, WaitsForALink)
 {
 	Member member(config_of(Role::kServer));
-	wire::ConfirmLink confirm;
+	const wire::ConfirmLink confirm = confirm_link_of(2, 1);
 
 	member.deliver(AnnounceRkey{7, rkeys_of(1)});
-	member.deliver(StartConfirmLink{0, identity_of(1)});
+	member.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	EXPECT_EQ(member.sent(), 1U);
 	member.drop_sent();
-	confirm.link = wire::LinkId{1};
 	member.receive(encoded(confirm, /*response=*/true));
 	EXPECT_TRUE(member.take<wire::ConfirmRkey>(/*response=*/false));
 }
@@ -96,11 +95,10 @@ TEST(Flow, WaitsForALink)
 TEST(Flow, ListsAllLinks)
 {
 	Member member = active_member(Role::kServer);
-	wire::ConfirmLink second;
+	const wire::ConfirmLink second = confirm_link_of(2, 2);
 	LinkRkeys rkeys = rkeys_of(5);
 
-	member.deliver(StartConfirmLink{1, identity_of(1)});
-	second.link = wire::LinkId{2};
+	member.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	member.receive(encoded(second, /*response=*/true), 1);
 	member.drop_sent();
 	ASSERT_TRUE(rkeys.push_back({1, {wire::Rkey{50}, 0x5000}}));
@@ -163,10 +161,9 @@ TEST(Flow, ResponsesToNothingAreCounted)
 TEST(Flow, ResponseOfAnotherKindOrLinkIsNotTheAnswer)
 {
 	Member member = active_member(Role::kServer);
-	wire::ConfirmLink second;
+	const wire::ConfirmLink second = confirm_link_of(2, 2);
 
-	member.deliver(StartConfirmLink{1, identity_of(1)});
-	second.link = wire::LinkId{2};
+	member.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	member.receive(encoded(second, /*response=*/true), 1);
 	member.deliver(DeleteRkey{1, rkeys_of(1)});
 	member.receive(confirm_response(1));
@@ -295,8 +292,8 @@ TEST(Flow, CrossesTheOtherEnds)
 	Member client(config_of(Role::kClient));
 	Member server(config_of(Role::kServer));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	exchange(client, server);
 	for (FlowId id = 0; id < 100; id++) {
 		client.deliver(AnnounceRkey{id, rkeys_of(1000 + static_cast<std::uint32_t>(id))});

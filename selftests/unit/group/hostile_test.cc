@@ -58,8 +58,14 @@ void torment(std::uint32_t seed)
 		const std::uint32_t rkey = static_cast<std::uint32_t>(fate.below(8));
 		const std::size_t before = member.sent();
 		switch (fate.below(16)) {
-		case 0: member.deliver(StartConfirmLink{fate.link(), identity_of(1)}); break;
-		case 1: member.deliver(ExpectConfirmLink{fate.link(), identity_of(2)}); break;
+		case 0:
+			member.deliver(
+				StartConfirmLink{fate.link(), identity_of(1), identity_of(2)});
+			break;
+		case 1:
+			member.deliver(
+				ExpectConfirmLink{fate.link(), identity_of(2), identity_of(1)});
+			break;
 		case 2: member.deliver(LinkActivated{fate.link(), std::nullopt}); break;
 		case 12: member.deliver(AnswerDelivered{fate.link()}); break;
 		case 3:

@@ -21,7 +21,7 @@ TEST(ConfirmLinkFlow, ServerTowardsLinux)
 {
 	Member server(config_of(Role::kServer));
 
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	// As captured, but for the number of links agreed on.
 	Bytes expected = from_hex(golden::kConfirmLinkRequest21);
 	expected[34] = std::byte{1};
@@ -41,7 +41,7 @@ TEST(ConfirmLinkFlow, ClientTowardsLinux)
 {
 	Member client(config_of(Role::kClient));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	EXPECT_EQ(client.deadline_ms(), client.now_ms() + 4000);
 	client.receive(golden::kConfirmLinkRequest21);
 	EXPECT_EQ(client.count<ActivateLink>(), 1);
@@ -63,7 +63,7 @@ TEST(ConfirmLinkFlow, ReleaseZeroSaysNothingOfConnections)
 	config.release = 0;
 	config.max_links = 2;
 	Member server(config);
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	EXPECT_EQ(server.take_sent(), from_hex(golden::kConfirmLinkRequest20));
 }
 
@@ -76,8 +76,8 @@ TEST(ConfirmLinkFlow, VersionOne)
 	Member server(config);
 	config.role = Role::kClient;
 	Member client(config);
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	exchange(client, server);
 	EXPECT_EQ(client.count<LinkConfirmed>(), 1);
 	EXPECT_EQ(server.count<LinkConfirmed>(), 1);
@@ -88,8 +88,8 @@ TEST(ConfirmLinkFlow, TimesOut)
 	Member client(config_of(Role::kClient));
 	Member server(config_of(Role::kServer));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	client.sleep(3999);
 	server.sleep(1999);
 	EXPECT_EQ(client.count<LinkConfirmFailed>() + server.count<LinkConfirmFailed>(), 0);
@@ -108,7 +108,7 @@ TEST(ConfirmLinkFlow, ActivationTimesOut)
 {
 	Member client(config_of(Role::kClient));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	client.receive(golden::kConfirmLinkRequest21);
 	client.sleep(4999);
 	EXPECT_FALSE(client.over());
@@ -122,7 +122,7 @@ TEST(ConfirmLinkFlow, ActivationFails)
 {
 	Member client(config_of(Role::kClient));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	client.receive(golden::kConfirmLinkRequest21);
 	client.deliver(LinkActivated{0, DeclineReason::kErrRegBuf});
 	ASSERT_TRUE(client.over());
@@ -139,8 +139,8 @@ TEST(ConfirmLinkFlow, EyecatchersAreRefused)
 
 	request[3] = std::byte{0x00};
 	response[3] = std::byte{0x80};
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	client.receive(request);
 	server.receive(response);
 	for (Member *member : {&client, &server}) {
@@ -159,14 +159,120 @@ TEST(ConfirmLinkFlow, LinkZeroOrAnotherOneIsNotThisOne)
 
 	request[29] = std::byte{0};
 	response[29] = std::byte{2};
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	client.receive(request);
 	server.receive(response);
 	EXPECT_EQ(client.machine().link_state(0), LinkState::kAwaitRequest);
 	EXPECT_EQ(server.machine().link_state(0), LinkState::kAwaitResponse);
 	EXPECT_EQ(client.machine().counters().unexpected_requests, 1U);
 	EXPECT_EQ(server.machine().counters().unexpected_responses, 1U);
+}
+
+// Whoever says that it is another one than the Accept or the Confirm has named is not whom the link
+// was made with, or does not know it.
+TEST(ConfirmLinkFlow, AnotherQueuePairOrGidEndsIt)
+{
+	constexpr std::size_t kGidFirst = 10, kGidLast = 25, kQpnFirst = 26, kQpnLast = 28;
+
+	for (const std::size_t at : {kGidFirst, kGidLast, kQpnFirst, kQpnLast}) {
+		SCOPED_TRACE(at);
+		Member client(config_of(Role::kClient));
+		Member server(config_of(Role::kServer));
+		Bytes request = from_hex(golden::kConfirmLinkRequest21);
+		Bytes response = from_hex(golden::kConfirmLinkResponse21);
+
+		request[at] ^= std::byte{0x80};
+		response[at] ^= std::byte{0x80};
+		client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+		server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
+		server.drop_sent();
+		client.receive(request);
+		server.receive(response);
+		EXPECT_EQ(client.count<ActivateLink>(), 0);
+		for (Member *member : {&client, &server}) {
+			ASSERT_EQ(member->count<LinkConfirmFailed>(), 1);
+			EXPECT_EQ(member->last<LinkConfirmFailed>()->reason,
+				  DeclineReason::kTimeoutCl);
+			EXPECT_EQ(member->count<LinkConfirmed>(), 0);
+			EXPECT_EQ(member->sent(), 0U);
+			ASSERT_TRUE(member->over());
+			EXPECT_EQ(member->terminated()->cause, TerminateCause::kNoLink);
+			EXPECT_EQ(member->machine().counters().violations(), 1U);
+		}
+		EXPECT_EQ(client.machine().counters().unexpected_requests, 1U);
+		EXPECT_EQ(server.machine().counters().unexpected_responses, 1U);
+	}
+}
+
+// What comes back from a mirror is no peer's.
+TEST(ConfirmLinkFlow, OwnIdentityIsNotThePeers)
+{
+	Member client(config_of(Role::kClient));
+	Member server(config_of(Role::kServer));
+
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
+	client.receive(encoded(confirm_link_of(2, 1)));
+	server.receive(encoded(confirm_link_of(1, 1), /*response=*/true));
+	EXPECT_TRUE(client.over());
+	EXPECT_TRUE(server.over());
+}
+
+// Behind a bond or a VLAN frames may come from another MAC by then.
+TEST(ConfirmLinkFlow, AnotherMacIsNoViolation)
+{
+	Member client(config_of(Role::kClient));
+	Member server(config_of(Role::kServer));
+	Bytes request = from_hex(golden::kConfirmLinkRequest21);
+	Bytes response = from_hex(golden::kConfirmLinkResponse21);
+
+	request[9] ^= std::byte{0x10};
+	response[9] ^= std::byte{0x10};
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
+	client.receive(request);
+	server.receive(response);
+	EXPECT_EQ(client.count<ActivateLink>(), 1);
+	EXPECT_EQ(server.count<LinkConfirmed>(), 1);
+	EXPECT_EQ(client.machine().counters().violations(), 0U);
+	EXPECT_EQ(server.machine().counters().violations(), 0U);
+}
+
+// Accept and Confirm have said what there is to say about them.
+TEST(ConfirmLinkFlow, LimitsInItChangeNothing)
+{
+	for (const std::uint8_t links : {0, 1, 2, 255}) {
+		for (const std::uint8_t conns : {0, 1, 255}) {
+			SCOPED_TRACE(testing::Message() << +links << " " << +conns);
+			Config config = config_of(Role::kServer);
+			config.max_links = 2;
+			config.max_conns = 100;
+			Member server(config);
+			config.role = Role::kClient;
+			Member client(config);
+			wire::ConfirmLink request = confirm_link_of(1, 1);
+			wire::ConfirmLink response = confirm_link_of(2, 1);
+
+			request.max_links = response.max_links = links;
+			request.max_conns = response.max_conns = conns;
+			client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+			server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
+			server.drop_sent();
+			server.receive(encoded(response, /*response=*/true));
+			EXPECT_EQ(server.count<LinkConfirmed>(), 1);
+			EXPECT_TRUE(server.take<wire::AddLink>(/*response=*/false));
+			client.receive(encoded(request));
+			client.deliver(LinkActivated{0, std::nullopt});
+			const auto answer = client.take<wire::ConfirmLink>(/*response=*/true);
+			ASSERT_TRUE(answer);
+			EXPECT_EQ(answer->max_links, 2);
+			EXPECT_EQ(answer->max_conns, 100);
+			EXPECT_EQ(server.machine().config().max_conns, 100);
+			EXPECT_EQ(server.machine().counters().violations(), 0U);
+			EXPECT_EQ(client.machine().counters().violations(), 0U);
+		}
+	}
 }
 
 TEST(ConfirmLinkFlow, RepeatedOnesAreCounted)
@@ -188,11 +294,11 @@ TEST(ConfirmLinkFlow, OfTheOtherRoleOrOnAUsedSlotIsNothing)
 	Member client = active_member(Role::kClient);
 	Member server = active_member(Role::kServer);
 
-	client.deliver(StartConfirmLink{1, identity_of(1)});
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	client.deliver(LinkActivated{0, std::nullopt});
-	server.deliver(ExpectConfirmLink{1, identity_of(2)});
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	server.deliver(ExpectConfirmLink{1, identity_of(2), identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	for (Member *member : {&client, &server}) {
 		EXPECT_EQ(member->machine().link_state(0), LinkState::kActive);
 		EXPECT_EQ(member->machine().link_state(1), LinkState::kUnused);
@@ -206,9 +312,9 @@ TEST(ConfirmLinkFlow, LinkLostMeanwhile)
 	for (const Role role : {Role::kClient, Role::kServer}) {
 		Member member(config_of(role));
 		if (role == Role::kClient)
-			member.deliver(ExpectConfirmLink{0, identity_of(2)});
+			member.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 		else
-			member.deliver(StartConfirmLink{0, identity_of(1)});
+			member.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 		member.deliver(LinkFailed{0});
 		ASSERT_EQ(member.count<LinkConfirmFailed>(), 1);
 		EXPECT_EQ(member.last<LinkConfirmFailed>()->reason, DeclineReason::kTimeoutCl);
@@ -298,8 +404,8 @@ TEST(AddLinkFlow, ServerOffersNothingWhereTwoLinksWereAgreed)
 		Member server(config);
 		config.role = Role::kClient;
 		Member client(config);
-		server.deliver(StartConfirmLink{0, identity_of(1)});
-		client.deliver(ExpectConfirmLink{0, identity_of(2)});
+		server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
+		client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 		client.receive(server.take_sent());
 		client.deliver(LinkActivated{0, std::nullopt});
 		server.receive(client.take_sent());
@@ -464,11 +570,10 @@ TEST(PeerRkeys, OnOtherLinks)
 {
 	Config config = config_of(Role::kServer);
 	Member server = active_member(Role::kServer, config);
-	wire::ConfirmLink second;
+	const wire::ConfirmLink second = confirm_link_of(2, 2);
 
-	server.deliver(StartConfirmLink{1, identity_of(1)});
+	server.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	EXPECT_EQ(server.machine().link_id(1), wire::LinkId{2});
-	second.link = wire::LinkId{2};
 	server.receive(encoded(second, /*response=*/true), 1);
 	ASSERT_EQ(server.machine().link_state(1), LinkState::kActive);
 	server.drop_sent();
@@ -489,7 +594,7 @@ TEST(PeerRkeys, OfALinkThatWasNeverConfirmed)
 {
 	Member server = active_member(Role::kServer);
 
-	server.deliver(StartConfirmLink{1, identity_of(1)});
+	server.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	const auto index = server.machine().acquire_rtoken(1, {wire::Rkey{5}, 0x1000});
 	ASSERT_TRUE(index);
 	server.deliver(LinkFailed{1});
@@ -551,7 +656,7 @@ TEST(DeleteLinkFlow, TerminateWithoutALinkSaysNothing)
 	fresh.deliver(Terminate{});
 	EXPECT_TRUE(fresh.over());
 	EXPECT_EQ(fresh.sent(), 0U);
-	expecting.deliver(ExpectConfirmLink{0, identity_of(2)});
+	expecting.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	expecting.deliver(Terminate{});
 	EXPECT_TRUE(expecting.over());
 	EXPECT_EQ(expecting.sent(), 0U);
@@ -564,13 +669,13 @@ TEST(DeleteLinkFlow, AllWhileConfirming)
 	Member client(config_of(Role::kClient));
 	Member server(config_of(Role::kServer));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	client.receive(golden::kDeleteLinkAll);
 	EXPECT_EQ(client.count<LinkConfirmFailed>(), 1);
 	EXPECT_TRUE(client.over());
 	EXPECT_EQ(client.sent(), 0U);
 
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	server.drop_sent();
 	server.receive(golden::kDeleteLinkAll);
 	EXPECT_EQ(server.count<LinkConfirmFailed>(), 1);
@@ -636,12 +741,12 @@ TEST(DeleteLinkFlow, OneLinkWhileConfirming)
 	wire::DeleteLink request;
 
 	request.link = wire::LinkId{1};
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	server.receive(encoded(request));
 	EXPECT_EQ(server.count<LinkConfirmFailed>(), 1);
 	EXPECT_TRUE(server.over());
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	client.receive(golden::kConfirmLinkRequest21);
 	client.receive(encoded(request));
 	EXPECT_EQ(client.sent(), 0U); // its queue pair cannot send yet
@@ -663,10 +768,9 @@ TEST(DeleteLinkFlow, ResponsesToNothing)
 TEST(DeleteLinkFlow, OneOfTwoLinksLeavesTheGroup)
 {
 	Member server = active_member(Role::kServer);
-	wire::ConfirmLink second;
+	const wire::ConfirmLink second = confirm_link_of(2, 2);
 
-	server.deliver(StartConfirmLink{1, identity_of(1)});
-	second.link = wire::LinkId{2};
+	server.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	server.receive(encoded(second, /*response=*/true), 1);
 	server.drop_sent();
 	server.deliver(AnnounceRkey{11, rkeys_of(1)});
@@ -687,7 +791,7 @@ TEST(DeleteLinkFlow, OneOfTwoLinksLeavesTheGroup)
 	EXPECT_EQ(request->token.rkey, wire::Rkey{30});
 	EXPECT_TRUE(request->others.empty());
 	// The slot can be used again.
-	server.deliver(StartConfirmLink{0, identity_of(1)});
+	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	EXPECT_EQ(server.machine().link_id(0), wire::LinkId{3});
 	server.deliver(LinkFailed{1});
 	EXPECT_FALSE(server.over());
@@ -919,7 +1023,7 @@ TEST(Violations, NothingIsAnsweredBeforeTheLinkIsConfirmed)
 {
 	Member client(config_of(Role::kClient));
 
-	client.deliver(ExpectConfirmLink{0, identity_of(2)});
+	client.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 	client.receive(golden::kConfirmRkeyRequest);
 	client.receive(kTestLink);
 	client.receive(golden::kAddLinkRequest);
@@ -949,7 +1053,7 @@ TEST(GroupStates, NothingFollowsTheEnd)
 	server.receive(kTestLink);
 	server.deliver(Timer{});
 	server.deliver(AnnounceRkey{1, rkeys_of(1)});
-	server.deliver(StartConfirmLink{1, identity_of(1)});
+	server.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	server.deliver(LinkFailed{0});
 	server.deliver(Terminate{});
 	EXPECT_EQ(server.sent(), 0U);
@@ -1030,7 +1134,7 @@ TEST(GroupStates, IdsOfLinksAreNeverZeroNorGivenTwice)
 	Member server = active_member(Role::kServer);
 
 	for (int i = 0; i < 600; i++) {
-		server.deliver(StartConfirmLink{1, identity_of(1)});
+		server.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 		EXPECT_FALSE(server.machine().link_id(1).is_zero());
 		EXPECT_NE(server.machine().link_id(1), server.machine().link_id(0));
 		server.deliver(LinkFailed{1});

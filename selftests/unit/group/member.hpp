@@ -51,6 +51,19 @@ inline LinkIdentity identity_of(std::uint8_t host)
 		wire::Qpn{0x11}};
 }
 
+// What this host says of its end of a link.
+inline wire::ConfirmLink confirm_link_of(std::uint8_t host, std::uint8_t link)
+{
+	const LinkIdentity sender = identity_of(host);
+	wire::ConfirmLink body;
+
+	body.mac = sender.mac;
+	body.gid = sender.gid;
+	body.qpn = sender.qpn;
+	body.link = wire::LinkId{link};
+	return body;
+}
+
 inline Config config_of(Role role)
 {
 	Config config;
@@ -226,16 +239,15 @@ inline void exchange(Member &a, Member &b)
 inline Member active_member(Role role, Config config)
 {
 	Member member(config);
-	wire::ConfirmLink confirm;
+	wire::ConfirmLink confirm = confirm_link_of(role == Role::kServer ? 2 : 1, 1);
 
 	config.role = role;
-	confirm.link = wire::LinkId{1};
 	confirm.link_uid = wire::LinkUid{0x501};
 	if (role == Role::kServer) {
-		member.deliver(StartConfirmLink{0, identity_of(1)});
+		member.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 		member.receive(encoded(confirm, /*response=*/true, config.version));
 	} else {
-		member.deliver(ExpectConfirmLink{0, identity_of(2)});
+		member.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
 		member.receive(encoded(confirm, /*response=*/false, config.version));
 		member.deliver(LinkActivated{0, std::nullopt});
 		member.deliver(AnswerDelivered{0});

@@ -288,12 +288,11 @@ TEST(Overdue, AreBounded)
 TEST(Overdue, GoesWithItsLink)
 {
 	Member member = active_member(Role::kServer);
-	wire::ConfirmLink second;
+	const wire::ConfirmLink second = confirm_link_of(2, 2);
 
 	member.deliver(DeleteRkey{1, rkeys_of(1)});
 	member.sleep(2000);
-	member.deliver(StartConfirmLink{1, identity_of(1)});
-	second.link = wire::LinkId{2};
+	member.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	member.receive(encoded(second, /*response=*/true), 1);
 	member.drop_sent();
 	// The answer has to come by the link that the request went by.

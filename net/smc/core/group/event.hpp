@@ -15,7 +15,7 @@
 // link is in changes nothing.
 namespace smc::group {
 
-// Own end of a link, as it is told to the peer.
+// One end of a link, as its owner tells of it: in Accept or Confirm, and again in CONFIRM_LINK.
 struct LinkIdentity {
 	wire::Mac mac;
 	wire::Gid gid;
@@ -26,12 +26,14 @@ struct LinkIdentity {
 struct StartConfirmLink {
 	LinkIndex link = 0;
 	LinkIdentity local;
+	LinkIdentity peer; // of its Accept or Confirm
 };
 
 // Client: this link's queue pair can receive. Give it before the Confirm goes out.
 struct ExpectConfirmLink {
 	LinkIndex link = 0;
 	LinkIdentity local;
+	LinkIdentity peer; // of its Accept or Confirm
 };
 
 // Client, answers ActivateLink: the queue pair can send and the RMB is registered, or why not.

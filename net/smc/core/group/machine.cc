@@ -84,6 +84,7 @@ void GroupMachine::start_confirm_link(const StartConfirmLink &event, std::uint64
 	link = {};
 	link.state = before;
 	link.local = event.local;
+	link.peer = event.peer;
 	link.id = new_link_id();
 	link.uid = uid_of(link.id);
 	link.deadline_ms = now_ms + config_.response_ms;
@@ -102,6 +103,7 @@ void GroupMachine::expect_confirm_link(const ExpectConfirmLink &event, std::uint
 	link = {};
 	link.state = before;
 	link.local = event.local;
+	link.peer = event.peer;
 	link.deadline_ms = now_ms + config_.first_request_ms;
 	set_state(link, LinkState::kAwaitRequest);
 }

@@ -143,6 +143,7 @@ private:
 		wire::LinkUid uid;
 		wire::LinkUid peer_uid;
 		LinkIdentity local;
+		LinkIdentity peer;
 		std::uint64_t deadline_ms = 0; // of the state, before kActive
 		std::uint64_t last_received_ms = 0;
 		bool testing = false; // nothing has been heard since our TEST_LINK

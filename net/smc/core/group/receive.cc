@@ -14,6 +14,14 @@ namespace {
 // A CONFIRM_RKEY that announces more is refused, as Linux does it.
 constexpr std::uint8_t kOtherRkeysMax = 3;
 
+// Says the message who is at the other end of the link? Its GID and queue pair are those that the
+// link was made with. The MAC is not looked at: the one of a bond or of a VLAN may be another one by
+// now, and the link has its own.
+[[nodiscard]] bool is_from(const LinkIdentity &peer, const wire::ConfirmLink &body)
+{
+	return body.gid == peer.gid && body.qpn == peer.qpn;
+}
+
 } // namespace
 
 void GroupMachine::received(const LlcReceived &event, std::uint64_t now_ms, Effects &effects)
@@ -119,6 +127,9 @@ void GroupMachine::unexpected(bool response)
 		counters_.unexpected_requests++;
 }
 
+// Both limits in a CONFIRM_LINK are left alone, as Linux does it. Where a peer can agree on them it
+// has done so in Accept and Confirm, and who cannot gets the one link that there is: no number makes
+// that less, or more. How many connections it takes it says by its answers to CONFIRM_RKEY.
 void GroupMachine::confirm_link_request(LinkIndex from, const wire::ConfirmLink &body,
 					std::uint64_t now_ms, Effects &effects)
 {
@@ -126,6 +137,11 @@ void GroupMachine::confirm_link_request(LinkIndex from, const wire::ConfirmLink 
 
 	if (link.state != LinkState::kAwaitRequest || body.link.is_zero() || find_link(body.link)) {
 		unexpected(/*response=*/false);
+		return;
+	}
+	if (!is_from(link.peer, body)) {
+		unexpected(/*response=*/false);
+		confirm_failed(from, wire::DeclineReason::kTimeoutCl, effects);
 		return;
 	}
 	if (!body.no_eyecatchers) {
@@ -147,6 +163,11 @@ void GroupMachine::confirm_link_response(LinkIndex from, const wire::ConfirmLink
 
 	if (link.state != LinkState::kAwaitResponse || body.link != link.id) {
 		unexpected(/*response=*/true);
+		return;
+	}
+	if (!is_from(link.peer, body)) {
+		unexpected(/*response=*/true);
+		confirm_failed(from, wire::DeclineReason::kTimeoutCl, effects);
 		return;
 	}
 	if (!body.no_eyecatchers) {

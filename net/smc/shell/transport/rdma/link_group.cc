@@ -296,7 +296,7 @@ std::optional<wire::DeclineReason> LinkGroup::connect(RdmaEndpoint &endpoint,
 
 		if (towards.first_contact)
 			index = machine_.acquire_rtoken(kLink, rtoken);
-		else if (towards.peer.qpn == peer_qpn_)
+		else if (towards.peer.qpn == peer_.qpn)
 			index = machine_.acquire_known_rtoken(kLink, rtoken);
 		if (!index) {
 			// TCP may come from anybody. Who does not know what was said on the link
@@ -311,7 +311,7 @@ std::optional<wire::DeclineReason> LinkGroup::connect(RdmaEndpoint &endpoint,
 		endpoint.rtoken_ = *index;
 		endpoint.rtoken_held_ = true;
 		if (towards.first_contact)
-			peer_qpn_ = towards.peer.qpn;
+			peer_ = {towards.peer.mac, towards.peer.gid, towards.peer.qpn};
 	}
 	if (towards.first_contact) {
 		const wire::DeclineReason reason = bring_up(towards);
@@ -383,9 +383,9 @@ void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
 		return;
 	}
 	if (key_.server)
-		step(group::StartConfirmLink{kLink, local});
+		step(group::StartConfirmLink{kLink, local, peer_});
 	else
-		step(group::ExpectConfirmLink{kLink, local});
+		step(group::ExpectConfirmLink{kLink, local, peer_});
 }
 
 void LinkGroup::complete(RdmaEndpoint &endpoint)

@@ -270,7 +270,7 @@ private:
 	u64 idle_since_ms_ = 0;    // 0: it has connections
 	u64 port_deadline_ms_ = 0; // 0: the port is active
 	u64 drain_deadline_ms_ = 0;
-	wire::Qpn peer_qpn_;
+	group::LinkIdentity peer_; // of the first contact
 	wire::LinkUid uid_;
 	wire::LinkUid peer_uid_;
 	std::array<std::byte, SMC_IB_MESSAGE_MAX_BYTES> long_message_;
