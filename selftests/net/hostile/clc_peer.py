@@ -44,6 +44,7 @@ class Scene:
         self._port = 21000
         self._control = socket.create_connection((args.target, args.control_port))
         self._control_lines = self._control.makefile("rw")
+        self._unheard = 0
 
     # --- we are the client ----------------------------------------------------------------------
 
@@ -99,6 +100,21 @@ class Scene:
         took_s = time.monotonic() - start_s
         expect(took_s < BYSTANDER_S_MAX, f"the bystander took {took_s:.1f} s")
 
+    # --- the target's programs ------------------------------------------------------------------
+
+    def order(self, what: dict) -> None:
+        """Each is answered once: by a case that failed before it had heard the answer, too."""
+        while self._unheard:
+            self.answer()
+        self._control_lines.write(json.dumps(what) + "\n")
+        self._control_lines.flush()
+        self._unheard += 1
+
+    def answer(self) -> dict:
+        self._control.settimeout(60)
+        self._unheard -= 1
+        return json.loads(self._control_lines.readline())
+
     # --- we are the server ----------------------------------------------------------------------
 
     def called(self, with_option: bool = True, **how: bool) -> Connection:
@@ -106,10 +122,8 @@ class Scene:
         self._port += 1
         self.host.answer_option = with_option
         self.host.listen(self._port)
-        self._control_lines.write(json.dumps({"address": self.args.address, "port": self._port,
-                                              "say": HELLO, "timeout_s": 3,
-                                              **how}) + "\n")
-        self._control_lines.flush()
+        self.order({"address": self.args.address, "port": self._port, "say": HELLO,
+                    "timeout_s": 3, **how})
         connection = self.host.accept(self._port)
         expect(connection.peer_has_option, "the SYN had no SMC option")
         if with_option:
@@ -122,8 +136,7 @@ class Scene:
 
     def outcome(self) -> dict:
         """What the target's client says about its connection; bounded in time."""
-        self._control.settimeout(60)
-        answer = json.loads(self._control_lines.readline())
+        answer = self.answer()
         expect(answer["connect_ms"] < CONNECT_MS_MAX, f"connect took {answer['connect_ms']} ms")
         return answer
 

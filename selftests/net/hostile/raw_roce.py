@@ -46,6 +46,7 @@ class QueuePair:
 
     on_send is called with the payload of each SEND that arrives. regions: (address, memory) by
     rkey. silent: neither sends nor acknowledges any more. refused: the syndrome of a NAK that came.
+    offence: what came and must not have come, the first of it.
     """
 
     def __init__(self, fabric: "Fabric", number: int, on_send: Callable[[bytes], None]) -> None:
@@ -55,6 +56,7 @@ class QueuePair:
         self.regions: dict[int, tuple[int, bytearray]] = {}
         self.silent = False
         self.refused: int | None = None
+        self.offence: str | None = None
         self._peer = b""
         self._unacknowledged: list[tuple[int, bytes]] = []
         self._in_flight = 0  # of the unacknowledged, from the first on
@@ -67,6 +69,10 @@ class QueuePair:
         self.peer_number = number
         self._send_psn = own_psn
         self._expected_psn = peer_psn
+
+    @property
+    def connected(self) -> bool:
+        return bool(self._peer)
 
     def send(self, payload: bytes) -> None:
         parts = [payload[at:at + PAYLOAD_MAX]
@@ -130,7 +136,7 @@ class QueuePair:
             self._expected_psn = (psn + 1) & PSN_MASK
             self._arrived += 1
             padding = flags >> 4 & 3
-            self._take(opcode, packet[12:len(packet) - padding])
+            self._try_to_take(opcode, packet[12:len(packet) - padding])
         elif (psn - self._expected_psn) & PSN_MASK < 1 << 23:
             return  # something was lost: it will be sent again
         if ack_psn >> 24 & ACK_REQUEST:
@@ -151,11 +157,20 @@ class QueuePair:
         elif kind == SYNDROME_NAK:
             self.refused = syndrome & 31
 
+    def _try_to_take(self, opcode: int, rest: bytes) -> None:
+        """What the host's thread meets is for the case that runs, and not the thread's end."""
+        try:
+            self._take(opcode, rest)
+        except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
+            self.offence = self.offence or f"{type(error).__name__}: {error}"
+
     def _take(self, opcode: int, rest: bytes) -> None:
         if opcode == SEND_ONLY:
             self.on_send(rest)
         elif opcode in (WRITE_FIRST, WRITE_ONLY):
             address, rkey, _ = struct.unpack("!QII", rest[:16])
+            if rkey not in self.regions:
+                raise ValueError(f"written by the key {rkey:#x}")
             start, memory = self.regions[rkey]
             self._write = memory, address - start
             self._store(rest[16:])

@@ -101,6 +101,9 @@ class Peer:
             raise Broken("no CLC message came")
         message = bytes(tcp.received[:length])
         del tcp.received[:length]
+        if message[clc.TYPE_AT] == clc.DECLINE:
+            diagnosis = message[clc.DIAGNOSIS_AT:clc.DIAGNOSIS_AT + 4]
+            raise Broken(f"declined, diagnosis {diagnosis.hex()}")
         return message
 
     def _take(self, message: bytes, target: str) -> None:
@@ -246,11 +249,13 @@ class Peer:
         return self.hear(count) == words
 
     def finish(self) -> None:
-        """The group ends, and the TCP connection."""
-        if not self.qp.silent:
+        """The group ends, if there is one, and the TCP connection."""
+        if self.qp.connected and not self.qp.silent:
             self.qp.send(llc(DELETE_LINK, ALL | ORDERLY, struct.pack("!BI", 0, 0x00020000)))
             self.wait(lambda: self.qp.idle or self.qp.refused is not None, 1)
         self.tcp.reset()
         time.sleep(0.05)
         self.qp.silent = True
         self._fabric.remove(self.qp)
+        if self.qp.offence:
+            raise Broken(self.qp.offence)

@@ -10,7 +10,6 @@ well-behaved connection (the bystander) is served meanwhile, and in the end noth
 """
 
 import argparse
-import json
 import os
 import random
 import struct
@@ -45,10 +44,8 @@ class Scene(clc_peer.Scene):
         self.fabric = Fabric(self.host)
 
     def counters(self) -> dict[str, int]:
-        self._control.settimeout(60)
-        self._control_lines.write('{"counters": true}\n')
-        self._control_lines.flush()
-        return json.loads(self._control_lines.readline())
+        self.order({"counters": True})
+        return self.answer()
 
     def peer(self, tcp) -> Peer:
         return Peer(self.fabric, tcp, self.args.eid, self.gid_ip)
