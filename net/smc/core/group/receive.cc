@@ -14,9 +14,9 @@ namespace {
 // A CONFIRM_RKEY that announces more is refused, as Linux does it.
 constexpr std::uint8_t kOtherRkeysMax = 3;
 
-// Says the message who is at the other end of the link? Its GID and queue pair are those that the
-// link was made with. The MAC is not looked at: the one of a bond or of a VLAN may be another one by
-// now, and the link has its own.
+// Does the message name the other end of the link? Its GID and queue pair are those that the link
+// was made with. The MAC is not compared: that of a bond or of a VLAN may have changed since, and
+// the link has its own.
 [[nodiscard]] bool is_from(const LinkIdentity &peer, const wire::ConfirmLink &body)
 {
 	return body.gid == peer.gid && body.qpn == peer.qpn;
@@ -127,9 +127,9 @@ void GroupMachine::unexpected(bool response)
 		counters_.unexpected_requests++;
 }
 
-// Both limits in a CONFIRM_LINK are left alone, as Linux does it. Where a peer can agree on them it
-// has done so in Accept and Confirm, and who cannot gets the one link that there is: no number makes
-// that less, or more. How many connections it takes it says by its answers to CONFIRM_RKEY.
+// Neither limit in a CONFIRM_LINK is read, as Linux does it. A peer that can agree on them has done
+// so in Accept and Confirm; any other gets the one link that there is, whatever its number. How many
+// connections a peer takes shows in its answers to CONFIRM_RKEY.
 void GroupMachine::confirm_link_request(LinkIndex from, const wire::ConfirmLink &body,
 					std::uint64_t now_ms, Effects &effects)
 {
