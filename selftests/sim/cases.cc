@@ -1267,6 +1267,49 @@ void mute_client()
 	scheduler().sleep_us(kRest_us);
 }
 
+// A CONFIRM_LINK, request or response, whose sender is not the one that the CLC messages have named.
+void confirm_link_of_another(bool response, std::size_t at)
+{
+	constexpr char kResponse = static_cast<char>(0x80);
+	net &victim = response ? server() : client();
+	struct socket *sock = sys_socket(&client());
+	u32 forged = 0;
+	u8 byte;
+
+	link_forger() = [response, at, &forged](std::string &message) {
+		if ((message[0] & 0x0f) != 1 || ((message[3] & kResponse) != 0) != response)
+			return;
+		message[at] = static_cast<char>(message[at] ^ 1);
+		forged++;
+	};
+	const int ret = sys_connect(sock, &server(), kPort);
+	link_forger() = nullptr;
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (forged != 1)
+		fail("%u messages were forged", forged);
+	if (!response) {
+		if (sys_uses_smc(sock))
+			fail("SMC with nobody knows whom");
+		expect_answer(sock);
+	} else {
+		// It has said its last word before the server heard it.
+		(void)send_byte(sock, kHello);
+		if (receive_byte(sock, &byte) > 0)
+			fail("the server believes it");
+	}
+	sys_close(sock);
+	if (victim.stats[SMC_STAT_LLC_UNEXPECTED] != 1)
+		fail("%lld violations are counted", victim.stats[SMC_STAT_LLC_UNEXPECTED]);
+	victim.stats[SMC_STAT_LLC_UNEXPECTED] = 0;
+	sock = connect_one();
+	if (!sys_uses_smc(sock))
+		fail("no SMC afterwards");
+	expect_answer(sock);
+	sys_close(sock);
+	scheduler().sleep_us(kRest_us);
+}
+
 // What such a client is told by TCP, before the server looks at it.
 struct socket *connect_at_once(bool plain = false)
 {
@@ -1571,6 +1614,14 @@ const Case kCases[] = {
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
 	{"no-fabric", [] { with_server(no_fabric); }},
 	{"mute-client", [] { with_server(mute_client); }},
+	{"confirm-link-of-other-gid",
+	 [] { with_server([] { confirm_link_of_another(/*response=*/false, 25); }); }},
+	{"confirm-link-of-other-qp",
+	 [] { with_server([] { confirm_link_of_another(/*response=*/false, 28); }); }},
+	{"confirm-link-answer-of-other-gid",
+	 [] { with_server([] { confirm_link_of_another(/*response=*/true, 25); }); }},
+	{"confirm-link-answer-of-other-qp",
+	 [] { with_server([] { confirm_link_of_another(/*response=*/true, 28); }); }},
 	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
 	{"word-after-tcp", [] { scripted(word_after_tcp); }},
 	{"reconnect-beside-calls", [] { with_server(reconnect_beside_calls); }},

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -158,6 +159,8 @@ inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
 void break_link(smc_ib_link *link, int status);
 // A message arrives on the link that its peer's software never sent.
 void forge(smc_ib_link *link, std::string message);
+// Somebody in the peer's software who changes each message before it arrives; none at first.
+[[nodiscard]] std::function<void(std::string &message)> &link_forger();
 // Something was put on the link's wire.
 void arm_registration(smc_ib_link *link);
 // The host gets a device; it goes, with all that is on it; its port loses its carrier and gets it
