@@ -424,6 +424,84 @@ TEST(AddLinkFlow, ServerOffersNothingWhereTwoLinksWereAgreed)
 	}
 }
 
+// What a peer of version 1 or 2.0 gets, byte by byte. Linux rejects at once an ADD_LINK of the GID that it
+// knows as its peer's (in version 1 with the MAC, too) if it has no second port itself, and else one
+// without an MTU. One whose body is all zeros it takes for a reminder of its own to ask for a link.
+TEST(AddLinkFlow, OfferOfNothingIsOneThatLinuxRejects)
+{
+	const std::string mac_1 = "525400000001";
+	const std::string gid_1 = "00000000000000000000ffff0a090001";
+	const std::string nothing = std::string(32, '0'); // QPN, link, MTU, PSN, reserved
+	const std::string body = mac_1 + "0000" + gid_1 + nothing;
+	const struct {
+		wire::LlcVersion version;
+		std::string offer, reject;
+	} cases[] = {
+		{wire::LlcVersion::kV1, "022c0000" + body, "022c01c0" + body},
+		{wire::LlcVersion::kV2, "22480000" + body + "0000" + gid_1 + std::string(20, '0'),
+		 "222c00c0" + body},
+	};
+
+	for (const auto &expected : cases) {
+		Config config = config_of(Role::kServer);
+		config.version = expected.version;
+		config.release = 0;
+		config.max_links = 2;
+		Member server(config);
+
+		server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
+		server.drop_sent();
+		server.receive(encoded(confirm_link_of(2, 1), /*response=*/true, expected.version));
+		EXPECT_EQ(server.take_sent(), from_hex(expected.offer));
+		server.receive(expected.reject);
+		EXPECT_EQ(server.machine().counters().violations(), 0U);
+		EXPECT_EQ(server.sent(), 0U);
+		EXPECT_EQ(server.machine().link_state(0), LinkState::kActive);
+	}
+}
+
+// From a server that has no second link either. The answer repeats it, as Linux's does.
+TEST(AddLinkFlow, ClientRejectsAllZeros)
+{
+	const std::string body(80, '0');
+	const struct {
+		wire::LlcVersion version;
+		std::string offer, reject;
+	} cases[] = {
+		{wire::LlcVersion::kV1, "022c0000" + body, "022c01c0" + body},
+		{wire::LlcVersion::kV2, "22480000" + body + std::string(56, '0'),
+		 "222c00c0" + body},
+	};
+
+	for (const auto &expected : cases) {
+		Config config = config_of(Role::kClient);
+		config.version = expected.version;
+		config.release = 0;
+		config.max_links = 2;
+		Member client = active_member(Role::kClient, config);
+
+		client.receive(expected.offer);
+		EXPECT_EQ(client.take_sent(), from_hex(expected.reject));
+		EXPECT_EQ(client.machine().counters().rejected_add_links, 1U);
+		EXPECT_EQ(client.machine().counters().violations(), 0U);
+	}
+}
+
+// A client of version 1 asks for a link in this way: its address, and no queue pair, link or MTU.
+TEST(AddLinkFlow, ServerIgnoresAHintOfVersionOne)
+{
+	Config config = config_of(Role::kServer);
+
+	config.version = wire::LlcVersion::kV1;
+	config.release = 0;
+	Member server = active_member(Role::kServer, config);
+	server.receive("022c0000525400000002000000000000000000000000ffff0a090002" +
+		       std::string(32, '0'));
+	EXPECT_EQ(server.sent(), 0U);
+	EXPECT_EQ(server.machine().counters().ignored, 1U);
+	EXPECT_EQ(server.machine().counters().violations(), 0U);
+}
+
 TEST(AddLinkFlow, OfferOfNothingCannotBeAccepted)
 {
 	Config config = config_of(Role::kServer);
