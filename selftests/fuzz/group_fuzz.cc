@@ -212,17 +212,51 @@ private:
 			told_.push_back(other.token);
 	}
 
-	// What makes sense, as random bytes hardly ever do: the peer tells of an RMB, or deletes
-	// it.
+	// CONFIRM_LINK of the peer, or now and then of somebody who says that he is another one.
+	void confirm(LinkIndex from, unsigned choice)
+	{
+		const bool server = machine_->config().role == Role::kServer;
+		const LinkIdentity sender = make_identity(server ? 2 : 1);
+		const bool stranger = choice % 4 == 0;
+		wire::ConfirmLink body{.mac = make_identity(9).mac,
+				       .gid = sender.gid,
+				       .qpn = sender.qpn,
+				       .link = machine_->link_id(from),
+				       .max_links = static_cast<std::uint8_t>(choice),
+				       .max_conns = static_cast<std::uint8_t>(choice)};
+		const std::uint32_t violations = machine_->counters().violations();
+
+		if (stranger && choice % 8 == 0)
+			body.gid = make_identity(9).gid;
+		else if (stranger)
+			body.qpn = wire::Qpn{sender.qpn.value() + 1};
+		// The server gives ids.
+		if (!server)
+			body.link = wire::LinkId{static_cast<std::uint8_t>(11 + from)};
+		std::array<std::byte, wire::kLlcSize> space{};
+		const std::size_t size =
+			wire::encode({machine_->config().version, server, body}, space);
+		receive(from, ByteSpan{space}.first(size));
+		if (!stranger)
+			return;
+		fuzz::demand(machine_->counters().violations() == violations + 1);
+		fuzz::demand(over_ || machine_->link_state(from) == LinkState::kAwaitRequest ||
+			     machine_->link_state(from) == LinkState::kDown);
+	}
+
+	// What makes sense, as random bytes hardly ever do: the peer confirms a link, tells of an
+	// RMB, or deletes it.
 	void tell(fuzz::Script &script)
 	{
 		const std::uint8_t choice = script.byte();
 		const LinkIndex from = static_cast<LinkIndex>(choice % kLinksMax);
 
-		// Of use in a state of its own.
-		if (machine_->link_state(from) == LinkState::kAnswered) {
-			deliver(AnswerDelivered{from});
-			return;
+		// Of use in states of their own.
+		switch (machine_->link_state(from)) {
+		case LinkState::kAwaitRequest:
+		case LinkState::kAwaitResponse: confirm(from, choice / kLinksMax); return;
+		case LinkState::kAnswered: deliver(AnswerDelivered{from}); return;
+		default: break;
 		}
 		if (choice / kLinksMax % 4 == 0) {
 			machine_->note_activity(from, now_ms_);
