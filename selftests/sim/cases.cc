@@ -1267,7 +1267,7 @@ void mute_client()
 	scheduler().sleep_us(kRest_us);
 }
 
-// A CONFIRM_LINK, request or response, whose sender is not the one that the CLC messages have named.
+// A CONFIRM_LINK, request or response, from another sender than the CLC messages have named.
 void confirm_link_of_another(bool response, std::size_t at)
 {
 	constexpr char kResponse = static_cast<char>(0x80);

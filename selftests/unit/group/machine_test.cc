@@ -424,9 +424,10 @@ TEST(AddLinkFlow, ServerOffersNothingWhereTwoLinksWereAgreed)
 	}
 }
 
-// What a peer of version 1 or 2.0 gets, byte by byte. Linux rejects at once an ADD_LINK of the GID that it
-// knows as its peer's (in version 1 with the MAC, too) if it has no second port itself, and else one
-// without an MTU. One whose body is all zeros it takes for a reminder of its own to ask for a link.
+// What a peer of version 1 or 2.0 gets, byte by byte. Linux rejects at once an ADD_LINK of the GID
+// that it knows as its peer's (in version 1 with the MAC, too) if it has no second port itself, and
+// else one without an MTU. It takes one whose body is all zeros for its own reminder to ask for a
+// link.
 TEST(AddLinkFlow, OfferOfNothingIsOneThatLinuxRejects)
 {
 	const std::string mac_1 = "525400000001";

@@ -127,9 +127,9 @@ void GroupMachine::unexpected(bool response)
 		counters_.unexpected_requests++;
 }
 
-// Neither limit in a CONFIRM_LINK is read, as Linux does it. A peer that can agree on them has done
-// so in Accept and Confirm; any other gets the one link that there is, whatever its number. How many
-// connections a peer takes shows in its answers to CONFIRM_RKEY.
+// Neither limit in a CONFIRM_LINK is read, as Linux does it. A peer that can agree on them has
+// done so in Accept and Confirm; any other gets the one link that there is, whatever its number.
+// How many connections a peer takes shows in its answers to CONFIRM_RKEY.
 void GroupMachine::confirm_link_request(LinkIndex from, const wire::ConfirmLink &body,
 					std::uint64_t now_ms, Effects &effects)
 {
