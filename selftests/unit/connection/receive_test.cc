@@ -197,7 +197,9 @@ TEST(ReceiveTest, ViolationChangesNothing)
 	EXPECT_EQ(b.readable_bytes(), 0u);
 	EXPECT_EQ(b.state(), State::kActive);
 	EXPECT_EQ(pair.b.transmit(), 0);
-	EXPECT_TRUE(b.on_cdc(message(1, {0, 1})).ok()); // its sequence number did not count either
+	// Its sequence number did not count either: what comes in order is not behind it.
+	EXPECT_EQ(b.on_cdc(message(1, {0, 1})).events, event::kReadable);
+	EXPECT_EQ(b.readable_bytes(), 1u);
 }
 
 TEST(ReceiveTest, BeforeInitEverythingIsIgnored)
@@ -388,6 +390,8 @@ TEST(ReceiveTest, ValidationOfWhatHasArrived)
 	EXPECT_TRUE(verdict.ok());
 	EXPECT_EQ(verdict.events, 0);
 	EXPECT_EQ(b.readable_bytes(), 20u); // its zero cursors mean nothing
+	// Its sequence number is that of an older message, and what we know of them stays.
+	EXPECT_EQ(b.on_cdc(message(1, {0, 10})).events, event::kStale);
 	// What the peer repeats may stand behind what we know.
 	EXPECT_EQ(b.on_cdc(message(2, {0, 15})).events, 0);
 	EXPECT_EQ(b.readable_bytes(), 20u);

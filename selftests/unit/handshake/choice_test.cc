@@ -104,6 +104,72 @@ TEST(ChoiceV2, Refusals)
 	EXPECT_EQ(choose_smcr_v2(proposal, offer).error(), DeclineReason::kNoUeid);
 }
 
+TEST(ChoiceV2, TheLesserOfBothIsAgreedOn)
+{
+	wire::Proposal proposal = proposal_of(ClcMode::kNone, ClcMode::kR);
+	LocalOffer offer = offer_of(1, false, true);
+
+	proposal.v2.max_conns = 200;
+	proposal.v2.max_links = 1;
+	offer.max_conns = 100;
+	offer.max_links = 2;
+	const auto ours_is_less = choose_smcr_v2(proposal, offer);
+	ASSERT_TRUE(ours_is_less);
+	EXPECT_EQ(ours_is_less->agreement.max_conns, 100);
+	EXPECT_EQ(ours_is_less->agreement.max_links, 1);
+	EXPECT_EQ(ours_is_less->agreement.feature_mask, offer.feature_mask);
+
+	proposal.v2.max_conns = 50;
+	proposal.v2.max_links = 9;
+	proposal.v2.release = 7;
+	const auto theirs_is_less = choose_smcr_v2(proposal, offer);
+	ASSERT_TRUE(theirs_is_less);
+	EXPECT_EQ(theirs_is_less->agreement.max_conns, 50);
+	EXPECT_EQ(theirs_is_less->agreement.max_links, 2);
+	EXPECT_EQ(theirs_is_less->agreement.release, offer.release);
+}
+
+// What stands in its place is not looked at.
+TEST(ChoiceV2, ReleaseZeroHasNeitherLimitsNorFeatures)
+{
+	wire::Proposal proposal = proposal_of(ClcMode::kNone, ClcMode::kR);
+
+	proposal.v2.release = 0;
+	proposal.v2.max_conns = 20;
+	proposal.v2.max_links = 1;
+	const auto choice = choose_smcr_v2(proposal, offer_of(1, false, true));
+	ASSERT_TRUE(choice);
+	EXPECT_EQ(choice->agreement.release, 0);
+	EXPECT_EQ(choice->agreement.max_conns, kMaxConnsDefault);
+	EXPECT_EQ(choice->agreement.max_links, kMaxLinksDefault);
+	EXPECT_EQ(choice->agreement.feature_mask, 0);
+}
+
+TEST(ChoiceD, TheLesserRelease)
+{
+	wire::Proposal proposal = proposal_of(ClcMode::kNone, ClcMode::kD);
+	const LocalOffer offer = near_offer_of(1);
+
+	for (const wire::IsmGid gid : {offer.smcd_gid, offer.smcd_gid_extension})
+		ASSERT_TRUE(proposal.smcd_v2.devices.push_back({gid, wire::kLoopbackChid}));
+	proposal.v2.release = 7;
+	const auto choice = choose_smcd(proposal, offer);
+	ASSERT_TRUE(choice);
+	EXPECT_EQ(choice->agreement.release, offer.release);
+}
+
+// The way that is tried first is the one whose reason the client learns.
+TEST(Choice, TheFirstReasonIsTold)
+{
+	wire::Proposal proposal = proposal_of(ClcMode::kR, ClcMode::kR);
+
+	proposal.v2.roce_gid = {};
+	proposal.prefixes.ipv4.length = 25;
+	const Choices choices = choose(proposal, offer_of(1, true, true));
+	EXPECT_TRUE(choices.list.empty());
+	EXPECT_EQ(choices.reason, DeclineReason::kNoSmcrDev);
+}
+
 TEST(ChoiceV1, PrefixHasToMatchInLengthAndNetwork)
 {
 	wire::Proposal proposal = proposal_of(ClcMode::kR, ClcMode::kNone);

@@ -210,10 +210,8 @@ void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
 		extension.release = agreement.release;
 		extension.host_name = exchange_.offer().host_name;
 		extension.feature_mask = agreement.feature_mask;
-		if (agreement.release >= 1) {
-			extension.max_conns = agreement.max_conns;
-			extension.max_links = agreement.max_links;
-		}
+		extension.max_conns = agreement.max_conns; // release 0 has no place for limits
+		extension.max_links = agreement.max_links;
 	}
 	if (!exchange_.send(accept, effects)) {
 		decline(DeclineReason::kIntErr, effects);
