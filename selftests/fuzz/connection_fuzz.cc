@@ -2,10 +2,13 @@
 //
 // A live connection between an application that does anything and a peer that sends any CDC
 // message. Beside it runs an account of its own, in stream positions that never wrap, which says
-// of every message whether it is allowed, and of every plan what may be in it.
+// of every message whether it is allowed, and of every plan what may be in it. Inputs that begin
+// with kInPlace are of two connections that share their memory (in_place.hpp).
 #include "core/connection/cdc_mapping.hpp"
 #include "core/connection/connection.hpp"
 #include "core/wire/cdc.hpp"
+#include "cursors.hpp"
+#include "in_place.hpp"
 #include "script.hpp"
 #include "support.hpp"
 
@@ -14,9 +17,12 @@
 
 using namespace smc;
 using namespace smc::connection;
+using fuzz::ahead_bytes;
+using fuzz::cursor_at;
 
 namespace {
 
+constexpr std::byte kInPlace{0xee};
 constexpr int kOpsMax = 200;
 // Plans in a row with nothing in between: bytes up to an urgent mark, those behind it, flags.
 constexpr int kPlansMax = 4;
@@ -43,22 +49,6 @@ Knobs make_knobs(fuzz::Script &script)
 	knobs.config.peer_token = 2;
 	knobs.smcd = (choice & 0x40) != 0;
 	return knobs;
-}
-
-// How far a cursor stands ahead of a stream position, as long as that is less than 65536 laps.
-std::uint64_t ahead_bytes(ring::Cursor cursor, std::uint64_t position_bytes,
-			  std::uint64_t size_bytes)
-{
-	const std::uint64_t all_laps_bytes = 65536 * size_bytes;
-	const std::uint64_t at_bytes = cursor.wrap * size_bytes + cursor.count;
-
-	return (at_bytes + all_laps_bytes - position_bytes % all_laps_bytes) % all_laps_bytes;
-}
-
-ring::Cursor cursor_at(std::uint64_t position_bytes, std::uint32_t size_bytes)
-{
-	return {static_cast<std::uint16_t>(position_bytes / size_bytes),
-		static_cast<std::uint32_t>(position_bytes % size_bytes)};
 }
 
 class Live {
@@ -619,7 +609,16 @@ private:
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
 {
-	fuzz::Script script(fuzz::input(data, size));
+	const ByteSpan input = fuzz::input(data, size);
+
+	if (!input.empty() && input[0] == kInPlace) {
+		fuzz::Script script(input.subspan(1));
+		fuzz::InPlace pair(script);
+
+		pair.run(script);
+		return 0;
+	}
+	fuzz::Script script(input);
 	Live live(make_knobs(script));
 
 	live.run(script);

@@ -1709,7 +1709,7 @@ Knobs Case::knobs() const
 std::span<const std::span<const Case>> case_tables()
 {
 	static const std::span<const Case> tables[] = {
-		cases, group_cases, departed_cases, link_cases, ring_cases,
+		cases, group_cases, departed_cases, link_cases, ring_cases, path_cases,
 	};
 
 	return tables;

@@ -45,6 +45,8 @@ extern const std::span<const Case> departed_cases;
 extern const std::span<const Case> link_cases;
 // About memory of rings (ring_cases.cc).
 extern const std::span<const Case> ring_cases;
+// Which way a connection takes, and in whose group (path_cases.cc).
+extern const std::span<const Case> path_cases;
 // All there are.
 [[nodiscard]] std::span<const std::span<const Case>> case_tables();
 

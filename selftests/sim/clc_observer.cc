@@ -199,7 +199,8 @@ private:
 			expect(in.number(at + 26, 2) == (v2d ? 1U : 0U), "Proposal: features");
 			expect(in.is_zero(at + 28, 12), "Proposal: reserved");
 			if (v2r)
-				expect(in.text(at + 40, 32) == eid_of_hosts(), "Proposal: EID");
+				expect(in.text(at + 40, 32) == eid_of_hosts(world().eid_number),
+				       "Proposal: EID");
 			size += 40 + 32U * eids;
 			if (v2d) {
 				const std::size_t devices = at + 40 + 32U * eids + 48;
@@ -285,8 +286,8 @@ private:
 			return out;
 		}
 		out.eid = in.text(64, 32);
-		expect(out.eid == eid_of_hosts(!out.first_contact && world().knobs.eid_changes),
-		       "EID");
+		const bool second = !out.first_contact && world().knobs.eid_changes;
+		expect(out.eid == eid_of_hosts(second ? 1 : world().eid_number), "EID");
 		expect(in.is_zero(96, 8), "reserved");
 		if (!out.first_contact) {
 			expect(in.size() == 108, "length");

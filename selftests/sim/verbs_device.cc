@@ -210,9 +210,10 @@ int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struc
 int smc_ib_route_resolve(smc_ib_device *dev, u8, const struct smc_ib_gid *, const u8 *,
 			 u32 timeout_ms, struct smc_ib_route *out)
 {
+	*out = {};
 	// A neighbour that has to be asked.
 	scheduler().sleep_us(scheduler().random().below(200));
-	if (world().lacks(world().knobs.no_route)) {
+	if (!dev->host->has_neighbours || world().lacks(world().knobs.no_route)) {
 		scheduler().sleep_us(u64{timeout_ms} * 1000);
 		return -113;
 	}

@@ -173,6 +173,8 @@ void read_local(smc_ib_link *link, Post &post)
 		    write.local_address + write.length_bytes >
 			    region->address + region->buffer->bytes.size())
 			fail("qp %u: a write from memory that is not registered", link->qpn);
+		if (region->remote_key != 0)
+			fail("qp %u: a write from memory that its peer may write to", link->qpn);
 		const u64 offset = write.local_address - region->address;
 		const std::vector<u8> &bytes = region->as_device_sees();
 		write.data.assign(bytes.begin() + static_cast<long>(offset),

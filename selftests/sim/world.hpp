@@ -32,6 +32,7 @@ struct net {
 	u32 max_conns = 255;
 	u64 memory_group = 0;                // memory cgroup of its programs, 0: none
 	u64 orphan_bytes_max = u64{1} << 30; // by tcp_mem
+	bool has_neighbours = true;          // or asks for their MACs in vain
 };
 
 namespace sim {
@@ -104,6 +105,7 @@ public:
 	bool faults = false;     // may anything go wrong now?
 	u64 resources_asked = 0; // for, while they may
 	u32 warnings_due = 0;    // that the run has asked for
+	u32 eid_number = 0;      // of the EID that both hosts have
 
 	[[nodiscard]] bool fault(u64 one_in) const;
 	// Both hosts are namespaces of one kernel: may they meet over its loopback device?

@@ -221,6 +221,16 @@ TEST_F(PassTest, HalfARingIsTheMost)
 	EXPECT_EQ(passed_.ends[1].readable_bytes(), kSizeBytes / 2);
 }
 
+// A copy from the user that fails at its first byte leaves nothing, and nobody is woken for it.
+TEST_F(PassTest, NothingIsNoMessage)
+{
+	std::uint16_t events = 0;
+
+	EXPECT_FALSE(Connection::pass(passed_.ends[0], passed_.ends[1], 0, events));
+	EXPECT_EQ(events, 0);
+	EXPECT_EQ(passed_.ends[0].last_completed().message_number, 0u);
+}
+
 // Even before it could say so: hear() throws such bytes away.
 TEST_F(PassTest, NothingIsPassedToAReaderThatHasClosed)
 {

@@ -220,7 +220,7 @@ inline bool Connection::speak_up(Saying &saying)
 // are more than bytes.
 inline bool Connection::passes(std::uint32_t bytes) const
 {
-	return close_.active() && send_.pending_bytes() == 0 &&
+	return bytes != 0 && close_.active() && send_.pending_bytes() == 0 &&
 	       send_.used_bytes() + bytes <= send_.size_bytes() / 2 && !corked_ &&
 	       !urgent_tx_.announced();
 }

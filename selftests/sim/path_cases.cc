@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Cases about the way that a connection takes: the next hop, and whose group it joins.
+#include "cases.hpp"
+
+#include "core/wire/decline_reason.hpp"
+#include "kernel/abi/control.h"
+#include "kernel/abi/stats.h"
+#include "plot.hpp"
+#include "process.hpp"
+#include "trace.hpp"
+
+namespace sim {
+namespace {
+
+// ---- The next hop -------------------------------------------------------------------------------
+
+s64 fallbacks_of(net &host, bool is_server, smc::wire::DeclineReason wanted)
+{
+	u32 reason = 0;
+
+	for (u32 slot = 0; smc_ctl_fallback_reason(&host, is_server, slot, &reason); slot++) {
+		if (reason == static_cast<u32>(wanted))
+			return host.stats[(is_server ? SMC_STAT_REASON_SRV : SMC_STAT_REASON_CLNT) +
+					  slot];
+	}
+	return 0;
+}
+
+// Behind a gateway whose MAC nobody knows nothing is sent anywhere: it is TCP, and says why. With a
+// MAC of zeros a queue pair would be made that loses all it carries.
+void next_hop_is_unknown()
+{
+	world().knobs.gateway = true;
+	for (net *host : {&client(), &server()}) {
+		const bool is_server = host == &server();
+
+		host->has_neighbours = false;
+		struct socket *sock = connect_one(/*smc=*/false);
+		expect_answer(sock);
+		sys_close(sock);
+		host->has_neighbours = true;
+		if (fallbacks_of(*host, is_server, smc::wire::DeclineReason::kNoRoute) != 1)
+			fail("host %s does not say that it has no route", host->name.c_str());
+	}
+	struct socket *sock = connect_one();
+	expect_answer(sock);
+	sys_close(sock);
+}
+
+// ---- Whose group --------------------------------------------------------------------------------
+
+void forget_eids()
+{
+	for (const auto &host : world().hosts)
+		smc_ctl_ueid_flush(host.get());
+}
+
+void agree_by_eid(u32 number)
+{
+	forget_eids();
+	world().eid_number = number;
+	for (const auto &host : world().hosts) {
+		if (smc_ctl_ueid_add(host.get(), reinterpret_cast<const u8 *>(
+							 eid_of_hosts(number).data())) != 0)
+			fail("no EID");
+	}
+}
+
+void expect_groups(s64 groups)
+{
+	for (const auto &host : world().hosts) {
+		if (host->stats[SMC_STAT_GROUP_NEW] != groups)
+			fail("host %s: %lld groups were made", host->name.c_str(),
+			     host->stats[SMC_STAT_GROUP_NEW]);
+	}
+}
+
+// The same two hosts agree by one EID, by another one, and by version 1: each has its group, and
+// later ones find theirs. A network is told from another by its EID alone.
+void groups_by_agreement()
+{
+	Sockets socks = connect_many(2);
+
+	expect_groups(1);
+	agree_by_eid(1);
+	socks.push_back(connect_one());
+	socks.push_back(connect_one());
+	expect_groups(2);
+	world().knobs.smcr_v1 = true;
+	world().knobs.smcr_v2 = false;
+	forget_eids();
+	socks.push_back(connect_one());
+	socks.push_back(connect_one());
+	expect_groups(3);
+	world().knobs.smcr_v1 = false;
+	world().knobs.smcr_v2 = true;
+	for (const u32 number : {0, 1}) {
+		agree_by_eid(number);
+		socks.push_back(connect_one());
+	}
+	expect_groups(3);
+	expect_answers(socks);
+	close_all(socks);
+}
+
+const Case kCases[] = {
+	{"next-hop-is-unknown", [] { with_server(next_hop_is_unknown); }},
+	{"groups-by-agreement", [] { with_server(groups_by_agreement); }},
+};
+
+} // namespace
+
+const std::span<const Case> path_cases{kCases};
+
+} // namespace sim
