@@ -108,7 +108,12 @@ private:
 			break;
 		}
 		case 10: sleep(std::uint64_t{script.byte()} * 256); break;
-		case 11: deliver(Timer{}); break;
+		case 11:
+			// Early, or just in time: then it has run out.
+			if (deadline_ms_ && *deadline_ms_ <= now_ms_)
+				deadline_ms_.reset();
+			deliver(Timer{});
+			break;
 		case 12: acquire(script); break;
 		case 13: release(script); break;
 		case 14: tell(script); break;
