@@ -443,8 +443,10 @@ private:
 				return Violation::kConsumerBackward;
 			consumed_bytes = 0;
 		}
-		// Its end was one, unless it said at once that it had data left.
-		if (produced_bytes != 0 && peer_flags_ != 0 && (gave_up_withheld_ || !blocked_))
+		// Its end was one if the reader has come to it, unless it said at once that it had
+		// data left.
+		if (produced_bytes != 0 && peer_flags_ != 0 && c_.readable_bytes() == 0 &&
+		    (gave_up_withheld_ || !blocked_))
 			return Violation::kProducerBehindEnd;
 		return Violation::kNone;
 	}

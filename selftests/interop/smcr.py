@@ -98,6 +98,20 @@ def closed_behind_a_slow_reader(vm, client, server):
                                      " --read-delay 3000")
 
 
+@in_both_roles("ours@6.12+kernel@6.12")
+def closed_before_all_is_sent(vm, client, server):
+    """The kernel's own module, told to linger for no time, or with a program that is killed, says
+    "closed" first and sends then what it had held back."""
+    with Server(server):
+        for _ in range(5):
+            if client.module == "kernel":
+                transfer(client, server, "--up 40009 --write 997 --closer client --close close"
+                                         " --linger 0 --read-delay 500")
+            else:
+                transfer(client, server, "--down 40009 --write 997 --closer server --close close"
+                                         " --linger 0 --read-delay 500")
+
+
 @in_both_roles(*SMCR)
 def falls_back_without_a_common_eid(vm, client, server):
     """Whichever side lacks it; afterwards SMC-R works again."""

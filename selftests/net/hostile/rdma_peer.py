@@ -161,7 +161,8 @@ def consumer_goes_back(scene: Scene) -> None:
 def data_behind_the_end(scene: Scene) -> None:
     """A program that has been told of an end would have missed it."""
     with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
-        peer.say(b"before", state=SENDING_DONE)
+        expect(peer.echoes(), "no echo")
+        peer.qp.send(peer.cdc(state=SENDING_DONE))
         peer.say(b"behind", state=SENDING_DONE)
         expect(peer.wait(lambda: peer.state & ABORTED, PATIENCE_S), "no reset")
     scene.settled()

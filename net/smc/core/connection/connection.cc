@@ -151,11 +151,13 @@ void Connection::take_in_state_flags(std::uint8_t state_flags, Verdict &verdict)
 		verdict.events |= event::kCanTransmit;
 }
 
-// Data of a peer that has said that there is no more, unless it said as well that it had some left,
-// and we still wait for that; or data that nobody will read.
+// Data of a peer that has said that there is no more. While the reader has yet to reach that end it
+// belongs to the stream: a program that exits on the kernel's own module says "closed" at once and
+// sends what it had corked behind that. Once the reader may have seen the end, it is a violation.
+// And data that nobody will read is refused.
 bool Connection::admits_data(const CursorMessage &message, Verdict &verdict)
 {
-	if (close_.peer_flags() != 0 && (gave_up_withheld_ || !peer_is_blocked())) {
+	if (at_eof()) {
 		// Its reader must not take that end for the end.
 		close_.disown_end();
 		verdict.violation = Violation::kProducerBehindEnd;
