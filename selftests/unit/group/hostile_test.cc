@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstdint>
 #include <random>
 
 #include "effort.hpp"
@@ -120,29 +122,195 @@ TEST(Hostile, AnythingInAnyOrder)
 	}
 }
 
-TEST(Hostile, EachByteOfEachMessageInEachRole)
+// What a member is at as a message comes.
+enum class Stage {
+	kConfirming, // its link is up to the peer
+	kActive,
+	kAnnouncing, // the RMB of the golden CONFIRM_RKEY
+	kDeleting,
+};
+
+enum class Verdict {
+	kAccepted,
+	kIgnored,
+	kViolation,
+};
+
+// The RMB that the golden DELETE_RKEY is about.
+constexpr wire::RemoteToken kHeldRmb{.rkey = wire::Rkey{0x385}, .address = 0xff2c06a7c4b30000};
+
+Member member_at(Role role, Stage stage)
 {
-	for (const Role role : {Role::kClient, Role::kServer}) {
-		for (const auto hex : golden::kLlcMessages) {
-			const Bytes good = from_hex(hex);
-			for (std::size_t at = 0; at < good.size(); at++) {
-				for (const unsigned value : smc::testing::kByteValues) {
-					Member member = active_member(role);
-					Bytes bad = good;
-					bad[at] = static_cast<std::byte>(value);
-					member.receive(bad);
-					EXPECT_LE(member.sent(), 1U);
-				}
+	Config config = config_of(role);
+
+	config.max_links = 2; // so that a server waits for the rejection of its ADD_LINK
+	if (stage == Stage::kConfirming) {
+		Member member(config);
+
+		if (role == Role::kServer)
+			member.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
+		else
+			member.deliver(ExpectConfirmLink{0, identity_of(2), identity_of(1)});
+		member.drop_sent();
+		return member;
+	}
+	Member member = active_member(role, config);
+
+	if (stage == Stage::kAnnouncing)
+		member.deliver(AnnounceRkey{1, rkeys_of(0x66c)});
+	else if (stage == Stage::kDeleting)
+		member.deliver(DeleteRkey{1, rkeys_of(0x66c)});
+	member.drop_sent();
+	return member;
+}
+
+// CONFIRM_LINK of somebody else than who the link was made with: the one violation that costs it.
+[[nodiscard]] bool comes_from_a_stranger(const Result<wire::LlcMessage, wire::LlcError> &message,
+					 Role role, Stage stage)
+{
+	const auto *confirm = message ? message->get<wire::ConfirmLink>() : nullptr;
+	const bool server = role == Role::kServer;
+
+	if (stage != Stage::kConfirming || confirm == nullptr || message->response != server ||
+	    message->version != wire::LlcVersion::kV2)
+		return false;
+	// Of another link, or of none: not about this one.
+	if (server ? confirm->link != wire::LinkId{1} : confirm->link.is_zero())
+		return false;
+	const LinkIdentity peer = identity_of(server ? 2 : 1);
+	return confirm->gid != peer.gid || confirm->qpn != peer.qpn;
+}
+
+// One message in a group with one RMB of the peer in use. What breaks a rule, or means nothing, is
+// counted once and leaves no other trace.
+Verdict judge(Role role, Stage stage, const Bytes &bytes)
+{
+	Member member = member_at(role, stage);
+	GroupMachine &machine = member.machine();
+	const LinkState link = machine.link_state(0);
+	const GroupState group = machine.state();
+	const auto held = machine.acquire_rtoken(0, kHeldRmb);
+	const Counters before = machine.counters();
+	const auto message = wire::decode_llc(bytes);
+
+	EXPECT_EQ(held, RtokenIndex{0});
+	member.receive(bytes);
+	const Counters after = machine.counters();
+	const std::uint32_t violations = after.violations() - before.violations();
+	const std::uint32_t ignored = after.ignored - before.ignored;
+
+	EXPECT_EQ(after.received, before.received + 1);
+	EXPECT_LE(violations + ignored, 1U);
+	EXPECT_LE(member.sent(), 1U);
+	if (!message) {
+		const bool unknown = message.error() == wire::LlcError::kIgnored;
+		EXPECT_EQ(ignored, unknown ? 1U : 0U);
+		EXPECT_EQ(after.malformed - before.malformed, unknown ? 0U : 1U);
+	} else {
+		EXPECT_EQ(after.malformed, before.malformed);
+		EXPECT_EQ(after.wrong_version - before.wrong_version,
+			  message->version == wire::LlcVersion::kV2 ? 0U : 1U);
+	}
+	if (violations + ignored == 0)
+		return Verdict::kAccepted;
+
+	EXPECT_EQ(member.sent(), 0U);
+	EXPECT_EQ(member.count<FlowDone>(), 0);
+	EXPECT_EQ(member.count<RtokensDeleted>(), 0);
+	if (comes_from_a_stranger(message, role, stage)) {
+		EXPECT_EQ(violations, 1U);
+		EXPECT_EQ(machine.link_state(0), LinkState::kDown);
+		EXPECT_TRUE(member.over());
+		return Verdict::kViolation;
+	}
+	EXPECT_EQ(machine.link_state(0), link);
+	EXPECT_EQ(machine.state(), group);
+	EXPECT_EQ(machine.rtoken(0, 0), kHeldRmb);
+	for (LinkIndex other = 1; other < kLinksMax; other++) {
+		EXPECT_EQ(machine.link_state(other), LinkState::kUnused);
+		EXPECT_EQ(machine.rtoken(0, other), std::nullopt);
+	}
+	// Nothing was added: the next entry is still free.
+	EXPECT_EQ(machine.acquire_rtoken(0, {wire::Rkey{0x777}, 0x77770000}), RtokenIndex{1});
+	return violations != 0 ? Verdict::kViolation : Verdict::kIgnored;
+}
+
+// What became of all messages that one member got.
+class Tally {
+public:
+	Tally(Role role, Stage stage) : role_(role), stage_(stage) {}
+
+	Verdict judge(const Bytes &bytes)
+	{
+		const Verdict verdict = test::judge(role_, stage_, bytes);
+
+		verdicts_[static_cast<std::size_t>(verdict)]++;
+		all_++;
+		return verdict;
+	}
+
+	// Each byte changed, and cut short before it.
+	void judge_changed(const Bytes &good)
+	{
+		Bytes bad = good;
+
+		bad[0] ^= std::byte{0x20}; // the other version
+		EXPECT_NE(judge(bad), Verdict::kAccepted);
+		for (std::size_t at = 0; at < good.size() && !::testing::Test::HasFailure(); at++) {
+			SCOPED_TRACE(at);
+			for (const unsigned value : smc::testing::kByteValues) {
+				SCOPED_TRACE(value);
+				bad = good;
+				bad[at] = static_cast<std::byte>(value);
+				(void)judge(bad);
 			}
-			for (std::size_t length = 0; length < good.size(); length++) {
-				Member member = active_member(role);
-				member.receive(
-					Bytes(good.begin(),
-					      good.begin() + static_cast<std::ptrdiff_t>(length)));
-				EXPECT_LE(member.sent(), 1U);
-			}
+			bad = good;
+			bad.resize(at);
+			EXPECT_EQ(judge(bad), Verdict::kViolation);
 		}
 	}
+
+	[[nodiscard]] std::uint32_t all() const { return all_; }
+	[[nodiscard]] std::uint32_t of(Verdict verdict) const
+	{
+		return verdicts_[static_cast<std::size_t>(verdict)];
+	}
+
+private:
+	Role role_;
+	Stage stage_;
+	std::array<std::uint32_t, 3> verdicts_{};
+	std::uint32_t all_ = 0;
+};
+
+TEST(Hostile, EachByteOfEachLlcMessageInEachRoleAndStage)
+{
+	constexpr std::array kStages = {Stage::kConfirming, Stage::kActive, Stage::kAnnouncing,
+					Stage::kDeleting};
+	std::array<bool, golden::kLlcMessages.size()> accepted{};
+
+	for (const Role role : {Role::kClient, Role::kServer}) {
+		SCOPED_TRACE(role == Role::kServer ? "server" : "client");
+		for (const Stage stage : kStages) {
+			SCOPED_TRACE(static_cast<int>(stage));
+			Tally tally(role, stage);
+
+			for (std::size_t i = 0; i < golden::kLlcMessages.size(); i++) {
+				SCOPED_TRACE(i);
+				const Bytes good = from_hex(golden::kLlcMessages[i]);
+
+				if (tally.judge(good) == Verdict::kAccepted)
+					accepted[i] = true;
+				tally.judge_changed(good);
+			}
+			// Neither is everything taken, nor everything refused.
+			EXPECT_GE(tally.of(Verdict::kAccepted), tally.all() / 30);
+			EXPECT_GE(tally.of(Verdict::kIgnored), tally.all() / 100);
+			EXPECT_GE(tally.of(Verdict::kViolation), tally.all() / 5);
+		}
+	}
+	for (std::size_t i = 0; i < accepted.size(); i++)
+		EXPECT_TRUE(accepted[i]) << "message " << i << " is of no use to anybody";
 }
 
 } // namespace
