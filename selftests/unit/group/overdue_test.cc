@@ -118,6 +118,48 @@ TEST(Overdue, NewerAnswerSettlesOlderRequests)
 	EXPECT_EQ(member.machine().counters().late_responses, 0U);
 }
 
+// So does the answer to a deletion, in its turn or late. An announcement that failed has its RMB
+// deleted before that, or another one with the same key, is announced again: a peer that has lost
+// the first request, as Linux may, answers the second, and that is no old one.
+TEST(Overdue, AnswerToADeletionSettlesOlderRequests)
+{
+	for (const bool late : {false, true}) {
+		SCOPED_TRACE(late);
+		Member member = active_member(Role::kClient);
+
+		member.deliver(AnnounceRkey{1, rkeys_of(1)});
+		member.sleep(2000);
+		EXPECT_EQ(member.flow(1), FlowResult::kTimedOut);
+		member.deliver(DeleteRkey{2, rkeys_of(1)});
+		if (late)
+			member.sleep(3000);
+		member.receive(delete_response());
+		EXPECT_EQ(member.flow(2), FlowResult::kDone);
+		member.deliver(AnnounceRkey{3, rkeys_of(1)});
+		member.receive(confirm_response(1));
+		EXPECT_EQ(member.flow(3), FlowResult::kDone);
+		EXPECT_EQ(member.machine().counters().late_responses, late ? 1U : 0U);
+		EXPECT_EQ(member.machine().counters().violations(), 0U);
+	}
+}
+
+// What was sent behind it is still awaited.
+TEST(Overdue, AnswerToADeletionSettlesNothingNewer)
+{
+	Member member = active_member(Role::kClient);
+
+	member.deliver(DeleteRkey{1, rkeys_of(1)});
+	member.sleep(2000);
+	member.deliver(AnnounceRkey{2, rkeys_of(2)});
+	member.sleep(2000);
+	EXPECT_EQ(member.flow(2), FlowResult::kTimedOut);
+	member.receive(delete_response());
+	EXPECT_EQ(member.flow(1), FlowResult::kDone);
+	member.receive(confirm_response(2));
+	EXPECT_EQ(member.machine().counters().late_responses, 2U);
+	EXPECT_EQ(member.machine().counters().violations(), 0U);
+}
+
 TEST(Overdue, EchoOfANewerTestSettlesOlderRequests)
 {
 	Config config = config_of(Role::kClient);

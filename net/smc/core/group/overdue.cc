@@ -10,6 +10,11 @@
 // no response under way any more. A deletion is not believed to be through on such evidence: its
 // RMB is the peer's until the peer says otherwise, and only when the time for that has passed, too,
 // another deletion may take its place.
+//
+// A response to CONFIRM_RKEY is found by its token, the oldest request first. So no two requests
+// for the same one may be under way: an RMB whose announcement was not answered has to be deleted
+// before it, or another one with its key, is announced, and the answer to that settles the
+// announcement.
 namespace smc::group {
 
 // The running flow gives up its turn. A connection does not wait any longer for the word about its
