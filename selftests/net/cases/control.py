@@ -6,6 +6,7 @@ import errno
 import re
 from contextlib import contextmanager
 
+from churn import connections_are_gone
 from harness import case
 from harness.channel import AgentError
 
@@ -518,16 +519,30 @@ def connected(vm, port: int):
             process.wait(check=False)
 
 
+def link_groups(guest) -> tuple[list[dict], dict]:
+    """All of them, and their device. Those of cases before may end at any moment: what is dumped
+    one after the other is to agree once."""
+    for _ in range(5):
+        everyone = guest.call("smcnl.link_groups")
+        only = [one["id"] for one in guest.call("smcnl.link_groups_only")]
+        device, = guest.call("smcnl.devices")
+        if only == [one["id"] for one in everyone] and device["port1"]["links"] == len(everyone):
+            return everyone, device
+    raise AssertionError(f"{everyone}, by themselves {only}, {device}")
+
+
 @case(on="ours+ours")
 def group_and_sockets_of_a_connection(vm):
     def set_up() -> list[int]:
         return [stat(vm.a, "smcr_client_v2"), stat(vm.b, "smcr_server_v2")]
 
+    for guest in vm.guests:
+        connections_are_gone(guest)
     before = set_up()
     with connected(vm, 7302):
         for guest, role, port in ((vm.a, 0, "peer_port"), (vm.b, 1, "local_port")):
             # Cases before this one may have left others, which are idle.
-            everyone = guest.call("smcnl.link_groups")
+            everyone, device = link_groups(guest)
             group, = [group for group in everyone if group["connections"]]
             assert (group["role"], group["connections"]) == (role, 1), group
             assert group["v2_common"]["version"] == 2 and group["v2_common"]["os"] == 2, group
@@ -535,11 +550,7 @@ def group_and_sockets_of_a_connection(vm):
             link, = group["links"]
             assert link["device"] == "rxe0" and link["port"] == 1 and link["state"] == 3, link
             assert link["connections"] == 1, link
-            only = guest.call("smcnl.link_groups_only")
-            assert [one["id"] for one in only] == [one["id"] for one in everyone]
-
-            device, = guest.call("smcnl.devices")
-            assert device["port1"]["links"] == len(everyone) and device["critical"] == 1, device
+            assert device["critical"] == 1, device
 
             found = [s for s in guest.call("smcnl.sockets") if s[port] == 7302 and s["state"] == 1]
             assert len(found) == 1 and found[0]["mode"] == "SMC-R", found

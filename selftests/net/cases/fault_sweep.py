@@ -65,16 +65,18 @@ def connections(vm, peer: Guest, operation: str, options: str = "") -> dict[str,
     can_fail(vm.a)
     no_time_wait(*vm.guests)
     to, by = ("127.0.0.1", "smcd") if peer is vm.a else (peer.ip4, "smcr")
+    for guest in vm.guests:
+        connections_are_gone(guest)
+    before, reasons = stats(vm.a), reasons_counted(vm.a)
     with partner(peer):
-        before, reasons = stats(vm.a), reasons_counted(vm.a)
         total = sweep(vm.a, operation, f"-t {to}:{PORT} -x {by} {options}")
-        now, reasons_now = stats(vm.a), reasons_counted(vm.a)
+    for guest in vm.guests:
+        connections_are_gone(guest)
+    now, reasons_now = stats(vm.a), reasons_counted(vm.a)
     fallbacks = sum(now[f"{role}_fallback"] - before[f"{role}_fallback"]
                     for role in ("client", "server"))
     assert reasons_now - reasons == fallbacks >= total["tcp"], \
         f"{fallbacks} fallbacks with {reasons_now - reasons} reasons: {total}"
-    for guest in vm.guests:
-        connections_are_gone(guest)
     if FIRST_CONTACT in options:
         # The peer may not have noticed yet that the last link is gone, and offer it once more.
         with served(vm.b, PORT + 1):

@@ -2,6 +2,7 @@
 """Inside one host: SMC-D over the loopback device, within a network namespace and between two."""
 
 import json
+import time
 from contextlib import contextmanager
 
 from harness import Guest, case
@@ -420,10 +421,18 @@ def memory_group(guest: Guest, *names: str):
         guest.run(f"rmdir {paths} && umount /run/cgroup && rmdir /run/cgroup")
 
 
+def charged(guest: Guest, name: str, what: str) -> int:
+    """So many bytes, by its memory.stat, when the kernel has caught up."""
+    # The kernel adds up every two seconds, sooner only if there is much.
+    time.sleep(2.5)
+    return int(guest.run(f"awk '$1 == \"{what}\" {{print $2}}'"
+                         f" /run/cgroup/{name}/memory.stat").out)
+
+
 @case(on="ours")
 def a_ring_is_charged_to_who_reads_it(vm):
     """A server that polls, in a memory cgroup, whose reader's ring has been asked to be large."""
-    def charged() -> int:
+    def in_use() -> int:
         return int(vm.a.run("cat /run/cgroup/smc/memory.current").out)
 
     vm.a.run("sysctl -q net.core.rmem_max=16777216")
@@ -431,10 +440,10 @@ def a_ring_is_charged_to_who_reads_it(vm):
     vm.a.put("/tmp/client.py", _CLIENT.encode())
     with memory_group(vm.a, "smc"):
         with serving(vm.a, f"exec python3 /tmp/server.py {PORT + 9}") as server:
-            before = charged()
+            before = in_use()
             with serving(vm.a, f"exec python3 /tmp/client.py {PORT + 9}"):
                 server.expect("accepted")
-                grown = charged() - before
+                grown = in_use() - before
     vm.a.run("sysctl -q net.core.rmem_max=212992")
     assert grown >= 4 << 20, f"{grown} bytes more are charged to the server"
 
@@ -534,21 +543,17 @@ sys.stdin.read()
 @case(on="ours")
 def a_ring_that_was_used_is_charged_to_who_reads_it(vm):
     """Rings that are kept after the connections of one cgroup do not serve those of another."""
-    def charged(name: str) -> int:
-        # Of the kernel's memory alone: the server's own may grow by a huge page.
-        return int(vm.a.run("awk '$1 == \"kernel\" {print $2}'"
-                            f" /run/cgroup/{name}/memory.stat").out)
-
     vm.a.put("/tmp/server.py", _SERVER_OF_A_GROUP.encode())
     vm.a.put("/tmp/client.py", _CLIENTS_OF_A_GROUP.encode())
     grown = {}
     with memory_group(vm.a, "one", "two"):
         for port, name in ((PORT + 11, "one"), (PORT + 12, "two")):
             with serving(vm.a, f"exec python3 /tmp/server.py {port} {name}") as server:
-                before = charged(name)
+                # Of the kernel's memory alone: the server's own may grow by a huge page.
+                before = charged(vm.a, name, "kernel")
                 with serving(vm.a, f"exec python3 /tmp/client.py {port}"):
                     server.expect("accepted")
-                    grown[name] = charged(name) - before
+                    grown[name] = charged(vm.a, name, "kernel") - before
             vm.a.wait_for(NO_GROUP)
-    # Of 1 MiB; what is printed may be a little behind.
+    # Of 1 MiB.
     assert all(bytes_ >= 600_000 for bytes_ in grown.values()), f"{grown}"
