@@ -10,6 +10,9 @@
  * long as he likes, by a call that waits for memory of his own making. It does not
  * sleep there, but comes again (smc_sk_try_lock()); and it has a queue apart, so that
  * connections and link groups do not stand behind its moments of patience either.
+ *
+ * Runs of sockets and listeners wait for those of handshakes that end, so handshakes have
+ * a third queue: on one queue enough of the former would keep the latter from beginning.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -34,6 +37,7 @@ static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
 
 static struct workqueue_struct *smc_transport_queue;
 static struct workqueue_struct *smc_socket_queue;
+static struct workqueue_struct *smc_handshake_queue;
 
 static struct work_item *item_of(struct smc_work *work)
 {
@@ -64,7 +68,17 @@ void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work),
 	INIT_DELAYED_WORK(&item->delayed, run);
 	lockdep_init_map(&item->delayed.work.lockdep_map, smc_work_names[class_],
 			 &smc_work_keys[class_], 0);
-	item->queue = class_ == SMC_WORK_OTHER ? smc_transport_queue : smc_socket_queue;
+	switch (class_) {
+	case SMC_WORK_OF_HANDSHAKE:
+		item->queue = smc_handshake_queue;
+		break;
+	case SMC_WORK_OF_SOCKET:
+	case SMC_WORK_OF_LISTENER:
+		item->queue = smc_socket_queue;
+		break;
+	default:
+		item->queue = smc_transport_queue;
+	}
 	item->fn = fn;
 }
 
@@ -106,26 +120,32 @@ void smc_work_wait(struct smc_work *work)
 
 void smc_work_flush_all(void)
 {
-	/* In this order: sockets leave work to connections and groups, and get none from them. */
+	/* In this order: the first two leave work to connections and groups, and get none from them. */
 	flush_workqueue(smc_socket_queue);
+	flush_workqueue(smc_handshake_queue);
 	flush_workqueue(smc_transport_queue);
 }
 
 int smc_work_setup(void)
 {
 	smc_transport_queue = alloc_workqueue("smc", 0, RUNS_MAX);
-	if (!smc_transport_queue)
-		return -ENOMEM;
 	smc_socket_queue = alloc_workqueue("smc_socket", 0, RUNS_MAX);
-	if (!smc_socket_queue) {
-		destroy_workqueue(smc_transport_queue);
-		return -ENOMEM;
-	}
-	return 0;
+	smc_handshake_queue = alloc_workqueue("smc_handshake", 0, RUNS_MAX);
+	if (smc_transport_queue && smc_socket_queue && smc_handshake_queue)
+		return 0;
+	smc_work_teardown();
+	return -ENOMEM;
+}
+
+static void destroy(struct workqueue_struct *queue)
+{
+	if (queue)
+		destroy_workqueue(queue);
 }
 
 void smc_work_teardown(void)
 {
-	destroy_workqueue(smc_socket_queue);
-	destroy_workqueue(smc_transport_queue);
+	destroy(smc_handshake_queue);
+	destroy(smc_socket_queue);
+	destroy(smc_transport_queue);
 }
