@@ -75,6 +75,27 @@ void more_than_room()
 	expect_left(0, "the last ones' peers have closed");
 }
 
+// There is no room, so each leaves as soon as it is closed; the run that a cork has asked for before
+// comes at that moment.
+void leaves_beside_its_run()
+{
+	constexpr u64 kCork_us = 200'000;
+	constexpr int kTimes = 1000;
+
+	for (int i = 0; i < kTimes; i++) {
+		Call call(&client(), &server(), /*corked=*/true);
+
+		client().orphan_bytes_max = 0;
+		(void)call.send(kFew);
+		scheduler().sleep_us(kCork_us);
+		call.close_client();
+		scheduler().sleep_us(kMoment_us);
+		expect_left(0, "without room");
+		call.receive(kFew);
+		call.end_is_clean();
+	}
+}
+
 // One that has data left for its peer is not reset as long as others have said all and can go.
 void data_before_rest()
 {
@@ -243,6 +264,9 @@ void one_leaves_beside_writer()
 }
 
 const Case kCases[] = {
+	{.name = "leaves-beside-its-run",
+	 .play = [] { scripted(leaves_beside_its_run); },
+	 .lasts_us = u64{3600} * 1'000'000},
 	{.name = "more-than-room", .play = [] { scripted(more_than_room); }, .scripted = true},
 	{.name = "data-before-rest", .play = [] { scripted(data_before_rest); }, .scripted = true},
 	{.name = "rest-is-quiet",

@@ -590,8 +590,10 @@ void Endpoint::make_room()
 void Endpoint::leave()
 {
 	change([&]() -> u16 {
-		// It has been taken out of the list, and the peer may have spoken meanwhile.
+		// The peer may have spoken since it was taken out of the list, and a run may have
+		// put it back there.
 		departed().let_go(std::exchange(departed_bytes_, 0));
+		departed().forget(*this);
 		if (retiring_ || !conn_.waits_for_peer())
 			return event::kReleasable;
 		smc_stat_inc(net_, SMC_STAT_ORPHAN_LIMITED);
