@@ -130,6 +130,35 @@ void requests_without_end()
 	sys_close(sock);
 }
 
+// Bursts of requests, more than are answered at a time, from a peer that takes the answers: none is
+// left unanswered.
+void bursts_of_requests()
+{
+	constexpr u64 kBursts = 200;
+	// The peer has asked for nothing, and takes each answer for a violation; that long until it
+	// has forgotten them.
+	constexpr u64 kForgotten_us = 16 * 60'000'000ULL;
+	struct socket *sock = connect_one();
+	smc_ib_link *link = link_of(&server());
+	u64 asked = 0;
+
+	scheduler().sleep_us(kMoment_us);
+	for (u64 burst = 0; burst < kBursts; burst++) {
+		const s64 wanted = server().stats[SMC_STAT_LLC_TX] + 6 + s64(burst % 9);
+		for (u64 i = 0; i < 6 + burst % 9; i++) {
+			forge(link, test_link(++asked));
+			if (burst % 3 == 0)
+				scheduler().yield();
+		}
+		scheduler().sleep_us(kMoment_us);
+		if (server().stats[SMC_STAT_LLC_TX] < wanted)
+			fail("burst %llu: %lld answers are missing", burst,
+			     wanted - server().stats[SMC_STAT_LLC_TX]);
+		scheduler().sleep_us(kForgotten_us);
+	}
+	sys_close(sock);
+}
+
 // The peer's own last word does not stand behind what it has asked: it takes no answer any more,
 // and who comes next from there must not be put into the old group.
 void last_word_after_requests()
@@ -154,7 +183,13 @@ void last_word_after_requests()
 	sys_close(sock);
 }
 
+constexpr u64 kDays_us = u64{4} * 24 * 3600 * 1'000'000;
+
 const Case kCases[] = {
+	{.name = "bursts-of-requests",
+	 .play = [] { with_server(bursts_of_requests); },
+	 .latency_us = 1,
+	 .lasts_us = kDays_us},
 	{"last-word-after-requests", [] { with_server(last_word_after_requests); }},
 	// So short that answers fill all places but the last.
 	{.name = "requests-without-end",

@@ -939,8 +939,10 @@ void LinkGroup::arm()
 
 	if (state_ == State::kEnded)
 		return;
-	// Nor may this put off a run that was asked for to tell the connections of the end.
-	if (activate_due_ || lose_due_ || free_due_ || (state_ == State::kEnding && !end_told_))
+	// Nor may this put off a run that was asked for to tell the connections of the end, or for
+	// requests that may be answered now: no completion may be left that would ask for it again.
+	if (activate_due_ || lose_due_ || free_due_ || (state_ == State::kEnding && !end_told_) ||
+	    (control_.any_waits() && !control_.is_busy()))
 		next_ms = now_ms;
 	if (timer_ms_ != 0)
 		next_ms = std::min(next_ms, timer_ms_);
