@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "plot.hpp"
 #include "process.hpp"
@@ -684,6 +685,26 @@ void kept_lock()
 		}
 		sys_close(sock);
 	}
+}
+
+// A call keeps the sock until a little after the handshake's time. The server's Decline, which has
+// come meanwhile, is not late.
+void kept_lock_at_deadline()
+{
+	struct socket *sock = sys_socket(&client());
+	bool kept = true;
+
+	smc_ctl_ueid_flush(&server());
+	sock->nonblock = true;
+	(void)sys_connect(sock, &server(), kPort);
+	keep_lock(sock, 150, 6'200'000, &kept);
+	scheduler().sleep_us(8'000'000);
+	if (kept)
+		fail("the lock is kept for longer than that");
+	(void)sys_poll_wait(sock, SMC_POLL_OUT);
+	if (sys_connect(sock, &server(), kPort) != 0 || sys_uses_smc(sock))
+		fail("no connection by TCP, though the server has answered in time");
+	sys_close(sock);
 }
 
 // A shutdown() ends an attempt to connect, and another one begins. It goes as fast as any.
@@ -1594,6 +1615,7 @@ const Case kCases[] = {
 	{"low-water-mark-far", [] { with_server(low_water_mark); }, 5000},
 	{"kept-lock", [] { with_server(kept_lock); }},
 	{"kept-lock-far", [] { with_server(kept_lock); }, 5000},
+	{"kept-lock-at-deadline", [] { with_server(kept_lock_at_deadline); }, 100},
 	{"shutdown-beside-disconnect", [] { with_server(shutdown_beside_disconnect); }},
 	{"cork-beside-writer", [] { scripted(cork_beside_writer); }},
 	{"listener-closes", [] { with_server(listener_closes); }},

@@ -20,6 +20,7 @@ static_assert(SMC_PATH_PREFIXES == handshake::kIpv4PrefixesMax);
 static_assert(SMC_PATH_PREFIXES == wire::kClcIpv6PrefixesMax);
 
 constexpr int kNoBuffers = 105;
+constexpr u64 kTurnGrace_ms = 1000;
 
 } // namespace
 
@@ -249,7 +250,12 @@ void Handshake::exchange()
 	take_results();
 	// First: what has come in time is not late because nobody has looked.
 	look_as_long_as_wanted();
-	if (!may_step() || deadline_ms_ == 0 || smc_now_ms() < deadline_ms_)
+	if (!may_step() || deadline_ms_ == 0)
+		return;
+	// Nor because a call of the user's keeps the sock's lock. He may do that for ever, though,
+	// and others may wait for what becomes of this one.
+	const u64 grace_ms = turn_at_sock_.wait_ms() != 0 ? kTurnGrace_ms : 0;
+	if (smc_now_ms() < deadline_ms_ + grace_ms)
 		return;
 	deadline_ms_ = 0;
 	timed_out_ = true;
