@@ -1719,6 +1719,7 @@ Knobs Case::knobs() const
 	knobs.clock_back_ms = clock_back_ms;
 	knobs.smcr_v2 = !smcr_v1;
 	knobs.bouncing = bouncing;
+	knobs.scattered = scattered;
 	knobs.mapping_bytes = mapping_bytes;
 	if (scripted) {
 		knobs.preempt = 0;

@@ -25,6 +25,7 @@ struct Case {
 	bool smcr_v1 = false; // instead of version 2
 	u64 lasts_us = 0;     // longer than a load, by so much
 	bool bouncing = false;
+	bool scattered = false;
 	u32 mapping_bytes = ~0U;
 	u64 clock_back_ms = 0;
 	u32 send_queue = 0; // Knobs', unless 0

@@ -193,18 +193,6 @@ void founders_fall_silent()
 
 // ---- A peer that does not receive ---------------------------------------------------------------
 
-// Connects to who never gets to the end of it, and falls back.
-void connect_in_vain(int &under_way)
-{
-	under_way++;
-	processes()++;
-	scheduler().spawn("client", [&under_way] {
-		sys_close(connect_one(/*smc=*/false));
-		under_way--;
-		processes()--;
-	});
-}
-
 // A peer has no receive for what is sent to it, and says so again and again. RMBs for further
 // connections to it are registered behind that, which is never. Those go by TCP when their
 // handshakes have had their time; others, who go by another VLAN, notice nothing, and the peer's

@@ -94,6 +94,17 @@ struct socket *connect_one(bool smc)
 	return sock;
 }
 
+void connect_in_vain(int &under_way)
+{
+	under_way++;
+	processes()++;
+	scheduler().spawn("client", [&under_way] {
+		sys_close(connect_one(/*smc=*/false));
+		under_way--;
+		processes()--;
+	});
+}
+
 Sockets connect_many(u32 count)
 {
 	Sockets socks;

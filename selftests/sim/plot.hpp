@@ -38,6 +38,8 @@ void scripted(void (*script)());
 // A client's connection, which must come about, as SMC or as TCP.
 [[nodiscard]] struct socket *connect_one(bool smc = true);
 [[nodiscard]] Sockets connect_many(u32 count);
+// In a process of its own: to who never gets to the end of the handshake, so that it falls back.
+void connect_in_vain(int &under_way);
 void close_all(const Sockets &socks);
 
 void expect_answer(struct socket *sock);

@@ -63,7 +63,10 @@ void bound()
 	scheduler().sleep_us(kRest_us);
 	if (rings().bytes() > 3 * kRings)
 		fail("%llu bytes are kept for nobody", rings().bytes());
-	// There is room for that alone. What is kept gives way to what is wanted.
+	forget_limits();
+	close_all(connect_many(3));
+	scheduler().sleep_us(kRest_us);
+	// There is room for what they left alone, which gives way to what is wanted.
 	rings().set_marks(rings().bytes(), rings().bytes());
 	client().wmem_bytes = 2 * kRing;
 	const s64 before = downgrades(client());
@@ -112,12 +115,106 @@ void inherited_rings()
 	close_all(socks);
 }
 
+// ---- Buffers whose registration is under way ----------------------------------------------------
+
+// With a send buffer and an RMB each, as many as are registered at a time.
+constexpr int kInVain = 4;
+
+// The client has no receive for what the server says to it. What the server takes for others is
+// registered behind that: their handshakes end first.
+void connect_behind(struct socket *slow)
+{
+	int under_way = 0;
+
+	link_of(&client())->full = true;
+	(void)send_byte(slow, kHello);
+	scheduler().sleep_us(kMoment_us);
+	for (int i = 0; i < kInVain; i++)
+		connect_in_vain(under_way);
+	while (under_way != 0)
+		scheduler().sleep_us(kMoment_us);
+}
+
+void receive_again(struct socket *slow)
+{
+	u8 byte = 0;
+
+	link_of(&client())->full = false;
+	scheduler().sleep_us(kMoment_us);
+	if (receive_byte(slow, &byte) != 1 || byte != kHello)
+		fail("what the client was slow to receive is lost");
+}
+
+s64 server_buffers()
+{
+	return server().stats[SMC_STAT_BUF_NEW] - server().stats[SMC_STAT_BUF_FREE];
+}
+
+// Buffers are kept for the next connection while they are being registered. Those do not give way
+// to what is wanted, nor when memory is scarce, until the queue has let go of them.
+void kept_while_registering()
+{
+	int under_way = 0;
+
+	ask_for_rings();
+	struct socket *slow = connect_one();
+	connect_behind(slow);
+	if (server_buffers() < 2 + 2 * kInVain)
+		fail("%lld buffers, none is kept", server_buffers());
+	// A larger one is not to be had, and nobody is there to give way.
+	rings().set_marks(rings().bytes(), rings().bytes());
+	server().wmem_bytes = server().rmem_bytes = 2 * kRing;
+	connect_in_vain(under_way);
+	while (under_way != 0)
+		scheduler().sleep_us(kMoment_us);
+	rings().set_marks(0, RingMemory::kUnlimited);
+	connect_in_vain(under_way);
+	while (under_way != 0)
+		scheduler().sleep_us(kMoment_us);
+	receive_again(slow);
+	forget_limits();
+	ask_for_rings();
+	// They serve others now.
+	Sockets socks = connect_many(kInVain);
+	socks.push_back(slow);
+	expect_answers(socks);
+	close_all(socks);
+}
+
+// Nothing is kept, and so what is being registered is only waited for. A client that receives and
+// does not, in turns, does not have the server pile it up.
+void dropped_while_registering()
+{
+	constexpr int kTurns = 5;
+
+	ask_for_rings();
+	struct socket *slow = connect_one();
+	rings().set_marks(0, RingMemory::kUnlimited);
+	for (int turn = 0; turn < kTurns; turn++) {
+		connect_behind(slow);
+		receive_again(slow);
+	}
+	if (server_buffers() > 2 + 2 * kInVain)
+		fail("%lld buffers of one connection", server_buffers());
+	forget_limits();
+	Sockets socks = connect_many(1);
+	socks.push_back(slow);
+	expect_answers(socks);
+	close_all(socks);
+}
+
 const Case kCases[] = {
 	{"ring-bound", [] { with_server(bound); }},
 	{"ring-full-group", [] { with_server(full_group); }},
 	{.name = "ring-inherited",
 	 .play = [] { with_server(inherited_rings); },
 	 .lasts_us = 2 * kMinutes_us},
+	{.name = "ring-kept-while-registering",
+	 .play = [] { with_server(kept_while_registering); },
+	 .scattered = true},
+	{.name = "ring-dropped-while-registering",
+	 .play = [] { with_server(dropped_while_registering); },
+	 .scattered = true},
 };
 
 } // namespace

@@ -81,7 +81,7 @@ int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region
 	if (buffer->kind == SMC_IB_BUFFER_RMB) {
 		region->remote_key = fabric().next_key++;
 		fabric().remote[region->remote_key] = region;
-	} else {
+	} else if (!world().knobs.scattered) {
 		region->state = smc_ib_region::State::kReady;
 	}
 	if (world().knobs.bouncing)

@@ -122,6 +122,7 @@ Knobs Knobs::draw(u64 seed)
 	knobs.bouncing = random.one_in(3);
 	if (random.one_in(8))
 		knobs.mapping_bytes = random.pick<u32>({16384, 32768});
+	knobs.scattered = random.one_in(4);
 	return knobs;
 }
 
@@ -151,6 +152,7 @@ std::string Knobs::describe() const
 	text += smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
 	text += gateway ? ", gateway" : "";
 	text += bouncing ? ", bouncing" : "";
+	text += scattered ? ", scattered" : "";
 	if (mapping_bytes != ~0U)
 		text += ", mapping " + std::to_string(mapping_bytes);
 	text += clock_back_ms != 0 ? ", clock back " + std::to_string(clock_back_ms) + " ms" : "";

@@ -51,6 +51,7 @@ struct Knobs {
 	bool smcr_v2 = true;
 	bool gateway = false;
 	bool bouncing = false;   // devices see memory through bounce buffers
+	bool scattered = false;  // no send buffer is contiguous: each one has to be registered
 	u32 mapping_bytes = ~0U; // more than that cannot be mapped for a device
 	u32 loopback = 0;        // net.smc.smcd_loopback, on both hosts
 	// Host a has two EIDs, and host b, towards it, names the first one in an Accept of first

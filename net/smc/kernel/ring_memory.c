@@ -61,20 +61,40 @@ bool smc_rings_are_many(void)
 	return atomic_long_read(&ring_pages) + tcp_pages() > mark_pages(TCP_MEM_LOW);
 }
 
+void *smc_ring_vmalloc(size_t size_bytes, gfp_t gfp)
+{
+	/* A smaller ring, or TCP, is better than a program that the OOM killer picks. */
+	const gfp_t effort = __GFP_RETRY_MAYFAIL;
+	void *ring;
+
+	ring = __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
+	if (ring || gfpflags_allow_blocking(gfp))
+		return ring;
+	/*
+	 * The cgroup's limit, or the host has no pages at hand, as usual where files fill its
+	 * memory. Against the latter it helps to take some that no cgroup pays for: they are
+	 * free then.
+	 */
+	vfree(__vmalloc(size_bytes, GFP_KERNEL | __GFP_NOWARN | effort));
+	return __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
+}
+
 void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare)
 {
-	const gfp_t gfp = smc_ring_gfp(sk);
-	/* A smaller ring, or TCP, is better than a program that the OOM killer picks. */
-	const gfp_t effort = spare ? __GFP_NORETRY : __GFP_RETRY_MAYFAIL;
+	gfp_t gfp = smc_ring_gfp(sk);
 	struct mem_cgroup *old;
 	void *ring;
 
 	if (!smc_ring_enter(sk, size_bytes))
 		return NULL;
+	/* The peer asks for it, in a call of his own. */
+	if (spare)
+		gfp &= ~__GFP_DIRECT_RECLAIM;
 	old = set_active_memcg(smc_ring_memcg(sk));
 	ring = kzalloc(size_bytes, gfp | __GFP_NORETRY);
 	if (!ring)
-		ring = __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
+		ring = spare ? __vmalloc(size_bytes, gfp | __GFP_ZERO)
+			     : smc_ring_vmalloc(size_bytes, gfp);
 	set_active_memcg(old);
 	if (!ring)
 		smc_ring_leave(size_bytes);

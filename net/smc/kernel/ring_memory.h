@@ -6,6 +6,7 @@
 #define SMC_KERNEL_RING_MEMORY_H
 
 #include <linux/gfp.h>
+#include <linux/sched.h>
 #include <net/sock.h>
 
 #include "kernel/abi/ring_memory.h"
@@ -29,10 +30,23 @@ static inline struct mem_cgroup *smc_ring_memcg(const struct sock *sk)
 #endif
 }
 
-/* For allocations under set_active_memcg(smc_ring_memcg(@sk)). */
+/*
+ * For allocations under set_active_memcg(smc_ring_memcg(@sk)). Work items run for everybody: where
+ * the cgroup is full they take less, or nothing. They do not reclaim in it, nor wait as one has to
+ * that is above its memory.high.
+ */
 static inline gfp_t smc_ring_gfp(const struct sock *sk)
 {
-	return __GFP_NOWARN | (smc_ring_memcg(sk) ? GFP_KERNEL_ACCOUNT : GFP_KERNEL);
+	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN;
+
+	if (!smc_ring_memcg(sk))
+		return gfp;
+	if (current->flags & PF_WQ_WORKER)
+		gfp &= ~__GFP_DIRECT_RECLAIM;
+	return gfp | __GFP_ACCOUNT;
 }
+
+/* Zeroed pages that need not be contiguous, or NULL; @gfp as of smc_ring_gfp(). */
+void *smc_ring_vmalloc(size_t size_bytes, gfp_t gfp);
 
 #endif

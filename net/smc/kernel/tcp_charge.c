@@ -13,7 +13,8 @@
  * What it has taken so far counts for TCP as a whole, and for no cgroup. It is given back, and
  * taken once more with the cgroup: what charges a cgroup alone is not open to modules. Beyond the
  * cgroup's limit, too, as when TCP does this: it is there already. TCP insists for whoever sends
- * more than the send buffer takes.
+ * more than the send buffer takes. With bottom halves off it neither reclaims for that nor calls
+ * the OOM killer nor waits: here it may be a work item, which others wait for.
  */
 static void charge_again(struct sock *child, struct mem_cgroup *memcg)
 {
@@ -29,7 +30,9 @@ static void charge_again(struct sock *child, struct mem_cgroup *memcg)
 		return;
 	child->sk_userlocks |= SOCK_SNDBUF_LOCK;
 	WRITE_ONCE(child->sk_sndbuf, 0);
+	local_bh_disable();
 	WARN_ON_ONCE(!__sk_mem_schedule(child, taken_bytes, SK_MEM_SEND));
+	local_bh_enable();
 	WRITE_ONCE(child->sk_sndbuf, sndbuf);
 	child->sk_userlocks = userlocks;
 }

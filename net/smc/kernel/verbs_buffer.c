@@ -28,8 +28,7 @@ static int smc_ib_buffer_alloc(struct smc_ib_buffer *buffer, bool contiguous, gf
 {
 	if (contiguous && smc_ib_buffer_try_contiguous(buffer, gfp))
 		return 0;
-	/* A smaller buffer, or TCP, is better than a program that the OOM killer picks. */
-	buffer->data = __vmalloc(buffer->size_bytes, gfp | __GFP_RETRY_MAYFAIL | __GFP_ZERO);
+	buffer->data = smc_ring_vmalloc(buffer->size_bytes, gfp);
 	return buffer->data ? 0 : -ENOMEM;
 }
 

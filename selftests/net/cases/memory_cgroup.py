@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What connections cost, and the memory cgroup that is charged with it."""
 
+import json
 from contextlib import contextmanager
 
 from churn import stats
@@ -131,6 +132,16 @@ def rings_are_charged(vm, server, client, address: str, port: int) -> None:
     assert kernel >= 1.8 * CONNECTIONS * RING_BYTES, f"{kernel} of {bytes_} bytes are charged to the owner"
 
 
+@contextmanager
+def tcp_memory(guest, pages: str):
+    before = guest.run("sysctl -n net.ipv4.tcp_mem").out.strip()
+    guest.run(f"sysctl -q net.ipv4.tcp_mem='{pages}'")
+    try:
+        yield
+    finally:
+        guest.run(f"sysctl -q net.ipv4.tcp_mem='{before}'")
+
+
 def limits_hold(vm, server, client, address: str, port: int) -> None:
     """Of the cgroup first, of the host then: connect() succeeds all the same."""
     before = stats(server)["ring_limited"]
@@ -139,17 +150,12 @@ def limits_hold(vm, server, client, address: str, port: int) -> None:
         with connected(vm, server, client, address, port):
             server.run("awk '$1 == \"oom_kill\" && $2 != 0 {exit 1}'"
                        " /run/cgroup/sockets/memory.events")
-    tcp_mem = server.run("sysctl -n net.ipv4.tcp_mem").out.strip()
-    server.run(f"sysctl -q net.ipv4.tcp_mem='{TCP_MEM}'")
-    try:
-        with memory_group(server, "sockets"):
-            with connected(vm, server, client, address, port + 1):
-                # Those of the connections before go when the peer has heard of it.
-                server.wait_for("awk '$1 == \"ring_bytes\" {print $2; exit $2 > "
-                                f"{HARD_BYTES}}}' /proc/net/smc_stat")
-                now = stats(server)
-    finally:
-        server.run(f"sysctl -q net.ipv4.tcp_mem='{tcp_mem}'")
+    with tcp_memory(server, TCP_MEM), memory_group(server, "sockets"):
+        with connected(vm, server, client, address, port + 1):
+            # Those of the connections before go when the peer has heard of it.
+            server.wait_for("awk '$1 == \"ring_bytes\" {print $2; exit $2 > "
+                            f"{HARD_BYTES}}}' /proc/net/smc_stat")
+            now = stats(server)
     assert now["ring_limited"] > before, "nothing was refused"
 
 
@@ -167,3 +173,57 @@ def rdma_buffers_have_a_bound(vm):
 @case(on="ours")
 def rings_inside_a_host_have_a_bound(vm):
     limits_hold(vm, vm.a, vm.a, "127.0.0.1", PORT + 5)
+
+
+CROWD = 40
+CROWD_RING_BYTES = 512 << 10
+HIGH_BYTES = 1 << 20
+PLENTY = "65536 65536 65536"
+
+# Who is above memory.high by so much sleeps two seconds for each ring: as many at a time as a
+# processor runs work items, all of them in the handshakes of a crowd. What the first crowd holds is
+# that much, and its rings are not there for the second one.
+_CROWDS = f"""
+import json, os, socket, sys
+sys.path.insert(0, "selftests/net")
+from takeover import begun, connect_times_s, smc_listener
+
+def enter(path):
+    with open(path + "/cgroup.procs", "w") as members:
+        members.write(str(os.getpid()))
+
+def longest_s(kept):
+    crowd = [begun(owned.getsockname()) for _ in range({CROWD})]
+    times = connect_times_s(bystander, 15)
+    kept += crowd + [owned.accept()[0] for _ in crowd]
+    return times[-1]
+
+os.sched_setaffinity(0, {{min(os.sched_getaffinity(0))}})
+bystander = smc_listener(int(sys.argv[1]))
+enter("/run/cgroup/sockets")
+owned = smc_listener(0)
+SO_RCVBUFFORCE = 33
+owned.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, {CROWD_RING_BYTES})
+owned.listen(2 * {CROWD})
+owned.settimeout(60)
+# The sockets stay there; the program itself is not to wait.
+enter("/run/cgroup")
+kept = []
+usual_s = longest_s(kept)
+with open("/run/cgroup/sockets/memory.current") as current:
+    charged = int(current.read())
+with open("/run/cgroup/sockets/memory.high", "w") as high:
+    high.write("{HIGH_BYTES}")
+above_s = longest_s(kept)
+print(json.dumps({{"usual_s": usual_s, "above_s": above_s, "charged": charged}}))
+"""
+
+
+@case(on="ours")
+def who_is_above_his_limit_keeps_nobody_waiting(vm):
+    """Handshakes take memory for their owner, in work items that serve others as well."""
+    vm.a.put("/tmp/crowds.py", _CROWDS.encode())
+    with tcp_memory(vm.a, PLENTY), memory_group(vm.a, "sockets"):
+        outcome = json.loads(vm.a.run(f"python3 /tmp/crowds.py {PORT + 7}", timeout_s=120).out)
+    assert outcome["charged"] > 8 * HIGH_BYTES, f"the crowd holds too little: {outcome}"
+    assert outcome["above_s"] < 2 * outcome["usual_s"] + 0.5, f"others wait: {outcome}"

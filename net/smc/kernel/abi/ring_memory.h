@@ -17,8 +17,9 @@ SMC_ABI_BEGIN
 
 /*
  * Zeroed memory for a ring of @sk, or NULL: too much is in use, @sk's cgroup is full,
- * or there is none. Never at the price of a program that the OOM killer picks.
- * Contiguous if that is free. @spare: only if it costs nobody anything. May sleep.
+ * or there is none. Never at the price of a program that the OOM killer picks, and in
+ * a work item without reclaiming in the cgroup. Contiguous if that is free. @spare:
+ * only if it costs nobody anything. May sleep.
  */
 void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare);
 /* @size_bytes as it was asked for. NULL is fine. Any context. */

@@ -86,12 +86,16 @@ Buffer *Pool::take_free(u64 memory_group, smc_ib_buffer_kind kind, wire::BufferS
 	auto &list = free_[kind][size.code()];
 	for (Buffer *buffer = list.front(); buffer != nullptr; buffer = list.next(*buffer)) {
 		if (buffer->memory_group() == memory_group) {
-			list.remove(*buffer);
-			buffer->in_use_ = true;
+			claim_locked(list, *buffer);
 			return buffer;
 		}
 	}
 	return nullptr;
+}
+
+Pool::FreeList &Pool::list_of(const Buffer &buffer)
+{
+	return buffer.leaving_ ? leaving_ : free_[buffer.kind()][buffer.size().code()];
 }
 
 void Pool::keep_locked(Buffer &buffer)
@@ -99,28 +103,43 @@ void Pool::keep_locked(Buffer &buffer)
 	buffer.idle_since_ms_ = smc_now_ms();
 	buffer.in_use_ = false;
 	// The one that was used last is the next one: what nobody needs grows old at the end.
-	free_[buffer.kind()][buffer.size().code()].insert_behind(nullptr, buffer);
+	list_of(buffer).insert_behind(nullptr, buffer);
+}
+
+// Nobody else takes or frees it.
+void Pool::claim_locked(FreeList &list, Buffer &buffer)
+{
+	list.remove(buffer);
+	buffer.in_use_ = true;
+}
+
+// The one that has waited longest, of those in @list whose registration is not under way.
+Buffer *Pool::take_oldest_locked(FreeList &list, u64 min_age_ms)
+{
+	const u64 now_ms = smc_now_ms();
+	Buffer *buffer = list.back();
+
+	while (buffer != nullptr && buffer->registering())
+		buffer = list.previous(*buffer);
+	if (buffer == nullptr || elapsed_ms(buffer->idle_since_ms_, now_ms) < min_age_ms)
+		return nullptr;
+	claim_locked(list, *buffer);
+	return buffer;
 }
 
 // One that is stale, or, with @all, any.
 Buffer *Pool::take_unused_locked(smc_ib_buffer_kind kind, bool all)
 {
-	const u64 now_ms = smc_now_ms();
+	for (FreeList &list : free_[kind]) {
+		Buffer *buffer = take_oldest_locked(list, all ? 0 : kStale_ms);
 
-	for (auto &list : free_[kind]) {
-		Buffer *buffer = list.back();
-
-		if (buffer == nullptr ||
-		    (!all && elapsed_ms(buffer->idle_since_ms_, now_ms) < kStale_ms))
-			continue;
-		list.remove(*buffer);
-		buffer->in_use_ = true;
-		return buffer;
+		if (buffer != nullptr)
+			return buffer;
 	}
 	return nullptr;
 }
 
-bool Pool::free_unused_sends(bool all)
+bool Pool::free_unused(bool all)
 {
 	bool any = false;
 
@@ -128,8 +147,10 @@ bool Pool::free_unused_sends(bool all)
 		Buffer *buffer;
 		{
 			shell::Guard guard(lock_);
-			buffer =
-				take_unused_locked(SMC_IB_BUFFER_SEND, all || smc_rings_are_many());
+			buffer = take_oldest_locked(leaving_, 0);
+			if (buffer == nullptr)
+				buffer = take_unused_locked(SMC_IB_BUFFER_SEND,
+							    all || smc_rings_are_many());
 		}
 		if (buffer == nullptr)
 			return any;
@@ -143,7 +164,7 @@ Buffer *Pool::create_or_make_room(struct sock *sk, smc_ib_buffer_kind kind, wire
 	Buffer *buffer = create(sk, kind, size);
 
 	// Those that are kept may be what stands in the way. RMBs of the peer's knowledge go later.
-	if (buffer == nullptr && free_unused_sends(true))
+	if (buffer == nullptr && free_unused(true))
 		buffer = create(sk, kind, size);
 	return buffer;
 }
@@ -170,7 +191,6 @@ void Pool::destroy(Buffer *buffer)
 {
 	{
 		shell::Guard guard(lock_);
-		free_[buffer->kind()][buffer->size().code()].remove(*buffer);
 		members_.remove(*buffer);
 		bytes_[buffer->kind()] -= buffer->size().bytes();
 		rmbs_ -= buffer->kind() == SMC_IB_BUFFER_RMB ? 1 : 0;
@@ -252,17 +272,15 @@ void Pool::keep(Buffer *buffer)
 
 void Pool::drop(Buffer *buffer)
 {
-	bool registering;
 	{
-		// Against unmap_all(), which takes its regions.
-		shell::Guard guard(unmapping_);
-		registering = buffer->registering();
+		shell::Guard guard(lock_);
+		if (!closed_ && buffer->registering()) {
+			buffer->leaving_ = true;
+			keep_locked(*buffer);
+			return;
+		}
 	}
-	// There cannot be many: so few may be under way.
-	if (registering)
-		set_aside(buffer);
-	else
-		destroy(buffer);
+	destroy(buffer);
 }
 
 bool Pool::quarantine(Buffer *buffer)
@@ -300,11 +318,8 @@ void Pool::close()
 			buffer = members_.front();
 			while (buffer != nullptr && buffer->in_use_)
 				buffer = members_.next(*buffer);
-			// Claimed, so that nobody else takes or frees it.
-			if (buffer != nullptr) {
-				buffer->in_use_ = true;
-				free_[buffer->kind()][buffer->size().code()].remove(*buffer);
-			}
+			if (buffer != nullptr)
+				claim_locked(list_of(*buffer), *buffer);
 		}
 		if (buffer == nullptr)
 			return;

@@ -90,6 +90,7 @@ private:
 	const wire::BufferSize size_;
 	u64 idle_since_ms_ = 0; // when it is not in use
 	bool in_use_ = true;
+	bool leaving_ = false; // dropped, and kept by its registration alone
 	bool told_ = false;
 };
 
@@ -118,14 +119,16 @@ public:
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
 	// Keeps one that give_back() did not want, above kKeepMax. It has been zeroed. Process.
 	void keep(Buffer *buffer);
-	// One that is not in use, if there are more than @most RMBs, or it is stale, or memory for
-	// rings is scarce; the caller drops it, or keeps it after all. Any context.
+	// One that is not in use, nor being registered, if there are more than @most RMBs, or it is
+	// stale, or memory for rings is scarce; the caller drops it, or keeps it after all. Any
+	// context.
 	[[nodiscard]] Buffer *take_surplus_rmb(u32 most);
-	// Frees it; at the end of the group, if its registration is still under way. Process.
+	// Frees it; if its registration is still under way, at a later free_unused(). Process.
 	void drop(Buffer *buffer);
-	// Frees send buffers that are stale, or all that are not in use if memory for rings is
-	// scarce, or @all of them anyway. False if there was none. Process.
-	bool free_unused_sends(bool all);
+	// Frees what has been dropped, and send buffers that are stale, or all that are not in use
+	// if memory for rings is scarce, or @all of them anyway; none whose registration is under
+	// way. False if there was none. Process.
+	bool free_unused(bool all);
 	// The peer may still write to it: it is put aside until the group ends. False if there are
 	// kQuarantineMax already: then the group should end. Process.
 	[[nodiscard]] bool quarantine(Buffer *buffer);
@@ -142,17 +145,22 @@ public:
 	[[nodiscard]] u32 buf_type() const { return buf_type_; }
 
 private:
+	using FreeList = shell::List<Buffer, FreeTag>;
 	static constexpr u32 kCodes = wire::BufferSize::kCodeMax + 1;
 
 	[[nodiscard]] Buffer *take_free(u64 memory_group, smc_ib_buffer_kind kind,
 					wire::BufferSize size);
+	[[nodiscard]] Buffer *take_oldest_locked(FreeList &list, u64 min_age_ms);
 	[[nodiscard]] Buffer *take_unused_locked(smc_ib_buffer_kind kind, bool all);
 	[[nodiscard]] Buffer *create(struct sock *sk, smc_ib_buffer_kind kind,
 				     wire::BufferSize size);
 	[[nodiscard]] Buffer *create_or_make_room(struct sock *sk, smc_ib_buffer_kind kind,
 						  wire::BufferSize size);
-	// It waits for the next user.
+	// Of one that is not in use.
+	[[nodiscard]] FreeList &list_of(const Buffer &buffer);
+	// It waits there, for the next user or for its registration.
 	void keep_locked(Buffer &buffer);
+	static void claim_locked(FreeList &list, Buffer &buffer);
 	void wipe(Buffer &buffer, u32 bytes);
 	void destroy(Buffer *buffer);
 
@@ -162,7 +170,8 @@ private:
 	shell::SpinLock lock_{SMC_LOCK_POOL};
 	shell::Mutex unmapping_{SMC_LOCK_POOL_UNMAP};
 	// By kind and size code.
-	std::array<std::array<shell::List<Buffer, FreeTag>, kCodes>, 2> free_;
+	std::array<std::array<FreeList, kCodes>, 2> free_;
+	FreeList leaving_;                       // dropped while their registration is under way
 	shell::List<Buffer, MemberTag> members_; // free or not
 	std::array<u64, 2> bytes_{};
 	u32 rmbs_ = 0; // of members_

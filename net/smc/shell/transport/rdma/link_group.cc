@@ -991,7 +991,7 @@ void LinkGroup::run()
 		free_now = std::exchange(free_due_, false);
 		end_now = state_ == State::kEnding;
 	}
-	(void)pool_.free_unused_sends(false);
+	(void)pool_.free_unused(false);
 	if (activate_now)
 		activate();
 	if (lose_now)
