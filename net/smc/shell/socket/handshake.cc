@@ -375,8 +375,12 @@ void Handshake::look_into_stream()
 	turn_at_sock_.give();
 
 	// What the peer's last message has led to, there or by its user, must not overtake it.
-	if ((n != 0 || eof) && look_into_inbox())
+	if ((n != 0 || eof) && look_into_inbox()) {
+		// The look has taken the error away. It is the next one's, or the user's.
+		if (n < 0)
+			smc_sk_report_error(sk_, -n);
 		return;
+	}
 	if (n < 0) {
 		tcp_error_ = -n;
 		step(handshake::TcpError{-n});
