@@ -289,6 +289,20 @@ static void put_request(struct request_sock_queue *queue, struct request_sock *r
 		reqsk_put(req);
 }
 
+/* Those of a child's own accept queue, as accept() leaves them. */
+static void init_locks(struct sock *child)
+{
+#ifdef HAVE_INET_INIT_CSK_LOCKS
+	inet_init_csk_locks(child);
+#else
+	struct request_sock_queue *queue = &inet_csk(child)->icsk_accept_queue;
+
+	/* There it is left to listen(), which does the same once more. */
+	spin_lock_init(&queue->rskq_lock);
+	spin_lock_init(&queue->fastopenq.lock);
+#endif
+}
+
 struct sock *smc_tcp_take_out(struct sock *listener)
 {
 	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
@@ -304,7 +318,7 @@ struct sock *smc_tcp_take_out(struct sock *listener)
 		return NULL;
 	child = req->sk;
 	put_request(queue, req);
-	inet_init_csk_locks(child);
+	init_locks(child);
 	smc_tcp_unlimit_child(child);
 	smc_tcp_charge_child(child, listener);
 	return child;
