@@ -462,6 +462,7 @@ static void look_at_guests(struct smc_work *work)
 		kfree(guest);
 		/* smc_ops_teardown() waits for what comes after the last. */
 		module_put(THIS_MODULE);
+		cond_resched();
 	}
 }
 
