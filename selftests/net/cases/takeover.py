@@ -107,12 +107,10 @@ def listeners_that_were_ours(vm):
     vm.a.load_module()
 
 
-@case(on="ours")
-def connections_that_move_to_tcps_listener(vm):
-    """Nor in those that TCP gives to a listener of its own when one of ours ends."""
+def move_to_tcps_listener(vm, what: str) -> None:
     has_tls(vm)
     vm.a.run("rmmod tls; sysctl -q net.ipv4.tcp_migrate_req=1")
-    process = vm.a.spawn(f"{PROGRAM} migrated {PORT}")
+    process = vm.a.spawn(f"{PROGRAM} {what} {PORT}")
     process.expect("ready")
     vm.a.unload_module()
     vm.a.run("modprobe tls")
@@ -122,6 +120,25 @@ def connections_that_move_to_tcps_listener(vm):
     vm.a.unload_module()
     vm.a.run("rmmod tls; sysctl -q net.ipv4.tcp_migrate_req=0")
     vm.a.load_module()
+
+
+@case(on="ours")
+def connections_that_move_to_tcps_listener(vm):
+    """Nor in those that TCP gives to a listener of its own when one of ours ends."""
+    move_to_tcps_listener(vm, "migrated")
+
+
+@case(on="ours")
+def connections_that_come_while_the_listener_ends(vm):
+    """And TCP needs no lock of the listener's to let them in, while shutdown() waits for it."""
+    has_late_pages(vm)
+    move_to_tcps_listener(vm, "migrated-late")
+
+
+@case(on="ours")
+def connections_of_a_listener_that_is_killed(vm):
+    """TCP ends it without a call of ours."""
+    move_to_tcps_listener(vm, "migrated-killed")
 
 
 @case(on="ours")
