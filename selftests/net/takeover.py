@@ -19,6 +19,7 @@ Inside one host; prints what happened, as JSON.
                                        listens itself when the module has gone, and when it is there again
     takeover.py migrated-late PORT     the same with those that come while shutdown() waits for the listener's lock
     takeover.py migrated-killed PORT   the same when the listener is ended from outside, as by `ss -K`
+    takeover.py name-taken PORT        what goes on when another module has the layer's name
     takeover.py held-sock PORT         a call that keeps a fallen socket's lock, and other sockets
     takeover.py makers PORT            sockets that are made and closed until there is a line to read, while the
                                        module comes and goes
@@ -490,6 +491,18 @@ def migrated_killed(port: int) -> dict:
     return migrate(port, kill)
 
 
+def name_taken(port: int) -> dict:
+    listener = smc_listener(port)
+    born = socket.socket()
+    results: dict = {"layer": set_layer(born, b"smc")}
+    before = smc_stat()["conn_new"]
+    results["heard"] = greeted(listener, port)
+    results["ends by SMC"] = smc_stat()["conn_new"] - before
+    for sock in (born, listener):
+        sock.close()
+    return results
+
+
 def in_time(call, *arguments, within_s: float = 10) -> str:
     answers: list = []
     thread = threading.Thread(target=lambda: answers.append(call(*arguments)), daemon=True)
@@ -681,7 +694,8 @@ CALLS = {"late-layer": late_layer, "late-addrform": late_addrform, "late-syn": l
          "time-wait": time_wait, "layers": layers, "same-layer": same_layer,
          "fastopen-listener": fastopen_listener,
          "second-life": second_life, "clones": clones, "relics": relics, "migrated": migrated,
-         "migrated-late": migrated_late, "migrated-killed": migrated_killed, "held-sock": held_sock,
+         "migrated-late": migrated_late, "migrated-killed": migrated_killed,
+         "name-taken": name_taken, "held-sock": held_sock,
          "makers": makers, "held-listeners": held_listeners,
          "held-handshakes": held_handshakes}
 

@@ -5,6 +5,7 @@ comes of it is TCP's, and the module can go afterwards."""
 import json
 
 from harness import Skip, case
+from harness.testmodule import built_module
 
 PROGRAM = "selftests/net/takeover.py"
 PORT = 7730
@@ -188,3 +189,18 @@ def a_module_that_comes_and_goes(vm):
     assert int(gone), "never unloaded"
     vm.a.unload_module()
     vm.a.load_module()
+
+
+@case(on="ours")
+def a_name_that_another_module_has(vm):
+    """It loads all the same, for the other ways to make a socket, and goes again: once there are
+    ways, a socket of it may be there before the module has come to the name."""
+    vm.a.unload_module()
+    vm.a.run(f"insmod {built_module(vm.a.kernel, 'selftests/net/ulpname', 'smc_ulpname')}")
+    vm.a.load_module()
+    try:
+        assert take_over(vm, "name-taken") == {"layer": "EDOM", "heard": "hello", "ends by SMC": 2}
+    finally:
+        vm.a.unload_module()
+        vm.a.run("rmmod smc_ulpname")
+        vm.a.load_module()
