@@ -120,6 +120,12 @@ int sim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 		return -EINVAL;
 	if (mask & IB_QP_AV && !attr->ah_attr.grh.sgid_attr)
 		return -EINVAL;
+	/*
+	 * A peer that repeats for ever spins on anything shorter than 0.64 ms. The code 0 is the
+	 * longest of all, 655 ms, and is what comes of a field that was forgotten.
+	 */
+	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer < IB_RNR_TIMER_000_64)
+		return -EINVAL;
 	spin_lock_bh(&sim_fabric);
 	sim_qp_take_over(qp, attr, mask);
 	if (to == IB_QPS_ERR)

@@ -17,6 +17,9 @@ Inside one host; prints what happened, as JSON.
                                        module has gone, and when it is there again
     takeover.py migrated PORT          a connection that TCP gives from a listener of ours to one of its own, and that
                                        listens itself when the module has gone, and when it is there again
+    takeover.py migrated-late PORT     the same with those that come while shutdown() waits for the listener's lock
+    takeover.py migrated-killed PORT   the same when the listener is ended from outside, as by `ss -K`
+    takeover.py name-taken PORT        what goes on when another module has the layer's name
     takeover.py held-sock PORT         a call that keeps a fallen socket's lock, and other sockets
     takeover.py makers PORT            sockets that are made and closed until there is a line to read, while the
                                        module comes and goes
@@ -40,6 +43,7 @@ import time
 IPPROTO_SMC = 256
 TCP_ULP, TCP_FASTOPEN, IPV6_ADDRFORM = 31, 23, 1
 TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_NO_COOKIE = 30, 34
+SO_COOKIE, NETLINK_SOCK_DIAG, SOCK_DESTROY, NLM_F_REQUEST, NLM_F_ACK = 57, 4, 21, 1, 4
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 # userfaultfd(2): whoever reads a page that is not there waits until somebody puts it there.
@@ -411,19 +415,43 @@ def relics(port: int) -> dict:
     return results
 
 
-def migrated(port: int) -> dict:
+def kill(sock: socket.socket) -> None:
+    """As `ss -K` does. The kernel looks for a listener as for one that a packet is for: of several on
+    one port it finds the one that this sender's packets would go to."""
+    cookie = sock.getsockopt(socket.SOL_SOCKET, SO_COOKIE, 8)
+    where, at = sock.getsockname()
+    source, nobody = socket.inet_aton(where) + bytes(12), bytes(16)
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_SOCK_DIAG) as netlink:
+        for sender in range(1, 1000):
+            body = (struct.pack("BBBxIHH", socket.AF_INET, socket.IPPROTO_TCP, 0, 0xffffffff,
+                                socket.htons(at), socket.htons(sender))
+                    + source + nobody + bytes(4) + cookie)
+            netlink.send(struct.pack("IHHII", 16 + len(body), SOCK_DESTROY, NLM_F_REQUEST | NLM_F_ACK,
+                                     sender, 0) + body)
+            error = -struct.unpack_from("i", netlink.recv(4096), 16)[0]
+            if error == 0:
+                return
+            if error != errno.ENOENT:
+                raise OSError(error, "SOCK_DESTROY")
+    raise OSError(errno.ENOENT, "no sender's packets go to that listener")
+
+
+def migrate(port: int, end, before=lambda first: lambda: None) -> dict:
+    """@end ends the listener of ours; what @before returns is called when the clients are there."""
     first, second = smc(), socket.socket()
     for listener in (first, second):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         bound(listener, port)
     first.listen(5)
-    clients = [socket.create_connection(address(port)) for _ in range(2)]
-    # Closed before it has accepted them, and the only one that is left takes them.
+    go_on = before(first)
+    clients = [socket.create_connection(address(port), timeout=20) for _ in range(2)]
+    # It ends before it has accepted them, and the only one that is left takes them.
     second.listen(5)
-    first.close()
+    go_on()
+    end(first)
     second.settimeout(20)
     moved = [second.accept()[0] for _ in clients]
-    for sock in (*clients, second):
+    for sock in (*clients, first, second):
         sock.close()
     print("ready", flush=True)
     wait_for_module(False)
@@ -433,6 +461,44 @@ def migrated(port: int) -> dict:
     wait_for_module(True)
     results = {"heard": [greeted(sock, sock.getsockname()[1]) for sock in moved]}
     for sock in moved:
+        sock.close()
+    return results
+
+
+def migrated(port: int) -> dict:
+    return migrate(port, socket.socket.close)
+
+
+def migrated_late(port: int) -> dict:
+    def shut_down_soon(first: socket.socket):
+        locks = HeldLocks()
+        locks.keep(first)
+        time.sleep(0.3)
+        call = threading.Thread(target=first.shutdown, args=(socket.SHUT_RDWR,))
+        call.start()
+        # It has come as far as it gets without the lock.
+        time.sleep(0.3)
+
+        def go_on() -> None:
+            locks.end()
+            call.join()
+        return go_on
+
+    return migrate(port, socket.socket.close, shut_down_soon)
+
+
+def migrated_killed(port: int) -> dict:
+    return migrate(port, kill)
+
+
+def name_taken(port: int) -> dict:
+    listener = smc_listener(port)
+    born = socket.socket()
+    results: dict = {"layer": set_layer(born, b"smc")}
+    before = smc_stat()["conn_new"]
+    results["heard"] = greeted(listener, port)
+    results["ends by SMC"] = smc_stat()["conn_new"] - before
+    for sock in (born, listener):
         sock.close()
     return results
 
@@ -636,7 +702,9 @@ def makers(_port: int) -> dict:
 CALLS = {"late-layer": late_layer, "late-addrform": late_addrform, "late-syn": late_syn,
          "time-wait": time_wait, "layers": layers, "same-layer": same_layer,
          "fastopen-listener": fastopen_listener,
-         "second-life": second_life, "clones": clones, "relics": relics, "migrated": migrated, "held-sock": held_sock,
+         "second-life": second_life, "clones": clones, "relics": relics, "migrated": migrated,
+         "migrated-late": migrated_late, "migrated-killed": migrated_killed,
+         "name-taken": name_taken, "held-sock": held_sock,
          "makers": makers, "held-listeners": held_listeners,
          "held-handshakes": held_handshakes}
 

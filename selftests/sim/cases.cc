@@ -830,6 +830,35 @@ void disconnect_beside_send()
 	}
 }
 
+// The peer resets while the socket is disconnected and connects again. Of that nothing is told any
+// more: the error would be that of the next connection.
+void disconnect_beside_reset()
+{
+	constexpr u64 kTold_us = 400; // until it is there
+	constexpr u32 kRounds = 200;
+	u32 told_late = 0;
+
+	for (u32 i = 0; i < kRounds; i++) {
+		struct socket *sock = connect_one();
+
+		(void)send_byte(sock, kReset);
+		scheduler().sleep_us(scheduler().random().below(kTold_us));
+		told_late += sock->sk->err == 0;
+		if (sys_disconnect(sock) != 0)
+			fail("connect(AF_UNSPEC) fails");
+		const int ret = sys_connect(sock, &server(), kPort);
+		if (ret != 0)
+			fail("connect() fails, errno %d", -ret);
+		scheduler().sleep_us(kTold_us);
+		if (sock->sk->err != 0)
+			fail("the next connection has error %d", sock->sk->err);
+		expect_answer(sock);
+		sys_close(sock);
+	}
+	if (told_late == 0 || told_late == kRounds)
+		fail("%u of %u times the reset was not yet told", told_late, kRounds);
+}
+
 // Two threads are about to send and to receive when another one disconnects the socket and connects
 // it again. They were called for the old connection: no byte of theirs is in the handshake of the
 // next one, nor do they take any from it.
@@ -1645,6 +1674,7 @@ const Case kCases[] = {
 	{"confirm-link-answer-of-other-qp",
 	 [] { with_server([] { confirm_link_of_another(/*response=*/true, 28); }); }},
 	{"disconnect-beside-send", [] { with_server(disconnect_beside_send); }},
+	{"disconnect-beside-reset", [] { with_server(disconnect_beside_reset); }},
 	{"word-after-tcp", [] { scripted(word_after_tcp); }},
 	{"reconnect-beside-calls", [] { with_server(reconnect_beside_calls); }},
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},

@@ -48,6 +48,27 @@ void next_hop_is_unknown()
 	sys_close(sock);
 }
 
+// Between the look for a GID and the queue pair's start the address may go, on either side: it is
+// TCP then, and says why. With whatever stands at its place in the table it would be somebody
+// else's packets.
+void gid_goes()
+{
+	for (net *host : {&client(), &server()}) {
+		host->keeps_gid = false;
+		struct socket *sock = connect_one(/*smc=*/false);
+		expect_answer(sock);
+		sys_close(sock);
+		host->keeps_gid = true;
+		if (fallbacks_of(*host, host == &server(), smc::wire::DeclineReason::kErrRdyLnk) !=
+		    1)
+			fail("host %s does not say that its queue pair is not ready",
+			     host->name.c_str());
+	}
+	struct socket *sock = connect_one();
+	expect_answer(sock);
+	sys_close(sock);
+}
+
 // ---- Whose group --------------------------------------------------------------------------------
 
 void forget_eids()
@@ -106,6 +127,7 @@ void groups_by_agreement()
 
 const Case kCases[] = {
 	{"next-hop-is-unknown", [] { with_server(next_hop_is_unknown); }},
+	{"gid-goes", [] { with_server(gid_goes); }},
 	{"groups-by-agreement", [] { with_server(groups_by_agreement); }},
 };
 

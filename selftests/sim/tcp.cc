@@ -404,6 +404,9 @@ u32 smc_tcp_accept_up_to_smc(struct sock *listener)
 	return static_cast<u32>(children.rend() - last);
 }
 
+// Simulated children have nothing of their listener's.
+void smc_tcp_watch_children(struct sock *) {}
+
 // The bounds of TCP's own queues no simulated host has clients enough for.
 void smc_tcp_limit_handshakes(struct sock *listener, bool full, smc_hs_limit)
 {

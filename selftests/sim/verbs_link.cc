@@ -445,6 +445,8 @@ int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
 {
 	const smc_ib_link *peer = fabric().link(path->peer_qpn);
 
+	if (!link->device->host->keeps_gid)
+		return -99;
 	link->path = *path;
 	// The hosts' ports differ; one of them alone may use all that it has.
 	const bool alone = peer != nullptr && peer->device == link->device;

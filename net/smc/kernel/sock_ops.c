@@ -62,22 +62,28 @@ static const struct proto_ops *tcp_ops(const struct socket *sock)
 
 int smc_tcp_ops_release(struct socket *sock)
 {
-	if (!sock->sk)
+	struct sock *sk = sock->sk;
+	int ret;
+
+	if (!sk)
 		return 0;
 	/*
 	 * TCP may go on for minutes, and must not keep the module that long. Nobody
 	 * else has this socket any more.
 	 */
-	smc_drop_ulp(sock->sk);
-	smc_drop_creator(sock->sk);
-	smc_tcp_unlimit_queue(sock->sk);
-	return tcp_ops(sock)->release(sock);
+	smc_drop_ulp(sk);
+	smc_drop_creator(sk);
+	sock_hold(sk);
+	ret = tcp_ops(sock)->release(sock);
+	/* Not before: up to its end a listener gets children. */
+	smc_tcp_give_back_af(sk);
+	sock_put(sk);
+	return ret;
 }
 
 int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
 {
 	smc_drop_creator(sock->sk);
-	smc_tcp_unlimit_queue(sock->sk);
 	return tcp_ops(sock)->connect(sock, addr, addr_len, flags);
 }
 
@@ -120,7 +126,6 @@ int smc_tcp_ops_listen(struct socket *sock, int backlog)
 
 int smc_tcp_ops_shutdown(struct socket *sock, int how)
 {
-	smc_tcp_unlimit_queue(sock->sk);
 	return tcp_ops(sock)->shutdown(sock, how);
 }
 
@@ -462,6 +467,7 @@ static void look_at_guests(struct smc_work *work)
 		kfree(guest);
 		/* smc_ops_teardown() waits for what comes after the last. */
 		module_put(THIS_MODULE);
+		cond_resched();
 	}
 }
 
@@ -543,7 +549,6 @@ void smc_sock_make_plain(struct socket *new_sock)
 
 	/* It may listen one day, to peers that its owner will not do SMC with. */
 	smc_tcp_withdraw(new_sock->sk);
-	smc_tcp_unlimit_child(new_sock->sk);
 	/* kernel_accept() gives it the listener's, with a reference, when it is back. */
 	if (!ops)
 		return;
@@ -573,14 +578,21 @@ static void learn_options(struct proto_ops *ops, const struct proto_ops *base)
 int __init smc_ops_setup(void)
 {
 	struct socket *probe;
+	int ret;
 
 	smc_work_init(&guests_work, look_at_guests, SMC_WORK_OTHER);
-	make_fallen(&fallen_v4, &inet_stream_ops);
-	learn_options(&smc_ops_v4, &inet_stream_ops);
+	ret = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &probe);
+	if (ret)
+		return ret;
+	make_fallen(&fallen_v4, probe->ops);
+	learn_options(&smc_ops_v4, probe->ops);
+	smc_tcp_learn_af(probe->sk);
+	sock_release(probe);
 	if (sock_create_kern(&init_net, PF_INET6, SOCK_STREAM, IPPROTO_TCP, &probe) == 0) {
 		base_v6 = probe->ops;
 		make_fallen(&fallen_v6, base_v6);
 		learn_options(&smc_ops_v6, base_v6);
+		smc_tcp_learn_af(probe->sk);
 		sock_release(probe);
 	}
 	return 0;

@@ -38,10 +38,12 @@ void smc_drop_ulp(struct sock *sk);
 void smc_drop_creator(struct sock *sk);
 
 /*
- * Before a listener ends: TCP gives those that nobody has accepted to another listener of the port
- * (net.ipv4.tcp_migrate_req), which need not be one of ours, and may outlive this module with them.
+ * Takes away what smc_tcp_watch_children() has put into a sock, when that listens no more, or is a
+ * child that nobody else has seen. Any context; also of one that has nothing.
  */
-void smc_tcp_unlimit_queue(struct sock *listener);
+void smc_tcp_give_back_af(struct sock *sk);
+/* Learns that table of TCP's for the family of @sk, a fresh one. */
+void smc_tcp_learn_af(const struct sock *sk);
 
 /* False if the kernel runs without IPv6. */
 bool smc_have_ipv6(void);

@@ -212,6 +212,81 @@ void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limi
 		   full ? always_congested : congested[limit]);
 }
 
+/*
+ * TCP copies a listener into each of its children, with what stands above. A child may be given
+ * to a listener of TCP's own (net.ipv4.tcp_migrate_req) when one of ours ends, by whatever way,
+ * without a call of ours, and outlive this module there. So children are looked after when they
+ * are made, before anything else can happen to them. What makes them is in a table of TCP's;
+ * listeners have a copy of that, which differs in nothing else.
+ */
+struct listening_af {
+	struct inet_connection_sock_af_ops ops;
+	const struct inet_connection_sock_af_ops *base;
+};
+
+static struct listening_af listening_v4 __ro_after_init;
+static struct listening_af listening_v6 __ro_after_init;
+
+static struct listening_af *listening_af_of(const struct sock *sk)
+{
+	return sk->sk_family == AF_INET6 ? &listening_v6 : &listening_v4;
+}
+
+void smc_tcp_give_back_af(struct sock *sk)
+{
+	struct inet_connection_sock *icsk = inet_csk(sk);
+	const struct listening_af *af = listening_af_of(sk);
+
+	/* Connecting an IPv6 socket to an IPv4 address puts another one there. */
+	if (icsk->icsk_af_ops == &af->ops)
+		WRITE_ONCE(icsk->icsk_af_ops, af->base);
+}
+
+static struct sock *looked_after(struct sock *child)
+{
+	if (child) {
+		tcp_sk(child)->smc_hs_congested = NULL;
+		smc_tcp_give_back_af(child);
+	}
+	return child;
+}
+
+#ifdef HAVE_SYN_RECV_SOCK_CHILD_INIT
+static struct sock *make_child(const struct sock *listener, struct sk_buff *skb,
+			       struct request_sock *req, struct dst_entry *dst,
+			       struct request_sock *unhash, bool *own_req,
+			       void (*complete)(struct sock *child, const struct sock *listener))
+{
+	const struct inet_connection_sock_af_ops *base = listening_af_of(listener)->base;
+
+	return looked_after(base->syn_recv_sock(listener, skb, req, dst, unhash, own_req,
+						complete));
+}
+#else
+static struct sock *make_child(const struct sock *listener, struct sk_buff *skb,
+			       struct request_sock *req, struct dst_entry *dst,
+			       struct request_sock *unhash, bool *own_req)
+{
+	const struct inet_connection_sock_af_ops *base = listening_af_of(listener)->base;
+
+	return looked_after(base->syn_recv_sock(listener, skb, req, dst, unhash, own_req));
+}
+#endif
+
+void __init smc_tcp_learn_af(const struct sock *sk)
+{
+	struct listening_af *af = listening_af_of(sk);
+
+	af->base = inet_csk(sk)->icsk_af_ops;
+	af->ops = *af->base;
+	af->ops.syn_recv_sock = make_child;
+}
+
+void smc_tcp_watch_children(struct sock *listener)
+{
+	WRITE_ONCE(inet_csk(listener)->icsk_af_ops, &listening_af_of(listener)->ops);
+}
+
 int smc_tcp_unlimit_handshakes(struct sock *sk)
 {
 	if (!READ_ONCE(tcp_sk(sk)->smc_hs_congested))
@@ -221,25 +296,8 @@ int smc_tcp_unlimit_handshakes(struct sock *sk)
 	/* Until the last SYN is through that has still found a listener. */
 	synchronize_rcu();
 	WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
+	smc_tcp_give_back_af(sk);
 	return 0;
-}
-
-void smc_tcp_unlimit_child(struct sock *child)
-{
-	tcp_sk(child)->smc_hs_congested = NULL;
-}
-
-void smc_tcp_unlimit_queue(struct sock *listener)
-{
-	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
-	const struct request_sock *req;
-
-	if (listener->sk_state != TCP_LISTEN || !READ_ONCE(tcp_sk(listener)->smc_hs_congested))
-		return;
-	spin_lock_bh(&queue->rskq_lock);
-	for (req = queue->rskq_accept_head; req; req = req->dl_next)
-		smc_tcp_unlimit_child(req->sk);
-	spin_unlock_bh(&queue->rskq_lock);
 }
 
 static struct sock *accept_child(struct sock *listener, bool kern, int *err)
@@ -265,11 +323,8 @@ struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
 {
 	struct sock *child = accept_child(listener, kern, err);
 
-	if (!child)
-		return NULL;
-	/* It may outlive this module, and listen one day. */
-	smc_tcp_unlimit_child(child);
-	smc_tcp_charge_child(child, listener);
+	if (child)
+		smc_tcp_charge_child(child, listener);
 	return child;
 }
 
@@ -289,6 +344,20 @@ static void put_request(struct request_sock_queue *queue, struct request_sock *r
 		reqsk_put(req);
 }
 
+/* Those of a child's own accept queue, as accept() leaves them. */
+static void init_locks(struct sock *child)
+{
+#ifdef HAVE_INET_INIT_CSK_LOCKS
+	inet_init_csk_locks(child);
+#else
+	struct request_sock_queue *queue = &inet_csk(child)->icsk_accept_queue;
+
+	/* There it is left to listen(), which does the same once more. */
+	spin_lock_init(&queue->rskq_lock);
+	spin_lock_init(&queue->fastopenq.lock);
+#endif
+}
+
 struct sock *smc_tcp_take_out(struct sock *listener)
 {
 	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
@@ -304,8 +373,7 @@ struct sock *smc_tcp_take_out(struct sock *listener)
 		return NULL;
 	child = req->sk;
 	put_request(queue, req);
-	inet_init_csk_locks(child);
-	smc_tcp_unlimit_child(child);
+	init_locks(child);
 	smc_tcp_charge_child(child, listener);
 	return child;
 }
@@ -366,6 +434,7 @@ struct socket *smc_tcp_keep(struct socket *sock)
 		return NULL;
 	/* It must not keep the module that long. */
 	smc_drop_ulp(sk);
+	smc_tcp_give_back_af(sk);
 	lock_sock(sk);
 	/* The user's close() has waited; ours, in a work item, is not to. */
 	sock_reset_flag(sk, SOCK_LINGER);

@@ -5,6 +5,7 @@ comes of it is TCP's, and the module can go afterwards."""
 import json
 
 from harness import Skip, case
+from harness.testmodule import built_module
 
 PROGRAM = "selftests/net/takeover.py"
 PORT = 7730
@@ -107,12 +108,10 @@ def listeners_that_were_ours(vm):
     vm.a.load_module()
 
 
-@case(on="ours")
-def connections_that_move_to_tcps_listener(vm):
-    """Nor in those that TCP gives to a listener of its own when one of ours ends."""
+def move_to_tcps_listener(vm, what: str) -> None:
     has_tls(vm)
     vm.a.run("rmmod tls; sysctl -q net.ipv4.tcp_migrate_req=1")
-    process = vm.a.spawn(f"{PROGRAM} migrated {PORT}")
+    process = vm.a.spawn(f"{PROGRAM} {what} {PORT}")
     process.expect("ready")
     vm.a.unload_module()
     vm.a.run("modprobe tls")
@@ -122,6 +121,25 @@ def connections_that_move_to_tcps_listener(vm):
     vm.a.unload_module()
     vm.a.run("rmmod tls; sysctl -q net.ipv4.tcp_migrate_req=0")
     vm.a.load_module()
+
+
+@case(on="ours")
+def connections_that_move_to_tcps_listener(vm):
+    """Nor in those that TCP gives to a listener of its own when one of ours ends."""
+    move_to_tcps_listener(vm, "migrated")
+
+
+@case(on="ours")
+def connections_that_come_while_the_listener_ends(vm):
+    """And TCP needs no lock of the listener's to let them in, while shutdown() waits for it."""
+    has_late_pages(vm)
+    move_to_tcps_listener(vm, "migrated-late")
+
+
+@case(on="ours")
+def connections_of_a_listener_that_is_killed(vm):
+    """TCP ends it without a call of ours."""
+    move_to_tcps_listener(vm, "migrated-killed")
 
 
 @case(on="ours")
@@ -171,3 +189,18 @@ def a_module_that_comes_and_goes(vm):
     assert int(gone), "never unloaded"
     vm.a.unload_module()
     vm.a.load_module()
+
+
+@case(on="ours")
+def a_name_that_another_module_has(vm):
+    """It loads all the same, for the other ways to make a socket, and goes again: once there are
+    ways, a socket of it may be there before the module has come to the name."""
+    vm.a.unload_module()
+    vm.a.run(f"insmod {built_module(vm.a.kernel, 'selftests/net/ulpname', 'smc_ulpname')}")
+    vm.a.load_module()
+    try:
+        assert take_over(vm, "name-taken") == {"layer": "EDOM", "heard": "hello", "ends by SMC": 2}
+    finally:
+        vm.a.unload_module()
+        vm.a.run("rmmod smc_ulpname")
+        vm.a.load_module()

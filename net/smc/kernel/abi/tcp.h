@@ -71,12 +71,15 @@ enum smc_hs_limit {
 #define SMC_TCP_QUEUE_MAX 512
 void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limit limit);
 /*
- * Takes away what the above has left in a sock, before that can outlive this
- * module. -EOPNOTSUPP: it listens. With its lock, sleeps. The second one is for a
- * child that nobody else has seen.
+ * Before the first call of the above: what it leaves in @listener, no child gets. With its lock,
+ * before it listens; more than once.
+ */
+void smc_tcp_watch_children(struct sock *listener);
+/*
+ * Takes away what the two above have left in a sock, before that can outlive this
+ * module. -EOPNOTSUPP: it listens. With its lock, sleeps.
  */
 int smc_tcp_unlimit_handshakes(struct sock *sk);
-void smc_tcp_unlimit_child(struct sock *child);
 /* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
 /* The same for a work item: without the listener's lock, which a user may keep. */

@@ -25,6 +25,7 @@ Listener::~Listener() = default;
 
 void Listener::open()
 {
+	smc_tcp_watch_children(sk_);
 	smc_tcp_limit_handshakes(sk_, false, limit_);
 	smc_wake_hook_add(&hook_.hook);
 }
