@@ -10,6 +10,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "shell/transport/departed.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
@@ -234,6 +235,8 @@ bool LinkGroup::give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind
 {
 	for (;;) {
 		buffer = pool_.take(sk, kind, size);
+		if (buffer == nullptr || buffer->size() != size)
+			departed().make_room_for(size.bytes());
 		if (buffer == nullptr)
 			return false;
 		{
