@@ -63,8 +63,9 @@ void bound()
 	scheduler().sleep_us(kRest_us);
 	if (rings().bytes() > 3 * kRings)
 		fail("%llu bytes are kept for nobody", rings().bytes());
-	// There is room for that alone. What is kept gives way to what is wanted.
-	rings().set_marks(rings().bytes(), rings().bytes());
+	// There is room for that and half of what is wanted, to which what is kept gives way. Of
+	// which kind that is, is chance, but one of the host's full size is among it.
+	rings().set_marks(rings().bytes() + kRing, rings().bytes() + kRing);
 	client().wmem_bytes = 2 * kRing;
 	const s64 before = downgrades(client());
 	socks = connect_many(1);
