@@ -11,6 +11,7 @@
 #include "kernel/abi/stats.h"
 #include "memory.hpp"
 #include "plot.hpp"
+#include "ring_memory.hpp"
 #include "scheduler.hpp"
 #include "shell/control/namespace.hpp"
 #include "trace.hpp"
@@ -59,7 +60,7 @@ void more_than_room()
 	constexpr s64 kAll = 8;
 	Calls calls = call_many(kAll);
 
-	client().orphan_bytes_max = u64{kRoom} * held_by(*calls.front());
+	share_for_closed_ends(u64{kRoom} * held_by(*calls.front()));
 	for (const auto &call : calls)
 		call->close_client();
 	scheduler().sleep_us(kMoment_us);
@@ -83,9 +84,10 @@ void leaves_beside_its_run()
 	constexpr int kTimes = 1000;
 
 	for (int i = 0; i < kTimes; i++) {
+		rings().set_marks(RingMemory::kUnlimited, RingMemory::kUnlimited);
 		Call call(&client(), &server(), /*corked=*/true);
 
-		client().orphan_bytes_max = 0;
+		share_for_closed_ends(held_by(call) - 1);
 		(void)call.send(kFew);
 		scheduler().sleep_us(kCork_us);
 		call.close_client();
@@ -103,7 +105,7 @@ void data_before_rest()
 	Calls calls = call_many(kRoom);
 	Call busy(&client(), &server());
 
-	client().orphan_bytes_max = u64{kRoom} * held_by(busy);
+	share_for_closed_ends(u64{kRoom} * held_by(busy));
 	for (const auto &call : calls)
 		call->close_client();
 	const size_t sent = busy.fill();
@@ -112,6 +114,48 @@ void data_before_rest()
 	expect_left(kRoom, "above the limit");
 	busy.receive(sent);
 	busy.end_is_clean();
+}
+
+s64 downgrades(const net &host)
+{
+	s64 count = 0;
+
+	for (const u32 run : {SMC_TS_RX_BUF, SMC_TS_TX_BUF})
+		count += host.stats[SMC_STAT_OF(SMC_TECH_R, run) + SMC_BUF_DOWNGRADE];
+	return count;
+}
+
+// All memory for rings is taken, half of it by ends that are closed and only wait for peers that
+// never close. They give way to whoever needs a ring, and not only when the next one is closed.
+void give_way()
+{
+	constexpr s64 kAll = 16;
+	constexpr s64 kNext = 1;
+
+	for (const auto &host : world().hosts)
+		host->wmem_bytes = host->rmem_bytes = 65536;
+	Calls calls = call_many(kAll);
+	rings().set_marks(rings().bytes(), RingMemory::kUnlimited);
+	for (const auto &call : calls)
+		call->close_client();
+	scheduler().sleep_us(kMinute_us);
+	expect_left(kAll, "half of what there may be");
+	{
+		// Rings take a moment to come back.
+		const Calls first = call_many(1);
+	}
+	scheduler().sleep_us(kMoment_us);
+	const s64 before = downgrades(client()) + downgrades(server());
+	Calls next = call_many(kNext);
+	if (downgrades(client()) + downgrades(server()) != before)
+		fail("rings are small while closed ends only wait");
+	if (connections_of(&client()) < kNext + 2)
+		fail("all closed ends have gone");
+	for (const auto &call : calls) {
+		call->receive(kFew);
+		call->end_is_clean();
+	}
+	rings().set_marks(RingMemory::kUnlimited, RingMemory::kUnlimited);
 }
 
 // Who waits for a word of the peer's and for nothing else is not looked at all the time.
@@ -269,6 +313,7 @@ const Case kCases[] = {
 	 .lasts_us = u64{3600} * 1'000'000},
 	{.name = "more-than-room", .play = [] { scripted(more_than_room); }, .scripted = true},
 	{.name = "data-before-rest", .play = [] { scripted(data_before_rest); }, .scripted = true},
+	{.name = "rest-gives-way", .play = [] { scripted(give_way); }, .scripted = true},
 	{.name = "rest-is-quiet",
 	 .play = [] { scripted(rest_is_quiet); },
 	 .scripted = true,

@@ -11,7 +11,9 @@
 #include "memory.hpp"
 #include "plot.hpp"
 #include "process.hpp"
+#include "ring_memory.hpp"
 #include "scheduler.hpp"
+#include "shell/transport/rdma/places.hpp"
 #include "stranger.hpp"
 #include "trace.hpp"
 
@@ -189,6 +191,129 @@ void founders_fall_silent()
 	for (const Pretence &pretence : pretences)
 		reset(pretence);
 	close_all(socks);
+}
+
+// ---- A peer with a new name each time -----------------------------------------------------------
+
+// Host a is another one with each connection that it makes from here on, by what it says of itself.
+class Renamed {
+public:
+	explicit Renamed(char first_name) : name_(first_name)
+	{
+		clc_forger() = [this](std::string &message) {
+			constexpr char kProposal = 1;
+			constexpr char kConfirm = 3;
+
+			if (message[4] == kProposal || message[4] == kConfirm)
+				message[8] = name_;
+		};
+	}
+	~Renamed() { clc_forger() = nullptr; }
+	Renamed(const Renamed &) = delete;
+	Renamed &operator=(const Renamed &) = delete;
+
+	[[nodiscard]] struct socket *connect(bool smc = true)
+	{
+		struct socket *sock = connect_one(smc);
+
+		name_++;
+		return sock;
+	}
+
+private:
+	char name_;
+};
+
+// Each of its connections has a group, and all stay. There are so many groups from one address that
+// have next to nothing in them, and no more; others notice nothing. More connections in them are
+// more groups, and those that nobody is in give way.
+void peer_of_names_that_stay()
+{
+	constexpr s64 kFew = 32;
+	constexpr s64 kPerGroup = 16; // connections
+	constexpr s64 kMost = kFew + kFew / kPerGroup;
+	net stranger = stranger_at(77);
+	const u64 usual_us = usual_first_contact_us();
+	Sockets bystanders = connect_many(1);
+	Sockets socks;
+
+	{
+		Renamed peer(1);
+
+		while (groups_of(server()) < kMost)
+			socks.push_back(peer.connect());
+		for (int i = 0; i < 3; i++)
+			socks.push_back(peer.connect(/*smc=*/false));
+	}
+	if (groups_of(server()) != kMost || groups_of(client()) != kMost)
+		fail("there are %lld groups, and %lld", groups_of(server()), groups_of(client()));
+	if (server().stats[SMC_STAT_GROUP_LIMITED] != 3)
+		fail("%lld were counted", server().stats[SMC_STAT_GROUP_LIMITED]);
+	const Pretence other = pretend(&stranger, &server(), &client(), 1);
+	if (other.answer != Answer::kFounds)
+		fail("who comes from elsewhere goes by TCP");
+	reset(other);
+	expect_in_time(bystanders, usual_us);
+	while (bystanders.size() < kPerGroup)
+		bystanders.push_back(connect_one());
+	{
+		Renamed again(100);
+
+		socks.push_back(again.connect());
+		socks.push_back(again.connect(/*smc=*/false));
+	}
+	close_all(socks);
+	scheduler().sleep_us(kMoment_us);
+	{
+		Renamed again(110);
+
+		// It finds them idle, and none of them gone.
+		sys_close(again.connect(/*smc=*/false));
+		scheduler().sleep_us(kRest_us);
+		socks = {again.connect()};
+	}
+	expect_answers(bystanders);
+	close_all(socks);
+	close_all(bystanders);
+}
+
+// There are as many groups of a namespace's servers as memory allows. Others that want one go by
+// TCP, those that there are go on, and when nobody is in them there is room.
+void groups_fill_memory()
+{
+	constexpr u64 kAll = 12;
+	constexpr s64 kMost = kAll - kAll / 4;
+	Sockets bystanders = connect_many(1);
+	Sockets socks;
+
+	rings().set_marks(kAll * smc::transport::rdma::Places::kGroup_bytes,
+			  RingMemory::kUnlimited);
+	{
+		Renamed peer(1);
+
+		while (groups_of(server()) < kMost)
+			socks.push_back(peer.connect());
+		socks.push_back(peer.connect(/*smc=*/false));
+	}
+	if (groups_of(server()) != kMost || server().stats[SMC_STAT_GROUP_LIMITED] != 1)
+		fail("there are %lld groups", groups_of(server()));
+	net stranger = stranger_at(77);
+	const Pretence other = pretend(&stranger, &server(), &client(), 1);
+	if (other.answer != Answer::kDeclined)
+		fail("another one begins a group");
+	reset(other);
+	bystanders.push_back(connect_one());
+	expect_answers(bystanders);
+	close_all(socks);
+	scheduler().sleep_us(kMoment_us);
+	Renamed again(100);
+	// It finds them idle, and none of them gone.
+	sys_close(again.connect(/*smc=*/false));
+	scheduler().sleep_us(kRest_us);
+	sys_close(again.connect());
+	expect_answers(bystanders);
+	close_all(bystanders);
+	rings().set_marks(RingMemory::kUnlimited, RingMemory::kUnlimited);
 }
 
 // ---- A peer that does not receive ---------------------------------------------------------------
@@ -371,6 +496,8 @@ const Case kCases[] = {
 	 .max_conns = kSmallest},
 	{"founders-fall-silent", [] { with_server(founders_fall_silent); }},
 	{"doubted-for-stranger", [] { with_server(doubted_for_stranger); }},
+	{"peer-of-names-that-stay", [] { with_server(peer_of_names_that_stay); }},
+	{"groups-fill-memory", [] { with_server(groups_fill_memory); }},
 	{"founded-by-stranger", [] { with_server(founded_by_stranger); }},
 };
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "kernel/abi/mem.h"
-#include "kernel/abi/ring_memory.h"
+#include "shell/transport/departed.hpp"
 #include "socket.hpp"
 #include "trace.hpp"
 
@@ -15,6 +15,11 @@ RingMemory &rings()
 {
 	static RingMemory instance;
 	return instance;
+}
+
+void share_for_closed_ends(u64 bytes)
+{
+	rings().set_marks(smc::transport::Departed::kShare * bytes, RingMemory::kUnlimited);
 }
 
 void RingMemory::set_marks(u64 pressure_bytes, u64 limit_bytes)
@@ -27,9 +32,8 @@ void RingMemory::set_marks(u64 pressure_bytes, u64 limit_bytes)
 bool RingMemory::enter(u64 group, std::size_t bytes)
 {
 	Group &owner = groups_[group];
-	const u64 mark = bytes > SMC_RING_BYTES_MIN ? pressure_bytes_ : limit_bytes_;
 
-	if (bytes_ + bytes > mark || owner.bytes + bytes > owner.limit_bytes) {
+	if (!has_room(bytes) || owner.bytes + bytes > owner.limit_bytes) {
 		note("no room for a ring of %zu bytes beside %llu", bytes, bytes_);
 		return false;
 	}
@@ -88,6 +92,16 @@ void smc_ring_free(void *ring, size_t size_bytes)
 u64 smc_ring_group(const struct sock *sk)
 {
 	return sk->memory_group;
+}
+
+bool smc_ring_fits(size_t size_bytes)
+{
+	return rings().has_room(size_bytes);
+}
+
+u64 smc_ring_pressure_bytes()
+{
+	return rings().pressure_bytes();
 }
 
 bool smc_rings_are_many()

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <map>
 
+#include "kernel/abi/ring_memory.h"
 #include "kernel/abi/types.h"
 
 struct sock;
@@ -29,6 +30,12 @@ public:
 	[[nodiscard]] bool enter(u64 group, std::size_t bytes);
 	void leave(u64 group, std::size_t bytes);
 
+	// For one more of that size.
+	[[nodiscard]] bool has_room(std::size_t bytes) const
+	{
+		return bytes_ + bytes <= mark_of(bytes);
+	}
+	[[nodiscard]] u64 pressure_bytes() const { return pressure_bytes_; }
 	[[nodiscard]] bool are_many() const { return bytes_ > pressure_bytes_; }
 	[[nodiscard]] u64 bytes() const { return bytes_; }
 	// The most there has been since set_marks().
@@ -41,6 +48,11 @@ private:
 		u64 limit_bytes = kUnlimited;
 	};
 
+	[[nodiscard]] u64 mark_of(std::size_t bytes) const
+	{
+		return bytes > SMC_RING_BYTES_MIN ? pressure_bytes_ : limit_bytes_;
+	}
+
 	u64 pressure_bytes_ = kUnlimited;
 	u64 limit_bytes_ = kUnlimited;
 	u64 bytes_ = 0;
@@ -49,5 +61,8 @@ private:
 };
 
 [[nodiscard]] RingMemory &rings();
+
+// Marks of which the closed ends' share is so much.
+void share_for_closed_ends(u64 bytes);
 
 } // namespace sim

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "ring_memory.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
 #include "world.hpp"
@@ -200,7 +201,7 @@ void play_orphans(net *from, net *to)
 		sent.push_back(calls.back()->fill());
 	}
 	const smc_sock_info info = calls.front()->client();
-	from->orphan_bytes_max = u64{kKept} * (info.sndbuf_bytes + info.rmbe_bytes);
+	share_for_closed_ends(u64{kKept} * (info.sndbuf_bytes + info.rmbe_bytes));
 	for (const auto &call : calls)
 		call->close_client();
 	scheduler().sleep_us(10'000'000);

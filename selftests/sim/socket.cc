@@ -243,11 +243,6 @@ u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk)
 	return sk->rcvbuf_bytes != 0 ? 0 : 6U << 20;
 }
 
-u64 smc_sk_orphan_bytes_max(const struct sock *sk)
-{
-	return sk->net->orphan_bytes_max;
-}
-
 bool smc_sk_nodelay(const struct sock *sk)
 {
 	return sk->nodelay;

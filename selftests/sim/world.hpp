@@ -30,10 +30,9 @@ struct net {
 	u32 wmem_bytes = 65536;
 	u32 rmem_bytes = 65536;
 	u32 max_conns = 255;
-	u64 memory_group = 0;                // memory cgroup of its programs, 0: none
-	u64 orphan_bytes_max = u64{1} << 30; // by tcp_mem
-	bool has_neighbours = true;          // or asks for their MACs in vain
-	bool keeps_gid = true;               // or has lost it when a queue pair is to use it
+	u64 memory_group = 0;       // memory cgroup of its programs, 0: none
+	bool has_neighbours = true; // or asks for their MACs in vain
+	bool keeps_gid = true;      // or has lost it when a queue pair is to use it
 };
 
 namespace sim {

@@ -33,13 +33,19 @@ static long mark_pages(int mark)
 	return READ_ONCE(tcp_prot.sysctl_mem[mark]);
 }
 
-bool smc_ring_enter(const struct sock *sk, size_t size_bytes)
+static bool fits(long all_ring_pages, size_t size_bytes)
 {
 	const int mark = size_bytes > SMC_RING_BYTES_MIN ? TCP_MEM_PRESSURE : TCP_MEM_HIGH;
+
+	return all_ring_pages + tcp_pages() <= mark_pages(mark);
+}
+
+bool smc_ring_enter(const struct sock *sk, size_t size_bytes)
+{
 	const long pages = size_bytes >> PAGE_SHIFT;
 
 	/* First entered, then looked at: of several at once none may slip through. */
-	if (atomic_long_add_return(pages, &ring_pages) + tcp_pages() <= mark_pages(mark))
+	if (fits(atomic_long_add_return(pages, &ring_pages), size_bytes))
 		return true;
 	atomic_long_sub(pages, &ring_pages);
 	smc_stat_inc(sock_net(sk), SMC_STAT_RING_LIMITED);
@@ -77,6 +83,16 @@ void *smc_ring_vmalloc(size_t size_bytes, gfp_t gfp)
 	 */
 	vfree(__vmalloc(size_bytes, GFP_KERNEL | __GFP_NOWARN | effort));
 	return __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
+}
+
+bool smc_ring_fits(size_t size_bytes)
+{
+	return fits(atomic_long_read(&ring_pages) + (long)(size_bytes >> PAGE_SHIFT), size_bytes);
+}
+
+u64 smc_ring_pressure_bytes(void)
+{
+	return (u64)mark_pages(TCP_MEM_PRESSURE) << PAGE_SHIFT;
 }
 
 void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare)

@@ -206,11 +206,6 @@ u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk)
 	return READ_ONCE(ipv4->sysctl_tcp_rmem[2]);
 }
 
-u64 smc_sk_orphan_bytes_max(const struct sock *sk)
-{
-	return (u64)sk_prot_mem_limits(sk, 1) << PAGE_SHIFT;
-}
-
 bool smc_sk_nodelay(const struct sock *sk)
 {
 	return tcp_sk(sk)->nonagle & TCP_NAGLE_OFF;

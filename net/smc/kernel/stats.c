@@ -144,6 +144,7 @@ static const struct {
 	{ SMC_STAT_HS_LIMITED, "handshake_limited" },
 	{ SMC_STAT_ORPHAN_LIMITED, "orphan_limited" },
 	{ SMC_STAT_FORMING_LIMITED, "forming_limited" },
+	{ SMC_STAT_GROUP_LIMITED, "group_limited" },
 	{ SMC_STAT_RING_LIMITED, "ring_limited" },
 	{ SMC_STAT_CDC_TX, "cdc_tx" },
 	{ SMC_STAT_CDC_RX, "cdc_rx" },

@@ -37,6 +37,12 @@ u64 smc_ring_group(const struct sock *sk);
  */
 bool smc_rings_are_many(void);
 
+/* There is room for one more ring of @size_bytes, as far as the account goes. Any context. */
+bool smc_ring_fits(size_t size_bytes);
+
+/* The second value of tcp_mem. Any context. */
+u64 smc_ring_pressure_bytes(void);
+
 SMC_ABI_END
 
 #endif

@@ -167,11 +167,6 @@ u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk);
  * and tcp_rmem. 0: not at all, or its size was asked for.
  */
 u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk);
-/*
- * How much memory connections that are closed and not over may hold together: as
- * much as TCP has before it takes care, by net.ipv4.tcp_mem.
- */
-u64 smc_sk_orphan_bytes_max(const struct sock *sk);
 /* TCP_NODELAY and TCP_CORK as set on the sock. */
 bool smc_sk_nodelay(const struct sock *sk);
 bool smc_sk_corked(const struct sock *sk);

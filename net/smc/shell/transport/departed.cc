@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/departed.hpp"
 
+#include <algorithm>
+
+#include "kernel/abi/ring_memory.h"
 #include "shell/base/alloc.hpp"
 #include "shell/transport/endpoint.hpp"
 
@@ -9,6 +12,11 @@ namespace smc::transport {
 namespace {
 
 Departed *instance;
+
+u64 share_bytes()
+{
+	return smc_ring_pressure_bytes() / Departed::kShare;
+}
 
 } // namespace
 
@@ -24,10 +32,10 @@ void Departed::let_go(u32 bytes)
 	bytes_ -= bytes;
 }
 
-bool Departed::hold_more_than(u64 max_bytes)
+bool Departed::hold_too_much()
 {
 	shell::Guard guard(lock_);
-	return bytes_ > max_bytes;
+	return bytes_ > share_bytes();
 }
 
 void Departed::note_resting(Endpoint &end)
@@ -52,10 +60,28 @@ shell::Ref<Endpoint> Departed::take_oldest(u64 max_bytes)
 				  : shell::Ref<Endpoint>();
 }
 
-void Departed::make_room(u64 max_bytes)
+void Departed::shrink_to(u64 max_bytes)
 {
 	while (const auto oldest = take_oldest(max_bytes))
 		oldest->leave();
+}
+
+void Departed::make_room()
+{
+	shrink_to(share_bytes());
+}
+
+void Departed::make_room_for(u32 bytes)
+{
+	u64 held_bytes;
+
+	if (smc_ring_fits(bytes))
+		return;
+	{
+		shell::Guard guard(lock_);
+		held_bytes = bytes_;
+	}
+	shrink_to(held_bytes - std::min(held_bytes, kAhead * bytes));
 }
 
 Departed &departed()

@@ -2,8 +2,9 @@
 //
 // Departed: what the ends of connections hold whose program has closed them, and that stay for
 // their peers, on this host. No program is charged for them, and it is the peers who decide how
-// long it takes. So there is a limit to all of them together. Above it those give way that have
-// nothing left to say and only wait for the peer's word, the one first that has waited longest.
+// long it takes. So they have a share in what rings may take, all of them together. Above it those
+// give way that have nothing left to say and only wait for the peer's word, the one first that has
+// waited longest; and so they do, share or not, when there is no room for somebody else's ring.
 //
 // Locking: lock_ (class LEAF). An end is never entered under it.
 #pragma once
@@ -20,6 +21,11 @@ struct RestingTag;
 
 class Departed {
 public:
+	// One half of what rings, and TCP, may have before there are small rings only.
+	static constexpr u64 kShare = 2;
+	// Rings that are made free for one that is not to be had.
+	static constexpr u64 kAhead = 4;
+
 	Departed() = default;
 	Departed(const Departed &) = delete;
 	Departed &operator=(const Departed &) = delete;
@@ -28,17 +34,23 @@ public:
 	void hold(u32 bytes);
 	// ... and so many no more. Any context.
 	void let_go(u32 bytes);
-	[[nodiscard]] bool hold_more_than(u64 max_bytes);
+	// More than their share. Any context.
+	[[nodiscard]] bool hold_too_much();
 
 	// @end only waits from now on, unless that is known. Whoever calls has a reference on it,
 	// and calls forget() before the last one goes. Any context.
 	void note_resting(Endpoint &end);
 	void forget(Endpoint &end);
-	// Those that only wait leave, as long as all hold more than that. Process.
-	void make_room(u64 max_bytes);
+	// Those that only wait leave, as long as all hold too much. Process.
+	void make_room();
+	// Somebody gets no ring of @bytes. If it is the account that has no room for one, some of
+	// those that only wait leave. Their rings come back a little later, as the peer has to
+	// answer for some; so it is more than is wanted now. Process.
+	void make_room_for(u32 bytes);
 
 private:
 	[[nodiscard]] shell::Ref<Endpoint> take_oldest(u64 max_bytes);
+	void shrink_to(u64 max_bytes);
 
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
 	shell::List<Endpoint, RestingTag> resting_; // oldest first

@@ -555,11 +555,6 @@ void Endpoint::release_from_user()
 	put();
 }
 
-bool Endpoint::departed_hold_too_much() const
-{
-	return departed().hold_more_than(smc_sk_orphan_bytes_max(sk_));
-}
-
 void Endpoint::depart_locked()
 {
 	departed_bytes_ = conn_.sndbuf_size_bytes() + conn_.rmb_size_bytes();
@@ -577,9 +572,9 @@ void Endpoint::note_resting_locked()
 // none are not enough.
 void Endpoint::make_room()
 {
-	departed().make_room(smc_sk_orphan_bytes_max(sk_));
+	departed().make_room();
 	shell::Guard guard(lock_);
-	if (conn_.unsent_bytes() == 0 || !departed_hold_too_much())
+	if (conn_.unsent_bytes() == 0 || !departed().hold_too_much())
 		return;
 	smc_stat_inc(net_, SMC_STAT_ORPHAN_LIMITED);
 	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);

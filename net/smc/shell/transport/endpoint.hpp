@@ -269,7 +269,6 @@ private:
 	void widen();
 	void run();
 	void arm_locked();
-	[[nodiscard]] bool departed_hold_too_much() const;
 	void depart_locked();
 	void make_room();
 	void note_resting_locked();

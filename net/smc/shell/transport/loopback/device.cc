@@ -5,6 +5,7 @@
 #include "kernel/abi/pernet.h"
 #include "shell/base/alloc.hpp"
 #include "shell/control/namespace.hpp"
+#include "shell/transport/departed.hpp"
 
 namespace smc::transport::loopback {
 
@@ -59,6 +60,8 @@ Acquired Device::make_end(shell::Ref<Pair> pair, Side side, struct sock *sk)
 		(sndbuf_bytes != 0 ? sndbuf_bytes : smc_sysctl_wmem(net)));
 
 	Dmb *dmb = pool_.take(sk, size);
+	if (dmb == nullptr || dmb->size() != size)
+		departed().make_room_for(size.bytes());
 	if (dmb == nullptr)
 		return {{}, DeclineReason::kMem};
 	auto owned =

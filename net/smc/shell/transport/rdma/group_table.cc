@@ -82,28 +82,49 @@ shell::Ref<LinkGroup> GroupTable::find_anywhere(Match &&match)
 	return {};
 }
 
-void GroupTable::thin_out(Bucket &bucket)
+template <class Match>
+void GroupTable::look_for_idle(Bucket &bucket, Match &&match, Idle &idle)
 {
-	shell::Ref<LinkGroup> longest;
-	u64 longest_since_ms = 0;
-	u32 idle = 0;
-	{
-		shell::Guard guard(bucket.lock);
-		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
-		     group = bucket.groups.next(*group)) {
-			const u64 since_ms = group->idle_since_ms();
+	shell::Guard guard(bucket.lock);
+	for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+	     group = bucket.groups.next(*group)) {
+		const u64 since_ms = match(*group) ? group->idle_since_ms() : 0;
 
-			if (since_ms == 0)
-				continue;
-			idle++;
-			if (!longest || since_ms < longest_since_ms) {
-				longest = shell::Ref<LinkGroup>::share(group);
-				longest_since_ms = since_ms;
-			}
+		if (since_ms == 0)
+			continue;
+		idle.groups++;
+		if (!idle.longest || since_ms < idle.since_ms) {
+			idle.longest = shell::Ref<LinkGroup>::share(group);
+			idle.since_ms = since_ms;
 		}
 	}
-	if (idle > kIdleMax)
-		longest->end_if_idle();
+}
+
+void GroupTable::thin_out(Bucket &bucket)
+{
+	Idle idle;
+
+	look_for_idle(
+		bucket, [](const LinkGroup &) { return true; }, idle);
+	if (idle.groups > kIdleMax)
+		idle.longest->end_if_idle();
+}
+
+void GroupTable::make_room(net *net, const TcpAddress &from)
+{
+	const Places::Crowd crowd = places_.crowd(net, from);
+	const auto gives_way = [&](const LinkGroup &group) {
+		return group.is_server() && group.key().netns == net &&
+		       (crowd == Places::Crowd::kOfNamespace || group.founder_address() == from);
+	};
+	Idle idle;
+
+	if (crowd == Places::Crowd::kNone)
+		return;
+	for (Bucket &bucket : buckets_)
+		look_for_idle(bucket, gives_way, idle);
+	if (idle.longest)
+		idle.longest->end_if_idle();
 }
 
 void GroupTable::joined(Acquired *result, bool first_contact)
@@ -180,16 +201,17 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 				const handshake::Agreement &agreement, bool direct,
 				const Seeker &seeker)
 {
-	Forming::Place place =
-		key.server ? forming_.take(key.netns, seeker.from()) : Forming::Place();
 	Acquired result;
 	u64 serial;
 	u32 uid;
 
-	if (key.server && !place) {
-		smc_stat_inc(key.netns, SMC_STAT_FORMING_LIMITED);
-		return failed(wire::DeclineReason::kMem);
+	if (key.server) {
+		for (u32 i = 0; i < kGiveWay; i++)
+			make_room(key.netns, seeker.from());
 	}
+	Places::Place place = key.server ? places_.take(key.netns, seeker.from()) : Places::Place();
+	if (key.server && !place)
+		return failed(wire::DeclineReason::kMem);
 	{
 		shell::Guard guard(lock_);
 		serial = ++serials_;

@@ -13,8 +13,8 @@
 #include "kernel/abi/tcp.h"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
-#include "shell/transport/rdma/forming.hpp"
 #include "shell/transport/rdma/link_group.hpp"
+#include "shell/transport/rdma/places.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 #include "shell/transport/setup.hpp"
 
@@ -78,6 +78,8 @@ private:
 	// Groups without a connection, in each bucket. A peer host has one or two of them. One that
 	// names itself anew each time would have as many as it makes in LinkGroup::kIdle…_ms.
 	static constexpr u32 kIdleMax = 16;
+	// That end, where places are scarce, for each that is wanted: they take a moment to go.
+	static constexpr u32 kGiveWay = 4;
 
 	struct Bucket {
 		shell::SpinLock lock{SMC_LOCK_GROUP_TABLE};
@@ -89,8 +91,19 @@ private:
 	};
 
 	[[nodiscard]] Bucket &bucket_of(const wire::Gid &peer_gid);
+	// Active groups without a connection.
+	struct Idle {
+		u32 groups = 0;
+		shell::Ref<LinkGroup> longest;
+		u64 since_ms = 0; // of that one
+	};
+	// Adds those of the bucket that match.
+	template <class Match>
+	static void look_for_idle(Bucket &bucket, Match &&match, Idle &idle);
 	// A group more than kIdleMax? The one that has been idle for longest goes.
 	void thin_out(Bucket &bucket);
+	// The same, wherever it is, where places for one more of a server's become scarce.
+	void make_room(net *net, const TcpAddress &from);
 	// The n-th group that matches.
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find(Bucket &bucket, u32 n, Match &&match);
@@ -116,7 +129,7 @@ private:
 					  const Seeker &seeker);
 	static void joined(Acquired *result, bool first_contact);
 
-	Forming forming_;
+	Places places_;
 	std::array<Bucket, kBuckets> buckets_;
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
 	u64 serials_ = 0;

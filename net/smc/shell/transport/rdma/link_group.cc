@@ -10,6 +10,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "shell/transport/departed.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
@@ -63,7 +64,7 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 
 LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
 		     bool direct, const group::Config &config, const TcpAddress &founder,
-		     Forming::Place &&place)
+		     Places::Place &&place)
 	: key_(key), founder_address_(founder), port_(port), agreement_(agreement), direct_(direct),
 	  own_psn_(random24()), pool_(key.netns, largest_region_bytes(port)), machine_(config),
 	  doubt_(founder), place_(std::move(place))
@@ -75,7 +76,7 @@ LinkGroup::~LinkGroup() = default;
 
 shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
 					const handshake::Agreement &agreement, bool direct, u32 uid,
-					const TcpAddress &founder, Forming::Place &&place)
+					const TcpAddress &founder, Places::Place &&place)
 {
 	auto owned = shell::make<LinkGroup>(key, port, agreement, direct,
 					    machine_config(key, agreement, uid), founder,
@@ -154,6 +155,7 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 			return Join::kNo;
 		}
 		fresh->get(); // the table's
+		place_.join();
 		if (key_.server)
 			doubt_.begin(from);
 		fresh->from_ = from;
@@ -234,6 +236,8 @@ bool LinkGroup::give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind
 {
 	for (;;) {
 		buffer = pool_.take(sk, kind, size);
+		if (buffer == nullptr || buffer->size() != size)
+			departed().make_room_for(size.bytes());
 		if (buffer == nullptr)
 			return false;
 		{
@@ -458,8 +462,10 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		shell::Guard guard(lock_);
 		was_full = full();
 		was_there = endpoints_.erase(wire::Token{endpoint.token_}) != nullptr;
-		if (was_there)
+		if (was_there) {
 			slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
+			place_.leave();
+		}
 		endpoint.observer_ = nullptr;
 		if (was_there && !std::exchange(endpoint.completed_, true)) {
 			if (endpoint.rmb_in_doubt_)
@@ -799,7 +805,7 @@ void LinkGroup::perform(const group::Effects &effects)
 			peer_uid_ = up->peer_uid;
 			if (state_ == State::kForming)
 				state_ = State::kActive;
-			place_.give_back();
+			place_.confirm();
 			smc_stat_inc(key_.netns, SMC_STAT_LINK_UP);
 			// Those that wait to join come from the founder's address.
 			if (founder_ && !std::exchange(founder_->completed_, true))

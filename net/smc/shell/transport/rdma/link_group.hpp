@@ -31,8 +31,8 @@
 #include "shell/base/work.hpp"
 #include "shell/transport/rdma/buffer.hpp"
 #include "shell/transport/rdma/control_queue.hpp"
-#include "shell/transport/rdma/forming.hpp"
 #include "shell/transport/rdma/link.hpp"
+#include "shell/transport/rdma/places.hpp"
 #include "shell/transport/rdma/port.hpp"
 #include "shell/transport/setup.hpp"
 
@@ -79,14 +79,15 @@ public:
 	enum class State : u8 { kForming, kActive, kEnding, kEnded };
 
 	// With one link created; in no table yet. @founder: the peer's end of the TCP connection
-	// of the first contact. @place: a server's, while it is forming. Process.
+	// of the first contact. @place: a server's. Process.
 	static shell::Ref<LinkGroup> create(const GroupKey &key, const Port &port,
 					    const handshake::Agreement &agreement, bool direct,
 					    u32 uid, const TcpAddress &founder,
-					    Forming::Place &&place);
+					    Places::Place &&place);
 
 	[[nodiscard]] const GroupKey &key() const { return key_; }
 	[[nodiscard]] bool is_server() const { return key_.server; }
+	[[nodiscard]] const TcpAddress &founder_address() const { return founder_address_; }
 	[[nodiscard]] bool direct() const { return direct_; }
 	[[nodiscard]] State state();
 	[[nodiscard]] u32 link_qpn();
@@ -162,7 +163,7 @@ public:
 
 	LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
 		  bool direct, const group::Config &config, const TcpAddress &founder,
-		  Forming::Place &&place);
+		  Places::Place &&place);
 	~LinkGroup();
 	void last_ref_gone();
 
@@ -259,8 +260,8 @@ private:
 	FixedVector<Deleting, kDeletingMax> deleting_;
 	// Of them; the machine knows of so many at a time, as connections that begin wait, too.
 	std::size_t deleting_asked_ = 0;
-	group::Doubt doubt_;   // of a server
-	Forming::Place place_; // of a server, until it is active or has no link any more
+	group::Doubt doubt_;  // of a server
+	Places::Place place_; // of a server, until it has no link any more
 	group::FlowId next_delete_flow_ = kDeleteFlow;
 	bool activate_due_ = false;
 	bool lose_due_ = false;

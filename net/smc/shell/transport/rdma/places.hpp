@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Places: how many link groups there are of servers here, and who has begun them. Each costs a
+// queue pair and the buffers of a link, 0.6 MiB or so, which no program is charged for, and anybody
+// can begin one: what tells groups apart is what a client says of itself. So few may be there that
+// have not become active; from one TCP address, not many more than the connections in them account
+// for, since an honest peer begins another group only when its last one is full; and in all, what
+// memory allows. Who finds no place goes by TCP.
+//
+// Locking: its own (class LEAF).
+#pragma once
+
+#include <array>
+
+#include "core/group/doubt.hpp"
+#include "kernel/abi/types.h"
+#include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
+
+namespace smc::transport::rdma {
+
+struct ShareTag;
+
+class Places {
+	struct Share;
+
+public:
+	// Groups that are not active yet, from one TCP address. A host has one for each way that
+	// its groups may differ in: device, VLAN, SMC version, enterprise ID. Connections that may
+	// share a group wait for it.
+	static constexpr u32 kFormingAddressMax = 8;
+	// In one network namespace, which shall leave something to the others.
+	static constexpr u32 kFormingNamespaceMax = 256;
+	static constexpr u32 kFormingMax = 512;
+	// Groups from one TCP address, active or not, and one more for each so many connections in
+	// them: what a full one has at least.
+	static constexpr u32 kAddressMax = 32;
+	static constexpr u32 kConnectionsMin = 16;
+	// What one takes. All together may take as much as the second value of tcp_mem, those of
+	// one network namespace three quarters of that.
+	static constexpr u64 kGroup_bytes = 640 * 1024;
+
+	// Of one group; given back when it has no link any more.
+	class Place {
+	public:
+		Place() = default;
+		Place(Place &&other) noexcept;
+		Place &operator=(Place &&) = delete;
+		~Place() { give_back(); }
+
+		explicit operator bool() const { return places_ != nullptr; }
+		// The group has become active.
+		void confirm();
+		// A connection has joined it, or left. Nothing without a place.
+		void join();
+		void leave();
+		void give_back();
+
+	private:
+		friend class Places;
+		Place(Places &places, Share &own, Share &beside)
+			: places_(&places), own_(&own), beside_(&beside)
+		{
+		}
+
+		Places *places_ = nullptr;
+		Share *own_ = nullptr;    // of its address
+		Share *beside_ = nullptr; // of its namespace
+		bool forming_ = true;
+		u32 connections_ = 0;
+	};
+
+	Places() = default;
+	~Places() = default;
+	Places(const Places &) = delete;
+	Places &operator=(const Places &) = delete;
+
+	// None if there are too many, which is counted. Process.
+	[[nodiscard]] Place take(net *net, const group::TcpAddress &from);
+
+	// There is so little left that those who are idle should go: a quarter of the memory, or
+	// half of what an address has for nothing. With full groups nobody comes near to that one.
+	enum class Crowd : u8 { kNone, kOfAddress, kOfNamespace };
+	[[nodiscard]] Crowd crowd(net *net, const group::TcpAddress &from);
+
+private:
+	struct Share : shell::ListNode<ShareTag> {
+		Share(net *of, const group::TcpAddress &address) : netns(of), from(address) {}
+
+		net *const netns;
+		const group::TcpAddress from; // zero: all of the namespace
+		u32 groups = 0;
+		u32 forming = 0;
+		u32 connections = 0;
+	};
+	using Shares = shell::List<Share, ShareTag>;
+
+	static constexpr std::size_t kBuckets = 64;
+
+	[[nodiscard]] Shares &bucket_of(const group::TcpAddress &from);
+	[[nodiscard]] Share *find_locked(net *net, const group::TcpAddress &from);
+	// In all.
+	[[nodiscard]] static u64 most();
+	[[nodiscard]] static u64 most_in_namespace() { return most() - most() / 4; }
+	[[nodiscard]] static u64 most_from_there(const Share &own)
+	{
+		return u64{kAddressMax} + own.connections / kConnectionsMin;
+	}
+	void end_forming_locked(Place &place);
+	void drop_if_empty_locked(Share &share);
+
+	shell::SpinLock lock_{SMC_LOCK_LEAF};
+	std::array<Shares, kBuckets> shares_;
+	u32 groups_ = 0;
+	u32 forming_ = 0;
+};
+
+} // namespace smc::transport::rdma
