@@ -76,8 +76,8 @@ void more_than_room()
 	expect_left(0, "the last ones' peers have closed");
 }
 
-// There is no room, so each leaves as soon as it is closed; the run that a cork has asked for before
-// comes at that moment.
+// There is no room, so each leaves as soon as it is closed; the run that a cork has asked for
+// before comes at that moment.
 void leaves_beside_its_run()
 {
 	constexpr u64 kCork_us = 200'000;

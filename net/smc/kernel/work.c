@@ -120,7 +120,7 @@ void smc_work_wait(struct smc_work *work)
 
 void smc_work_flush_all(void)
 {
-	/* In this order: the first two leave work to connections and groups, and get none from them. */
+	/* Connections and groups last: the others leave work to them, and get none from there. */
 	flush_workqueue(smc_socket_queue);
 	flush_workqueue(smc_handshake_queue);
 	flush_workqueue(smc_transport_queue);
