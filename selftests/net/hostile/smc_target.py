@@ -12,12 +12,14 @@ say of the attempt, and {"as_tcp"}, what they say of one by TCP that is refused.
 With {"map"} it says what a sockmap answers {"in_handshake"}, and to a connection by {"tcp"}.
 With {"turn"} it shuts the socket down before it is connected, makes a server of it, and is
 that server's client.
-{"counters"} is answered with all of /proc/net/smc_stat.
+{"counters"} is answered with all of /proc/net/smc_stat, {"connects": n} with {"median_s"}, how long n
+connections to its own echo server took, one after the other.
 """
 
 import json
 import select
 import socket
+import statistics
 import sys
 import threading
 import time
@@ -152,12 +154,24 @@ def counters() -> dict[str, int]:
         return {name: int(value) for name, value in map(str.split, lines)}
 
 
-def obey(control: socket.socket) -> None:
+def connects(count: int, port: int) -> dict[str, float]:
+    times = []
+    for _ in range(count):
+        start_s = time.monotonic()
+        with smc_socket() as client:
+            client.connect(("127.0.0.1", port))
+            times.append(time.monotonic() - start_s)
+    return {"median_s": statistics.median(times)}
+
+
+def obey(control: socket.socket, echo_port: int) -> None:
     with control, control.makefile("rw") as lines:
         for line in lines:
             order = json.loads(line)
             if "counters" in order:
                 answer = counters()
+            elif "connects" in order:
+                answer = connects(order["connects"], echo_port)
             elif order.get("map"):
                 answer = put_into_map(order)
             elif order.get("watch"):
@@ -177,7 +191,7 @@ def main() -> int:
         print("ready", flush=True)
         while True:
             control, _ = controls.accept()
-            threading.Thread(target=obey, args=(control,), daemon=True).start()
+            threading.Thread(target=obey, args=(control, echo_port), daemon=True).start()
 
 
 if __name__ == "__main__":

@@ -549,13 +549,32 @@ TEST(ClientConfirmFailed, TimeoutWaitsForADecline)
 	EXPECT_EQ(client.declines_sent(), 0);
 }
 
-TEST(ClientConfirmFailed, OtherReasonsDeclineAtOnce)
+// The server is told by the link, at the latest by its silence, and never by a Decline.
+TEST(ClientConfirmFailed, OtherReasonsGiveTheLinkBackAndWaitAsWell)
 {
 	Client client = client_in(State::kConfirmingLink);
 
 	client.deliver(LinkConfirmFailed{DeclineReason::kErrRegBuf});
-	EXPECT_TRUE(client.fell_back(DeclineReason::kErrRegBuf));
-	EXPECT_EQ(client.declines_sent(), 1);
+	EXPECT_EQ(client.state(), State::kAwaitDecline);
+	EXPECT_EQ(client.count<ReleaseLink>(), 1);
+	client.sleep(8500);
+	ASSERT_FALSE(client.finished());
+	wire::Decline decline;
+	decline.reason = DeclineReason::kTimeoutCl;
+	client.arrive(encoded(decline));
+	EXPECT_TRUE(client.fell_back(DeclineReason::kErrRegBuf, DeclineReason::kTimeoutCl));
+	EXPECT_EQ(client.declines_sent(), 0);
+	EXPECT_EQ(client.count<ReleaseLink>(), 1);
+}
+
+TEST(ClientConfirmFailed, WithoutADeclineItIsATimeout)
+{
+	Client client = client_in(State::kConfirmingLink);
+
+	client.deliver(LinkConfirmFailed{DeclineReason::kErrRegBuf});
+	client.sleep(9000);
+	EXPECT_TRUE(client.failed_with(kTimedOut));
+	EXPECT_EQ(client.declines_sent(), 0);
 }
 
 TEST(ClientState, TransitionsAreTheseAndNoOthers)

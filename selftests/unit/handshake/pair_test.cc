@@ -220,6 +220,10 @@ TEST_P(PairDecline, BothFallBack)
 {
 	const auto [at_client, trouble, v2] = GetParam();
 	const bool first_contact = trouble != Trouble::kAnnounce;
+
+	// Then the server alone declines, see PairConfirmFailed.
+	if (at_client && trouble == Trouble::kConfirm)
+		return;
 	Answers troubled = answers(endpoint_of(at_client ? 2 : 1, v2), first_contact);
 	DeclineReason reason = DeclineReason::kMem;
 
@@ -347,6 +351,34 @@ TEST(PairConfirmTimeout, OneDecline)
 	EXPECT_EQ(client.declines_sent(), 0);
 	EXPECT_TRUE(client.left_in_stream().empty());
 	EXPECT_TRUE(server.left_in_stream().empty());
+}
+
+// The client's end of the link fails when the Confirm is out. However long TCP takes, one Decline
+// is sent, and the bytes behind it are data.
+TEST(PairConfirmFailed, OneDecline)
+{
+	Answers client_answers = answers(endpoint_of(2), true);
+	Answers server_answers = answers(endpoint_of(1), true);
+
+	client_answers.confirm = LinkConfirmFailed{DeclineReason::kErrRdyLnk};
+	server_answers.confirm.reset();
+	Client client(offer_of(2, false, true), client_answers);
+	Server server(offer_of(1, false, true), server_answers);
+	server.start();
+	client.start();
+	exchange(client, server);
+	EXPECT_EQ(client.state(), State::kAwaitDecline);
+	server.deliver(LinkConfirmFailed{});
+	server.sleep(1000);
+	EXPECT_TRUE(server.fell_back(DeclineReason::kTimeoutCl));
+	client.sleep(4800);
+	exchange(client, server);
+	EXPECT_TRUE(client.fell_back(DeclineReason::kErrRdyLnk, DeclineReason::kTimeoutCl));
+	const Bytes data = from_hex("00112233");
+	client.arrive(data);
+	EXPECT_EQ(client.left_in_stream(), data);
+	EXPECT_EQ(client.declines_sent(), 0);
+	EXPECT_EQ(server.declines_sent(), 1);
 }
 
 TEST(PairNoDevice, ClientWithoutDeviceDeclinesAtOnce)

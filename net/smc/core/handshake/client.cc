@@ -193,7 +193,7 @@ void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 		break;
 	case Head::kDecline:
 		Exchange::emit(effects, ConsumeTcp{found.message.size()});
-		exchange_.declined(found.decline, effects);
+		exchange_.declined(found.decline, confirm_failure_, effects);
 		set_state(State::kFinished);
 		break;
 	case Head::kForeign: foreign(bytes.peeked, effects); break;
@@ -389,13 +389,15 @@ bool ClientHandshake::send_confirm(Effects &effects)
 	return exchange_.send(confirm, effects);
 }
 
-// What does not come through the server finds out, too. Only one of the two may decline then, for
-// two Declines on their way at once would be read as data.
+// The server finds out, too: its CONFIRM_LINK is not answered. Only one of the two may decline then,
+// for two Declines on their way at once would be read as data, and however long the client's took,
+// the server could not know that it is on its way.
 void ClientHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms, Effects &effects)
 {
 	if (reason != DeclineReason::kTimeoutCl) {
-		decline(reason, effects);
-		return;
+		confirm_failure_ = reason;
+		// The server's wait ends sooner so.
+		exchange_.release(effects);
 	}
 	const std::uint64_t waited_ms = elapsed_ms(confirm_ms_, now_ms);
 	const std::uint64_t whole_ms = exchange_.timeouts().await_decline_ms;

@@ -82,6 +82,8 @@ private:
 	bool v2_direct_ = true;
 	bool crossed_ = false;         // the peer is known to be a client
 	std::uint64_t confirm_ms_ = 0; // when it was sent, at first contact
+	// What failed here since then.
+	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;
 	State state_ = State::kIdle;
 };
 

@@ -58,7 +58,8 @@ void Exchange::decline(wire::DeclineReason reason, Effects &effects)
 	finish({FallBack{reason, wire::DeclineReason::kNone}}, effects);
 }
 
-void Exchange::declined(const wire::Decline &decline, Effects &effects)
+void Exchange::declined(const wire::Decline &decline, wire::DeclineReason own_reason,
+			Effects &effects)
 {
 	peer_may_use_ = false;
 	if (link_held_ && decline.out_of_sync) {
@@ -66,7 +67,9 @@ void Exchange::declined(const wire::Decline &decline, Effects &effects)
 		emit(effects, TerminateGroup{});
 	}
 	release(effects);
-	finish({FallBack{wire::DeclineReason::kPeerDecl, decline.reason}}, effects);
+	if (own_reason == wire::DeclineReason::kNone)
+		own_reason = wire::DeclineReason::kPeerDecl;
+	finish({FallBack{own_reason, decline.reason}}, effects);
 }
 
 void Exchange::fail(int error, Effects &effects)

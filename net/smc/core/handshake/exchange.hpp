@@ -62,14 +62,19 @@ public:
 	void use_smc(const Agreement &agreement, Effects &effects);
 	void fall_back(wire::DeclineReason reason, Effects &effects);
 	void decline(wire::DeclineReason reason, Effects &effects);
-	void declined(const wire::Decline &decline, Effects &effects);
+	// @own_reason: what has failed here before that, kNone if nothing has.
+	void declined(const wire::Decline &decline, wire::DeclineReason own_reason,
+		      Effects &effects);
 	void fail(int error, Effects &effects);
+
+	// Gives back the link, where there is one. It is of no use any more, and the end is still
+	// to come.
+	void release(Effects &effects);
 
 	static void emit(Effects &effects, const Effect &effect);
 
 private:
 	void finish(const Finished &finished, Effects &effects);
-	void release(Effects &effects);
 
 	LocalOffer offer_;
 	Timeouts timeouts_;

@@ -97,7 +97,7 @@ void ServerHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 		break;
 	case Head::kDecline:
 		Exchange::emit(effects, ConsumeTcp{found.message.size()});
-		exchange_.declined(found.decline, effects);
+		exchange_.declined(found.decline, DeclineReason::kNone, effects);
 		set_state(State::kFinished);
 		break;
 	case Head::kForeign:
