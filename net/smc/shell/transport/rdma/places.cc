@@ -86,7 +86,7 @@ Places::Crowd Places::crowd(net *net, const group::TcpAddress &from)
 	if (beside != nullptr && (groups_ >= most() - most() / 4 ||
 				  beside->groups >= most_in_namespace() - most_in_namespace() / 4))
 		return Crowd::kOfNamespace;
-	if (own != nullptr && own->groups >= most_from_there(*own) - kAddressMax / 2)
+	if (own != nullptr && own->groups >= most_from_there(*own) - kAddressMax / 4)
 		return Crowd::kOfAddress;
 	return Crowd::kNone;
 }

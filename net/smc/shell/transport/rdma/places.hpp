@@ -79,7 +79,7 @@ public:
 	[[nodiscard]] Place take(net *net, const group::TcpAddress &from);
 
 	// There is so little left that those who are idle should go: a quarter of the memory, or
-	// half of what an address has for nothing. With full groups nobody comes near to that one.
+	// of what an address has for nothing. With full groups nobody comes near to that one.
 	enum class Crowd : u8 { kNone, kOfAddress, kOfNamespace };
 	[[nodiscard]] Crowd crowd(net *net, const group::TcpAddress &from);
 
