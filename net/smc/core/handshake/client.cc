@@ -389,9 +389,9 @@ bool ClientHandshake::send_confirm(Effects &effects)
 	return exchange_.send(confirm, effects);
 }
 
-// The server finds out, too: its CONFIRM_LINK is not answered. Only one of the two may decline then,
-// for two Declines on their way at once would be read as data, and however long the client's took,
-// the server could not know that it is on its way.
+// The server finds out, too: its CONFIRM_LINK is not answered. Only one of the two may decline
+// then: two Declines on their way at once would be read as data, and the server cannot know that
+// one is on its way to it.
 void ClientHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms, Effects &effects)
 {
 	if (reason != DeclineReason::kTimeoutCl) {
