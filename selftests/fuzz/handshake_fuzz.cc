@@ -248,6 +248,7 @@ private:
 					((modes >> 2 & 3) == 0 || (modes >> 2 & 3) == 3);
 				reads_short_only_ = !knows_smcr_v2;
 			}
+			took_decline_ = taken && *taken == wire::ClcType::kDecline;
 			stream_.erase(stream_.begin(),
 				      stream_.begin() +
 					      static_cast<std::ptrdiff_t>(consume->bytes));
@@ -326,8 +327,7 @@ private:
 		// What was taken out is lost to the user. It may be CLC messages only, and then one
 		// of both sides has declined, or both have proposed.
 		if (fall_back != nullptr && consumed_)
-			fuzz::demand(declined_ || (proposed_ && took_proposal_) ||
-				     fall_back->reason == wire::DeclineReason::kPeerDecl);
+			fuzz::demand(declined_ || (proposed_ && took_proposal_) || took_decline_);
 		if (const auto *fail = std::get_if<Fail>(&finish.outcome))
 			fuzz::demand(fail->error > 0);
 	}
@@ -400,6 +400,7 @@ private:
 	bool declined_ = false;
 	bool proposed_ = false;
 	bool took_proposal_ = false;
+	bool took_decline_ = false;     // with the last message that was taken out
 	bool reads_short_only_ = false; // the peer, of Declines
 	bool dmb_ = false;              // what was acquired last is no link
 };
