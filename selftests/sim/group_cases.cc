@@ -487,7 +487,43 @@ void port_stays_down()
 	forget_groups();
 }
 
+// The server takes the first connection and resets it at once, before its client knows that its
+// answer to CONFIRM_LINK has arrived. The link is good: those that wait for it go by SMC.
+void founder_is_broken_off()
+{
+	constexpr u32 kOthers = 5;
+	struct socket *listener = sys_socket(&server());
+	struct socket *child = nullptr;
+	Sockets socks;
+
+	if (sys_listen(listener, kPort, 2 * kOthers) != 0)
+		fail("listen() fails");
+	for (u32 i = 0; i <= kOthers; i++) {
+		socks.push_back(sys_socket(&client()));
+		socks.back()->nonblock = true;
+		(void)sys_connect(socks.back(), &server(), kPort);
+	}
+	if (sys_accept(listener, &child) != 0)
+		fail("accept() fails");
+	child->sk->connection->break_off();
+	sys_close(child);
+	u32 connected = 0;
+	for (struct socket *sock : socks) {
+		(void)sys_poll_wait(sock, SMC_POLL_OUT);
+		if (sys_connect(sock, &server(), kPort) != 0)
+			continue;
+		connected++;
+		if (!sys_uses_smc(sock))
+			fail("one that has waited goes by TCP");
+	}
+	if (connected < kOthers)
+		fail("%u of %u have a connection", connected, kOthers);
+	close_all(socks);
+	sys_close(listener);
+}
+
 const Case kCases[] = {
+	{"founder-is-broken-off", founder_is_broken_off, 5000},
 	{"port-flaps", [] { with_server(port_flaps); }},
 	{"port-stays-down", [] { with_server(port_stays_down); }},
 	{"peer-does-not-receive", [] { with_server(peer_does_not_receive); }},

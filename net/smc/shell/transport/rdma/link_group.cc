@@ -420,8 +420,13 @@ void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, b
 
 	if (first_contact) {
 		shell::Guard guard(lock_);
-		// Confirmed meanwhile, it is the peer's and everybody's who has joined.
-		established = established && state_ == State::kActive;
+		// Confirmed meanwhile, it is the peer's and everybody's who has joined. Nor is the
+		// link at fault if the peer has had our answer, and has broken off this connection
+		// before we know that. If it has not had it, the machine ends the group.
+		established = established &&
+			      (state_ == State::kActive ||
+			       (state_ == State::kForming &&
+				machine_.link_state(kLink) == group::LinkState::kAnswered));
 		if (!established) {
 			step(group::Terminate{wire::DeleteLinkReason::kLostPath});
 			begin_end();
@@ -813,6 +818,10 @@ void LinkGroup::perform(const group::Effects &effects)
 			tell(founder_.get(), SetupResult::kLinkConfirmed,
 			     wire::DeclineReason::kNone);
 			founder_.reset();
+			if (endpoints_.empty()) {
+				idle_since_ms_ = smc_now_ms();
+				arm();
+			}
 			settle_waiting();
 		} else if (const auto *no = std::get_if<group::LinkConfirmFailed>(&effect)) {
 			tell(founder_.get(), SetupResult::kLinkConfirmFailed, no->reason);
