@@ -448,8 +448,9 @@ int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
 	if (!link->device->host->keeps_gid)
 		return -99;
 	link->path = *path;
-	// The hosts' ports differ; one of them alone may use all that it has.
-	const bool alone = peer != nullptr && peer->device == link->device;
+	// The hosts' ports differ; one of them alone may use all that it has. Where the other end
+	// has gone already, nobody can tell.
+	const bool alone = peer == nullptr || peer->device == link->device;
 	if (path->mtu_code != 3 && !(alone && path->mtu_code == 5))
 		fail("qp %u: mtu code %u, not the smaller one", link->qpn, path->mtu_code);
 	const u8 version = path->gid.type == SMC_IB_GID_ROCE_V1 ? 1 : 2;
