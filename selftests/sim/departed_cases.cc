@@ -23,6 +23,7 @@ namespace {
 
 constexpr u64 kMinute_us = 60'000'000;
 constexpr int kBroken = -32;
+constexpr int kAgain = -11;
 constexpr size_t kFew = 1000;
 
 using Calls = std::vector<std::unique_ptr<Call>>;
@@ -232,6 +233,30 @@ void dead_peers()
 		fail("two namespaces end in %llu ms", took_us / 1000);
 }
 
+// An end is closed over data that it has not read, and the link does not carry its word any more.
+// The other one hears of that by TCP, when this side's link is through with trying.
+void aborts_into_dead_link()
+{
+	constexpr u64 kTold_us = 22'000'000;
+	constexpr int kReset = -104;
+	Call call(&client(), &server());
+
+	(void)call.send(kFew);
+	scheduler().sleep_us(kMoment_us);
+	link_of(&server())->silent = true;
+	const u64 closed_us = scheduler().now_us();
+	call.close_server();
+	int found = kAgain;
+	while (found == kAgain && scheduler().now_us() - closed_us <= kTold_us) {
+		scheduler().sleep_us(kMoment_us);
+		found = call.find(false);
+	}
+	if (found != kReset)
+		fail("recv() says %d after %llu ms", found,
+		     (scheduler().now_us() - closed_us) / 1000);
+	call.close_client();
+}
+
 // ---- Inside one kernel --------------------------------------------------------------------------
 
 // The two hosts are containers. One closes and goes; the other one keeps its socket open. Neither
@@ -320,6 +345,9 @@ const Case kCases[] = {
 	 .lasts_us = 20 * kMinute_us},
 	{.name = "rest-is-cut-short",
 	 .play = [] { scripted(rest_is_cut_short); },
+	 .scripted = true},
+	{.name = "aborts-into-dead-link",
+	 .play = [] { scripted(aborts_into_dead_link); },
 	 .scripted = true},
 	{.name = "dead-peers", .play = [] { scripted(dead_peers); }, .scripted = true},
 	{.name = "one-leaves", .play = [] { scripted(one_leaves); }, .scripted = true},

@@ -105,6 +105,24 @@ TEST(EndingTest, CrossingCloses)
 	EXPECT_EQ(pair.b.connection.state(), State::kClosed);
 }
 
+// A reset that a dead link keeps is none. An end in order is shown by TCP as well.
+TEST(EndingTest, AnAbortIsOwedUntilItHasCompleted)
+{
+	Pair pair;
+	pair.a.connection.abort();
+	EXPECT_TRUE(pair.a.connection.owes());
+	EXPECT_EQ(pair.a.transmit(), 1);
+	EXPECT_TRUE(pair.a.connection.owes());
+	(void)pair.wire.settle();
+	EXPECT_FALSE(pair.a.connection.owes());
+
+	Pair closed;
+	closed.a.connection.close();
+	EXPECT_TRUE(closed.a.connection.owes());
+	EXPECT_EQ(closed.a.transmit(), 1);
+	EXPECT_FALSE(closed.a.connection.owes());
+}
+
 TEST(EndingTest, RepeatedCallsSayNothingNew)
 {
 	Pair pair;

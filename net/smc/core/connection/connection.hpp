@@ -295,10 +295,13 @@ public:
 	// The link is gone: nothing more goes out or comes in.
 	void transport_lost();
 	// Of one that is closed: the peer has not been written everything, or does not know that
-	// there is no more.
+	// there is no more. That an abort has arrived is known once it has completed: TCP's end in
+	// order would hide it from a peer that a dead link keeps it from.
 	[[nodiscard]] bool owes() const
 	{
-		return !finished() && !reset() && (unsent_bytes() != 0 || closing_flag_owed());
+		return !finished() && !reset() &&
+		       (unsent_bytes() != 0 || closing_flag_owed() ||
+			(close_.locally_aborted() && !transmit_idle()));
 	}
 	// Of one that is closed: all of its data is written, and that it is closed is said.
 	[[nodiscard]] bool all_said() const

@@ -623,7 +623,7 @@ void Endpoint::part_locked()
 // Who only waits for the peer is looked at when its time is over; who has something to do, often.
 u64 Endpoint::look_in_ms_locked() const
 {
-	if (!released_ || conn_.eof_withheld() || !conn_.waits_for_peer())
+	if (!released_ || conn_.eof_withheld() || conn_.owes() || !conn_.waits_for_peer())
 		return kLook_ms;
 	const u64 now_ms = smc_now_ms();
 	const u64 due_ms =
