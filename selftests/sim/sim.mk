@@ -13,7 +13,8 @@ SIM_RUNS ?= 200
 MINUTES ?= 5
 SEEDS ?= 20
 SIM_CXX ?= g++
-SIM_SANITIZE ?= -fsanitize=address,undefined -fno-sanitize-recover=all
+# Not vptr: that asks for RTTI, which the module is built without.
+SIM_SANITIZE ?= -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all
 SIM_OPTIMIZE ?= -O1 -g -fno-omit-frame-pointer
 # Where core/ and shell/ come from; a mutant has its own.
 SIM_SOURCE ?= net/smc
@@ -30,12 +31,12 @@ sim-flags := -std=gnu++20 $(SIM_OPTIMIZE) $(SIM_SANITIZE) -Wall -Wextra -Werror 
 # CLC messages in memory are read along, see near_clc.cc.
 sim-link := -Wl,--wrap=_ZN3smc5shell10Rendezvous4sendERNS0_7NearClcESt4spanIKSt4byteLm18446744073709551615EE
 
-$(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc
+$(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc selftests/sim/sim.mk
 	@mkdir -p $(@D)
 	@$(SIM_CXX) $(sim-flags) -ffreestanding -fbuiltin -fno-exceptions -fno-rtti \
 		-fno-threadsafe-statics -c $< -o $@
 
-$(sim-dir)/kernel/%.o: selftests/sim/%.cc
+$(sim-dir)/kernel/%.o: selftests/sim/%.cc selftests/sim/sim.mk
 	@mkdir -p $(@D)
 	@$(SIM_CXX) $(sim-flags) -Iselftests/sim -c $< -o $@
 

@@ -5,8 +5,6 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
-#include "shell/transport/loopback/loopback_endpoint.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport {
 
@@ -16,9 +14,9 @@ namespace event = connection::event;
 constexpr int kBrokenPipe = 32;
 constexpr int kConnectionReset = 104;
 
-Endpoint::Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared)
+Endpoint::Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared)
 	: lock_(shared != nullptr ? *shared : own_lock_), sk_(sk), net_(smc_sk_net(sk)),
-	  counters_(smc_counters(net_)), kind_(kind)
+	  counters_(smc_counters(net_)), tech_(tech)
 {
 	smc_sk_hold(sk_);
 	smc_stat_inc(net_, SMC_STAT_CONN_NEW);
@@ -39,12 +37,7 @@ void Endpoint::free_later(smc_rcu_head *head)
 {
 	auto *endpoint = reinterpret_cast<Endpoint *>(reinterpret_cast<std::byte *>(head) -
 						      offsetof(Endpoint, rcu_));
-	switch (endpoint->kind_) {
-	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(endpoint)->destroy(); return;
-	case Kind::kLoopback:
-		static_cast<loopback::LoopbackEndpoint *>(endpoint)->destroy();
-		return;
-	}
+	endpoint->destroy();
 }
 
 void Endpoint::snapshot(smc_sock_info &info)
@@ -72,12 +65,7 @@ void Endpoint::snapshot(smc_sock_info &info)
 	info.rx_conn_flags = state.rx_state_flags;
 	info.tx_prod_flags = state.tx_producer_flags;
 	info.tx_conn_flags = state.tx_state_flags;
-	switch (kind_) {
-	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->snapshot_link(info); break;
-	case Kind::kLoopback:
-		static_cast<loopback::LoopbackEndpoint *>(this)->snapshot_dmb(info);
-		break;
-	}
+	snapshot_transport(info);
 }
 
 template <class F>
@@ -105,27 +93,8 @@ void Endpoint::change(F &&f)
 
 void Endpoint::transmit_locked()
 {
-	if (detached_)
-		return;
-	switch (kind_) {
-	case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->post_locked(); return;
-	case Kind::kLoopback:
-		static_cast<loopback::LoopbackEndpoint *>(this)->converse_locked();
-		return;
-	}
-}
-
-bool Endpoint::pass_locked(u32 bytes)
-{
-	u16 events = 0;
-
-	if (neighbour_ == nullptr || detached_ ||
-	    !connection::Connection::pass(conn_, neighbour_->conn_, bytes, events))
-		return false;
-	neighbour_->heard_events_ |= events;
-	if (neighbour_->conn_.has_something_to_say())
-		neighbour_->transmit_locked();
-	return true;
+	if (!detached_)
+		send_locked();
 }
 
 // Reads an urgent byte out of the ring, before anything else can happen to it. What has happened
@@ -197,7 +166,8 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint)
 {
 	change([&]() -> u16 {
 		writing_ = false;
-		if (hint == connection::SendHint::kNormal && pass_locked(bytes))
+		if (neighbour_ != nullptr && hint == connection::SendHint::kNormal && !detached_ &&
+		    pass_locked(bytes))
 			return 0;
 		const u32 unsent_bytes = conn_.unsent_bytes() + bytes;
 		u16 events = 0;
@@ -241,16 +211,6 @@ void Endpoint::consume(u32 bytes)
 			arm_locked();
 		return events;
 	});
-}
-
-void Endpoint::widen()
-{
-	full_ = false;
-	switch (kind_) {
-	// The peer knows the size of its ring, and has no message to change it.
-	case Kind::kRdma: return;
-	case Kind::kLoopback: static_cast<loopback::LoopbackEndpoint *>(this)->widen(); return;
-	}
 }
 
 void Endpoint::transmit()
@@ -344,13 +304,6 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 	return verdict.events;
 }
 
-void Endpoint::hear_locked(const connection::Saying &saying)
-{
-	heard_events_ |= take_in_locked(conn_.hear(saying));
-	if (conn_.finished())
-		heard_events_ |= event::kReleasable;
-}
-
 connection::Verdict Endpoint::take_message_locked(const connection::CursorMessage &message)
 {
 	if (!arrivals_need_sync_) [[likely]]
@@ -362,7 +315,7 @@ connection::Verdict Endpoint::take_message_locked(const connection::CursorMessag
 
 	// Before the lock is free, and a reader learns of them.
 	if (!arrived.empty())
-		static_cast<rdma::RdmaEndpoint *>(this)->sync_arrived_locked(arrived);
+		sync_arrived_locked(arrived);
 	return verdict;
 }
 
@@ -371,7 +324,8 @@ u16 Endpoint::hear_message_locked(const connection::CursorMessage &message)
 	if (detached_)
 		return 0;
 	u16 events = take_in_locked(take_message_locked(message));
-	transmit_locked();
+	if (conn_.has_something_to_say())
+		send_locked();
 	if (conn_.finished())
 		events |= event::kReleasable;
 	return events;
@@ -401,7 +355,8 @@ void Endpoint::on_transmit_complete(const connection::TransmitMarker &marker)
 		shell::Guard guard(lock_);
 		verdict = conn_.on_transmit_complete(marker);
 		verdict.events |= abort_broken_locked();
-		transmit_locked();
+		if (conn_.has_something_to_say())
+			transmit_locked();
 		if (conn_.finished())
 			verdict.events |= event::kReleasable;
 	}
@@ -539,11 +494,8 @@ void Endpoint::release_from_user()
 		shell::Guard guard(lock_);
 		released_ = true;
 		released_ms_ = smc_now_ms();
-		// Unless the peer was the first to close, and this is the end.
-		if (neighbour_ != nullptr && conn_.all_said())
-			conn_.leave();
+		departs = released_locked();
 		if (!conn_.releasable()) {
-			departs = kind_ == Kind::kRdma && !conn_.finished();
 			if (departs)
 				depart_locked();
 			arm_locked();
@@ -669,12 +621,11 @@ void Endpoint::note_progress_locked()
 
 void Endpoint::run()
 {
-	bool retire = false;
+	bool retires = false;
 	struct socket *tcp = nullptr;
 	bool broken_off = false;
 
-	if (kind_ == Kind::kLoopback)
-		static_cast<loopback::LoopbackEndpoint *>(this)->drop_left_ring();
+	look_after();
 	change([&]() -> u16 {
 		u16 events = abort_broken_locked();
 
@@ -697,12 +648,12 @@ void Endpoint::run()
 			conn_.give_up();
 		}
 		transmit_locked();
-		retire = retiring_ || retire_due();
-		if (!retire && (released_ || conn_.eof_withheld())) {
+		retires = retiring_ || retire_due();
+		if (!retires && (released_ || conn_.eof_withheld())) {
 			note_resting_locked();
 			arm_locked();
 		}
-		if (retire || !conn_.owes()) {
+		if (retires || !conn_.owes()) {
 			tcp = std::exchange(tcp_, nullptr);
 			broken_off = conn_.broken_off();
 		}
@@ -710,14 +661,8 @@ void Endpoint::run()
 	});
 	if (tcp != nullptr)
 		smc_tcp_let_go(tcp, broken_off);
-	if (retire) {
-		switch (kind_) {
-		case Kind::kRdma: static_cast<rdma::RdmaEndpoint *>(this)->retire(); break;
-		case Kind::kLoopback:
-			static_cast<loopback::LoopbackEndpoint *>(this)->retire();
-			break;
-		}
-	}
+	if (retires)
+		retire();
 	put();
 }
 

@@ -9,6 +9,9 @@
 // socket's lock under lock_. Two ends in one kernel are neighbours and share one lock: what one of
 // them says, the other one hears under it at once.
 //
+// Transports: each derives from Endpoint and fills in the hooks at the end of this class. Bytes
+// pass one of them at most, send_locked().
+//
 // Life: the socket has one reference from UseSmc to its release, the transport another one from
 // creation until the endpoint is retired: the user has let go of it, both sides have said that
 // they are closed (or the link is lost), and no posted work can read the send buffer any more.
@@ -34,11 +37,6 @@
 #include "shell/transport/departed.hpp"
 
 namespace smc::transport {
-
-enum class Kind : u8 {
-	kRdma,
-	kLoopback,
-};
 
 class Endpoint : public shell::RefCounted<Endpoint>, public shell::ListNode<RestingTag> {
 public:
@@ -124,11 +122,7 @@ public:
 	[[nodiscard]] struct sock *sk() const { return sk_; }
 	[[nodiscard]] net *netns() const { return net_; }
 	[[nodiscard]] struct smc_counters *counters() const { return counters_; }
-	[[nodiscard]] Kind kind() const { return kind_; }
-	[[nodiscard]] smc_tech tech() const
-	{
-		return kind_ == Kind::kLoopback ? SMC_TECH_D : SMC_TECH_R;
-	}
+	[[nodiscard]] smc_tech tech() const { return tech_; }
 	// A copy into the send buffer stopped half-way: what lies there is not all in the stream.
 	void note_stray_bytes() { stray_bytes_.store(true, std::memory_order_relaxed); }
 	void count(smc_tech_stat stat) const { smc_count(counters_, SMC_STAT_OF(tech(), stat), 1); }
@@ -151,8 +145,10 @@ public:
 	// for each other. Gets a larger one if the transport can have that.
 	void widen_if_full()
 	{
-		if (full_) [[unlikely]]
+		if (full_) [[unlikely]] {
+			full_ = false;
 			widen();
+		}
 	}
 	// For sock_diag. Process.
 	void snapshot(smc_sock_info &info);
@@ -191,7 +187,7 @@ public:
 
 protected:
 	// @shared: the lock of both neighbours, which outlives them.
-	Endpoint(Kind kind, struct sock *sk, shell::SpinLock *shared = nullptr);
+	Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared = nullptr);
 	// Only called through RCU, when the last reference has gone.
 	~Endpoint();
 
@@ -224,8 +220,10 @@ protected:
 			put();
 	}
 
-	// What the neighbour says. Settled when its turn is over.
-	void hear_locked(const connection::Saying &saying);
+	// It has heard something of its neighbour, which change() settles with what that does.
+	void note_heard_locked(u16 events) { heard_events_ |= events; }
+	// After a message of the peer. What settle() is to be told.
+	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
 	[[nodiscard]] bool detached() const { return detached_; }
 	// Bytes may lie in the send buffer that were never sent.
 	[[nodiscard]] bool stray_bytes() const
@@ -250,10 +248,6 @@ private:
 	void change(F &&f);
 	void transmit_locked();
 	void limit_cork_locked();
-	// Bytes for a neighbour, if that is all there is to say.
-	[[nodiscard]] bool pass_locked(u32 bytes);
-	// After a message of the peer. What settle() is to be told.
-	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
 	[[nodiscard]] connection::Verdict
 	take_message_locked(const connection::CursorMessage &message);
 	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message);
@@ -266,7 +260,6 @@ private:
 	// Under the lock: is it time for the transport to take everything back?
 	[[nodiscard]] bool retire_due();
 	void settle(u16 events);
-	void widen();
 	void run();
 	void arm_locked();
 	void depart_locked();
@@ -281,12 +274,37 @@ private:
 	void note_progress_locked();
 	static void free_later(smc_rcu_head *head);
 
+	// ---- What each transport does in its own way --------------------------------------------
+
+	// Sends what the connection has to say, as far as that can go now; the rest when on_room()
+	// or the neighbour comes. Under the lock, not after detach().
+	virtual void send_locked() = 0;
+	// There is a neighbour, and the user has appended @bytes. True if it was told, and that was
+	// all there was to say. False, and nothing has happened: the usual way.
+	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) { return false; }
+	// The peer has written these pieces of our ring: makes them what the CPU reads. Where
+	// arrivals_need_sync_ is set.
+	virtual void sync_arrived_locked(const ring::Segments & /*arrived*/) {}
+	// See widen_if_full(). Process, socket lock held.
+	virtual void widen() {}
+	// The user has let go of it. True if it goes on alone, and holds memory for its peer.
+	[[nodiscard]] virtual bool released_locked() = 0;
+	// run() begins: what the transport has to look after. Process.
+	virtual void look_after() {}
+	// Takes back everything that the connection had of the transport, and gives back its
+	// reference. Process.
+	virtual void retire() = 0;
+	// Frees it.
+	virtual void destroy() = 0;
+	// What sock_diag is to know of the transport.
+	virtual void snapshot_transport(smc_sock_info &info) = 0;
+
 	std::byte *sndbuf_ = nullptr;
 	std::byte *rmb_ = nullptr;
 	struct sock *sk_;
 	net *net_;
 	struct smc_counters *const counters_; // of net_
-	const Kind kind_;
+	const smc_tech tech_;
 	std::atomic<bool> lingering_{false};
 	std::atomic<bool> left_{false}; // by the user: nobody is to be told anything
 	bool joined_ = false;           // guarded by lock_: the user has the connection

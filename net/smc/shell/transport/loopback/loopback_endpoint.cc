@@ -11,10 +11,11 @@
 namespace smc::transport::loopback {
 
 using control::Namespace;
+namespace event = connection::event;
 
 LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, struct sock *sk,
 				   u64 token)
-	: Endpoint(Kind::kLoopback, sk, &pair->lock_), pair_(std::move(pair)), side_(side),
+	: Endpoint(SMC_TECH_D, sk, &pair->lock_), pair_(std::move(pair)), side_(side),
 	  token_(token), size_(dmb.size())
 {
 	// The transport's reference.
@@ -79,6 +80,13 @@ bool LoopbackEndpoint::join(LoopbackEndpoint &server, LoopbackEndpoint &client)
 	return true;
 }
 
+void LoopbackEndpoint::hear_locked(const connection::Saying &saying)
+{
+	note_heard_locked(take_in_locked(conn_.hear(saying)));
+	if (conn_.finished())
+		note_heard_locked(event::kReleasable);
+}
+
 bool LoopbackEndpoint::speak_locked()
 {
 	connection::Saying saying;
@@ -101,7 +109,7 @@ void LoopbackEndpoint::speak_to_nobody_locked()
 		look_again_locked();
 }
 
-void LoopbackEndpoint::converse_locked()
+void LoopbackEndpoint::send_locked()
 {
 	LoopbackEndpoint *speaker = this;
 
@@ -109,6 +117,27 @@ void LoopbackEndpoint::converse_locked()
 		return speak_to_nobody_locked();
 	while (speaker->neighbour_ != nullptr && speaker->speak_locked())
 		speaker = speaker->peer_locked();
+}
+
+bool LoopbackEndpoint::pass_locked(u32 bytes)
+{
+	LoopbackEndpoint &peer = *peer_locked();
+	u16 events = 0;
+
+	if (!connection::Connection::pass(conn_, peer.conn_, bytes, events))
+		return false;
+	peer.note_heard_locked(events);
+	if (peer.conn_.has_something_to_say() && !peer.detached())
+		peer.send_locked();
+	return true;
+}
+
+// The peer has heard all that was said, so nobody waits for its close().
+bool LoopbackEndpoint::released_locked()
+{
+	if (neighbour_ != nullptr && conn_.all_said())
+		conn_.leave();
+	return false;
 }
 
 void LoopbackEndpoint::widen()
@@ -188,7 +217,7 @@ u32 LoopbackEndpoint::written_bytes_locked() const
 				       std::min<u64>(conn_.diagnostics().sent_bytes, size_bytes));
 }
 
-void LoopbackEndpoint::drop_left_ring()
+void LoopbackEndpoint::look_after()
 {
 	Dmb *dmb;
 	u32 used_bytes;
@@ -254,7 +283,7 @@ void LoopbackEndpoint::destroy()
 	shell::Deleter()(this);
 }
 
-void LoopbackEndpoint::snapshot_dmb(smc_sock_info &info)
+void LoopbackEndpoint::snapshot_transport(smc_sock_info &info)
 {
 	const Device &device = pair_->device_;
 

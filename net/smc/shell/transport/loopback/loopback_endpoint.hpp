@@ -69,30 +69,32 @@ public:
 	// The handshake has no use for it any more and gives its reference back. Process.
 	void abandon();
 
-	// Endpoint's hooks.
-	// Under the lock: says what there is to say, and lets the peer answer, until both are done.
-	void converse_locked();
-	// Puts a ring of twice the size where the one is that this end fills, if that is empty.
-	// Process, socket lock of this end held.
-	void widen();
-	// The peer has gone, and left the ring that this end filled: it goes, unless the user is
-	// copying into it. Process.
-	void drop_left_ring();
-	void retire();
-	void destroy();
-	void snapshot_dmb(smc_sock_info &info);
-
 private:
 	friend class Device;
 
 	// After the reader's cgroup, or the host, had no memory for a larger ring.
 	static constexpr u64 kWidenPause_ms = 1000;
 
+	// Endpoint's hooks. send_locked() says what there is to say, and lets the peer answer,
+	// until both are done.
+	void send_locked() override;
+	[[nodiscard]] bool pass_locked(u32 bytes) override;
+	// Doubles the ring that this end fills, if it is empty.
+	void widen() override;
+	[[nodiscard]] bool released_locked() override;
+	// Frees the ring that this end filled if the peer has gone, unless the user is copying into
+	// it.
+	void look_after() override;
+	void retire() override;
+	void destroy() override;
+	void snapshot_transport(smc_sock_info &info) override;
+
 	// Process. False if the server's end was given up meanwhile.
 	[[nodiscard]] static bool join(LoopbackEndpoint &server, LoopbackEndpoint &client);
 	[[nodiscard]] bool start_locked(const LoopbackEndpoint &peer);
 	// True if anything was said.
 	bool speak_locked();
+	void hear_locked(const connection::Saying &saying);
 	// What is owed to a peer that has gone.
 	void speak_to_nobody_locked();
 	// How much of the ring that this end fills may hold its bytes.

@@ -10,7 +10,7 @@
 namespace smc::transport::rdma {
 
 RdmaEndpoint::RdmaEndpoint(LinkGroup &group, struct sock *sk)
-	: Endpoint(Kind::kRdma, sk), group_(shell::Ref<LinkGroup>::share(&group))
+	: Endpoint(SMC_TECH_R, sk), group_(shell::Ref<LinkGroup>::share(&group))
 {
 }
 
@@ -60,7 +60,7 @@ void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
 	on_message(message);
 }
 
-void RdmaEndpoint::post_locked()
+void RdmaEndpoint::send_locked()
 {
 	connection::TransmitPlan plan;
 
@@ -120,7 +120,7 @@ void RdmaEndpoint::destroy()
 	shell::Deleter()(this);
 }
 
-void RdmaEndpoint::snapshot_link(smc_sock_info &info)
+void RdmaEndpoint::snapshot_transport(smc_sock_info &info)
 {
 	info.mode = SMC_MODE_SMCR;
 	info.is_server = group_->is_server();

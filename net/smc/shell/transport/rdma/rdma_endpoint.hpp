@@ -57,17 +57,17 @@ public:
 	// is kept. Softirq.
 	void on_cdc(const connection::CursorMessage &message);
 
-	// Endpoint's hooks. post_locked(): posts what there is to say. What does not fit into the
-	// send queue is left until on_room(), or on_transport_lost().
-	void post_locked();
-	// The peer has written these pieces of our ring; makes them what the CPU reads. Called
-	// while the connection takes messages, so the link is there, and the ring mapped.
-	void sync_arrived_locked(const ring::Segments &arrived);
-	void snapshot_link(smc_sock_info &info);
-	void retire();
-	void destroy();
-
 private:
+	// Endpoint's hooks. send_locked() posts what there is to say; what does not fit into the
+	// send queue is left until on_room(), or on_transport_lost().
+	void send_locked() override;
+	// While the connection takes messages, so the link is there, and the ring mapped.
+	void sync_arrived_locked(const ring::Segments &arrived) override;
+	[[nodiscard]] bool released_locked() override { return !conn_.finished(); }
+	void retire() override;
+	void destroy() override;
+	void snapshot_transport(smc_sock_info &info) override;
+
 	// 0 if it was posted.
 	[[nodiscard]] int post_plan(const connection::TransmitPlan &plan);
 
