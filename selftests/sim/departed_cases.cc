@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "memory.hpp"
 #include "plot.hpp"

@@ -12,6 +12,7 @@
 #include "shell/transport/departed.hpp"
 #include "shell/transport/loopback/device.hpp"
 #include "shell/transport/rdma/group_table.hpp"
+#include "shell/transport/transports.hpp"
 
 namespace smc::shell {
 namespace {
@@ -40,13 +41,14 @@ int next_smcd_group(net *net, u64 *cursor, smc_smcd_lgr_info *out)
 void leave_namespace(net *net)
 {
 	orphans().end(net);
-	transport::rdma::end_groups_of(net);
-	transport::loopback::leave_namespace(net);
+	for (transport::Transport *transport : transport::transports())
+		transport->leave(net);
 }
 
 void begin_to_leave_namespace(net *net)
 {
-	transport::rdma::begin_end_of_groups_of(net);
+	for (transport::Transport *transport : transport::transports())
+		transport->begin_to_leave(net);
 }
 
 constexpr control::Directory kDirectory{
@@ -65,9 +67,7 @@ using namespace smc::shell;
 extern "C" int smc_shell_setup(void)
 {
 	if (!set_up_socket_list() || !set_up_rendezvous() || !set_up_orphans() ||
-	    !smc::transport::set_up_departed() || !smc::transport::loopback::set_up_device() ||
-	    !smc::transport::rdma::set_up_group_table()) {
-		smc::transport::loopback::tear_down_device();
+	    !smc::transport::set_up_departed() || !smc::transport::set_up_transports()) {
 		smc::transport::tear_down_departed();
 		tear_down_orphans();
 		tear_down_rendezvous();
@@ -90,8 +90,7 @@ extern "C" void smc_shell_teardown(void)
 	smc_rcu_barrier();
 	smc_rcu_barrier();
 	smc::control::set_directory(nullptr);
-	smc::transport::rdma::tear_down_group_table();
-	smc::transport::loopback::tear_down_device();
+	smc::transport::tear_down_transports();
 	smc::transport::tear_down_departed();
 	tear_down_orphans();
 	tear_down_rendezvous();

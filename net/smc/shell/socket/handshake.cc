@@ -8,16 +8,13 @@
 #include "kernel/abi/stats.h"
 #include "shell/base/alloc.hpp"
 #include "shell/socket/rendezvous.hpp"
+#include "shell/transport/transports.hpp"
 
 namespace smc::shell {
 
 using transport::SetupResult;
-using transport::rdma::Acquired;
 
 namespace {
-
-static_assert(SMC_PATH_PREFIXES == handshake::kIpv4PrefixesMax);
-static_assert(SMC_PATH_PREFIXES == wire::kClcIpv6PrefixesMax);
 
 constexpr int kNoBuffers = 105;
 constexpr u64 kTurnGrace_ms = 1000;
@@ -26,7 +23,7 @@ constexpr u64 kTurnGrace_ms = 1000;
 
 Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool crossed)
 	: role_(role), crossed_(crossed), sock_(sock), sk_(smc_sock_sk(sock)),
-	  net_(smc_sk_net(sk_)), owner_(&owner),
+	  net_(smc_sk_net(sk_)), owner_(&owner), setup_(sk_, role == Role::kServer, *this),
 	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this),
 	  turn_at_sock_(sk_)
 {
@@ -95,18 +92,11 @@ bool Handshake::end(bool may_wait)
 		if (started())
 			step(handshake::Abort{});
 		if (!stalled())
-			give_back(false);
+			setup_.give_back(false);
 	}
 	if (stalled())
 		return false;
-	if (endpoint_) {
-		endpoint_->group().unobserve(endpoint_.get(), *this);
-		// Established, but nobody wants it any more.
-		endpoint_->abort();
-		endpoint_.release()->release_from_user();
-	}
-	if (near_)
-		near_.release()->abandon();
+	setup_.drop();
 	// What the last run armed, or a wakeup that came between.
 	if (work_.cancel())
 		put();
@@ -134,13 +124,6 @@ void Handshake::go_on(HandshakeOwner &heir)
 	cancelled_.store(false, std::memory_order_release);
 	// Also for the timer, and for what has come meanwhile.
 	wake();
-}
-
-Ref<transport::Endpoint> Handshake::take_endpoint()
-{
-	if (near_)
-		return Ref<transport::Endpoint>::adopt(near_.release());
-	return Ref<transport::Endpoint>::adopt(endpoint_.release());
 }
 
 // ---- The work item ------------------------------------------------------------------------------
@@ -211,14 +194,16 @@ void Handshake::begin()
 	smc_tcp_clc_begin(sk_, &saved_);
 	owner_->clc_begins(saved_.rcvlowat);
 	turn_at_sock_.give();
-	const handshake::LocalOffer offer = make_offer();
+	const handshake::LocalOffer offer = setup_.offer();
 	if (role_ == Role::kClient)
 		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
 	else
 		machine_.emplace<handshake::ServerHandshake>(offer, handshake::Timeouts());
 	// Where both are clients there is no server to meet.
 	if (offer.smcd && !crossed_) {
-		const net *within = transport::loopback::meets_others(net_) ? nullptr : net_;
+		const bool meets_all =
+			transport::reach_in_kernel(net_) == transport::Reach::kKernel;
+		const net *within = meets_all ? nullptr : net_;
 		const NearKey key = role_ == Role::kClient
 					    ? NearKey{saved_.sent, saved_.received, within}
 					    : NearKey{saved_.received, saved_.sent, within};
@@ -271,69 +256,6 @@ void Handshake::look_as_long_as_wanted()
 		look_into_stream();
 }
 
-handshake::LocalOffer Handshake::make_offer()
-{
-	handshake::LocalOffer offer;
-	u8 eids[SMC_UEIDS][SMC_EID_LEN];
-
-	smc_hostname(offer.host_name.data());
-	if (!smc_tcp_path(sk_, &path_)) {
-		offer.unavailable = wire::DeclineReason::kNoRoute;
-		return offer;
-	}
-	if (path_.ipsec) {
-		offer.unavailable = wire::DeclineReason::kIpsec;
-		return offer;
-	}
-	const u32 n = smc_eid_list(net_, eids);
-	for (u32 i = 0; i < n; i++) {
-		wire::Eid eid;
-		std::copy_n(eids[i], SMC_EID_LEN, eid.bytes.begin());
-		if (!offer.eids.push_back(eid))
-			break;
-	}
-	// A server is here for every client that is; a client only offers it to who may be.
-	if (transport::loopback::usable_in(net_) &&
-	    (role_ == Role::kServer || smc_tcp_peer_is_here(sk_, &path_))) {
-		offer.smcd = true;
-		offer.smcd_gid = transport::loopback::device().gid();
-		offer.smcd_gid_extension = transport::loopback::device().gid_extension();
-	}
-	offer.max_conns = static_cast<u8>(smc_sysctl_smcr_max_conns_per_lgr(net_));
-
-	if (!offer.eids.empty()) {
-		if (const auto port = transport::rdma::find_port(net_, path_, SMC_IB_GID_ROCE_V2)) {
-			offer.smcr_v2 = true;
-			offer.v2_gid = port->wire_gid();
-			offer.v2_mac = port->wire_mac();
-			offer.peer_id = transport::rdma::group_table().own_peer_id(offer.v2_mac);
-		}
-	}
-	if (const auto port = transport::rdma::find_port(net_, path_, SMC_IB_GID_ROCE_V1)) {
-		offer.smcr_v1 = true;
-		offer.v1_gid = port->wire_gid();
-		offer.v1_mac = port->wire_mac();
-		offer.peer_id = transport::rdma::group_table().own_peer_id(offer.v1_mac);
-	}
-	// A client says where it is; a server takes who is in any subnet of the device's.
-	const u8 prefixes = role_ == Role::kClient ? path_.prefix4_own : path_.prefix4_count;
-	for (u8 i = 0; i < prefixes; i++) {
-		wire::Ipv4Prefix prefix{};
-		std::copy_n(path_.prefix4[i], 4, prefix.network.begin());
-		prefix.length = path_.prefix4_len[i];
-		if (!offer.ipv4_prefixes.push_back(prefix))
-			break;
-	}
-	for (u32 i = 0; i < path_.prefix6_count; i++) {
-		wire::Ipv6Prefix prefix{};
-		std::copy_n(path_.prefix6[i], 16, prefix.network.begin());
-		prefix.length = path_.prefix6_len[i];
-		if (!offer.ipv6_prefixes.push_back(prefix))
-			break;
-	}
-	return offer;
-}
-
 void Handshake::take_results()
 {
 	while (may_step()) {
@@ -358,7 +280,10 @@ void Handshake::take_results()
 		case SetupResult::kLinkConfirmFailed:
 			step(handshake::LinkConfirmFailed{next.reason});
 			break;
-		case SetupResult::kGroupSettled: acquire_again(); break;
+		case SetupResult::kGroupSettled:
+			take_answer(setup_.ask_again());
+			proceed();
+			break;
 		}
 	}
 }
@@ -456,15 +381,19 @@ Handshake::perform_alternative(const handshake::Effect &effect, std::index_seque
 	bool done = true;
 
 	(void)((effect.index() == kIndices &&
-		(done = carry_out(*std::get_if<kIndices>(&effect)), true)) ||
+		(done = carry_out(effect, *std::get_if<kIndices>(&effect)), true)) ||
 	       ...);
 	return done;
 }
 
 template <class Wanted>
-__attribute__((always_inline)) inline bool Handshake::carry_out(const Wanted &wanted)
+__attribute__((always_inline)) inline bool Handshake::carry_out(const handshake::Effect &effect,
+								const Wanted &wanted)
 {
-	if constexpr (std::is_void_v<decltype(on(wanted))>) {
+	if constexpr (!requires { on(wanted); }) {
+		take_answer(setup_.perform(effect));
+		return true;
+	} else if constexpr (std::is_void_v<decltype(on(wanted))>) {
 		on(wanted);
 		return true;
 	} else {
@@ -534,126 +463,6 @@ void Handshake::on(const handshake::StopTimer &)
 	deadline_ms_ = 0;
 }
 
-template <class Wanted>
-void Handshake::acquire(const Wanted &wanted)
-{
-	Acquired acquired = transport::rdma::group_table().acquire(
-		wanted, {.sk = sk_, .netns = net_, .path = &path_, .observer = this});
-
-	switch (acquired.status) {
-	case Acquired::Status::kDone:
-		endpoint_ = std::move(acquired.endpoint);
-		first_contact_ = acquired.facts.first_contact;
-		later(acquired.facts);
-		break;
-	case Acquired::Status::kWait:
-		awaited_ = std::move(acquired.awaited);
-		wanted_ = wanted;
-		break;
-	case Acquired::Status::kFailed: later(handshake::LinkFailed{acquired.reason}); break;
-	}
-}
-
-void Handshake::acquire_again()
-{
-	awaited_.reset();
-	if (const auto *server = std::get_if<handshake::AcquireServerLink>(&wanted_)) {
-		const handshake::AcquireServerLink wanted = *server;
-		acquire(wanted);
-	} else if (const auto *client = std::get_if<handshake::AcquireClientLink>(&wanted_)) {
-		const handshake::AcquireClientLink wanted = *client;
-		acquire(wanted);
-	}
-	proceed();
-}
-
-void Handshake::on(const handshake::AcquireServerLink &wanted)
-{
-	acquire(wanted);
-}
-
-void Handshake::on(const handshake::AcquireClientLink &wanted)
-{
-	acquire(wanted);
-}
-
-void Handshake::acquired(transport::loopback::Acquired dmb)
-{
-	if (dmb.endpoint) {
-		near_ = std::move(dmb.endpoint);
-		later(handshake::DmbAcquired{near_->announced()});
-	} else {
-		later(handshake::LinkFailed{dmb.reason});
-	}
-}
-
-void Handshake::on(const handshake::AcquireServerDmb &)
-{
-	acquired(transport::loopback::device().open(sk_));
-}
-
-void Handshake::on(const handshake::AcquireClientDmb &wanted)
-{
-	acquired(transport::loopback::device().attach(sk_, wanted.peer));
-}
-
-void Handshake::on(const handshake::ConnectDmb &towards)
-{
-	if (near_->joined_to(towards.peer))
-		later(handshake::LinkConnected{});
-	else
-		later(handshake::LinkConnectFailed{wire::DeclineReason::kCnfErr});
-}
-
-void Handshake::on(const handshake::ConnectLink &towards)
-{
-	const auto reason = endpoint_->group().connect(*endpoint_, towards);
-	if (!reason)
-		return; // on_setup_result() will say
-	if (*reason == wire::DeclineReason::kNone)
-		later(handshake::LinkConnected{});
-	else
-		later(handshake::LinkConnectFailed{*reason});
-}
-
-void Handshake::on(const handshake::AnnounceRkey &)
-{
-	endpoint_->group().announce_rkey(*endpoint_);
-}
-
-void Handshake::on(const handshake::ConfirmLink &)
-{
-	endpoint_->group().confirm_link(*endpoint_);
-}
-
-void Handshake::on(const handshake::ReleaseLink &release)
-{
-	give_back(release.peer_may_use);
-}
-
-void Handshake::on(const handshake::TerminateGroup &)
-{
-	if (endpoint_)
-		endpoint_->group().disown(std::to_array(path_.peer));
-}
-
-void Handshake::give_back(bool peer_may_use)
-{
-	if (awaited_) {
-		awaited_->unobserve(nullptr, *this);
-		awaited_.reset();
-	}
-	wanted_ = std::monostate();
-	if (endpoint_) {
-		transport::rdma::LinkGroup &group = endpoint_->group();
-
-		group.unobserve(endpoint_.get(), *this);
-		group.abandon(std::move(endpoint_), first_contact_, peer_may_use);
-	}
-	if (near_)
-		near_.release()->abandon();
-}
-
 // A TCP connection that has died, or that could not carry the last message, is no good end: the
 // machine does not hear of it any more. But a child that nobody knows to speak SMC is the user's,
 // as TCP would hand it over: with its error.
@@ -681,16 +490,10 @@ bool Handshake::on(const handshake::Finished &wanted)
 
 	rendezvous().part(near_clc_);
 	const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome);
-	if (smc == nullptr) {
-		give_back(false);
-	} else if (endpoint_) {
-		transport::rdma::LinkGroup &group = endpoint_->group();
-
-		group.complete(*endpoint_);
-		if (first_contact_)
-			group.know_peer(smc->agreement);
-		group.unobserve(endpoint_.get(), *this);
-	}
+	if (smc == nullptr)
+		setup_.give_back(false);
+	else
+		setup_.established(smc->agreement);
 	deadline_ms_ = 0;
 	finished_ = finished;
 	if (!cancelled_.load(std::memory_order_relaxed))

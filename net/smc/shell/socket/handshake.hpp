@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Handshake: runs the core's handshake machine for one connection, client or server, and carries
-// out what it wants: CLC messages over TCP, or in memory to a peer in this kernel (NearClc), a link
-// and buffers from the transport. It runs in a work item, one step after the other, and never
-// waits for the network: it is woken by the TCP socket's wait queue, by the transport, by its peer,
-// and by its timer. Nor does it wait for the user, who may keep the lock of a client's sock: then
-// the rest of what a step wants is done by a later run (SockTurn).
+// out what it wants: CLC messages over TCP, or in memory to a peer in this kernel (NearClc). What
+// else it wants is the transports' (Setup). It runs in a work item, one step after the other, and
+// never waits for the network: it is woken by the TCP socket's wait queue, by the transport, by its
+// peer, and by its timer. Nor does it wait for the user, who may keep the lock of a client's sock:
+// then the rest of what a step wants is done by a later run (SockTurn).
 //
 // Locking: lock_ (class LEAF) guards what wakers leave for the next run; all else belongs to the
 // work item. Wakers hold a reference or are taken away before the last one goes.
@@ -26,8 +26,6 @@
 #include "shell/base/work.hpp"
 #include "shell/socket/near_clc.hpp"
 #include "shell/socket/sock_turn.hpp"
-#include "shell/transport/loopback/device.hpp"
-#include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/setup.hpp"
 
 namespace smc::shell {
@@ -99,7 +97,7 @@ public:
 	// For the owner's on_handshake_done().
 	[[nodiscard]] SockTurn &turn_at_sock() { return turn_at_sock_; }
 	// The connection of a UseSmc; once.
-	[[nodiscard]] Ref<transport::Endpoint> take_endpoint();
+	[[nodiscard]] Ref<transport::Endpoint> take_endpoint() { return setup_.take_endpoint(); }
 
 	// Watches the socket's wait queue. For a server's child; a client's socket has its own
 	// hook.
@@ -137,27 +135,13 @@ private:
 	[[nodiscard]] bool perform_alternative(const handshake::Effect &effect,
 					       std::index_sequence<kIndices...>);
 	template <class Wanted>
-	[[nodiscard]] bool carry_out(const Wanted &wanted);
+	[[nodiscard]] bool carry_out(const handshake::Effect &effect, const Wanted &wanted);
 	[[nodiscard]] bool on(const handshake::SendClc &send);
 	[[nodiscard]] bool on(const handshake::ConsumeTcp &consume);
 	void on(const handshake::WantBytes &);
 	void on(const handshake::SetTimer &timer);
 	void on(const handshake::StopTimer &);
-	void on(const handshake::AcquireServerLink &wanted);
-	void on(const handshake::AcquireClientLink &wanted);
-	void on(const handshake::AcquireServerDmb &);
-	void on(const handshake::AcquireClientDmb &wanted);
-	void on(const handshake::ConnectDmb &towards);
-	void on(const handshake::ConnectLink &towards);
-	void on(const handshake::AnnounceRkey &);
-	void on(const handshake::ConfirmLink &);
-	void on(const handshake::ReleaseLink &release);
-	void on(const handshake::TerminateGroup &);
 	[[nodiscard]] bool on(const handshake::Finished &finished);
-	template <class Wanted>
-	void acquire(const Wanted &wanted);
-	void acquire_again();
-	void acquired(transport::loopback::Acquired dmb);
 	void begin();
 	void look_for_server();
 	void exchange();
@@ -167,11 +151,14 @@ private:
 	[[nodiscard]] bool look_into_inbox();
 	[[nodiscard]] bool started() const { return machine_.index() != 0; }
 	void later(const handshake::Event &event);
-	void give_back(bool peer_may_use);
+	void take_answer(const transport::Setup::Answer &answer)
+	{
+		if (answer)
+			later(*answer);
+	}
 	[[nodiscard]] handshake::Finished outcome_on_tcp(const handshake::Finished &finished);
 	void count_outcome();
 	void count_violation(u32 kind);
-	[[nodiscard]] handshake::LocalOffer make_offer();
 	static bool on_wake(smc_wake_hook *hook);
 
 	struct Hook {
@@ -185,12 +172,9 @@ private:
 	net *const net_;
 	HandshakeOwner *owner_;
 	u64 turn_ = 0;
-	struct smc_tcp_path path_ {};
 	std::variant<std::monostate, handshake::ClientHandshake, handshake::ServerHandshake>
 		machine_;
-	std::variant<std::monostate, handshake::AcquireServerLink, handshake::AcquireClientLink>
-		wanted_;
-	Ref<transport::rdma::LinkGroup> awaited_; // set while it may tell us kGroupSettled
+	transport::Setup setup_;
 	NearClc near_clc_;
 	bool alone_ = false;     // a client that waits for its server, and has sent nothing
 	bool from_near_ = false; // the bytes that the machine was shown last
@@ -205,10 +189,6 @@ private:
 	std::size_t performed_ = 0;
 	// Answers to effects, delivered after the step that asked for them.
 	FixedVector<handshake::Event, 4> events_;
-	// What was acquired: one of the two, or none.
-	Ref<transport::rdma::RdmaEndpoint> endpoint_;
-	Ref<transport::loopback::LoopbackEndpoint> near_; // its peer is in this kernel
-	bool first_contact_ = false;
 	struct smc_tcp_clc saved_ {};
 	u64 deadline_ms_ = 0;
 	std::optional<handshake::Finished> finished_;

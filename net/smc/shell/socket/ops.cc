@@ -11,7 +11,7 @@
 #include "kernel/abi/verbs.h"
 #include "shell/socket/smc_socket.hpp"
 #include "shell/socket/stream.hpp"
-#include "shell/transport/loopback/device.hpp"
+#include "shell/transport/transports.hpp"
 
 namespace smc::shell {
 namespace {
@@ -191,7 +191,7 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 
 bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
 {
-	return transport::loopback::usable_in(smc_sk_net(sk)) &&
+	return transport::reach_in_kernel(smc_sk_net(sk)) != transport::Reach::kNobody &&
 	       smc_tcp_addr_is_here(sk, addr, addr_len);
 }
 

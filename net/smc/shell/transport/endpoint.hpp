@@ -25,9 +25,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstddef>
+#include <optional>
 
 #include "core/connection/connection.hpp"
 #include "core/connection/early_messages.hpp"
+#include "core/group/doubt.hpp"
+#include "core/handshake/effect.hpp"
+#include "core/handshake/event.hpp"
 #include "kernel/abi/control.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
@@ -35,6 +39,7 @@
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
 #include "shell/transport/departed.hpp"
+#include "shell/transport/setup_observer.hpp"
 
 namespace smc::transport {
 
@@ -164,6 +169,22 @@ public:
 			       conn.send_status() == connection::SendStatus::kAborted;
 		});
 	}
+
+	// ---- For the handshake that sets it up (Setup); process ---------------------------------
+
+	// Carries out what the machine wants of the connection. What came of it, unless the
+	// observer is told later.
+	[[nodiscard]] virtual std::optional<handshake::Event>
+	set_up(const handshake::Effect &wanted) = 0;
+	// The handshake has made a connection of it.
+	virtual void established(const handshake::Agreement & /*agreement*/) {}
+	// @observer is told nothing any more.
+	virtual void unobserve(SetupObserver & /*observer*/) {}
+	// No connection came of it; takes the handshake's reference. @peer_may_use: see
+	// handshake::ReleaseLink.
+	virtual void abandon(bool peer_may_use) = 0;
+	// The peer, at this end of TCP, says that it does not know the link group.
+	virtual void disown_group(const group::TcpAddress & /*from*/) {}
 
 	// ---- For the transport ------------------------------------------------------------------
 

@@ -112,7 +112,7 @@ Acquired Device::attach(struct sock *sk, const wire::SmcdEndpoint &peer)
 		return {{}, DeclineReason::kNoSmcd2Dev};
 	Acquired acquired = make_end(server->pair_, kClient, sk);
 	if (acquired.endpoint && !LoopbackEndpoint::join(*server, *acquired.endpoint)) {
-		acquired.endpoint.release()->abandon();
+		acquired.endpoint.release()->abandon(/*peer_may_use=*/false);
 		return {{}, DeclineReason::kCnfErr};
 	}
 	return acquired;

@@ -190,7 +190,20 @@ void LoopbackEndpoint::widen()
 	pool.give_back(dmb, replaced ? size.bytes() : 0);
 }
 
-void LoopbackEndpoint::abandon()
+std::optional<handshake::Event> LoopbackEndpoint::set_up(const handshake::Effect &wanted)
+{
+	const auto *towards = std::get_if<handshake::ConnectDmb>(&wanted);
+
+	if (towards == nullptr) {
+		smc_warn_bug("a handshake wants of SMC-D what it cannot do");
+		return {};
+	}
+	if (joined_to(towards->peer))
+		return handshake::LinkConnected{};
+	return handshake::LinkConnectFailed{wire::DeclineReason::kCnfErr};
+}
+
+void LoopbackEndpoint::abandon(bool /*peer_may_use*/)
 {
 	pair_->device_.forget(*this);
 	bool joined;

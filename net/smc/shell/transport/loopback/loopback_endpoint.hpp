@@ -66,8 +66,10 @@ public:
 	[[nodiscard]] wire::SmcdEndpoint announced() const;
 	// The peer's Confirm names the end that was joined to this one.
 	[[nodiscard]] bool joined_to(const wire::SmcdEndpoint &peer);
-	// The handshake has no use for it any more and gives its reference back. Process.
-	void abandon();
+
+	[[nodiscard]] std::optional<handshake::Event>
+	set_up(const handshake::Effect &wanted) override;
+	void abandon(bool peer_may_use) override;
 
 private:
 	friend class Device;

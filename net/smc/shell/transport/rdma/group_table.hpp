@@ -16,19 +16,9 @@
 #include "shell/transport/rdma/link_group.hpp"
 #include "shell/transport/rdma/places.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
-#include "shell/transport/setup.hpp"
+#include "shell/transport/transport.hpp"
 
 namespace smc::transport::rdma {
-
-// Who wants a link: the sock of the connection, where it runs, and whom to tell.
-struct Seeker {
-	struct sock *sk;
-	net *netns;
-	const struct smc_tcp_path *path;
-	SetupObserver *observer;
-
-	[[nodiscard]] TcpAddress from() const { return std::to_array(path->peer); }
-};
 
 struct Acquired {
 	enum class Status : u8 {
@@ -39,7 +29,7 @@ struct Acquired {
 	Status status = Status::kFailed;
 	wire::DeclineReason reason = wire::DeclineReason::kMem;
 	shell::Ref<RdmaEndpoint> endpoint;
-	shell::Ref<LinkGroup> awaited; // kWait: unobserve() it before the observer goes
+	shell::Ref<LinkGroup> awaited; // kWait
 	handshake::LinkAcquired facts;
 };
 

@@ -158,6 +158,7 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 		place_.join();
 		if (key_.server)
 			doubt_.begin(from);
+		fresh->first_contact_ = founder;
 		fresh->from_ = from;
 		fresh->completed_ = !key_.server;
 		fresh->token_ = token->value();
@@ -404,6 +405,12 @@ void LinkGroup::know_peer(const handshake::Agreement &agreement)
 	shell::Guard guard(lock_);
 	agreement_.peer_os = agreement.peer_os;
 	agreement_.peer_host_name = agreement.peer_host_name;
+}
+
+void LinkGroup::stop_waiting(SetupObserver &observer)
+{
+	unobserve(nullptr, observer);
+	put();
 }
 
 void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)

@@ -34,7 +34,8 @@
 #include "shell/transport/rdma/link.hpp"
 #include "shell/transport/rdma/places.hpp"
 #include "shell/transport/rdma/port.hpp"
-#include "shell/transport/setup.hpp"
+#include "shell/transport/setup_observer.hpp"
+#include "shell/transport/transport.hpp"
 
 namespace smc::transport::rdma {
 
@@ -65,9 +66,10 @@ struct GroupKey {
 
 using group::TcpAddress;
 
-class LinkGroup : public shell::RefCounted<LinkGroup>,
-		  public shell::ListNode<TableTag>,
-		  public shell::ListNode<OpenTag> {
+class LinkGroup final : public Awaited,
+			public shell::RefCounted<LinkGroup>,
+			public shell::ListNode<TableTag>,
+			public shell::ListNode<OpenTag> {
 public:
 	static constexpr u64 kIdleServer_ms = 600'000;
 	static constexpr u64 kIdleClient_ms = 610'000;
@@ -123,6 +125,7 @@ public:
 	void complete(RdmaEndpoint &endpoint);
 	// First contact is done: what the peer said of itself.
 	void know_peer(const handshake::Agreement &agreement);
+	void stop_waiting(SetupObserver &observer) override;
 	// The handshake has no more use for the observer's calls.
 	void unobserve(RdmaEndpoint *endpoint, SetupObserver &observer);
 	// The connection did not come about here. @peer_may_use: it may be one for the peer, which

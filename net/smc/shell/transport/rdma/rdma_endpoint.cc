@@ -48,6 +48,48 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 	return true;
 }
 
+std::optional<handshake::Event> RdmaEndpoint::set_up(const handshake::Effect &wanted)
+{
+	if (const auto *towards = std::get_if<handshake::ConnectLink>(&wanted)) {
+		const auto reason = group_->connect(*this, *towards);
+
+		if (!reason)
+			return {};
+		if (*reason == wire::DeclineReason::kNone)
+			return handshake::LinkConnected{};
+		return handshake::LinkConnectFailed{*reason};
+	}
+	if (std::get_if<handshake::AnnounceRkey>(&wanted) != nullptr)
+		group_->announce_rkey(*this);
+	else if (std::get_if<handshake::ConfirmLink>(&wanted) != nullptr)
+		group_->confirm_link(*this);
+	else
+		smc_warn_bug("a handshake wants of SMC-R what it cannot do");
+	return {};
+}
+
+void RdmaEndpoint::established(const handshake::Agreement &agreement)
+{
+	group_->complete(*this);
+	if (first_contact_)
+		group_->know_peer(agreement);
+}
+
+void RdmaEndpoint::unobserve(SetupObserver &observer)
+{
+	group_->unobserve(this, observer);
+}
+
+void RdmaEndpoint::abandon(bool peer_may_use)
+{
+	group_->abandon(shell::Ref<RdmaEndpoint>::adopt(this), first_contact_, peer_may_use);
+}
+
+void RdmaEndpoint::disown_group(const group::TcpAddress &from)
+{
+	group_->disown(from);
+}
+
 void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
 {
 	{

@@ -15,7 +15,7 @@
 #include "shell/transport/endpoint.hpp"
 #include "shell/transport/rdma/buffer.hpp"
 #include "shell/transport/rdma/link.hpp"
-#include "shell/transport/setup.hpp"
+#include "shell/transport/setup_observer.hpp"
 
 namespace smc::transport::rdma {
 
@@ -53,6 +53,13 @@ public:
 		return writes_forbidden_.load(std::memory_order_relaxed);
 	}
 
+	[[nodiscard]] std::optional<handshake::Event>
+	set_up(const handshake::Effect &wanted) override;
+	void established(const handshake::Agreement &agreement) override;
+	void unobserve(SetupObserver &observer) override;
+	void abandon(bool peer_may_use) override;
+	void disown_group(const group::TcpAddress &from) override;
+
 	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits,
 	// is kept. Softirq.
 	void on_cdc(const connection::CursorMessage &message);
@@ -78,6 +85,7 @@ private:
 	Buffer *send_buffer_ = nullptr;
 	Buffer *rmb_buffer_ = nullptr;
 	u32 token_ = 0; // ours; the slot in the group's table
+	bool first_contact_ = false;
 	u64 peer_address_ = 0;
 	u32 peer_rkey_ = 0;
 	bool started_ = false; // this and early_: guarded by lock_

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/rdma/rdma_transport.hpp"
+
+#include "kernel/abi/pernet.h"
+#include "shell/transport/rdma/group_table.hpp"
+#include "shell/transport/rdma/port.hpp"
+
+namespace smc::transport::rdma {
+
+bool RdmaTransport::set_up()
+{
+	return set_up_group_table();
+}
+
+void RdmaTransport::tear_down()
+{
+	tear_down_group_table();
+}
+
+void RdmaTransport::begin_to_leave(net *net)
+{
+	begin_end_of_groups_of(net);
+}
+
+void RdmaTransport::leave(net *net)
+{
+	end_groups_of(net);
+}
+
+void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
+{
+	offer.max_conns = static_cast<u8>(smc_sysctl_smcr_max_conns_per_lgr(seeker.netns));
+	if (!offer.eids.empty()) {
+		if (const auto port = find_port(seeker.netns, *seeker.path, SMC_IB_GID_ROCE_V2)) {
+			offer.smcr_v2 = true;
+			offer.v2_gid = port->wire_gid();
+			offer.v2_mac = port->wire_mac();
+			offer.peer_id = group_table().own_peer_id(offer.v2_mac);
+		}
+	}
+	if (const auto port = find_port(seeker.netns, *seeker.path, SMC_IB_GID_ROCE_V1)) {
+		offer.smcr_v1 = true;
+		offer.v1_gid = port->wire_gid();
+		offer.v1_mac = port->wire_mac();
+		offer.peer_id = group_table().own_peer_id(offer.v1_mac);
+	}
+}
+
+bool RdmaTransport::acquires(const handshake::Effect &effect) const
+{
+	return std::get_if<handshake::AcquireServerLink>(&effect) != nullptr ||
+	       std::get_if<handshake::AcquireClientLink>(&effect) != nullptr;
+}
+
+transport::Acquired RdmaTransport::acquire(const handshake::Effect &wanted, const Seeker &seeker)
+{
+	const auto *server = std::get_if<handshake::AcquireServerLink>(&wanted);
+	const auto *client = std::get_if<handshake::AcquireClientLink>(&wanted);
+	Acquired got = server != nullptr ? group_table().acquire(*server, seeker)
+					 : group_table().acquire(*client, seeker);
+	transport::Acquired result;
+
+	switch (got.status) {
+	case Acquired::Status::kDone:
+		result.status = transport::Acquired::Status::kDone;
+		result.endpoint = shell::Ref<Endpoint>::adopt(got.endpoint.release());
+		result.answer = got.facts;
+		break;
+	case Acquired::Status::kWait:
+		result.status = transport::Acquired::Status::kWait;
+		result.awaited = got.awaited.release();
+		break;
+	case Acquired::Status::kFailed: result.reason = got.reason; break;
+	}
+	return result;
+}
+
+} // namespace smc::transport::rdma

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// What a transport tells the one who sets up a connection on it.
+#pragma once
+
+#include "core/wire/decline_reason.hpp"
+#include "shell/base/list.hpp"
+
+namespace smc::transport {
+
+enum class SetupResult : u8 {
+	kLinkConnected,
+	kLinkConnectFailed,
+	kRkeyAnnounced,
+	kRkeyAnnounceFailed,
+	kLinkConfirmed,
+	kLinkConfirmFailed,
+	kGroupSettled, // a group that was forming has become active, or has failed: ask again
+};
+
+struct ObserverTag;
+
+class SetupObserver : public shell::ListNode<ObserverTag> {
+public:
+	// Called under the transport's locks, in any context: note it and wake up.
+	virtual void on_setup_result(SetupResult result, wire::DeclineReason reason) = 0;
+
+protected:
+	~SetupObserver() = default;
+};
+
+} // namespace smc::transport
