@@ -215,7 +215,7 @@ private:
 	std::array<std::byte, wire::kClcMessageSizeMax> peeked_;
 
 	SpinLock lock_{SMC_LOCK_LEAF};
-	FixedVector<Result, kResultsMax> results_;
+	FixedVector<Result, kResultsMax> results_ SMC_GUARDED_BY(lock_);
 	std::atomic<bool> cancelled_{false};
 	std::atomic<bool> woken_{false}; // since the last run began
 	Work<Handshake, &Handshake::run> work_{*this, SMC_WORK_OF_HANDSHAKE};

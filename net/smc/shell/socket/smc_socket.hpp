@@ -64,6 +64,7 @@ public:
 	[[nodiscard]] Ref<transport::Endpoint> connection() const;
 	// The same without a reference, for a look at it: it stays as long as RCU's read side does.
 	[[nodiscard]] transport::Endpoint *connection_under_rcu() const
+		SMC_REQUIRES_SHARED(rcu_read_side)
 	{
 		return endpoint_.load(std::memory_order_acquire);
 	}
