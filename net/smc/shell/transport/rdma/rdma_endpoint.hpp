@@ -63,10 +63,10 @@ public:
 
 	// Endpoint's hooks. post_locked(): posts what there is to say. What does not fit into the
 	// send queue is left until on_room(), or on_transport_lost().
-	void post_locked();
+	void post_locked() SMC_REQUIRES(lock_);
 	// The peer has written these pieces of our ring; makes them what the CPU reads. Called
 	// while the connection takes messages, so the link is there, and the ring mapped.
-	void sync_arrived_locked(const ring::Segments &arrived);
+	void sync_arrived_locked(const ring::Segments &arrived) SMC_REQUIRES(lock_);
 	void snapshot_link(smc_sock_info &info);
 	void retire();
 	void destroy();
@@ -78,7 +78,7 @@ private:
 		begin(early_, started_);
 	}
 	// 0 if it was posted.
-	[[nodiscard]] int post_plan(const connection::TransmitPlan &plan);
+	[[nodiscard]] int post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
 
 	friend class LinkGroup;
 
