@@ -9,6 +9,7 @@
 
 #include "kernel/abi/lock.h"
 #include "kernel/abi/mem.h"
+#include "kernel/abi/sock.h"
 
 #if defined(__clang__)
 #define SMC_CAPABILITY(name) __attribute__((capability(name)))
@@ -21,6 +22,7 @@
 #define SMC_REQUIRES_SHARED(...) __attribute__((requires_shared_capability(__VA_ARGS__)))
 #define SMC_ACQUIRE(...) __attribute__((acquire_capability(__VA_ARGS__)))
 #define SMC_ACQUIRE_SHARED(...) __attribute__((acquire_shared_capability(__VA_ARGS__)))
+#define SMC_TRY_ACQUIRE(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
 #define SMC_RELEASE(...) __attribute__((release_capability(__VA_ARGS__)))
 // Behind a call of it the lock counts as held: what clang cannot see, but whoever calls knows.
 #define SMC_ASSERT_HELD(...) __attribute__((assert_capability(__VA_ARGS__)))
@@ -35,10 +37,18 @@
 #define SMC_REQUIRES_SHARED(...)
 #define SMC_ACQUIRE(...)
 #define SMC_ACQUIRE_SHARED(...)
+#define SMC_TRY_ACQUIRE(...)
 #define SMC_RELEASE(...)
 #define SMC_ASSERT_HELD(...)
 #define SMC_NO_LOCK_CHECK
 #endif
+
+// The sock's lock, which is the kernel's.
+extern "C" {
+void smc_sk_lock(struct sock *sk) SMC_ACQUIRE(sk);
+void smc_sk_unlock(struct sock *sk) SMC_RELEASE(sk);
+bool smc_sk_try_lock(struct sock *sk, bool patient) SMC_TRY_ACQUIRE(true, sk);
+}
 
 namespace smc::shell {
 
