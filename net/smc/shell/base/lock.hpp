@@ -1,28 +1,54 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Locks as types. A SpinLock is taken with bottom halves off; order and classes are in
-// kernel/abi/lock.h and Documentation/locking.md. The annotations are checked by clang's
-// -Wthread-safety in the host's lint.
+// kernel/abi/lock.h and Documentation/locking.md. Annotations are no code: clang checks them
+// (scripts/check-locks).
 #pragma once
+
+#include <utility>
 
 #include "kernel/abi/lock.h"
 #include "kernel/abi/mem.h"
+#include "kernel/abi/sock.h"
 
 #if defined(__clang__)
 #define SMC_CAPABILITY(name) __attribute__((capability(name)))
 #define SMC_SCOPED_CAPABILITY __attribute__((scoped_lockable))
+// The field, or what it points to, is used with that lock only.
 #define SMC_GUARDED_BY(lock) __attribute__((guarded_by(lock)))
+#define SMC_PT_GUARDED_BY(lock) __attribute__((pt_guarded_by(lock)))
+// The function is called with these locks.
 #define SMC_REQUIRES(...) __attribute__((requires_capability(__VA_ARGS__)))
+#define SMC_REQUIRES_SHARED(...) __attribute__((requires_shared_capability(__VA_ARGS__)))
 #define SMC_ACQUIRE(...) __attribute__((acquire_capability(__VA_ARGS__)))
+#define SMC_ACQUIRE_SHARED(...) __attribute__((acquire_shared_capability(__VA_ARGS__)))
+#define SMC_TRY_ACQUIRE(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
 #define SMC_RELEASE(...) __attribute__((release_capability(__VA_ARGS__)))
+// Behind a call of it the lock counts as held: what clang cannot see, but whoever calls knows.
+#define SMC_ASSERT_HELD(...) __attribute__((assert_capability(__VA_ARGS__)))
+// Nothing is checked inside. With the reason.
+#define SMC_NO_LOCK_CHECK __attribute__((no_thread_safety_analysis))
 #else
 #define SMC_CAPABILITY(name)
 #define SMC_SCOPED_CAPABILITY
 #define SMC_GUARDED_BY(lock)
+#define SMC_PT_GUARDED_BY(lock)
 #define SMC_REQUIRES(...)
+#define SMC_REQUIRES_SHARED(...)
 #define SMC_ACQUIRE(...)
+#define SMC_ACQUIRE_SHARED(...)
+#define SMC_TRY_ACQUIRE(...)
 #define SMC_RELEASE(...)
+#define SMC_ASSERT_HELD(...)
+#define SMC_NO_LOCK_CHECK
 #endif
+
+// The sock's lock, which is the kernel's.
+extern "C" {
+void smc_sk_lock(struct sock *sk) SMC_ACQUIRE(sk);
+void smc_sk_unlock(struct sock *sk) SMC_RELEASE(sk);
+bool smc_sk_try_lock(struct sock *sk, bool patient) SMC_TRY_ACQUIRE(true, sk);
+}
 
 namespace smc::shell {
 
@@ -34,6 +60,8 @@ public:
 
 	void lock() SMC_ACQUIRE() { smc_spin_lock(&lock_); }
 	void unlock() SMC_RELEASE() { smc_spin_unlock(&lock_); }
+	// In a lambda that is called under the lock: clang looks at it on its own.
+	void assert_held() const SMC_ASSERT_HELD() {}
 
 private:
 	smc_spinlock lock_;
@@ -65,11 +93,36 @@ private:
 	Lock &lock_;
 };
 
-// RCU's read side.
-class RcuGuard {
+// What the lock of another object guards: whoever wants it shows that lock, and has it.
+template <class T>
+class Guarded {
 public:
-	RcuGuard() { smc_rcu_read_lock(); }
-	~RcuGuard() { smc_rcu_read_unlock(); }
+	Guarded() = default;
+	explicit Guarded(T value) : value_(std::move(value)) {}
+	Guarded(const Guarded &) = delete;
+	Guarded &operator=(const Guarded &) = delete;
+
+	[[nodiscard]] T &under(const SpinLock &lock [[maybe_unused]]) SMC_REQUIRES(lock)
+	{
+		return value_;
+	}
+	[[nodiscard]] const T &under(const SpinLock &lock [[maybe_unused]]) const SMC_REQUIRES(lock)
+	{
+		return value_;
+	}
+
+private:
+	T value_{};
+};
+
+// RCU's read side. The name stands for it in annotations; there is no such object.
+class SMC_CAPABILITY("RCU") Rcu;
+extern Rcu rcu_read_side;
+
+class SMC_SCOPED_CAPABILITY RcuGuard {
+public:
+	RcuGuard() SMC_ACQUIRE_SHARED(rcu_read_side) { smc_rcu_read_lock(); }
+	~RcuGuard() SMC_RELEASE() { smc_rcu_read_unlock(); }
 	RcuGuard(const RcuGuard &) = delete;
 	RcuGuard &operator=(const RcuGuard &) = delete;
 };

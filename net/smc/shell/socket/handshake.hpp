@@ -128,7 +128,7 @@ private:
 	void proceed();
 	[[nodiscard]] bool stalled() const { return performed_ < effects_.size(); }
 	[[nodiscard]] bool may_step() const { return !finished_ && !stalled(); }
-	[[nodiscard]] bool lock_sock();
+	[[nodiscard]] bool lock_sock() SMC_TRY_ACQUIRE(true, turn_at_sock_);
 	// False: the sock's lock is missing, and nothing was done.
 	[[nodiscard]] bool perform(const handshake::Effect &effect);
 	template <std::size_t... kIndices>
@@ -195,7 +195,7 @@ private:
 	std::array<std::byte, wire::kClcMessageSizeMax> peeked_;
 
 	SpinLock lock_{SMC_LOCK_LEAF};
-	FixedVector<Result, kResultsMax> results_;
+	FixedVector<Result, kResultsMax> results_ SMC_GUARDED_BY(lock_);
 	std::atomic<bool> cancelled_{false};
 	std::atomic<bool> woken_{false}; // since the last run began
 	Work<Handshake, &Handshake::run> work_{*this, SMC_WORK_OF_HANDSHAKE};

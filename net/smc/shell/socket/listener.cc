@@ -26,7 +26,10 @@ Listener::~Listener() = default;
 void Listener::open()
 {
 	smc_tcp_watch_children(sk_);
-	smc_tcp_limit_handshakes(sk_, false, limit_);
+	{
+		Guard guard(lock_);
+		smc_tcp_limit_handshakes(sk_, false, limit_);
+	}
 	smc_wake_hook_add(&hook_.hook);
 }
 
@@ -96,7 +99,7 @@ void Listener::set_limit(smc_hs_limit limit)
 
 void Listener::run()
 {
-	drop(failed_);
+	drop(&Listener::failed_);
 	// One without SMC may stand at the head now. Not if there was nothing to do: the user's
 	// wakeup is one for us, and could lead to the next run for ever.
 	if (take_out() && smc_tcp_accept_head(sk_) == SMC_ACCEPT_PLAIN)
@@ -194,7 +197,7 @@ void Listener::start(struct sock *child)
 }
 
 // In which it is now.
-List<Handshake, ChildrenTag> &Listener::list_of_locked(const Handshake &handshake)
+Listener::Children &Listener::list_of_locked(const Handshake &handshake)
 {
 	if (handshake.outcome() == nullptr)
 		return under_way_;
@@ -315,7 +318,7 @@ bool Listener::ready()
 
 void Listener::drop_done()
 {
-	drop(done_);
+	drop(&Listener::done_);
 	drop_plain();
 }
 
@@ -333,7 +336,7 @@ void Listener::drop_plain()
 	}
 }
 
-void Listener::drop(List<Handshake, ChildrenTag> &children)
+void Listener::drop(Children Listener::*list)
 {
 	for (;;) {
 		Ref<Handshake> handshake;
@@ -342,7 +345,7 @@ void Listener::drop(List<Handshake, ChildrenTag> &children)
 			// close() ends them itself, and must find those that it knows of.
 			if (closed_)
 				return;
-			handshake = Ref<Handshake>::adopt(children.pop_front());
+			handshake = Ref<Handshake>::adopt((this->*list).pop_front());
 		}
 		if (!handshake)
 			break;

@@ -69,6 +69,8 @@ private:
 	static constexpr u32 kBurst = 32;
 	static constexpr u64 kLookAgain_ms = 100;
 
+	using Children = List<Handshake, ChildrenTag>;
+
 	struct PlainTag;
 	// One without SMC that was put aside.
 	struct Plain : ListNode<PlainTag> {
@@ -78,9 +80,12 @@ private:
 
 	static bool on_wake(smc_wake_hook *hook);
 	[[nodiscard]] bool may_start();
-	[[nodiscard]] bool may_start_locked();
-	[[nodiscard]] u32 waiting_locked() const { return done_.size() + plain_.size(); }
-	void limit_offers_locked();
+	[[nodiscard]] bool may_start_locked() SMC_REQUIRES(lock_);
+	[[nodiscard]] u32 waiting_locked() const SMC_REQUIRES(lock_)
+	{
+		return done_.size() + plain_.size();
+	}
+	void limit_offers_locked() SMC_REQUIRES(lock_);
 	void start(struct sock *child);
 	void put_aside(struct sock *child);
 	void set_taking(bool taking);
@@ -88,9 +93,10 @@ private:
 	void run();
 	smc_accept_head take_waiting(Ref<Handshake> *done, struct sock **plain);
 	[[nodiscard]] bool came_meanwhile();
-	void drop(List<Handshake, ChildrenTag> &children);
+	// Of these children.
+	void drop(Children Listener::*list);
 	void drop_plain();
-	[[nodiscard]] List<Handshake, ChildrenTag> &list_of_locked(const Handshake &handshake);
+	[[nodiscard]] Children &list_of_locked(const Handshake &handshake) SMC_REQUIRES(lock_);
 
 	struct Hook {
 		smc_wake_hook hook;
@@ -99,17 +105,18 @@ private:
 	struct socket *const sock_;
 	struct sock *const sk_;
 	SpinLock lock_{SMC_LOCK_LISTENER};
-	List<Handshake, ChildrenTag> under_way_; // each with a reference
-	List<Handshake, ChildrenTag> done_;      // for the user; each with a reference
-	List<Handshake, ChildrenTag> failed_;    // no event for the user; each with a reference
-	List<Plain, PlainTag> plain_;            // for the user
-	Owned<Plain> spare_;                     // run()'s, for the next one
-	u64 turns_ = 0;                          // so many were taken out of TCP's queue
-	bool taking_ = false;                    // run() has one that is in no list
-	bool held_up_ = false;                   // there was no room, when it was looked for last
-	bool closed_ = false;
-	bool tcps_own_ = false;
-	smc_hs_limit limit_;
+	Children under_way_ SMC_GUARDED_BY(lock_); // each with a reference
+	Children done_ SMC_GUARDED_BY(lock_);      // for the user; each with a reference
+	Children failed_ SMC_GUARDED_BY(lock_);    // no event for the user; each with a reference
+	List<Plain, PlainTag> plain_ SMC_GUARDED_BY(lock_); // for the user
+	Owned<Plain> spare_;                                // run()'s, for the next one
+	u64 turns_ SMC_GUARDED_BY(lock_) = 0;               // so many were taken out of TCP's queue
+	bool taking_ SMC_GUARDED_BY(lock_) = false;         // run() has one that is in no list
+	// There was no room, when it was looked for last.
+	bool held_up_ SMC_GUARDED_BY(lock_) = false;
+	bool closed_ SMC_GUARDED_BY(lock_) = false;
+	bool tcps_own_ SMC_GUARDED_BY(lock_) = false;
+	smc_hs_limit limit_ SMC_GUARDED_BY(lock_);
 	Work<Listener, &Listener::run> work_{*this, SMC_WORK_OF_LISTENER};
 };
 

@@ -16,6 +16,7 @@
 #include "core/wire/clc.hpp"
 #include "kernel/abi/types.h"
 #include "shell/base/list.hpp"
+#include "shell/base/lock.hpp"
 
 namespace smc::shell {
 
@@ -54,11 +55,12 @@ private:
 
 	const Side side_;
 	bool entered_ = false; // once; the owner's
-	bool met_ = false;     // once: its messages go this way
 	NearClcOwner &owner_;
 	NearKey key_;
-	NearClc *peer_ = nullptr; // until either parts
-	std::size_t length_bytes_ = 0;
+	// What follows is guarded by the lock of the Rendezvous.
+	Guarded<bool> met_;       // once: its messages go this way
+	Guarded<NearClc *> peer_; // until either parts
+	Guarded<std::size_t> length_bytes_;
 	// Two may stand here: a Decline can follow any message before that was looked at.
 	std::array<std::byte, wire::kClcMessageSizeMax> inbox_;
 };

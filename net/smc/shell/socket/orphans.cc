@@ -44,7 +44,7 @@ bool Orphans::on_handshake_done(Handshake &handshake)
 void Orphans::run()
 {
 	for (;;) {
-		const auto handshake = take(done_, nullptr);
+		const auto handshake = take(&Orphans::done_, nullptr);
 
 		if (!handshake)
 			return;
@@ -52,9 +52,10 @@ void Orphans::run()
 	}
 }
 
-Ref<Handshake> Orphans::take(List<Handshake, ChildrenTag> &orphans, const net *net)
+Ref<Handshake> Orphans::take(Children Orphans::*list, const net *net)
 {
 	Guard guard(lock_);
+	Children &orphans = list_locked(list);
 	Handshake *handshake = orphans.front();
 
 	while (handshake != nullptr && net != nullptr && handshake->netns() != net)
@@ -66,9 +67,9 @@ Ref<Handshake> Orphans::take(List<Handshake, ChildrenTag> &orphans, const net *n
 
 void Orphans::end(const net *net)
 {
-	while (const auto handshake = take(under_way_, net))
+	while (const auto handshake = take(&Orphans::under_way_, net))
 		bury(handshake);
-	while (const auto handshake = take(done_, net))
+	while (const auto handshake = take(&Orphans::done_, net))
 		bury(handshake);
 	// The one that run() has. If it has yet to run, behind work of others that may take as long
 	// as they like, its part is done here.

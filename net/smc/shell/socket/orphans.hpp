@@ -34,12 +34,19 @@ public:
 	[[nodiscard]] bool on_handshake_done(Handshake &handshake) override;
 
 private:
+	using Children = List<Handshake, ChildrenTag>;
+
 	void run();
-	[[nodiscard]] Ref<Handshake> take(List<Handshake, ChildrenTag> &orphans, const net *net);
+	// The first one of @net there, or of any without one.
+	[[nodiscard]] Ref<Handshake> take(Children Orphans::*list, const net *net);
+	[[nodiscard]] Children &list_locked(Children Orphans::*list) SMC_REQUIRES(lock_)
+	{
+		return this->*list;
+	}
 
 	SpinLock lock_{SMC_LOCK_LISTENER};
-	List<Handshake, ChildrenTag> under_way_; // each with a reference
-	List<Handshake, ChildrenTag> done_;      // each with a reference, for run()
+	Children under_way_ SMC_GUARDED_BY(lock_); // each with a reference
+	Children done_ SMC_GUARDED_BY(lock_);      // each with a reference, for run()
 	Work<Orphans, &Orphans::run> work_{*this, SMC_WORK_OF_LISTENER};
 };
 

@@ -2,6 +2,7 @@
 #include "shell/socket/rendezvous.hpp"
 
 #include <cstring>
+#include <utility>
 
 #include "shell/base/alloc.hpp"
 
@@ -35,9 +36,9 @@ bool Rendezvous::enter(NearClc &end, const NearKey &key)
 		return false;
 	}
 	place.waiting.remove(*other);
-	other->peer_ = &end;
-	end.peer_ = other;
-	other->met_ = end.met_ = true;
+	other->peer_.under(place.lock) = &end;
+	end.peer_.under(place.lock) = other;
+	other->met_.under(place.lock) = end.met_.under(place.lock) = true;
 	// A server waits for a Proposal, whichever way that comes.
 	if (other->side_ == NearClc::Side::kClient)
 		other->owner_.on_near_clc();
@@ -48,9 +49,10 @@ bool Rendezvous::met(NearClc &end)
 {
 	if (!end.entered_)
 		return false;
-	Guard guard(bucket(end.key_).lock);
+	Bucket &place = bucket(end.key_);
+	Guard guard(place.lock);
 
-	return end.met_;
+	return end.met_.under(place.lock);
 }
 
 void Rendezvous::stop_waiting(NearClc &end)
@@ -69,26 +71,28 @@ void Rendezvous::part(NearClc &end)
 	Guard guard(place.lock);
 
 	place.waiting.remove(end);
-	if (end.peer_ != nullptr)
-		end.peer_->peer_ = nullptr;
-	end.peer_ = nullptr;
+	NearClc *peer = std::exchange(end.peer_.under(place.lock), nullptr);
+	if (peer != nullptr)
+		peer->peer_.under(place.lock) = nullptr;
 }
 
 Rendezvous::Sent Rendezvous::send(NearClc &from, ByteSpan message)
 {
 	if (!from.entered_)
 		return Sent::kNotHere;
-	Guard guard(bucket(from.key_).lock);
-	NearClc *to = from.peer_;
+	Bucket &place = bucket(from.key_);
+	Guard guard(place.lock);
+	NearClc *to = from.peer_.under(place.lock);
 
-	if (!from.met_)
+	if (!from.met_.under(place.lock))
 		return Sent::kNotHere;
 	if (to == nullptr)
 		return Sent::kDelivered;
-	if (message.size() > to->inbox_.size() - to->length_bytes_)
+	std::size_t &length_bytes = to->length_bytes_.under(place.lock);
+	if (message.size() > to->inbox_.size() - length_bytes)
 		return Sent::kNoRoom;
-	std::memcpy(to->inbox_.data() + to->length_bytes_, message.data(), message.size());
-	to->length_bytes_ += message.size();
+	std::memcpy(to->inbox_.data() + length_bytes, message.data(), message.size());
+	length_bytes += message.size();
 	to->owner_.on_near_clc();
 	return Sent::kDelivered;
 }
@@ -97,17 +101,20 @@ ByteSpan Rendezvous::received(NearClc &end)
 {
 	if (!end.entered_)
 		return {};
-	Guard guard(bucket(end.key_).lock);
+	Bucket &place = bucket(end.key_);
+	Guard guard(place.lock);
 
-	return ByteSpan{end.inbox_}.first(end.length_bytes_);
+	return ByteSpan{end.inbox_}.first(end.length_bytes_.under(place.lock));
 }
 
 void Rendezvous::consume(NearClc &end, std::size_t bytes)
 {
-	Guard guard(bucket(end.key_).lock);
+	Bucket &place = bucket(end.key_);
+	Guard guard(place.lock);
+	std::size_t &length_bytes = end.length_bytes_.under(place.lock);
 
-	end.length_bytes_ -= bytes;
-	std::memmove(end.inbox_.data(), end.inbox_.data() + bytes, end.length_bytes_);
+	length_bytes -= bytes;
+	std::memmove(end.inbox_.data(), end.inbox_.data() + bytes, length_bytes);
 }
 
 Rendezvous &rendezvous()

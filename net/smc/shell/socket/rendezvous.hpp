@@ -48,14 +48,15 @@ private:
 
 	struct Bucket {
 		SpinLock lock{SMC_LOCK_RENDEZVOUS};
-		List<NearClc, NearClcTag> waiting;
+		List<NearClc, NearClcTag> waiting SMC_GUARDED_BY(lock);
 	};
 
 	[[nodiscard]] Bucket &bucket(const NearKey &key)
 	{
 		return buckets_[(key.client_sequence ^ key.server_sequence) % kBuckets];
 	}
-	[[nodiscard]] static NearClc *find_locked(const Bucket &bucket, const NearClc &end);
+	[[nodiscard]] static NearClc *find_locked(const Bucket &bucket, const NearClc &end)
+		SMC_REQUIRES(bucket.lock);
 
 	std::array<Bucket, kBuckets> buckets_;
 };

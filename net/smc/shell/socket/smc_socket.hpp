@@ -64,6 +64,7 @@ public:
 	[[nodiscard]] Ref<transport::Endpoint> connection() const;
 	// The same without a reference, for a look at it: it stays as long as RCU's read side does.
 	[[nodiscard]] transport::Endpoint *connection_under_rcu() const
+		SMC_REQUIRES_SHARED(rcu_read_side)
 	{
 		return endpoint_.load(std::memory_order_acquire);
 	}
@@ -172,7 +173,7 @@ private:
 	[[nodiscard]] bool make_handshake();
 	[[nodiscard]] bool decline_for_memory();
 	[[nodiscard]] bool drop_handshake();
-	[[nodiscard]] bool lock_sock();
+	[[nodiscard]] bool lock_sock() SMC_TRY_ACQUIRE(true, turn_at_sock_);
 	// TCP may have been reset under a handshake, which has then read the error meant for users.
 	void look_for_dead_tcp();
 	// With the options that were set before.

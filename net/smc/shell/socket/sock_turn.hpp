@@ -11,16 +11,17 @@
 #include <algorithm>
 
 #include "kernel/abi/sock.h"
+#include "shell/base/lock.hpp"
 
 namespace smc::shell {
 
-class SockTurn {
+class SMC_CAPABILITY("sock") SockTurn {
 public:
 	explicit SockTurn(struct sock *sk) : sk_(sk) {}
 
 	// False: come back after wait_ms(). The first time it waits a moment for the user to be
 	// through, as he is as a rule. Process, no lock.
-	[[nodiscard]] bool take()
+	[[nodiscard]] bool take() SMC_TRY_ACQUIRE(true)
 	{
 		if (smc_sk_try_lock(sk_, wait_ms_ == 0)) {
 			wait_ms_ = 0;
@@ -30,8 +31,8 @@ public:
 		return false;
 	}
 	// For who may wait: a call of the user's own.
-	void wait() { smc_sk_lock(sk_); }
-	void give() { smc_sk_unlock(sk_); }
+	void wait() SMC_ACQUIRE() { smc_sk_lock(sk_); }
+	void give() SMC_RELEASE() { smc_sk_unlock(sk_); }
 	// 0: it was free when it was wanted last.
 	[[nodiscard]] u64 wait_ms() const { return wait_ms_; }
 

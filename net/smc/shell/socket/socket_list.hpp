@@ -39,11 +39,11 @@ private:
 	struct Shard {
 		Mutex looking{SMC_LOCK_SOCKETS};
 		SpinLock lock{SMC_LOCK_LEAF};
-		List<SmcSocket, SocketsTag> sockets;
-		const SmcSocket *looked_at = nullptr;
+		List<SmcSocket, SocketsTag> sockets SMC_GUARDED_BY(lock);
+		const SmcSocket *looked_at SMC_GUARDED_BY(lock) = nullptr;
 	};
-	// The socket with that serial, which stays until looked_at is reset. Under `looking`.
-	[[nodiscard]] SmcSocket *look_at(Shard &shard, u64 serial);
+	// The socket with that serial, which stays until looked_at is reset.
+	[[nodiscard]] SmcSocket *look_at(Shard &shard, u64 serial) SMC_REQUIRES(shard.looking);
 	[[nodiscard]] Shard &shard_of(u64 serial) { return shards_[serial % kShards]; }
 
 	std::array<Shard, kShards> shards_;

@@ -53,8 +53,8 @@ private:
 	void shrink_to(u64 max_bytes);
 
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
-	shell::List<Endpoint, RestingTag> resting_; // oldest first
-	u64 bytes_ = 0;
+	shell::List<Endpoint, RestingTag> resting_ SMC_GUARDED_BY(lock_); // oldest first
+	u64 bytes_ SMC_GUARDED_BY(lock_) = 0;
 };
 
 // Exists between setup and teardown.

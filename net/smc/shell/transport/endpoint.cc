@@ -81,14 +81,16 @@ void Endpoint::change(F &&f)
 		own = f();
 		own |= std::exchange(heard_events_, u16{0});
 		neighbour = neighbour_;
-		if (neighbour != nullptr)
+		if (neighbour != nullptr) {
+			shares_lock_with(*neighbour);
 			theirs = std::exchange(neighbour->heard_events_, u16{0});
+		}
 	}
 	if (own != 0 || lingering_.load(std::memory_order_acquire))
 		settle(own);
 	if (neighbour != nullptr &&
 	    (theirs != 0 || neighbour->lingering_.load(std::memory_order_acquire)))
-		neighbour->settle(theirs);
+		neighbour->settle_neighbour(theirs);
 }
 
 void Endpoint::transmit_locked()
@@ -153,6 +155,7 @@ void Endpoint::limit_cork_locked()
 void Endpoint::set_corked(bool corked, bool nodelay)
 {
 	change([&]() -> u16 {
+		lock_.assert_held();
 		conn_.set_corked(corked);
 		if (nodelay)
 			conn_.push();
@@ -165,6 +168,7 @@ void Endpoint::set_corked(bool corked, bool nodelay)
 void Endpoint::produce(u32 bytes, connection::SendHint hint)
 {
 	change([&]() -> u16 {
+		lock_.assert_held();
 		writing_ = false;
 		if (neighbour_ != nullptr && hint == connection::SendHint::kNormal && !detached_ &&
 		    pass_locked(bytes))
@@ -189,6 +193,7 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint)
 void Endpoint::give_room_back()
 {
 	change([&]() -> u16 {
+		lock_.assert_held();
 		if (std::exchange(writing_, false))
 			transmit_locked();
 		return 0;
@@ -204,6 +209,7 @@ void Endpoint::consume(u32 bytes)
 			return;
 	}
 	change([&]() -> u16 {
+		lock_.assert_held();
 		const u16 events = abort_broken_locked();
 
 		transmit_locked();
@@ -216,6 +222,7 @@ void Endpoint::consume(u32 bytes)
 void Endpoint::transmit()
 {
 	change([&]() -> u16 {
+		lock_.assert_held();
 		transmit_locked();
 		return conn_.finished() ? event::kReleasable : 0;
 	});
@@ -257,6 +264,7 @@ void Endpoint::give_up()
 {
 	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
 	change([&]() -> u16 {
+		lock_.assert_held();
 		conn_.give_up();
 		transmit_locked();
 		return event::kReleasable;
@@ -333,12 +341,16 @@ u16 Endpoint::hear_message_locked(const connection::CursorMessage &message)
 
 void Endpoint::on_message(const connection::CursorMessage &message)
 {
-	change([&]() -> u16 { return hear_message_locked(message); });
+	change([&]() -> u16 {
+		lock_.assert_held();
+		return hear_message_locked(message);
+	});
 }
 
 void Endpoint::begin(const connection::EarlyMessages &early, bool &begun)
 {
 	change([&]() -> u16 {
+		lock_.assert_held();
 		u16 events = 0;
 
 		begun = true;
@@ -482,7 +494,7 @@ void Endpoint::keep_tcp(struct socket *sock)
 void Endpoint::leave_sock()
 {
 	shell::Guard guard(lock_);
-	left_.store(true, std::memory_order_release);
+	note_left_locked();
 }
 
 void Endpoint::release_from_user()
@@ -537,6 +549,7 @@ void Endpoint::make_room()
 void Endpoint::leave()
 {
 	change([&]() -> u16 {
+		lock_.assert_held();
 		// The peer may have spoken since it was taken out of the list, and a run may have
 		// put it back there.
 		departed().let_go(std::exchange(departed_bytes_, 0));
@@ -627,6 +640,7 @@ void Endpoint::run()
 
 	look_after();
 	change([&]() -> u16 {
+		lock_.assert_held();
 		u16 events = abort_broken_locked();
 
 		if (push_ms_ != 0) {

@@ -224,28 +224,41 @@ protected:
 
 	// Both ends are ours: the ring that @writer fills and @reader empties is another one now.
 	static void change_ring_locked(Endpoint &writer, Endpoint &reader, std::byte *ring)
+		SMC_REQUIRES(writer.lock_, reader.lock_)
 	{
 		writer.sndbuf_ = ring;
 		reader.rmb_ = ring;
 	}
 
 	// No ring is there for @writer any more: its reader has gone, and it does not copy.
-	static void drop_ring_locked(Endpoint &writer) { writer.sndbuf_ = nullptr; }
+	static void drop_ring_locked(Endpoint &writer) SMC_REQUIRES(writer.lock_)
+	{
+		writer.sndbuf_ = nullptr;
+	}
 	// The user may be copying into the send buffer.
-	[[nodiscard]] bool writing_locked() const { return writing_; }
+	[[nodiscard]] bool writing_locked() const SMC_REQUIRES(lock_) { return writing_; }
 	// Has run() look, soon.
-	void look_again_locked()
+	void look_again_locked() SMC_REQUIRES(lock_)
 	{
 		get();
 		if (work_.queue())
 			put();
 	}
 
+	// Neighbours have one lock, which clang cannot know.
+	void shares_lock_with(const Endpoint &neighbour [[maybe_unused]]) const SMC_REQUIRES(lock_)
+		SMC_ASSERT_HELD(neighbour.lock_)
+	{
+	}
 	// It has heard something of its neighbour, which change() settles with what that does.
-	void note_heard_locked(u16 events) { heard_events_ |= events; }
+	void note_heard_locked(u16 events) SMC_REQUIRES(lock_) { heard_events_ |= events; }
 	// After a message of the peer. What settle() is to be told.
-	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict);
-	[[nodiscard]] bool detached() const { return detached_; }
+	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict) SMC_REQUIRES(lock_);
+	// Asked by whoever retires it.
+	[[nodiscard]] bool detached() const SMC_NO_LOCK_CHECK // nobody else detaches it then
+	{
+		return detached_;
+	}
 	// Bytes may lie in the send buffer that were never sent.
 	[[nodiscard]] bool stray_bytes() const
 	{
@@ -257,59 +270,72 @@ private:
 
 protected:
 	shell::SpinLock &lock_;
-	connection::Connection conn_;
-	bool lost_early_ = false;         // guarded by lock_; the transport, before conn_ had begun
-	bool arrivals_need_sync_ = false; // guarded by lock_; before the CPU can read the ring
-	Endpoint *neighbour_ = nullptr;   // guarded by lock_; alive for as long, and under RCU
+	connection::Connection conn_ SMC_GUARDED_BY(lock_);
+	// The transport, before conn_ had begun.
+	bool lost_early_ SMC_GUARDED_BY(lock_) = false;
+	// Before the CPU can read the ring.
+	bool arrivals_need_sync_ SMC_GUARDED_BY(lock_) = false;
+	Endpoint *neighbour_ SMC_GUARDED_BY(lock_) = nullptr; // alive for as long, and under RCU
 
 private:
 	// Runs @f() under the lock, which returns events. Whatever came of it, here and at the
 	// neighbour, is settled when the lock is free again.
 	template <class F>
 	void change(F &&f);
-	void transmit_locked();
-	void limit_cork_locked();
+	void transmit_locked() SMC_REQUIRES(lock_);
+	void limit_cork_locked() SMC_REQUIRES(lock_);
 	[[nodiscard]] connection::Verdict
-	take_message_locked(const connection::CursorMessage &message);
-	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message);
-	[[nodiscard]] u16 handle_urgent_locked();
+	take_message_locked(const connection::CursorMessage &message) SMC_REQUIRES(lock_);
+	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message)
+		SMC_REQUIRES(lock_);
+	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
 	// What settle() is to be told.
-	[[nodiscard]] u16 abort_broken_locked();
-	void report_locked(int err);
+	[[nodiscard]] u16 abort_broken_locked() SMC_REQUIRES(lock_);
+	void report_locked(int err) SMC_REQUIRES(lock_);
+	// From here on nobody reports to the sock.
+	void note_left_locked() SMC_REQUIRES(lock_)
+	{
+		left_.store(true, std::memory_order_release);
+	}
 	// Wakes and reports; not under the lock.
 	void notify(u16 events);
 	// Under the lock: is it time for the transport to take everything back?
-	[[nodiscard]] bool retire_due();
+	[[nodiscard]] bool retire_due() SMC_REQUIRES(lock_);
 	void settle(u16 events);
+	// Of one that may be given back meanwhile.
+	void settle_neighbour(u16 events) SMC_REQUIRES_SHARED(shell::rcu_read_side)
+	{
+		settle(events);
+	}
 	void run();
-	void arm_locked();
-	void depart_locked();
+	void arm_locked() SMC_REQUIRES(lock_);
+	void depart_locked() SMC_REQUIRES(lock_);
 	void make_room();
-	void note_resting_locked();
+	void note_resting_locked() SMC_REQUIRES(lock_);
 	// How long it is kept without any progress.
-	[[nodiscard]] u64 patience_ms_locked() const;
-	[[nodiscard]] bool overdue_locked() const;
+	[[nodiscard]] u64 patience_ms_locked() const SMC_REQUIRES(lock_);
+	[[nodiscard]] bool overdue_locked() const SMC_REQUIRES(lock_);
 	// Until the next look at it.
-	[[nodiscard]] u64 look_in_ms_locked() const;
-	void part_locked();
-	void note_progress_locked();
+	[[nodiscard]] u64 look_in_ms_locked() const SMC_REQUIRES(lock_);
+	void part_locked() SMC_REQUIRES(lock_);
+	void note_progress_locked() SMC_REQUIRES(lock_);
 	static void free_later(smc_rcu_head *head);
 
 	// ---- What each transport does in its own way --------------------------------------------
 
 	// Sends what the connection has to say, as far as that can go now; the rest when on_room()
 	// or the neighbour comes. Under the lock, not after detach().
-	virtual void send_locked() = 0;
+	virtual void send_locked() SMC_REQUIRES(lock_) = 0;
 	// There is a neighbour, and the user has appended @bytes. True if it was told, and that was
 	// all there was to say. False, and nothing has happened: the usual way.
-	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) { return false; }
+	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) { return false; }
 	// The peer has written these pieces of our ring: makes them what the CPU reads. Where
 	// arrivals_need_sync_ is set.
-	virtual void sync_arrived_locked(const ring::Segments & /*arrived*/) {}
+	virtual void sync_arrived_locked(const ring::Segments & /*arrived*/) SMC_REQUIRES(lock_) {}
 	// See widen_if_full(). Process, socket lock held.
 	virtual void widen() {}
 	// The user has let go of it. True if it goes on alone, and holds memory for its peer.
-	[[nodiscard]] virtual bool released_locked() = 0;
+	[[nodiscard]] virtual bool released_locked() SMC_REQUIRES(lock_) = 0;
 	// run() begins: what the transport has to look after. Process.
 	virtual void look_after() {}
 	// Takes back everything that the connection had of the transport, and gives back its
@@ -327,23 +353,26 @@ private:
 	struct smc_counters *const counters_; // of net_
 	const smc_tech tech_;
 	std::atomic<bool> lingering_{false};
-	std::atomic<bool> left_{false}; // by the user: nobody is to be told anything
-	bool joined_ = false;           // guarded by lock_: the user has the connection
-	int unreported_ = 0;            // guarded by lock_: what went wrong before that, or 0
-	bool writing_ = false;          // guarded by lock_: between take_room() and produce()
-	bool full_ = false;             // guarded by the socket lock: the last send found no room
-	u64 push_ms_ = 0;               // when the cork gives way; 0: it holds nothing
-	bool released_ = false;         // by the user
-	u64 released_ms_ = 0;
-	struct socket *tcp_ = nullptr; // closed, and TCP's connection below it still open
-	u32 departed_bytes_ = 0;       // its share in what Departed has counted
-	u64 look_ms_ = 0;              // when arm_locked() wants run() to look, at the latest
-	bool retiring_ = false;
-	bool detached_ = false;
-	u16 heard_events_ = 0; // from the neighbour, not settled yet
+	std::atomic<bool> left_{false};              // by the user: nobody is to be told anything
+	bool joined_ SMC_GUARDED_BY(lock_) = false;  // the user has the connection
+	int unreported_ SMC_GUARDED_BY(lock_) = 0;   // what went wrong before that, or 0
+	bool writing_ SMC_GUARDED_BY(lock_) = false; // between take_room() and produce()
+	bool full_ = false; // guarded by the socket lock: the last send found no room
+	u64 push_ms_ SMC_GUARDED_BY(lock_) = 0; // when the cork gives way; 0: it holds nothing
+	bool released_ SMC_GUARDED_BY(lock_) = false; // by the user
+	u64 released_ms_ SMC_GUARDED_BY(lock_) = 0;
+	// Closed, and TCP's connection below it still open.
+	struct socket *tcp_ SMC_GUARDED_BY(lock_) = nullptr;
+	u32 departed_bytes_ SMC_GUARDED_BY(lock_) = 0; // its share in what Departed has counted
+	// When arm_locked() wants run() to look, at the latest.
+	u64 look_ms_ SMC_GUARDED_BY(lock_) = 0;
+	bool retiring_ SMC_GUARDED_BY(lock_) = false;
+	bool detached_ SMC_GUARDED_BY(lock_) = false;
+	u16 heard_events_ SMC_GUARDED_BY(lock_) = 0; // from the neighbour, not settled yet
 	std::atomic<bool> stray_bytes_{false};
-	u64 progress_position_ = 0; // stream bytes acknowledged at progress_ms_
-	u64 progress_ms_ = 0;
+	// Stream bytes acknowledged at progress_ms_.
+	u64 progress_position_ SMC_GUARDED_BY(lock_) = 0;
+	u64 progress_ms_ SMC_GUARDED_BY(lock_) = 0;
 	shell::Work<Endpoint, &Endpoint::run> work_{*this};
 
 protected:

@@ -83,7 +83,7 @@ Acquired Device::open(struct sock *sk)
 	Acquired acquired = make_end(shell::Ref<Pair>::adopt(pair.release()), kServer, sk);
 	if (acquired.endpoint) {
 		shell::Guard guard(lock_);
-		bucket(acquired.endpoint->token()).push_back(*acquired.endpoint);
+		bucket_locked(acquired.endpoint->token()).push_back(*acquired.endpoint);
 	}
 	return acquired;
 }
@@ -91,7 +91,7 @@ Acquired Device::open(struct sock *sk)
 shell::Ref<LoopbackEndpoint> Device::claim(u64 token)
 {
 	shell::Guard guard(lock_);
-	Waiting &waiting = bucket(token);
+	Waiting &waiting = bucket_locked(token);
 
 	for (LoopbackEndpoint *end = waiting.front(); end != nullptr; end = waiting.next(*end)) {
 		if (end->token() == token) {
@@ -141,7 +141,7 @@ bool Device::snapshot_group(net *net, smc_smcd_lgr_info &info) const
 void Device::forget(LoopbackEndpoint &endpoint)
 {
 	shell::Guard guard(lock_);
-	bucket(endpoint.token()).remove(endpoint);
+	bucket_locked(endpoint.token()).remove(endpoint);
 }
 
 Device &device()

@@ -53,7 +53,10 @@ private:
 	static constexpr u32 kBuckets = 64;
 	using Waiting = shell::List<LoopbackEndpoint, WaitingTag>;
 
-	[[nodiscard]] Waiting &bucket(u64 token) { return waiting_[token % kBuckets]; }
+	[[nodiscard]] Waiting &bucket_locked(u64 token) SMC_REQUIRES(lock_)
+	{
+		return waiting_[token % kBuckets];
+	}
 	[[nodiscard]] Acquired make_end(shell::Ref<Pair> pair, Side side, struct sock *sk);
 	[[nodiscard]] shell::Ref<LoopbackEndpoint> claim(u64 token);
 
@@ -61,7 +64,7 @@ private:
 	wire::IsmGid gid_extension_;
 	DmbPool pool_;
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
-	std::array<Waiting, kBuckets> waiting_;
+	std::array<Waiting, kBuckets> waiting_ SMC_GUARDED_BY(lock_);
 };
 
 // May a connection from or to a socket of @net go by this device at all?

@@ -24,7 +24,7 @@ Dmb *DmbPool::take_kept(struct sock *sk, wire::BufferSize size)
 	shell::Guard guard(lock_);
 	auto &kept = kept_[size.code()];
 	for (Dmb *dmb = kept.front(); dmb != nullptr; dmb = kept.next(*dmb)) {
-		if (dmb->netns() == net && dmb->group() == group) {
+		if (dmb->netns(lock_) == net && dmb->group() == group) {
 			kept.remove(*dmb);
 			lent_.push_back(*dmb);
 			return dmb;
@@ -91,9 +91,11 @@ Dmb *DmbPool::take_spare(struct sock *sk, wire::BufferSize size)
 
 void DmbPool::disown_locked(Dmb &dmb)
 {
-	if (dmb.netns() != nullptr)
-		smc_stat_inc(dmb.netns(), SMC_STAT_BUF_FREE);
-	dmb.disown();
+	net *net = dmb.netns(lock_);
+
+	if (net != nullptr)
+		smc_stat_inc(net, SMC_STAT_BUF_FREE);
+	dmb.disown(lock_);
 }
 
 void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
@@ -105,7 +107,7 @@ void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
 	{
 		shell::Guard guard(lock_);
 		lent_.remove(*dmb);
-		if (keepable && dmb->netns() != nullptr) {
+		if (keepable && dmb->netns(lock_) != nullptr) {
 			auto &kept = kept_[dmb->size().code()];
 			kept.push_back(*dmb);
 			if (kept.size() <= kKeepMax)
@@ -117,22 +119,29 @@ void DmbPool::give_back(Dmb *dmb, u32 used_bytes)
 	shell::Deleter()(dmb);
 }
 
+Dmb *DmbPool::take_unused_locked(Dmbs &kept, const net *net)
+{
+	Dmb *dmb = kept.front();
+
+	while (dmb != nullptr && net != nullptr && dmb->netns(lock_) != net)
+		dmb = kept.next(*dmb);
+	if (dmb != nullptr) {
+		kept.remove(*dmb);
+		disown_locked(*dmb);
+	}
+	return dmb;
+}
+
 bool DmbPool::free_kept(const net *net)
 {
 	bool any = false;
 
-	for (auto &kept : kept_) {
+	for (u32 code = 0; code <= kKeptCodeMax; code++) {
 		for (;;) {
 			Dmb *dmb;
 			{
 				shell::Guard guard(lock_);
-				dmb = kept.front();
-				while (dmb != nullptr && net != nullptr && dmb->netns() != net)
-					dmb = kept.next(*dmb);
-				if (dmb != nullptr) {
-					kept.remove(*dmb);
-					disown_locked(*dmb);
-				}
+				dmb = take_unused_locked(kept_[code], net);
 			}
 			if (dmb == nullptr)
 				break;
@@ -149,7 +158,7 @@ void DmbPool::drop(const net *net)
 		// First: one that comes back while others are freed below is not to be kept.
 		shell::Guard guard(lock_);
 		for (Dmb *dmb = lent_.front(); dmb != nullptr; dmb = lent_.next(*dmb)) {
-			if (dmb->netns() == net)
+			if (dmb->netns(lock_) == net)
 				disown_locked(*dmb);
 		}
 	}

@@ -36,14 +36,17 @@ public:
 
 	[[nodiscard]] std::byte *data() const { return data_; }
 	[[nodiscard]] wire::BufferSize size() const { return size_; }
-	// Nullptr: it has gone. Guarded by the pool's lock.
-	[[nodiscard]] net *netns() const { return net_; }
-	void disown() { net_ = nullptr; }
+	// Nullptr: it has gone. With the pool's lock.
+	[[nodiscard]] net *netns(const shell::SpinLock &pool) const SMC_REQUIRES(pool)
+	{
+		return net_.under(pool);
+	}
+	void disown(const shell::SpinLock &pool) SMC_REQUIRES(pool) { net_.under(pool) = nullptr; }
 	// smc_ring_group() of the sock that it was made for.
 	[[nodiscard]] u64 group() const { return group_; }
 
 private:
-	net *net_;
+	shell::Guarded<net *> net_;
 	const u64 group_;
 	std::byte *const data_;
 	const wire::BufferSize size_;
@@ -75,17 +78,21 @@ public:
 	void drop(const net *net);
 
 private:
+	using Dmbs = shell::List<Dmb, DmbTag>;
+
 	[[nodiscard]] Dmb *take_kept(struct sock *sk, wire::BufferSize size);
 	[[nodiscard]] Dmb *create(struct sock *sk, wire::BufferSize size, bool spare);
 	[[nodiscard]] Dmb *take_one(struct sock *sk, wire::BufferSize size, bool spare);
 	// Frees those of @net (nullptr: all) that are not in use. False if there was none.
 	bool free_kept(const net *net);
+	// Takes such a one out of those that are kept, or none.
+	[[nodiscard]] Dmb *take_unused_locked(Dmbs &kept, const net *net) SMC_REQUIRES(lock_);
 	// It is no longer counted among those of its namespace.
-	static void disown_locked(Dmb &dmb);
+	void disown_locked(Dmb &dmb) SMC_REQUIRES(lock_);
 
 	shell::SpinLock lock_{SMC_LOCK_POOL};
-	std::array<shell::List<Dmb, DmbTag>, kKeptCodeMax + 1> kept_;
-	shell::List<Dmb, DmbTag> lent_; // in use
+	std::array<Dmbs, kKeptCodeMax + 1> kept_ SMC_GUARDED_BY(lock_);
+	Dmbs lent_ SMC_GUARDED_BY(lock_); // in use
 };
 
 } // namespace smc::transport::loopback

@@ -56,6 +56,7 @@ bool LoopbackEndpoint::start_locked(const LoopbackEndpoint &peer)
 		.in_place = true,
 	};
 
+	holds_lock_of(*pair_);
 	set_rings(pair_->dmbs_[peer.side_]->data(), pair_->dmbs_[side_]->data());
 	peer_token_ = peer.token_;
 	peer_size_ = peer.size_;
@@ -69,6 +70,7 @@ bool LoopbackEndpoint::join(LoopbackEndpoint &server, LoopbackEndpoint &client)
 {
 	{
 		shell::Guard guard(server.lock_);
+		server.shares_lock_with(client);
 		if (server.gone_ || server.joined_ || !server.start_locked(client) ||
 		    !client.start_locked(server))
 			return false;
@@ -93,6 +95,7 @@ bool LoopbackEndpoint::speak_locked()
 	bool spoken = false;
 
 	while (conn_.speak(saying)) {
+		shares_lock_with(*peer_locked());
 		peer_locked()->hear_locked(saying);
 		spoken = true;
 	}
@@ -115,6 +118,7 @@ void LoopbackEndpoint::send_locked()
 
 	if (neighbour_ == nullptr && joined_)
 		return speak_to_nobody_locked();
+	shares_lock_with(*speaker);
 	while (speaker->neighbour_ != nullptr && speaker->speak_locked())
 		speaker = speaker->peer_locked();
 }
@@ -124,6 +128,7 @@ bool LoopbackEndpoint::pass_locked(u32 bytes)
 	LoopbackEndpoint &peer = *peer_locked();
 	u16 events = 0;
 
+	shares_lock_with(peer);
 	if (!connection::Connection::pass(conn_, peer.conn_, bytes, events))
 		return false;
 	peer.note_heard_locked(events);
@@ -148,9 +153,12 @@ void LoopbackEndpoint::widen()
 	wire::BufferSize size;
 	{
 		shell::Guard guard(lock_);
-		if (neighbour_ == nullptr ||
-		    !connection::Connection::ring_is_replaceable(conn_, peer_locked()->conn_))
+		if (neighbour_ == nullptr)
 			return;
+		shares_lock_with(*peer_locked());
+		if (!connection::Connection::ring_is_replaceable(conn_, peer_locked()->conn_))
+			return;
+		holds_lock_of(pair);
 		size = pair.dmbs_[1 - side_]->size();
 		// A stream is here each time its ring is full, long after it has grown.
 		if (size.code() >= DmbPool::kGrownCodeMax)
@@ -172,6 +180,8 @@ void LoopbackEndpoint::widen()
 	bool replaced;
 	{
 		shell::Guard guard(lock_);
+		shares_lock_with(*reader);
+		holds_lock_of(pair);
 		replaced =
 			neighbour_ == reader.get() &&
 			connection::Connection::replace_ring(conn_, reader->conn_, larger.bytes());
@@ -258,6 +268,7 @@ void LoopbackEndpoint::retire()
 	detach();
 	{
 		shell::Guard guard(lock_);
+		holds_lock_of(pair);
 		gone_ = true;
 		if (joined_) {
 			rmb_bytes = own_dmb_locked()->size().bytes();
@@ -266,6 +277,7 @@ void LoopbackEndpoint::retire()
 			Namespace::of(netns()).count_smcd(-1, -s64{rmb_bytes});
 		}
 		if (LoopbackEndpoint *peer = peer_locked(); peer != nullptr) {
+			shares_lock_with(*peer);
 			pair.used_bytes_[side_] = peer->written_bytes_locked();
 			peer->neighbour_ = nullptr;
 			if (!peer->writing_locked()) {
@@ -286,7 +298,7 @@ void LoopbackEndpoint::retire()
 		if (dmbs[side] != nullptr)
 			pair.device_.pool().give_back(dmbs[side], used_bytes[side]);
 	}
-	if (joined_)
+	if (rmb_bytes != 0)
 		smc_stat_rx_buf(netns(), SMC_TECH_D, rmb_bytes, -1);
 	put();
 }
@@ -307,6 +319,7 @@ void LoopbackEndpoint::snapshot_transport(smc_sock_info &info)
 	info.dmb.gid = device.gid().value();
 	info.dmb.gid_extension = device.gid_extension().value();
 	info.dmb.token = token_;
+	shell::Guard guard(lock_);
 	info.dmb.peer_token = peer_token_;
 }
 

@@ -49,10 +49,10 @@ private:
 
 	Device &device_;
 	shell::SpinLock lock_{SMC_LOCK_ENDPOINT};
-	// All guarded by lock_.
-	std::array<Dmb *, 2> dmbs_{};
-	std::array<u32, 2> used_bytes_{}; // of each DMB, at most; known when its writer is done
-	u32 ends_ = 0;                    // that are not retired
+	std::array<Dmb *, 2> dmbs_ SMC_GUARDED_BY(lock_){};
+	// Of each DMB, at most; known when its writer is done.
+	std::array<u32, 2> used_bytes_ SMC_GUARDED_BY(lock_){};
+	u32 ends_ SMC_GUARDED_BY(lock_) = 0; // that are not retired
 };
 
 struct WaitingTag;
@@ -79,11 +79,11 @@ private:
 
 	// Endpoint's hooks. send_locked() says what there is to say, and lets the peer answer,
 	// until both are done.
-	void send_locked() override;
-	[[nodiscard]] bool pass_locked(u32 bytes) override;
+	void send_locked() override SMC_REQUIRES(lock_);
+	[[nodiscard]] bool pass_locked(u32 bytes) override SMC_REQUIRES(lock_);
 	// Doubles the ring that this end fills, if it is empty.
 	void widen() override;
-	[[nodiscard]] bool released_locked() override;
+	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_);
 	// Frees the ring that this end filled if the peer has gone, unless the user is copying into
 	// it.
 	void look_after() override;
@@ -93,17 +93,30 @@ private:
 
 	// Process. False if the server's end was given up meanwhile.
 	[[nodiscard]] static bool join(LoopbackEndpoint &server, LoopbackEndpoint &client);
-	[[nodiscard]] bool start_locked(const LoopbackEndpoint &peer);
+	[[nodiscard]] bool start_locked(const LoopbackEndpoint &peer) SMC_REQUIRES(lock_);
 	// True if anything was said.
-	bool speak_locked();
-	void hear_locked(const connection::Saying &saying);
+	bool speak_locked() SMC_REQUIRES(lock_);
+	void hear_locked(const connection::Saying &saying) SMC_REQUIRES(lock_);
 	// What is owed to a peer that has gone.
-	void speak_to_nobody_locked();
+	void speak_to_nobody_locked() SMC_REQUIRES(lock_);
 	// How much of the ring that this end fills may hold its bytes.
-	[[nodiscard]] u32 written_bytes_locked() const;
-	[[nodiscard]] Dmb *&own_dmb_locked() const { return pair_->dmbs_[side_]; }
-	[[nodiscard]] Dmb *&peer_dmb_locked() const { return pair_->dmbs_[1 - side_]; }
-	[[nodiscard]] LoopbackEndpoint *peer_locked() const
+	[[nodiscard]] u32 written_bytes_locked() const SMC_REQUIRES(lock_);
+	// lock_ lies there, which clang cannot know.
+	void holds_lock_of(const Pair &pair [[maybe_unused]]) const SMC_REQUIRES(lock_)
+		SMC_ASSERT_HELD(pair.lock_)
+	{
+	}
+	[[nodiscard]] Dmb *&own_dmb_locked() const SMC_REQUIRES(lock_)
+	{
+		holds_lock_of(*pair_);
+		return pair_->dmbs_[side_];
+	}
+	[[nodiscard]] Dmb *&peer_dmb_locked() const SMC_REQUIRES(lock_)
+	{
+		holds_lock_of(*pair_);
+		return pair_->dmbs_[1 - side_];
+	}
+	[[nodiscard]] LoopbackEndpoint *peer_locked() const SMC_REQUIRES(lock_)
 	{
 		return static_cast<LoopbackEndpoint *>(neighbour_);
 	}
@@ -114,11 +127,10 @@ private:
 	const u64 token_;             // unguessable: who has it was told it by us
 	const wire::BufferSize size_; // of the DMB at first, as it was announced
 	u64 widen_after_ms_ = 0;      // guarded by the socket lock
-	// Guarded by lock_.
-	bool joined_ = false;
-	bool gone_ = false; // retired, or on its way
-	u64 peer_token_ = 0;
-	wire::BufferSize peer_size_; // ditto
+	bool joined_ SMC_GUARDED_BY(lock_) = false;
+	bool gone_ SMC_GUARDED_BY(lock_) = false; // retired, or on its way
+	u64 peer_token_ SMC_GUARDED_BY(lock_) = 0;
+	wire::BufferSize peer_size_ SMC_GUARDED_BY(lock_);
 };
 
 } // namespace smc::transport::loopback

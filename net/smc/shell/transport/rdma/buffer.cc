@@ -27,12 +27,12 @@ Buffer::~Buffer()
 		smc_ib_buffer_destroy(memory_);
 }
 
-int Buffer::map(Link &link)
+int Buffer::map(Link &link, const shell::Mutex &setup)
 {
 	smc_ib_region *&region = regions_[link.index()];
 	if (region != nullptr)
 		return 0;
-	const int ret = smc_ib_region_create(link.handle(), memory_, &region);
+	const int ret = smc_ib_region_create(link.handle(setup), memory_, &region);
 	if (ret != 0) {
 		region = nullptr;
 		return ret;
@@ -63,7 +63,7 @@ void Buffer::sync_for_cpu(group::LinkIndex link, const ring::Segments &pieces) c
 }
 
 // So many bytes from its start, on each link.
-void Buffer::sync_for_device(u32 bytes) const
+void Buffer::sync_for_device(u32 bytes, const shell::Mutex &) const
 {
 	for (const smc_ib_region *region : regions_) {
 		if (region != nullptr)
@@ -93,24 +93,24 @@ Buffer *Pool::take_free(u64 memory_group, smc_ib_buffer_kind kind, wire::BufferS
 	return nullptr;
 }
 
-Pool::FreeList &Pool::list_of(const Buffer &buffer)
+Pool::FreeList &Pool::list_of_locked(const Buffer &buffer)
 {
-	return buffer.leaving_ ? leaving_ : free_[buffer.kind()][buffer.size().code()];
+	return buffer.leaving_.under(lock_) ? leaving_ : free_[buffer.kind()][buffer.size().code()];
 }
 
 void Pool::keep_locked(Buffer &buffer)
 {
-	buffer.idle_since_ms_ = smc_now_ms();
-	buffer.in_use_ = false;
+	buffer.idle_since_ms_.under(lock_) = smc_now_ms();
+	buffer.in_use_.under(lock_) = false;
 	// The one that was used last is the next one: what nobody needs grows old at the end.
-	list_of(buffer).insert_behind(nullptr, buffer);
+	list_of_locked(buffer).insert_behind(nullptr, buffer);
 }
 
 // Nobody else takes or frees it.
 void Pool::claim_locked(FreeList &list, Buffer &buffer)
 {
 	list.remove(buffer);
-	buffer.in_use_ = true;
+	buffer.in_use_.under(lock_) = true;
 }
 
 // The one that has waited longest, of those in @list whose registration is not under way.
@@ -121,7 +121,8 @@ Buffer *Pool::take_oldest_locked(FreeList &list, u64 min_age_ms)
 
 	while (buffer != nullptr && buffer->registering())
 		buffer = list.previous(*buffer);
-	if (buffer == nullptr || elapsed_ms(buffer->idle_since_ms_, now_ms) < min_age_ms)
+	if (buffer == nullptr ||
+	    elapsed_ms(buffer->idle_since_ms_.under(lock_), now_ms) < min_age_ms)
 		return nullptr;
 	claim_locked(list, *buffer);
 	return buffer;
@@ -198,6 +199,11 @@ void Pool::destroy(Buffer *buffer)
 	smc_stat_inc(net_, SMC_STAT_BUF_FREE);
 	// Its pages must not go while unmap_all() still unmaps them.
 	shell::Guard guard(unmapping_);
+	free_memory(buffer, unmapping_);
+}
+
+void Pool::free_memory(Buffer *buffer, const shell::Mutex &)
+{
 	shell::Deleter()(buffer);
 }
 
@@ -241,7 +247,7 @@ void Pool::wipe(Buffer &buffer, u32 bytes)
 		return;
 	// The regions stay while unmap_all() waits.
 	shell::Guard unmapping(unmapping_);
-	buffer.sync_for_device(bytes);
+	buffer.sync_for_device(bytes, unmapping_);
 }
 
 bool Pool::give_back(Buffer *buffer, u32 used_bytes)
@@ -275,7 +281,7 @@ void Pool::drop(Buffer *buffer)
 	{
 		shell::Guard guard(lock_);
 		if (!closed_ && buffer->registering()) {
-			buffer->leaving_ = true;
+			buffer->leaving_.under(lock_) = true;
 			keep_locked(*buffer);
 			return;
 		}
@@ -288,7 +294,7 @@ bool Pool::quarantine(Buffer *buffer)
 	{
 		shell::Guard guard(lock_);
 		if (!closed_) {
-			buffer->in_use_ = false;
+			buffer->in_use_.under(lock_) = false;
 			return ++quarantined_ < kQuarantineMax;
 		}
 	}
@@ -301,7 +307,7 @@ void Pool::set_aside(Buffer *buffer)
 	{
 		shell::Guard guard(lock_);
 		if (!closed_) {
-			buffer->in_use_ = false;
+			buffer->in_use_.under(lock_) = false;
 			return;
 		}
 	}
@@ -316,10 +322,10 @@ void Pool::close()
 			shell::Guard guard(lock_);
 			closed_ = true;
 			buffer = members_.front();
-			while (buffer != nullptr && buffer->in_use_)
+			while (buffer != nullptr && buffer->in_use_.under(lock_))
 				buffer = members_.next(*buffer);
 			if (buffer != nullptr)
-				claim_locked(list_of(*buffer), *buffer);
+				claim_locked(list_of_locked(*buffer), *buffer);
 		}
 		if (buffer == nullptr)
 			return;
@@ -327,19 +333,26 @@ void Pool::close()
 	}
 }
 
+smc_ib_region *Pool::take_region_locked(group::LinkIndex link)
+{
+	for (Buffer *buffer = members_.front(); buffer != nullptr;
+	     buffer = members_.next(*buffer)) {
+		smc_ib_region *region = std::exchange(buffer->regions_[link], nullptr);
+
+		if (region != nullptr)
+			return region;
+	}
+	return nullptr;
+}
+
 void Pool::unmap_all(group::LinkIndex link)
 {
 	shell::Guard unmapping(unmapping_);
 	for (;;) {
-		smc_ib_region *region = nullptr;
+		smc_ib_region *region;
 		{
 			shell::Guard guard(lock_);
-			for (Buffer *buffer = members_.front(); buffer != nullptr;
-			     buffer = members_.next(*buffer)) {
-				region = std::exchange(buffer->regions_[link], nullptr);
-				if (region != nullptr)
-					break;
-			}
+			region = take_region_locked(link);
 		}
 		if (region == nullptr)
 			return;

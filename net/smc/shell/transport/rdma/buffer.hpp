@@ -60,13 +60,20 @@ public:
 	// link. Any context.
 	void sync_for_cpu(group::LinkIndex link, const ring::Segments &pieces) const;
 
-	// That the peer has been told of it, or may have been: it has to be told that it goes.
-	void note_told() { told_ = true; }
-	[[nodiscard]] bool told() const { return told_; }
+	// That the peer has been told of it, or may have been: it has to be told that it goes. With
+	// the group's lock.
+	void note_told(const shell::SpinLock &group) SMC_REQUIRES(group)
+	{
+		told_.under(group) = true;
+	}
+	[[nodiscard]] bool told(const shell::SpinLock &group) const SMC_REQUIRES(group)
+	{
+		return told_.under(group);
+	}
 
 	// Makes it known to the link's device; its keys can be told to the peer. 0 or -errno.
-	// Process.
-	int map(Link &link);
+	// Process, with the mutex that keeps the link.
+	int map(Link &link, const shell::Mutex &setup) SMC_REQUIRES(setup);
 	// Makes the keys work. The link must be ready to send. 0: they do; -EINPROGRESS: this is
 	// under way, and -EAGAIN: there is no room for it just now: ask again when the link says
 	// that something was sent. Else another -errno. Any context.
@@ -79,7 +86,8 @@ public:
 private:
 	friend class Pool;
 
-	void sync_for_device(u32 bytes) const;
+	void sync_for_device(u32 bytes, const shell::Mutex &unmapping) const
+		SMC_REQUIRES(unmapping);
 
 	smc_ib_buffer *memory_ = nullptr;
 	std::array<smc_ib_region *, group::kLinksMax> regions_{};
@@ -88,10 +96,12 @@ private:
 	const u64 memory_group_;
 	const smc_ib_buffer_kind kind_;
 	const wire::BufferSize size_;
-	u64 idle_since_ms_ = 0; // when it is not in use
-	bool in_use_ = true;
-	bool leaving_ = false; // dropped, and kept by its registration alone
-	bool told_ = false;
+	// By the pool's lock.
+	shell::Guarded<u64> idle_since_ms_; // when it is not in use
+	shell::Guarded<bool> in_use_{true};
+	shell::Guarded<bool> leaving_; // dropped, and kept by its registration alone
+	// By the group's.
+	shell::Guarded<bool> told_;
 };
 
 // Locking: its own (class POOL; and POOL_UNMAP, taken before it, around what unmaps and frees).
@@ -150,19 +160,26 @@ private:
 
 	[[nodiscard]] Buffer *take_free(u64 memory_group, smc_ib_buffer_kind kind,
 					wire::BufferSize size);
-	[[nodiscard]] Buffer *take_oldest_locked(FreeList &list, u64 min_age_ms);
-	[[nodiscard]] Buffer *take_unused_locked(smc_ib_buffer_kind kind, bool all);
+	[[nodiscard]] Buffer *take_oldest_locked(FreeList &list, u64 min_age_ms)
+		SMC_REQUIRES(lock_);
+	[[nodiscard]] Buffer *take_unused_locked(smc_ib_buffer_kind kind, bool all)
+		SMC_REQUIRES(lock_);
+	// A region on that link, which it does not have any more; nullptr if none is left.
+	[[nodiscard]] smc_ib_region *take_region_locked(group::LinkIndex link)
+		SMC_REQUIRES(unmapping_, lock_);
 	[[nodiscard]] Buffer *create(struct sock *sk, smc_ib_buffer_kind kind,
 				     wire::BufferSize size);
 	[[nodiscard]] Buffer *create_or_make_room(struct sock *sk, smc_ib_buffer_kind kind,
 						  wire::BufferSize size);
 	// Of one that is not in use.
-	[[nodiscard]] FreeList &list_of(const Buffer &buffer);
+	[[nodiscard]] FreeList &list_of_locked(const Buffer &buffer) SMC_REQUIRES(lock_);
 	// It waits there, for the next user or for its registration.
-	void keep_locked(Buffer &buffer);
-	static void claim_locked(FreeList &list, Buffer &buffer);
+	void keep_locked(Buffer &buffer) SMC_REQUIRES(lock_);
+	void claim_locked(FreeList &list, Buffer &buffer) SMC_REQUIRES(lock_);
 	void wipe(Buffer &buffer, u32 bytes);
 	void destroy(Buffer *buffer);
+	static void free_memory(Buffer *buffer, const shell::Mutex &unmapping)
+		SMC_REQUIRES(unmapping);
 
 	net *const net_;
 	const u32 buf_type_;
@@ -170,13 +187,14 @@ private:
 	shell::SpinLock lock_{SMC_LOCK_POOL};
 	shell::Mutex unmapping_{SMC_LOCK_POOL_UNMAP};
 	// By kind and size code.
-	std::array<std::array<FreeList, kCodes>, 2> free_;
-	FreeList leaving_;                       // dropped while their registration is under way
-	shell::List<Buffer, MemberTag> members_; // free or not
-	std::array<u64, 2> bytes_{};
-	u32 rmbs_ = 0; // of members_
-	u32 quarantined_ = 0;
-	bool closed_ = false;
+	std::array<std::array<FreeList, kCodes>, 2> free_ SMC_GUARDED_BY(lock_);
+	// Dropped while their registration is under way.
+	FreeList leaving_ SMC_GUARDED_BY(lock_);
+	shell::List<Buffer, MemberTag> members_ SMC_GUARDED_BY(lock_); // free or not
+	std::array<u64, 2> bytes_ SMC_GUARDED_BY(lock_){};
+	u32 rmbs_ SMC_GUARDED_BY(lock_) = 0; // of members_
+	u32 quarantined_ SMC_GUARDED_BY(lock_) = 0;
+	bool closed_ SMC_GUARDED_BY(lock_) = false;
 };
 
 } // namespace smc::transport::rdma

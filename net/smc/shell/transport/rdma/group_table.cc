@@ -250,6 +250,17 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 	return result;
 }
 
+Acquired GroupTable::join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
+				  const handshake::Agreement &agreement, bool direct,
+				  const Seeker &seeker)
+{
+	Acquired result;
+
+	if (join_open(bucket, key, seeker, &result))
+		return result;
+	return make_group(key, port, agreement, direct, seeker);
+}
+
 Acquired GroupTable::acquire(const handshake::AcquireServerLink &wanted, const Seeker &seeker)
 {
 	const handshake::Agreement &agreement = wanted.agreement;
@@ -279,9 +290,7 @@ Acquired GroupTable::acquire(const handshake::AcquireServerLink &wanted, const S
 	if (join_open(bucket, key, seeker, &result))
 		return result;
 	shell::Guard guard(bucket.making);
-	if (join_open(bucket, key, seeker, &result))
-		return result;
-	return make_group(key, *port, agreement, !gateway, seeker);
+	return join_or_make(bucket, key, *port, agreement, !gateway, seeker);
 }
 
 Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const Seeker &seeker)

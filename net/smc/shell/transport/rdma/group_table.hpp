@@ -74,10 +74,10 @@ private:
 	struct Bucket {
 		shell::SpinLock lock{SMC_LOCK_GROUP_TABLE};
 		shell::Mutex making{SMC_LOCK_GROUP_MAKING};
-		shell::List<LinkGroup, TableTag> groups;
+		shell::List<LinkGroup, TableTag> groups SMC_GUARDED_BY(lock);
 		// Those of servers that may have room. One that is found full leaves, and comes
 		// back with reopen(): however many are full, nobody looks at them.
-		shell::List<LinkGroup, OpenTag> open;
+		shell::List<LinkGroup, OpenTag> open SMC_GUARDED_BY(lock);
 	};
 
 	[[nodiscard]] Bucket &bucket_of(const wire::Gid &peer_gid);
@@ -114,6 +114,10 @@ private:
 	// False if there is no room after all.
 	[[nodiscard]] bool join(shell::Ref<LinkGroup> group, const Seeker &seeker,
 				Acquired *result);
+	// The same once more, or makes one: nobody else makes one for this bucket meanwhile.
+	[[nodiscard]] Acquired join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
+					    const handshake::Agreement &agreement, bool direct,
+					    const Seeker &seeker) SMC_REQUIRES(bucket.making);
 	[[nodiscard]] Acquired make_group(const GroupKey &key, const Port &port,
 					  const handshake::Agreement &agreement, bool direct,
 					  const Seeker &seeker);
@@ -122,9 +126,9 @@ private:
 	Places places_;
 	std::array<Bucket, kBuckets> buckets_;
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
-	u64 serials_ = 0;
-	u32 uids_ = 0;
-	wire::PeerId own_peer_id_;
+	u64 serials_ SMC_GUARDED_BY(lock_) = 0;
+	u32 uids_ SMC_GUARDED_BY(lock_) = 0;
+	wire::PeerId own_peer_id_ SMC_GUARDED_BY(lock_);
 };
 
 // Exists between setup and teardown.

@@ -23,25 +23,24 @@ Link::~Link()
 
 int Link::create(smc_ib_device *device, u8 port)
 {
-	int ret = smc_ib_link_create(device, port, this, &link_);
-	if (ret != 0) {
-		link_ = nullptr;
+	smc_ib_link *link;
+	int ret = smc_ib_link_create(device, port, this, &link);
+	if (ret != 0)
 		return ret;
-	}
-	awaited_size_ = smc_ib_link_send_queue(link_);
+	awaited_size_ = smc_ib_link_send_queue(link);
 	awaited_ = static_cast<Awaited *>(smc_mem_alloc(sizeof(Awaited) * awaited_size_));
-	ret = awaited_ == nullptr ? kNoMemory : smc_ib_link_to_init(link_);
+	ret = awaited_ == nullptr ? kNoMemory : smc_ib_link_to_init(link);
 	if (ret != 0) {
-		smc_ib_link_destroy(link_);
-		link_ = nullptr;
+		smc_ib_link_destroy(link);
 		return ret;
 	}
 	shell::Guard guard(lock_);
+	link_ = link;
 	dead_ = false;
 	return 0;
 }
 
-void Link::destroy()
+void Link::destroy(const shell::Mutex &)
 {
 	smc_ib_link *link;
 	{
@@ -54,13 +53,19 @@ void Link::destroy()
 	smc_ib_link_destroy(link);
 
 	// Nobody adds to these any more. The connections have heard of the loss.
-	while (count_ != 0) {
-		awaited_[head_].endpoint->put();
-		head_ = (head_ + 1) % awaited_size_;
-		count_--;
-	}
-	while (RdmaEndpoint *endpoint = waiting_.pop_front())
+	while (RdmaEndpoint *endpoint = take_left())
 		endpoint->put();
+}
+
+RdmaEndpoint *Link::take_left()
+{
+	shell::Guard guard(lock_);
+	if (count_ == 0)
+		return waiting_.pop_front();
+	RdmaEndpoint *endpoint = awaited_[head_].endpoint;
+	head_ = (head_ + 1) % awaited_size_;
+	count_--;
+	return endpoint;
 }
 
 int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,

@@ -27,11 +27,16 @@ public:
 
 	// The queue pair, its receives posted. 0 or -errno. Process.
 	int create(smc_ib_device *device, u8 port);
-	// Stops the queue pair; no callback runs afterwards. Process, without locks.
-	void destroy();
+	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
+	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
 
 	[[nodiscard]] group::LinkIndex index() const { return index_; }
-	[[nodiscard]] smc_ib_link *handle() const { return link_; }
+	// Nothing after destroy(). With the group's setup mutex.
+	[[nodiscard]] smc_ib_link *handle(const shell::Mutex &setup [[maybe_unused]]) const
+		SMC_REQUIRES(setup) SMC_NO_LOCK_CHECK // it changes with both locks, one is enough
+	{
+		return link_;
+	}
 	[[nodiscard]] LinkGroup &group() const { return group_; }
 
 	// A connection's batch: 0, -EAGAIN (no room, or others wait for it; the endpoint will hear
@@ -66,21 +71,23 @@ private:
 
 	// Lets the endpoints that found no room post, each in its turn.
 	void serve_waiting();
+	// Somebody who waits for something, and his reference; nullptr if there is nobody.
+	[[nodiscard]] RdmaEndpoint *take_left();
 
 	LinkGroup &group_;
 	const group::LinkIndex index_;
 	shell::SpinLock lock_{SMC_LOCK_LINK};
-	smc_ib_link *link_ = nullptr;
-	bool dead_ = true;
-	u64 sent_up_to_ = 0;
+	smc_ib_link *link_ SMC_GUARDED_BY(lock_) = nullptr;
+	bool dead_ SMC_GUARDED_BY(lock_) = true;
+	u64 sent_up_to_ SMC_GUARDED_BY(lock_) = 0;
 	// Ring of posts that somebody waits for, oldest at head_. As many as fit into the queue.
-	Awaited *awaited_ = nullptr;
+	Awaited *awaited_ SMC_PT_GUARDED_BY(lock_) = nullptr;
 	u32 awaited_size_ = 0;
-	u32 head_ = 0;
-	u32 count_ = 0;
+	u32 head_ SMC_GUARDED_BY(lock_) = 0;
+	u32 count_ SMC_GUARDED_BY(lock_) = 0;
 	// Endpoints that found no room, or others before them; each a reference.
-	shell::List<RdmaEndpoint, WaitingTag> waiting_;
-	const RdmaEndpoint *served_ = nullptr; // whose turn it is
+	shell::List<RdmaEndpoint, WaitingTag> waiting_ SMC_GUARDED_BY(lock_);
+	const RdmaEndpoint *served_ SMC_GUARDED_BY(lock_) = nullptr; // whose turn it is
 };
 
 } // namespace smc::transport::rdma

@@ -85,6 +85,7 @@ shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
 		return {};
 	auto group = shell::Ref<LinkGroup>::adopt(owned.release());
 	if (group->link_.create(port.device.get(), port.number) != 0) {
+		shell::Guard guard(group->lock_);
 		// Not when its memory goes, that may be after the table has.
 		group->place_.give_back();
 		return {};
@@ -119,7 +120,9 @@ bool LinkGroup::ending()
 u32 LinkGroup::link_qpn()
 {
 	shell::Guard guard(setup_mutex_);
-	return link_.handle() != nullptr ? smc_ib_link_qpn(link_.handle()) : 0;
+	smc_ib_link *link = link_.handle(setup_mutex_);
+
+	return link != nullptr ? smc_ib_link_qpn(link) : 0;
 }
 
 // ---- Setting up a connection --------------------------------------------------------------------
@@ -159,11 +162,11 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 		if (key_.server)
 			doubt_.begin(from);
 		fresh->first_contact_ = founder;
-		fresh->from_ = from;
-		fresh->completed_ = !key_.server;
+		fresh->from_.under(lock_) = from;
+		fresh->completed_.under(lock_) = !key_.server;
 		fresh->token_ = token->value();
 		fresh->link_ = &link_;
-		slots_[fresh->token_ & 0xff].store(fresh.get(), std::memory_order_release);
+		put_into_slot(fresh->token_, fresh.get());
 		idle_since_ms_ = 0;
 	}
 	bool there = give_buffers(*fresh);
@@ -173,7 +176,7 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 		// that is tried.
 		there = state_ < State::kEnding;
 		if (there)
-			fresh->observer_ = &observer;
+			fresh->observer_.under(lock_) = &observer;
 	}
 	if (!there) {
 		// The peer has never heard of these buffers.
@@ -245,7 +248,7 @@ bool LinkGroup::give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind
 			shell::Guard guard(setup_mutex_);
 			if (ending())
 				return false;
-			if (buffer->map(link_) == 0)
+			if (buffer->map(link_, setup_mutex_) == 0)
 				return true;
 		}
 		size = buffer->size();
@@ -313,8 +316,8 @@ std::optional<wire::DeclineReason> LinkGroup::connect(RdmaEndpoint &endpoint,
 			}
 			return wire::DeclineReason::kErrRtok;
 		}
-		endpoint.rtoken_ = *index;
-		endpoint.rtoken_held_ = true;
+		endpoint.rtoken_.under(lock_) = *index;
+		endpoint.rtoken_held_.under(lock_) = true;
 		if (towards.first_contact)
 			peer_ = {towards.peer.mac, towards.peer.gid, towards.peer.qpn};
 	}
@@ -351,9 +354,9 @@ wire::DeclineReason LinkGroup::bring_up(const handshake::ConnectLink &towards)
 	const smc_ib_path path = path_to(towards.peer, next_hop, towards.mtu);
 
 	shell::Guard guard(setup_mutex_);
-	if (ending() || smc_ib_link_to_rtr(link_.handle(), &path) != 0)
+	if (ending() || smc_ib_link_to_rtr(link_.handle(setup_mutex_), &path) != 0)
 		return wire::DeclineReason::kErrRdyLnk;
-	if (key_.server && smc_ib_link_to_rts(link_.handle(), own_psn_.value()) != 0)
+	if (key_.server && smc_ib_link_to_rts(link_.handle(setup_mutex_), own_psn_.value()) != 0)
 		return wire::DeclineReason::kErrRdyLnk;
 	return wire::DeclineReason::kNone;
 }
@@ -396,8 +399,8 @@ void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
 void LinkGroup::complete(RdmaEndpoint &endpoint)
 {
 	shell::Guard guard(lock_);
-	if (!std::exchange(endpoint.completed_, true))
-		doubt_.completed(endpoint.from_);
+	if (!std::exchange(endpoint.completed_.under(lock_), true))
+		doubt_.completed(endpoint.from_.under(lock_));
 }
 
 void LinkGroup::know_peer(const handshake::Agreement &agreement)
@@ -416,8 +419,8 @@ void LinkGroup::stop_waiting(SetupObserver &observer)
 void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
 {
 	shell::Guard guard(lock_);
-	if (endpoint != nullptr && endpoint->observer_ == &observer)
-		endpoint->observer_ = nullptr;
+	if (endpoint != nullptr && endpoint->observer_.under(lock_) == &observer)
+		endpoint->observer_.under(lock_) = nullptr;
 	waiting_.remove(observer);
 }
 
@@ -448,7 +451,7 @@ void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, b
 	// the entry that an RMB told of later has got, would cost others their connection.
 	if (peer_may_use && !first_contact) {
 		shell::Guard guard(lock_);
-		endpoint->rmb_in_doubt_ = true;
+		endpoint->rmb_in_doubt_.under(lock_) = true;
 	}
 	take_out(*endpoint, false);
 }
@@ -475,30 +478,30 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		was_full = full();
 		was_there = endpoints_.erase(wire::Token{endpoint.token_}) != nullptr;
 		if (was_there) {
-			slots_[endpoint.token_ & 0xff].store(nullptr, std::memory_order_release);
+			put_into_slot(endpoint.token_, nullptr);
 			place_.leave();
 		}
-		endpoint.observer_ = nullptr;
-		if (was_there && !std::exchange(endpoint.completed_, true)) {
-			if (endpoint.rmb_in_doubt_)
-				doubt_.left_in_doubt(endpoint.from_);
+		endpoint.observer_.under(lock_) = nullptr;
+		if (was_there && !std::exchange(endpoint.completed_.under(lock_), true)) {
+			if (endpoint.rmb_in_doubt_.under(lock_))
+				doubt_.left_in_doubt(endpoint.from_.under(lock_));
 			else
-				doubt_.given_up(endpoint.from_);
+				doubt_.given_up(endpoint.from_.under(lock_));
 		}
 		const shell::ListNode<RegisteringTag> &node = endpoint;
-		const bool unannounced = node.linked() && endpoint.after_registration_ ==
-								  AfterRegistration::kAnnounce;
+		const bool unannounced =
+			node.linked() &&
+			endpoint.after_registration_.under(lock_) == AfterRegistration::kAnnounce;
 		registering_.remove(endpoint);
 		// An announcement that still waits for its turn: of this use of the RMB the peer
 		// will know nothing.
 		if (unannounced || machine_.flow_waits(endpoint.token_))
 			peer_is_done = true;
 		else if (endpoint.rmb_buffer_ != nullptr)
-			endpoint.rmb_buffer_->note_told();
+			endpoint.rmb_buffer_->note_told(lock_);
 		step(group::CancelFlow{endpoint.token_});
-		if (endpoint.rtoken_held_)
-			machine_.release_rtoken(endpoint.rtoken_);
-		endpoint.rtoken_held_ = false;
+		if (std::exchange(endpoint.rtoken_held_.under(lock_), false))
+			machine_.release_rtoken(endpoint.rtoken_.under(lock_));
 		if (founder_.get() == &endpoint)
 			founder_.reset();
 		if (endpoints_.empty() && state_ == State::kActive) {
@@ -513,6 +516,12 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		endpoint.put();
 }
 
+// Once they are registered the lock decides who has them.
+bool LinkGroup::has_buffers(const RdmaEndpoint &endpoint, const shell::SpinLock &)
+{
+	return endpoint.rmb_buffer_ != nullptr && endpoint.send_buffer_ != nullptr;
+}
+
 void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 {
 	if (endpoint.started() && endpoint.rmb_buffer_ != nullptr) {
@@ -520,11 +529,13 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 		smc_stat_rx_buf(key_.netns, SMC_TECH_R, endpoint.rmb_buffer_->size().bytes(), -1);
 	}
 	Buffer *send, *rmb;
+	bool rmb_in_doubt;
 	{
 		// activate() looks whether they are there.
 		shell::Guard guard(lock_);
 		send = std::exchange(endpoint.send_buffer_, nullptr);
 		rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
+		rmb_in_doubt = endpoint.rmb_in_doubt_.under(lock_);
 	}
 	const bool idle = endpoint.with_lock(
 		[](connection::Connection &conn) { return conn.transmit_idle(); });
@@ -540,7 +551,7 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	}
 	if (rmb == nullptr)
 		return;
-	if (endpoint.rmb_in_doubt_) {
+	if (rmb_in_doubt) {
 		pool_.set_aside(rmb);
 		return;
 	}
@@ -568,7 +579,7 @@ bool LinkGroup::delete_rmb(Buffer *rmb)
 bool LinkGroup::delete_rmb_locked(Buffer *rmb)
 {
 	// One that the peer knows nothing of goes without a word.
-	const bool done = !rmb->told();
+	const bool done = !rmb->told(lock_);
 
 	if (state_ != State::kActive || !deleting_.push_back({.rmb = rmb, .done = done}))
 		return false;
@@ -714,6 +725,7 @@ void LinkGroup::begin_end()
 	drain_deadline_ms_ = smc_now_ms() + kDrain_ms;
 	smc_stat_inc(key_.netns, SMC_STAT_GROUP_TERMINATED);
 	endpoints_.for_each([this](RdmaEndpoint &endpoint, wire::Token) {
+		lock_.assert_held();
 		tell(&endpoint, SetupResult::kLinkConnectFailed, wire::DeclineReason::kErrRegBuf);
 		tell(&endpoint, SetupResult::kLinkConfirmFailed, wire::DeclineReason::kTimeoutCl);
 		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
@@ -729,8 +741,7 @@ void LinkGroup::lose_connections()
 		shell::Ref<RdmaEndpoint> endpoint;
 		{
 			shell::Guard guard(lock_);
-			endpoint = shell::Ref<RdmaEndpoint>::share(
-				slots_[slot].load(std::memory_order_relaxed));
+			endpoint = shell::Ref<RdmaEndpoint>::share(in_slot(slot));
 		}
 		if (endpoint)
 			endpoint->on_transport_lost(kConnectionReset);
@@ -743,8 +754,9 @@ void LinkGroup::lose_connections_on_deleted()
 		shell::Ref<RdmaEndpoint> endpoint;
 		{
 			shell::Guard guard(lock_);
-			RdmaEndpoint *candidate = slots_[slot].load(std::memory_order_relaxed);
-			if (candidate != nullptr && std::exchange(candidate->rmb_deleted_, false))
+			RdmaEndpoint *candidate = in_slot(slot);
+			if (candidate != nullptr &&
+			    std::exchange(candidate->rmb_deleted_.under(lock_), false))
 				endpoint = shell::Ref<RdmaEndpoint>::share(candidate);
 		}
 		// A peer that has closed takes its RMB away at once; what it sent before is still
@@ -771,7 +783,7 @@ void LinkGroup::end_phase()
 	}
 	{
 		shell::Guard guard(setup_mutex_);
-		link_.destroy();
+		link_.destroy(setup_mutex_);
 		pool_.unmap_all(kLink);
 	}
 	pool_.close();
@@ -820,8 +832,8 @@ void LinkGroup::perform(const group::Effects &effects)
 			place_.confirm();
 			smc_stat_inc(key_.netns, SMC_STAT_LINK_UP);
 			// Those that wait to join come from the founder's address.
-			if (founder_ && !std::exchange(founder_->completed_, true))
-				doubt_.completed(founder_->from_);
+			if (founder_ && !std::exchange(founder_->completed_.under(lock_), true))
+				doubt_.completed(founder_->from_.under(lock_));
 			tell(founder_.get(), SetupResult::kLinkConfirmed,
 			     wire::DeclineReason::kNone);
 			founder_.reset();
@@ -839,10 +851,11 @@ void LinkGroup::perform(const group::Effects &effects)
 		} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
 			// At once: the response is next, after which the RMB may be gone, and an
 			// index may be another RMB's by the time run() looks.
-			endpoints_.for_each([gone](RdmaEndpoint &endpoint, wire::Token) {
-				if (endpoint.rtoken_held_ &&
-				    gone->rtokens.contains(endpoint.rtoken_)) {
-					endpoint.rmb_deleted_ = true;
+			endpoints_.for_each([this, gone](RdmaEndpoint &endpoint, wire::Token) {
+				lock_.assert_held();
+				if (endpoint.rtoken_held_.under(lock_) &&
+				    gone->rtokens.contains(endpoint.rtoken_.under(lock_))) {
+					endpoint.rmb_deleted_.under(lock_) = true;
 					endpoint.forbid_writes();
 				}
 			});
@@ -861,8 +874,10 @@ void LinkGroup::perform(const group::Effects &effects)
 
 void LinkGroup::tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason)
 {
-	if (endpoint != nullptr && endpoint->observer_ != nullptr)
-		endpoint->observer_->on_setup_result(result, reason);
+	SetupObserver *observer = endpoint != nullptr ? endpoint->observer_.under(lock_) : nullptr;
+
+	if (observer != nullptr)
+		observer->on_setup_result(result, reason);
 }
 
 void LinkGroup::flow_done(const group::FlowDone &done)
@@ -924,13 +939,13 @@ void LinkGroup::activate()
 	{
 		shell::Guard guard(setup_mutex_);
 		ready = founder && !ending() &&
-			smc_ib_link_to_rts(link_.handle(), own_psn_.value()) == 0;
+			smc_ib_link_to_rts(link_.handle(setup_mutex_), own_psn_.value()) == 0;
 	}
 	shell::Guard guard(lock_);
 	// Buffers that are gone: the handshake has given up meanwhile.
 	if (!ready)
 		step(group::LinkActivated{kLink, wire::DeclineReason::kErrRdyLnk});
-	else if (founder->rmb_buffer_ == nullptr || founder->send_buffer_ == nullptr)
+	else if (!has_buffers(*founder, lock_))
 		step(group::LinkActivated{kLink, wire::DeclineReason::kErrRegBuf});
 	else if (state_ < State::kEnding)
 		register_buffers(*founder, AfterRegistration::kActivated);
@@ -1055,7 +1070,7 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 		heard_.store(true, std::memory_order_relaxed);
 	const u32 token = cdc->token.value();
 	shell::RcuGuard rcu;
-	RdmaEndpoint *endpoint = slots_[token & 0xff].load(std::memory_order_acquire);
+	RdmaEndpoint *endpoint = in_slot_of(token);
 
 	if (endpoint == nullptr || endpoint->token_ != token) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
@@ -1160,7 +1175,7 @@ bool LinkGroup::link_snapshot(smc_link_info &info)
 	struct smc_ib_device_info device;
 	shell::Guard guard(setup_mutex_);
 
-	if (link_.handle() == nullptr)
+	if (link_.handle(setup_mutex_) == nullptr)
 		return false;
 	smc_ib_device_info(port_.device.get(), &device);
 	std::memcpy(info.ib_name, device.name, sizeof(info.ib_name));
@@ -1192,17 +1207,11 @@ bool LinkGroup::link_snapshot(smc_link_info &info)
 
 void LinkGroup::snapshot(smc_lgr_info &info)
 {
-	const u32 uid = machine_.config().group_uid;
-
-	for (int i = 0; i < 4; i++)
-		info.id[i] = static_cast<u8>(uid >> (24 - 8 * i));
 	info.is_server = key_.server;
 	info.type = SMC_LGR_TYPE_SINGLE;
 	info.buf_type = static_cast<u8>(pool_.buf_type());
 	info.version = key_.version;
 	info.direct = direct_;
-	info.max_conns = machine_.config().max_conns;
-	info.max_links = machine_.config().max_links;
 	info.vlan_id = port_.gid.vlan_id;
 	info.sndbuf_bytes = pool_.bytes(SMC_IB_BUFFER_SEND);
 	info.rmb_bytes = pool_.bytes(SMC_IB_BUFFER_RMB);
@@ -1212,6 +1221,12 @@ void LinkGroup::snapshot(smc_lgr_info &info)
 	info.conns = info.link[0].conns;
 
 	shell::Guard guard(lock_);
+	const group::Config &config = machine_.config();
+
+	for (int i = 0; i < 4; i++)
+		info.id[i] = static_cast<u8>(config.group_uid >> (24 - 8 * i));
+	info.max_conns = config.max_conns;
+	info.max_links = config.max_links;
 	info.peer_release = agreement_.release;
 	info.peer_os = static_cast<u8>(agreement_.peer_os);
 	// Any bytes that the peer likes, and an administrator's terminal obeys.

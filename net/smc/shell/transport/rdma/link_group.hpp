@@ -179,14 +179,15 @@ private:
 	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
 	static constexpr group::FlowId kDeleteFlow = u64{1} << 32;
 
-	void step(const group::Event &event); // under lock_
-	void perform(const group::Effects &effects);
-	void flow_done(const group::FlowDone &done);
-	void settle_waiting();
-	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason);
-	void begin_end();
-	void end_if_idle_locked();
-	void count_violations();
+	void step(const group::Event &event) SMC_REQUIRES(lock_);
+	void perform(const group::Effects &effects) SMC_REQUIRES(lock_);
+	void flow_done(const group::FlowDone &done) SMC_REQUIRES(lock_);
+	void settle_waiting() SMC_REQUIRES(lock_);
+	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason)
+		SMC_REQUIRES(lock_);
+	void begin_end() SMC_REQUIRES(lock_);
+	void end_if_idle_locked() SMC_REQUIRES(lock_);
+	void count_violations() SMC_REQUIRES(lock_);
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
 	[[nodiscard]] bool on_llc(const ControlQueue::Received &message);
@@ -202,19 +203,35 @@ private:
 	void advance_registrations() SMC_REQUIRES(lock_);
 	[[nodiscard]] int post_registrations(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
 	void buffers_registered(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
-	void announce(RdmaEndpoint &endpoint);
+	void announce(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool ending();
-	[[nodiscard]] bool full() const;
-	[[nodiscard]] Room room_locked(const TcpAddress &from) const;
+	[[nodiscard]] bool full() const SMC_REQUIRES(lock_);
+	[[nodiscard]] Room room_locked(const TcpAddress &from) const SMC_REQUIRES(lock_);
 	[[nodiscard]] wire::DeclineReason bring_up(const handshake::ConnectLink &towards);
 	[[nodiscard]] smc_ib_path path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
 					  wire::QpMtu mtu) const;
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
+	void put_into_slot(u32 token, RdmaEndpoint *endpoint) SMC_REQUIRES(lock_)
+	{
+		slots_[token & 0xff].store(endpoint, std::memory_order_release);
+	}
+	[[nodiscard]] RdmaEndpoint *in_slot(std::size_t slot) const SMC_REQUIRES(lock_)
+	{
+		return slots_[slot].load(std::memory_order_relaxed);
+	}
+	// Another one may be there in its place.
+	[[nodiscard]] RdmaEndpoint *in_slot_of(u32 token) const
+		SMC_REQUIRES_SHARED(shell::rcu_read_side)
+	{
+		return slots_[token & 0xff].load(std::memory_order_acquire);
+	}
+	[[nodiscard]] static bool has_buffers(const RdmaEndpoint &endpoint,
+					      const shell::SpinLock &lock) SMC_REQUIRES(lock);
 	[[nodiscard]] bool delete_rmb(Buffer *rmb);
-	[[nodiscard]] bool delete_rmb_locked(Buffer *rmb); // under lock_
-	void ask_for_deletions();
-	void delete_surplus();
+	[[nodiscard]] bool delete_rmb_locked(Buffer *rmb) SMC_REQUIRES(lock_);
+	void ask_for_deletions() SMC_REQUIRES(lock_);
+	void delete_surplus() SMC_REQUIRES(lock_);
 	void free_deleted();
 	void activate();
 	void look_for_delivery() SMC_REQUIRES(lock_);
@@ -222,13 +239,13 @@ private:
 	void lose_connections_on_deleted();
 	void run();
 	void end_phase();
-	void arm();
+	void arm() SMC_REQUIRES(lock_);
 	static void free_later(smc_rcu_head *head);
 
 	const GroupKey key_;
 	const TcpAddress founder_address_;
 	const Port port_;
-	handshake::Agreement agreement_;
+	handshake::Agreement agreement_ SMC_GUARDED_BY(lock_);
 	bool direct_;
 	wire::Psn own_psn_;
 	u64 serial_ = 0;
@@ -239,19 +256,20 @@ private:
 	// the network or for a work request. Taken before lock_.
 	shell::Mutex setup_mutex_{SMC_LOCK_GROUP_SETUP};
 	shell::SpinLock lock_{SMC_LOCK_GROUP};
-	State state_ = State::kForming;
-	group::GroupMachine machine_;
-	group::Counters counted_; // violations already in the statistics
-	group::TokenTable<RdmaEndpoint> endpoints_;
+	State state_ SMC_GUARDED_BY(lock_) = State::kForming;
+	group::GroupMachine machine_ SMC_GUARDED_BY(lock_);
+	group::Counters counted_ SMC_GUARDED_BY(lock_); // violations already in the statistics
+	group::TokenTable<RdmaEndpoint> endpoints_ SMC_GUARDED_BY(lock_);
 	// The same by slot, for lookups in softirqs under RCU alone.
 	std::array<std::atomic<RdmaEndpoint *>, 256> slots_{};
 	// The peer has been heard of since the machine was last told.
 	std::atomic<bool> heard_{false};
-	shell::List<SetupObserver, ObserverTag> waiting_;
+	shell::List<SetupObserver, ObserverTag> waiting_ SMC_GUARDED_BY(lock_);
 	// Endpoints whose buffers are being registered, or will be when there is room.
-	shell::List<RdmaEndpoint, RegisteringTag> registering_;
-	shell::Ref<RdmaEndpoint> founder_; // first contact; until the link is active
-	ControlQueue control_{link_, key_.netns};
+	shell::List<RdmaEndpoint, RegisteringTag> registering_ SMC_GUARDED_BY(lock_);
+	// First contact; until the link is active.
+	shell::Ref<RdmaEndpoint> founder_ SMC_GUARDED_BY(lock_);
+	ControlQueue control_ SMC_GUARDED_BY(lock_){link_, key_.netns};
 	// RMBs too many, and the DELETE_RKEY that tells the peer; freed by run() when it has
 	// answered, put aside if it never does.
 	struct Deleting {
@@ -260,24 +278,24 @@ private:
 		u32 unanswered = 0; // requests
 		bool done = false;
 	};
-	FixedVector<Deleting, kDeletingMax> deleting_;
+	FixedVector<Deleting, kDeletingMax> deleting_ SMC_GUARDED_BY(lock_);
 	// Of them; the machine knows of so many at a time, as connections that begin wait, too.
-	std::size_t deleting_asked_ = 0;
-	group::Doubt doubt_;  // of a server
-	Places::Place place_; // of a server, until it has no link any more
-	group::FlowId next_delete_flow_ = kDeleteFlow;
-	bool activate_due_ = false;
-	bool lose_due_ = false;
-	bool free_due_ = false;
-	bool end_told_ = false;    // to the connections
-	u64 timer_ms_ = 0;         // machine's; 0: none
-	u64 idle_since_ms_ = 0;    // 0: it has connections
-	u64 port_deadline_ms_ = 0; // 0: the port is active
-	u64 drain_deadline_ms_ = 0;
-	group::LinkIdentity peer_; // of the first contact
-	wire::LinkUid uid_;
-	wire::LinkUid peer_uid_;
-	std::array<std::byte, SMC_IB_MESSAGE_MAX_BYTES> long_message_;
+	std::size_t deleting_asked_ SMC_GUARDED_BY(lock_) = 0;
+	group::Doubt doubt_ SMC_GUARDED_BY(lock_);  // of a server
+	Places::Place place_ SMC_GUARDED_BY(lock_); // of a server, until it has no link any more
+	group::FlowId next_delete_flow_ SMC_GUARDED_BY(lock_) = kDeleteFlow;
+	bool activate_due_ SMC_GUARDED_BY(lock_) = false;
+	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
+	bool free_due_ SMC_GUARDED_BY(lock_) = false;
+	bool end_told_ SMC_GUARDED_BY(lock_) = false;    // to the connections
+	u64 timer_ms_ SMC_GUARDED_BY(lock_) = 0;         // machine's; 0: none
+	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0;    // 0: it has connections
+	u64 port_deadline_ms_ SMC_GUARDED_BY(lock_) = 0; // 0: the port is active
+	u64 drain_deadline_ms_ SMC_GUARDED_BY(lock_) = 0;
+	group::LinkIdentity peer_ SMC_GUARDED_BY(lock_); // of the first contact
+	wire::LinkUid uid_ SMC_GUARDED_BY(lock_);
+	wire::LinkUid peer_uid_ SMC_GUARDED_BY(lock_);
+	std::array<std::byte, SMC_IB_MESSAGE_MAX_BYTES> long_message_ SMC_GUARDED_BY(lock_);
 
 	smc_completion ended_;
 	shell::Work<LinkGroup, &LinkGroup::run> work_{*this};

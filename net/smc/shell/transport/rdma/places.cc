@@ -20,7 +20,7 @@ u64 Places::most()
 	return smc_ring_pressure_bytes() / kGroup_bytes;
 }
 
-Places::Shares &Places::bucket_of(const group::TcpAddress &from)
+Places::Shares &Places::bucket_of_locked(const group::TcpAddress &from)
 {
 	u32 hash = 0;
 
@@ -31,7 +31,7 @@ Places::Shares &Places::bucket_of(const group::TcpAddress &from)
 
 Places::Share *Places::find_locked(net *net, const group::TcpAddress &from)
 {
-	Shares &bucket = bucket_of(from);
+	Shares &bucket = bucket_of_locked(from);
 	Share *share = bucket.front();
 
 	while (share != nullptr && (share->netns != net || share->from != from))
@@ -65,9 +65,9 @@ Places::Place Places::take(net *net, const group::TcpAddress &from)
 		return {};
 	}
 	if (own == first_from_there.get())
-		bucket_of(from).push_back(*first_from_there.release());
+		bucket_of_locked(from).push_back(*first_from_there.release());
 	if (beside == first_in_namespace.get())
-		bucket_of(kAnywhere).push_back(*first_in_namespace.release());
+		bucket_of_locked(kAnywhere).push_back(*first_in_namespace.release());
 	for (Share *share : {own, beside}) {
 		share->groups++;
 		share->forming++;
@@ -91,20 +91,20 @@ Places::Crowd Places::crowd(net *net, const group::TcpAddress &from)
 	return Crowd::kNone;
 }
 
-void Places::end_forming_locked(Place &place)
+void Places::Place::end_forming_locked()
 {
-	if (!std::exchange(place.forming_, false))
+	if (!std::exchange(forming_, false))
 		return;
-	place.own_->forming--;
-	place.beside_->forming--;
-	forming_--;
+	own_->forming--;
+	beside_->forming--;
+	places_->forming_--;
 }
 
 void Places::drop_if_empty_locked(Share &share)
 {
 	if (share.groups != 0)
 		return;
-	bucket_of(share.from).remove(share);
+	bucket_of_locked(share.from).remove(share);
 	shell::Deleter()(&share);
 }
 
@@ -119,7 +119,7 @@ void Places::Place::confirm()
 	if (places_ == nullptr)
 		return;
 	shell::Guard guard(places_->lock_);
-	places_->end_forming_locked(*this);
+	end_forming_locked();
 }
 
 void Places::Place::join()
@@ -142,18 +142,17 @@ void Places::Place::leave()
 
 void Places::Place::give_back()
 {
-	Places *places = std::exchange(places_, nullptr);
-
-	if (places == nullptr)
+	if (places_ == nullptr)
 		return;
-	shell::Guard guard(places->lock_);
-	places->end_forming_locked(*this);
-	places->groups_--;
+	shell::Guard guard(places_->lock_);
+	end_forming_locked();
+	places_->groups_--;
 	own_->connections -= connections_;
 	own_->groups--;
 	beside_->groups--;
-	places->drop_if_empty_locked(*own_);
-	places->drop_if_empty_locked(*beside_);
+	places_->drop_if_empty_locked(*own_);
+	places_->drop_if_empty_locked(*beside_);
+	places_ = nullptr;
 }
 
 } // namespace smc::transport::rdma

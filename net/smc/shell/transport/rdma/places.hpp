@@ -63,11 +63,13 @@ public:
 		{
 		}
 
+		void end_forming_locked() SMC_REQUIRES(places_->lock_);
+
 		Places *places_ = nullptr;
-		Share *own_ = nullptr;    // of its address
-		Share *beside_ = nullptr; // of its namespace
-		bool forming_ = true;
-		u32 connections_ = 0;
+		Share *own_ SMC_PT_GUARDED_BY(places_->lock_) = nullptr;    // of its address
+		Share *beside_ SMC_PT_GUARDED_BY(places_->lock_) = nullptr; // of its namespace
+		bool forming_ SMC_GUARDED_BY(places_->lock_) = true;
+		u32 connections_ SMC_GUARDED_BY(places_->lock_) = 0;
 	};
 
 	Places() = default;
@@ -97,8 +99,9 @@ private:
 
 	static constexpr std::size_t kBuckets = 64;
 
-	[[nodiscard]] Shares &bucket_of(const group::TcpAddress &from);
-	[[nodiscard]] Share *find_locked(net *net, const group::TcpAddress &from);
+	[[nodiscard]] Shares &bucket_of_locked(const group::TcpAddress &from) SMC_REQUIRES(lock_);
+	[[nodiscard]] Share *find_locked(net *net, const group::TcpAddress &from)
+		SMC_REQUIRES(lock_);
 	// In all.
 	[[nodiscard]] static u64 most();
 	[[nodiscard]] static u64 most_in_namespace() { return most() - most() / 4; }
@@ -106,13 +109,12 @@ private:
 	{
 		return u64{kAddressMax} + own.connections / kConnectionsMin;
 	}
-	void end_forming_locked(Place &place);
-	void drop_if_empty_locked(Share &share);
+	void drop_if_empty_locked(Share &share) SMC_REQUIRES(lock_);
 
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
-	std::array<Shares, kBuckets> shares_;
-	u32 groups_ = 0;
-	u32 forming_ = 0;
+	std::array<Shares, kBuckets> shares_ SMC_GUARDED_BY(lock_);
+	u32 groups_ SMC_GUARDED_BY(lock_) = 0;
+	u32 forming_ SMC_GUARDED_BY(lock_) = 0;
 };
 
 } // namespace smc::transport::rdma

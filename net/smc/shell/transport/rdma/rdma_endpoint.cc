@@ -44,7 +44,7 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 	}
 	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
-	begin(early_, started_);
+	begin_messages();
 	return true;
 }
 

@@ -42,7 +42,11 @@ public:
 
 	[[nodiscard]] LinkGroup &group() const { return *group_; }
 	[[nodiscard]] u32 token() const { return token_; }
-	[[nodiscard]] bool started() const { return started_; }
+	// Asked by who starts it, or has taken it out of the group.
+	[[nodiscard]] bool started() const SMC_NO_LOCK_CHECK // nobody else changes it any more
+	{
+		return started_;
+	}
 
 	// The peer's RMB is gone: no write to it is posted any more, while messages still are.
 	// Whatever the caller posts next stands in the send queue behind the last of the writes.
@@ -67,16 +71,24 @@ public:
 private:
 	// Endpoint's hooks. send_locked() posts what there is to say; what does not fit into the
 	// send queue is left until on_room(), or on_transport_lost().
-	void send_locked() override;
+	void send_locked() override SMC_REQUIRES(lock_);
 	// While the connection takes messages, so the link is there, and the ring mapped.
-	void sync_arrived_locked(const ring::Segments &arrived) override;
-	[[nodiscard]] bool released_locked() override { return !conn_.finished(); }
+	void sync_arrived_locked(const ring::Segments &arrived) override SMC_REQUIRES(lock_);
+	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_)
+	{
+		return !conn_.finished();
+	}
 	void retire() override;
 	void destroy() override;
 	void snapshot_transport(smc_sock_info &info) override;
 
+	// With what came before.
+	void begin_messages() SMC_NO_LOCK_CHECK // begin() takes the lock before it touches either
+	{
+		begin(early_, started_);
+	}
 	// 0 if it was posted.
-	[[nodiscard]] int post_plan(const connection::TransmitPlan &plan);
+	[[nodiscard]] int post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
 
 	friend class LinkGroup;
 
@@ -88,21 +100,21 @@ private:
 	bool first_contact_ = false;
 	u64 peer_address_ = 0;
 	u32 peer_rkey_ = 0;
-	bool started_ = false; // this and early_: guarded by lock_
-	connection::EarlyMessages early_;
-	// From here to observer_, but writes_forbidden_: guarded by the group's lock, and so is
-	// what becomes of the buffers once they are registered.
-	bool rtoken_held_ = false;
-	group::RtokenIndex rtoken_ = 0;
-	bool rmb_deleted_ = false;  // by the peer, with this connection still on it
-	bool rmb_in_doubt_ = false; // the peer may write to it, and is not to be told anything
-	bool completed_ = false;    // its handshake, or the group has heard that it will not be
-	group::TcpAddress from_{};  // where the handshake came from
-	// Of one that stands in the group's list of those being registered.
-	AfterRegistration after_registration_ = AfterRegistration::kAnnounce;
+	bool started_ SMC_GUARDED_BY(lock_) = false;
+	connection::EarlyMessages early_ SMC_GUARDED_BY(lock_);
 	std::atomic<bool> writes_forbidden_{false}; // set for good; read under the link's lock
-	// Whoever sets this connection up; guarded by the group's lock.
-	SetupObserver *observer_ = nullptr;
+	// What follows is the group's, as is what becomes of the buffers once they are registered:
+	// guarded by its lock.
+	shell::Guarded<bool> rtoken_held_;
+	shell::Guarded<group::RtokenIndex> rtoken_;
+	shell::Guarded<bool> rmb_deleted_;  // by the peer, with this connection still on it
+	shell::Guarded<bool> rmb_in_doubt_; // the peer may write to it, and is told nothing
+	shell::Guarded<bool>
+		completed_; // its handshake, or the group has heard that it will not be
+	shell::Guarded<group::TcpAddress> from_; // where the handshake came from
+	// Of one that stands in the group's list of those being registered.
+	shell::Guarded<AfterRegistration> after_registration_{AfterRegistration::kAnnounce};
+	shell::Guarded<SetupObserver *> observer_; // whoever sets this connection up
 };
 
 } // namespace smc::transport::rdma

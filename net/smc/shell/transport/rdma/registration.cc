@@ -19,7 +19,7 @@ constexpr int kInProgress = -115;
 // Under lock_, as all of them. The endpoint has its buffers.
 void LinkGroup::register_buffers(RdmaEndpoint &endpoint, AfterRegistration next)
 {
-	endpoint.after_registration_ = next;
+	endpoint.after_registration_.under(lock_) = next;
 	registering_.push_back(endpoint);
 	advance_registrations();
 }
@@ -60,7 +60,7 @@ void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
 {
 	const auto reason = ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf;
 
-	switch (endpoint.after_registration_) {
+	switch (endpoint.after_registration_.under(lock_)) {
 	case AfterRegistration::kAnnounce:
 		if (ok)
 			announce(endpoint);
