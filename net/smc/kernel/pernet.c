@@ -36,9 +36,13 @@ static int smc_pernet_net_init(struct net *net)
 	if (!pn->control)
 		return -ENOMEM;
 
-	ret = smc_stats_net_init(net, pn);
+	ret = smc_stats_net_init(pn);
 	if (ret)
 		goto err_stats;
+
+	ret = smc_stats_proc_init(net);
+	if (ret)
+		goto err_proc;
 
 	ret = smc_sysctl_net_init(net, pn);
 	if (ret)
@@ -47,7 +51,8 @@ static int smc_pernet_net_init(struct net *net)
 	return 0;
 
 err_sysctl:
-	smc_stats_net_hide(net);
+	smc_stats_proc_exit(net);
+err_proc:
 	smc_stats_net_exit(pn);
 err_stats:
 	end_control(net, pn);
@@ -69,7 +74,7 @@ static void smc_pernet_net_exit(struct net *net)
 {
 	struct smc_pernet *pn = smc_pernet(net);
 
-	smc_stats_net_hide(net);
+	smc_stats_proc_exit(net);
 	/* What ends now still reads sysctls and counts. */
 	end_control(net, pn);
 	smc_sysctl_net_exit(pn);
