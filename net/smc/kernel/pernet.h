@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One network namespace's part of the module, shared by pernet.c, sysctl.c,
- * stats.c and stats_proc.c. C++ sees it through kernel/abi/pernet.h and kernel/abi/stats.h.
+ * One network namespace's part of the module, shared by the pernet*.c, sysctl.c
+ * and the stats*.c. C++ sees it through kernel/abi/pernet.h and kernel/abi/stats.h.
  */
 #ifndef SMC_KERNEL_PERNET_H
 #define SMC_KERNEL_PERNET_H
@@ -34,6 +34,8 @@ struct smc_pernet {
 	void *control;
 };
 
+/* pernet_state.c */
+extern unsigned int smc_pernet_id;
 struct smc_pernet *smc_pernet(const struct net *net);
 
 /* sysctl.c */
