@@ -11,6 +11,7 @@
 #include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <linux/sockios.h>
+#include <linux/splice.h>
 #include <linux/tcp.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
@@ -489,4 +490,14 @@ int smc_sk_receive_closed(struct sock *sk)
 int smc_put_user_int(int value, unsigned long arg)
 {
 	return put_user(value, (int __user *)arg);
+}
+
+long smc_splice_read_copy(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
+			  unsigned int flags)
+{
+#ifdef HAVE_COPY_SPLICE_READ
+	return copy_splice_read(sock->file, pos, pipe, len, flags);
+#else
+	return generic_file_splice_read(sock->file, pos, pipe, len, flags);
+#endif
 }
