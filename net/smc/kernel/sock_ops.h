@@ -66,7 +66,7 @@ void smc_creators_setup(void);
  */
 void smc_drop_creator(struct sock *sk);
 
-/* tcp.c */
+/* tcp_listener.c */
 /*
  * Takes away what smc_tcp_watch_children() has put into a sock, when that listens no more, or is a
  * child that nobody else has seen. Any context; also of one that has nothing.
