@@ -12,8 +12,7 @@
 #include <net/protocol.h>
 #include <net/sock.h>
 
-#include "kernel/abi/sock.h"
-#include "kernel/abi/tcp.h"
+#include "kernel/abi/sock_ops.h"
 #include "kernel/sock_ops.h"
 
 #define SMCPROTO_SMC 0

@@ -10,7 +10,7 @@
 #include <linux/uio.h>
 #include <net/sock.h>
 
-#include "kernel/abi/sock.h"
+#include "kernel/abi/sock_message.h"
 
 static_assert(SMC_MSG_OOB == MSG_OOB && SMC_MSG_PEEK == MSG_PEEK);
 static_assert(SMC_MSG_TRUNC == MSG_TRUNC && SMC_MSG_DONTWAIT == MSG_DONTWAIT);

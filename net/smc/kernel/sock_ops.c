@@ -7,7 +7,8 @@
 #include <linux/net.h>
 #include <net/sock.h>
 
-#include "kernel/abi/sock.h"
+#include "kernel/abi/sock_ops.h"
+#include "kernel/abi/sock_wait.h"
 #include "kernel/sock_ops.h"
 
 static int smc_bind(struct socket *sock, struct sockaddr *addr, int addr_len)

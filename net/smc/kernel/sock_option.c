@@ -13,7 +13,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "kernel/abi/sock.h"
+#include "kernel/abi/sock_ops.h"
 #include "kernel/sock_ops.h"
 
 static bool is_fastopen_option(int optname)

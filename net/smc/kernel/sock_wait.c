@@ -7,7 +7,7 @@
 #include <linux/wait.h>
 #include <net/sock.h>
 
-#include "kernel/abi/sock.h"
+#include "kernel/abi/sock_wait.h"
 
 static_assert(SMC_POLL_IN == (__force u32)(EPOLLIN | EPOLLRDNORM));
 static_assert(SMC_POLL_PRI == (__force u32)EPOLLPRI);

@@ -13,7 +13,7 @@
 #include <net/sock.h>
 
 #include "kernel/abi/pernet.h"
-#include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_path.h"
 
 static bool addr4_is_of(struct net *net, __be32 addr)
 {

@@ -16,7 +16,8 @@
 #include <net/rps.h>
 #endif
 
-#include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_child.h"
+#include "kernel/abi/tcp_clc.h"
 #include "kernel/sock_ops.h"
 #include "kernel/tcp_charge.h"
 

@@ -12,7 +12,7 @@
 
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
-#include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_listener.h"
 #include "kernel/sock_ops.h"
 
 enum smc_accept_head smc_tcp_accept_head(struct sock *listener)

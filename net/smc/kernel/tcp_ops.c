@@ -6,7 +6,7 @@
 #include <net/inet_common.h>
 #include <net/sock.h>
 
-#include "kernel/abi/sock.h"
+#include "kernel/abi/tcp_ops.h"
 #include "kernel/sock_ops.h"
 
 static const struct proto_ops *tcp_ops(const struct socket *sock)

@@ -12,6 +12,7 @@
 #include <net/sock.h>
 
 #include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_path.h"
 
 static bool is_v4(const struct sock *sk)
 {

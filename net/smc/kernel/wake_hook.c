@@ -6,7 +6,7 @@
 #include <linux/net.h>
 #include <linux/wait.h>
 
-#include "kernel/abi/sock.h"
+#include "kernel/abi/wake_hook.h"
 
 struct hook {
 	struct wait_queue_entry entry;
