@@ -3,8 +3,6 @@
 #include "core/wire/tcp_option.hpp"
 #include "support.hpp"
 
-#include <cstring>
-
 using namespace smc;
 using namespace smc::wire;
 
@@ -19,12 +17,5 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 	}
 	if (const auto at = find_tcp_option(bytes))
 		fuzz::demand(*at + kTcpOptionSize <= size);
-
-	SmcdCdcWords words;
-	if (size >= sizeof(words)) {
-		std::memcpy(&words, data, sizeof(words));
-		const SmcdCdc cdc = from_words(words);
-		fuzz::demand(from_words(to_words(cdc)) == cdc);
-	}
 	return 0;
 }

@@ -598,7 +598,7 @@ int sys_shutdown(struct socket *sock, int how)
 	return ret;
 }
 
-// As kernel/sock_ops.c: TCP first, then the module.
+// As kernel/sock_option.c: TCP first, then the module.
 void sys_cork(struct socket *sock, bool on)
 {
 	enter_kernel();

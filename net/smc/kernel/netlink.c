@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Generic netlink family SMC_GEN_NETLINK: system information, EIDs, handshake
- * limitation. Attributes in and out, nothing else; the state is in C++
- * (kernel/abi/control.h).
+ * Generic netlink family SMC_GEN_NETLINK: its commands, and those of them that are
+ * small: system information, EIDs, handshake limitation. Attributes in and out,
+ * nothing else; the state is in C++ (kernel/abi/control.h).
  */
 #include <linux/module.h>
 #include <net/net_namespace.h>
@@ -203,22 +203,13 @@ static const struct genl_ops smc_gen_ops[] = {
 	SMC_NL_ADMIN_DO(SMC_NL_DISABLE_HS_LIMIT, smc_nl_disable_hs_limit),
 };
 
-struct genl_family smc_gen_family = {
-	.name		= SMC_NL_GEN_FAMILY,
-	.version	= SMC_NL_GEN_VERSION,
-	.maxattr	= SMC_NL_UEID_END - 1,
-	.policy		= smc_nl_no_attrs,
-	.netnsok	= true,
-	.module		= THIS_MODULE,
-	.ops		= smc_gen_ops,
-	.n_ops		= ARRAY_SIZE(smc_gen_ops),
-	.resv_start_op	= SMC_NL_CMD_END,
-};
-
 int smc_netlink_init(void)
 {
 	int ret;
 
+	smc_gen_family.policy = smc_nl_no_attrs;
+	smc_gen_family.ops = smc_gen_ops;
+	smc_gen_family.n_ops = ARRAY_SIZE(smc_gen_ops);
 	ret = genl_register_family(&smc_pnet_family);
 	if (ret)
 		return ret;

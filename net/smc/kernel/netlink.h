@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by the files that speak generic netlink: netlink.c has the family
- * SMC_GEN_NETLINK and its small commands, netlink_dump.c its larger dumps,
- * netlink_pnet.c the family SMC_PNETID.
+ * Shared by the files that speak generic netlink: netlink_pnet.c has the family
+ * SMC_PNETID, the others have SMC_GEN_NETLINK.
  */
 #ifndef SMC_KERNEL_NETLINK_H
 #define SMC_KERNEL_NETLINK_H
 
 #include <net/genetlink.h>
 
-extern struct genl_family smc_gen_family;
+/* netlink_pnet.c */
 extern struct genl_family smc_pnet_family;
+/* netlink_put.c */
+extern struct genl_family smc_gen_family;
 
 /* Where a dump goes on; lives in the callback's zeroed context. */
 struct smc_nl_dump_ctx {
@@ -33,10 +34,26 @@ static inline void *smc_nl_dump_put(struct sk_buff *skb, struct netlink_callback
 			   NLM_F_MULTI, cmd);
 }
 
+/* netlink_put.c */
+/*
+ * What a dump returns when an object did not fit: one that does not even fit into an empty
+ * buffer would loop for ever.
+ */
+int smc_nl_full(const struct sk_buff *skb);
+/* Not on every kernel: an unsigned integer of 4 bytes if these suffice, or 8. */
+int smc_nl_put_uint(struct sk_buff *skb, int attr, u64 value);
+/* A padded field as a string; @trim: without the padding. */
+int smc_nl_put_field(struct sk_buff *skb, int attr, const u8 *field, size_t len, bool trim);
+
+/* netlink_group.c */
 int smc_nl_dump_lgr_smcr(struct sk_buff *skb, struct netlink_callback *cb);
 int smc_nl_dump_link_smcr(struct sk_buff *skb, struct netlink_callback *cb);
 int smc_nl_dump_lgr_smcd(struct sk_buff *skb, struct netlink_callback *cb);
+
+/* netlink_device.c */
 int smc_nl_dump_dev_smcr(struct sk_buff *skb, struct netlink_callback *cb);
+
+/* netlink_stats.c */
 int smc_nl_dump_stats(struct sk_buff *skb, struct netlink_callback *cb);
 int smc_nl_dump_fback_stats(struct sk_buff *skb, struct netlink_callback *cb);
 

@@ -1,24 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Network namespaces: state of the module in each of them.
+ * Network namespaces: how the module comes into each of them, and leaves it.
  */
 #include <linux/mutex.h>
-#include <linux/utsname.h>
 #include <net/net_namespace.h>
-#include <net/netns/generic.h>
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/pernet.h"
 
-static unsigned int smc_pernet_id __read_mostly;
 /* Held while a namespace ends, and while what that would tell is taken apart. */
 static DEFINE_MUTEX(exit_mutex);
-
-struct smc_pernet *smc_pernet(const struct net *net)
-{
-	return net_generic(net, smc_pernet_id);
-}
 
 static void end_control(struct net *net, struct smc_pernet *pn)
 {
@@ -36,9 +28,13 @@ static int smc_pernet_net_init(struct net *net)
 	if (!pn->control)
 		return -ENOMEM;
 
-	ret = smc_stats_net_init(net, pn);
+	ret = smc_stats_net_init(pn);
 	if (ret)
 		goto err_stats;
+
+	ret = smc_stats_proc_init(net);
+	if (ret)
+		goto err_proc;
 
 	ret = smc_sysctl_net_init(net, pn);
 	if (ret)
@@ -47,7 +43,8 @@ static int smc_pernet_net_init(struct net *net)
 	return 0;
 
 err_sysctl:
-	smc_stats_net_hide(net);
+	smc_stats_proc_exit(net);
+err_proc:
 	smc_stats_net_exit(pn);
 err_stats:
 	end_control(net, pn);
@@ -69,7 +66,7 @@ static void smc_pernet_net_exit(struct net *net)
 {
 	struct smc_pernet *pn = smc_pernet(net);
 
-	smc_stats_net_hide(net);
+	smc_stats_proc_exit(net);
 	/* What ends now still reads sysctls and counts. */
 	end_control(net, pn);
 	smc_sysctl_net_exit(pn);
@@ -102,39 +99,4 @@ void smc_pernet_hold_exits(void)
 void smc_pernet_resume_exits(void)
 {
 	mutex_unlock(&exit_mutex);
-}
-
-void *smc_pernet_control(struct net *net)
-{
-	return smc_pernet(net)->control;
-}
-
-struct net *smc_init_net(void)
-{
-	return &init_net;
-}
-
-u64 smc_net_cookie(struct net *net)
-{
-	return net->net_cookie;
-}
-
-/* No lock; who renames the host right now gets a mixture once. */
-static void put_nodename(const struct new_utsname *uts, u8 out[SMC_HOSTNAME_LEN])
-{
-	size_t len = strnlen(uts->nodename, SMC_HOSTNAME_LEN);
-
-	memset(out, ' ', SMC_HOSTNAME_LEN);
-	memcpy(out, uts->nodename, len);
-}
-
-void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
-{
-	/* The host's name, not a container's: groups may serve several of these. */
-	put_nodename(init_utsname(), out);
-}
-
-void smc_hostname_of_caller(u8 out[SMC_HOSTNAME_LEN])
-{
-	put_nodename(utsname(), out);
 }

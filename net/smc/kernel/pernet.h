@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One network namespace's part of the module, shared by pernet.c, sysctl.c and
- * stats.c. C++ sees it through kernel/abi/pernet.h and kernel/abi/stats.h.
+ * One network namespace's part of the module, shared by the pernet*.c, sysctl.c
+ * and the stats*.c. C++ sees it through kernel/abi/pernet.h and kernel/abi/stats.h.
  */
 #ifndef SMC_KERNEL_PERNET_H
 #define SMC_KERNEL_PERNET_H
@@ -34,14 +34,21 @@ struct smc_pernet {
 	void *control;
 };
 
+/* pernet_state.c */
+extern unsigned int smc_pernet_id;
 struct smc_pernet *smc_pernet(const struct net *net);
 
+/* sysctl.c */
 int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn);
 void smc_sysctl_net_exit(struct smc_pernet *pn);
 
-int smc_stats_net_init(struct net *net, struct smc_pernet *pn);
-/* Nobody can read the counters any more. */
-void smc_stats_net_hide(struct net *net);
+/* stats.c */
+int smc_stats_net_init(struct smc_pernet *pn);
 void smc_stats_net_exit(struct smc_pernet *pn);
+
+/* stats_proc.c */
+int smc_stats_proc_init(struct net *net);
+/* Nobody can read the counters any more. */
+void smc_stats_proc_exit(struct net *net);
 
 #endif

@@ -8,15 +8,11 @@
 #include <linux/net.h>
 #include <linux/printk.h>
 #include <linux/socket.h>
-#include <net/inet_common.h>
 #include <net/ipv6.h>
 #include <net/protocol.h>
 #include <net/sock.h>
-#include <net/tcp.h>
-#include <net/transp_v6.h>
 
-#include "kernel/abi/sock.h"
-#include "kernel/abi/tcp.h"
+#include "kernel/abi/sock_ops.h"
 #include "kernel/sock_ops.h"
 
 #define SMCPROTO_SMC 0
@@ -67,52 +63,10 @@ static const struct net_proto_family smc_family = {
 
 /* ---- IPPROTO_SMC ----------------------------------------------------------------- */
 
-/*
- * Copies of TCP's protocols, for the creation: init makes a TCP sock of what was
- * allocated. Only as its creator does the copy stay, and with it the reference on
- * the module that sk_alloc() took: until the caller holds one for the ops, there
- * is no other. It goes before there can be children or a TIME_WAIT, which take
- * their protocol from the creator.
- */
-static struct proto inet_smc_prot __ro_after_init;
-static struct proto inet6_smc_prot __ro_after_init;
-
-static int become_tcp(struct sock *sk, struct proto *prot)
-{
-	sk->sk_protocol = IPPROTO_TCP;
-	WRITE_ONCE(sk->sk_prot, prot);
-	return prot->init(sk);
-}
-
-static void change_creator(struct sock *sk, struct proto *from, struct proto *to)
-{
-	if (READ_ONCE(sk->sk_prot_creator) != from)
-		return;
-	__module_get(to->owner);
-	/* Two threads may be here. */
-	module_put(cmpxchg(&sk->sk_prot_creator, from, to) == from ? from->owner : to->owner);
-}
-
-void smc_drop_creator(struct sock *sk)
-{
-	change_creator(sk, &inet_smc_prot, &tcp_prot);
-	change_creator(sk, &inet6_smc_prot, &tcpv6_prot);
-}
-
-static int inet_smc_init(struct sock *sk)
-{
-	return become_tcp(sk, &tcp_prot);
-}
-
-static int inet6_smc_init(struct sock *sk)
-{
-	return become_tcp(sk, &tcpv6_prot);
-}
-
 static struct inet_protosw inet_smc_protosw = {
 	.type = SOCK_STREAM,
 	.protocol = IPPROTO_SMC_VALUE,
-	.prot = &inet_smc_prot,
+	.prot = &smc_inet_prot,
 	.ops = &smc_ops_v4,
 	.flags = INET_PROTOSW_ICSK,
 };
@@ -120,7 +74,7 @@ static struct inet_protosw inet_smc_protosw = {
 static struct inet_protosw inet6_smc_protosw = {
 	.type = SOCK_STREAM,
 	.protocol = IPPROTO_SMC_VALUE,
-	.prot = &inet6_smc_prot,
+	.prot = &smc_inet6_prot,
 	.ops = &smc_ops_v6,
 	.flags = INET_PROTOSW_ICSK,
 };
@@ -143,12 +97,7 @@ int __init smc_sock_setup(void)
 	ret = smc_ulp_prepare();
 	if (ret)
 		return ret;
-	inet_smc_prot = tcp_prot;
-	inet_smc_prot.init = inet_smc_init;
-	inet_smc_prot.owner = THIS_MODULE;
-	inet6_smc_prot = tcpv6_prot;
-	inet6_smc_prot.init = inet6_smc_init;
-	inet6_smc_prot.owner = THIS_MODULE;
+	smc_creators_setup();
 
 	ret = sock_register(&smc_family);
 	if (ret) {

@@ -203,6 +203,7 @@ int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes
 			struct sg_table *sgt);
 
 /* verbs_device.c */
+/* For events of devices, and links that are lost. Made and ended by verbs_registry.c. */
 extern struct workqueue_struct *smc_ib_wq;
 /*
  * The RDMA core's device, or NULL if it is going; then nothing is held. To be
@@ -210,6 +211,8 @@ extern struct workqueue_struct *smc_ib_wq;
  */
 struct ib_device *smc_ib_device_use(struct smc_ib_device *dev);
 void smc_ib_device_release(struct smc_ib_device *dev);
+
+/* verbs_domain.c */
 struct smc_ib_domain *smc_ib_domain_create(struct smc_ib_device *dev, struct ib_device *ibdev);
 void smc_ib_domain_get(struct smc_ib_domain *domain);
 void smc_ib_domain_put(struct smc_ib_domain *domain);
@@ -241,7 +244,8 @@ int smc_ib_receive_create(struct smc_ib_link *link);
 void smc_ib_receive_destroy(struct smc_ib_link *link);
 int smc_ib_receive_post_all(struct smc_ib_link *link);
 
-/* verbs_link.c */
+/* verbs_failure.c */
+void smc_ib_failure_prepare(struct smc_ib_link *link);
 /* Marks the link lost, the first time delivers smc_ib_link_failed(). Any context. */
 void smc_ib_link_break(struct smc_ib_link *link, int status);
 

@@ -29,21 +29,6 @@
 /* RDMA reads are not used; some drivers want a place for one all the same. */
 #define SMC_IB_READS 1
 
-static void smc_ib_link_failed_work(struct work_struct *work)
-{
-	struct smc_ib_link *link = container_of(work, struct smc_ib_link, failed_work);
-
-	smc_ib_link_failed(link->context, READ_ONCE(link->status));
-}
-
-void smc_ib_link_break(struct smc_ib_link *link, int status)
-{
-	if (test_and_set_bit(SMC_IB_LINK_BROKEN, &link->flags))
-		return;
-	WRITE_ONCE(link->status, status);
-	queue_work(smc_ib_wq, &link->failed_work);
-}
-
 static void smc_ib_link_qp_event(struct ib_event *event, void *context)
 {
 	struct smc_ib_link *link = context;
@@ -199,7 +184,7 @@ static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ib
 	link->port = port;
 	link->send_queue = rounddown_pow_of_two(min3(SMC_IB_SEND_QUEUE, ibdev->attrs.max_qp_wr,
 						     ibdev->attrs.max_cqe - SMC_IB_RECEIVES));
-	INIT_WORK(&link->failed_work, smc_ib_link_failed_work);
+	smc_ib_failure_prepare(link);
 	link->domain = smc_ib_domain_create(dev, ibdev);
 	if (IS_ERR(link->domain)) {
 		rc = PTR_ERR(link->domain);

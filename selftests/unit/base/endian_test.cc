@@ -28,7 +28,6 @@ TEST(WireInt, LiesMostSignificantByteFirst)
 TEST(WireInt, HostOrderIsTheMachinesOwn)
 {
 	EXPECT_EQ(std::bit_cast<std::uint16_t>(Host16::from(0x0102)), 0x0102);
-	EXPECT_EQ(std::bit_cast<std::uint32_t>(Host32::from(0x01020304)), 0x01020304U);
 }
 
 TEST(WireInt, ComesBack)
@@ -38,7 +37,6 @@ TEST(WireInt, ComesBack)
 	EXPECT_EQ(Be32::from(0xfffefdfc).get(), 0xfffefdfcU);
 	EXPECT_EQ(Be64::from(0xfffefdfcfbfaf9f8).get(), 0xfffefdfcfbfaf9f8U);
 	EXPECT_EQ(Host16::from(0xfffe).get(), 0xfffe);
-	EXPECT_EQ(Host32::from(0xfffefdfc).get(), 0xfffefdfcU);
 	static_assert(Be32::from(7).get() == 7);
 }
 

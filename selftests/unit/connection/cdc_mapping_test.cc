@@ -38,14 +38,6 @@ TEST(CdcMappingTest, ThereAndBack)
 	}
 }
 
-TEST(CdcMappingTest, SmcdCarriesNeitherSequenceNorToken)
-{
-	CursorMessage expected = kEverything;
-	expected.sequence = 0;
-	expected.token = 0;
-	EXPECT_TRUE(same(from_wire(to_wire_smcd(kEverything)), expected));
-}
-
 TEST(CdcMappingTest, FlagsHaveTheMeaningOfTheWire)
 {
 	using wire::ProducerFlags;

@@ -107,44 +107,5 @@ TEST(CdcError, HasANameForEach)
 	EXPECT_EQ(name(static_cast<CdcError>(99)), "unknown");
 }
 
-// --- SMC-D ---------------------------------------------------------------------------------
-
-constexpr SmcdCdc kSmcd{.producer = {.wrap = 0x0102, .count = 0x03040506},
-			.consumer = {.wrap = 0x0708, .count = 0x090a0b0c},
-			.producer_flags = {.urgent_present = true},
-			.state_flags = {.closed = true}};
-
-TEST(SmcdCdc, LiesInTheMachinesOrder)
-{
-	if constexpr (std::endian::native != std::endian::little)
-		GTEST_SKIP() << "the bytes below are those of a little-endian machine";
-	Bytes out(kSmcdCdcSize, std::byte{0xa5});
-	encode(kSmcd, std::span<std::byte, kSmcdCdcSize>(out));
-	EXPECT_EQ(to_hex(out), "fe00000000000000"
-			       "0201060504030000"
-			       "08070c0b0a092040"
-			       "0000000000000000");
-}
-
-TEST(SmcdCdc, ComesBackFromItsWords)
-{
-	EXPECT_EQ(from_words(to_words(kSmcd)), kSmcd);
-	Bytes out(kSmcdCdcSize);
-	encode(kSmcd, std::span<std::byte, kSmcdCdcSize>(out));
-	SmcdCdcWords words;
-	std::memcpy(&words.producer, out.data() + 8, 8);
-	std::memcpy(&words.consumer, out.data() + 16, 8);
-	EXPECT_EQ(words, to_words(kSmcd));
-	EXPECT_EQ(from_words(words), kSmcd);
-}
-
-TEST(SmcdCdc, AnyWordsReadAsSomething)
-{
-	const SmcdCdc cdc = from_words({.producer = ~std::uint64_t{0}, .consumer = 0});
-	EXPECT_EQ(cdc.producer, (CdcCursor{.wrap = 0xffff, .count = 0xffffffff}));
-	EXPECT_EQ(cdc.consumer, CdcCursor{});
-	EXPECT_EQ(cdc.producer_flags, ProducerFlags{}); // those in the producer's word do not count
-}
-
 } // namespace
 } // namespace smc::wire

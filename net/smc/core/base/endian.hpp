@@ -63,7 +63,6 @@ using Le16 = WireInt<std::uint16_t, 2, std::endian::little>;
 
 // Fields that Linux leaves in the machine's own order: v2 LLC lengths and the SMC-D CDC.
 using Host16 = WireInt<std::uint16_t, 2, std::endian::native>;
-using Host32 = WireInt<std::uint32_t, 4, std::endian::native>;
 
 static_assert(sizeof(Be16) == 2 && alignof(Be16) == 1);
 static_assert(sizeof(Be24) == 3 && alignof(Be24) == 1);

@@ -42,21 +42,4 @@ namespace smc::connection {
 		.state_flags = wire::StateFlags::from_byte(message.state_flags)};
 }
 
-// SMC-D: no sequence, no token.
-[[nodiscard]] constexpr CursorMessage from_wire(const wire::SmcdCdc &cdc)
-{
-	return {.producer = from_wire(cdc.producer),
-		.consumer = from_wire(cdc.consumer),
-		.producer_flags = cdc.producer_flags.to_byte(),
-		.state_flags = cdc.state_flags.to_byte()};
-}
-
-[[nodiscard]] constexpr wire::SmcdCdc to_wire_smcd(const CursorMessage &message)
-{
-	return {.producer = to_wire(message.producer),
-		.consumer = to_wire(message.consumer),
-		.producer_flags = wire::ProducerFlags::from_byte(message.producer_flags),
-		.state_flags = wire::StateFlags::from_byte(message.state_flags)};
-}
-
 } // namespace smc::connection

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/wire/cdc.hpp"
 
-#include <bit>
-
 namespace smc::wire {
 
 using namespace std::string_view_literals;
@@ -38,24 +36,6 @@ CursorLayout layout_of(const CdcCursor &cursor)
 CdcCursor cursor_from(const CursorLayout &layout)
 {
 	return {.wrap = layout.wrap.get(), .count = layout.count.get()};
-}
-
-SmcdCursorWord word_of(const CdcCursor &cursor)
-{
-	return {.wrap = Host16::from(cursor.wrap), .count = Host32::from(cursor.count)};
-}
-
-CdcCursor cursor_from(const SmcdCursorWord &word)
-{
-	return {.wrap = word.wrap.get(), .count = word.count.get()};
-}
-
-SmcdCursorWord consumer_word_of(const SmcdCdc &cdc)
-{
-	SmcdCursorWord word = word_of(cdc.consumer);
-	word.producer_flags = cdc.producer_flags.to_byte();
-	word.state_flags = cdc.state_flags.to_byte();
-	return word;
 }
 
 } // namespace
@@ -96,29 +76,6 @@ Result<Cdc, CdcError> decode_cdc(ByteSpan received)
 		   .consumer = cursor_from(layout->consumer),
 		   .producer_flags = ProducerFlags::from_byte(layout->producer_flags),
 		   .state_flags = StateFlags::from_byte(layout->state_flags)};
-}
-
-SmcdCdcWords to_words(const SmcdCdc &cdc)
-{
-	return {.producer = std::bit_cast<std::uint64_t>(word_of(cdc.producer)),
-		.consumer = std::bit_cast<std::uint64_t>(consumer_word_of(cdc))};
-}
-
-SmcdCdc from_words(const SmcdCdcWords &words)
-{
-	const auto producer = std::bit_cast<SmcdCursorWord>(words.producer);
-	const auto consumer = std::bit_cast<SmcdCursorWord>(words.consumer);
-	return {.producer = cursor_from(producer),
-		.consumer = cursor_from(consumer),
-		.producer_flags = ProducerFlags::from_byte(consumer.producer_flags),
-		.state_flags = StateFlags::from_byte(consumer.state_flags)};
-}
-
-void encode(const SmcdCdc &cdc, std::span<std::byte, kSmcdCdcSize> out)
-{
-	const SmcdCdcArea area{.producer = word_of(cdc.producer),
-			       .consumer = consumer_word_of(cdc)};
-	std::memcpy(out.data(), &area, sizeof(area));
 }
 
 } // namespace smc::wire

@@ -13,8 +13,8 @@
 #include "core/wire/ids.hpp"
 
 // Connection Data Control: cursors and flags of a connection's two rings (RFC 7609 section 4 and
-// appendix A.3). On SMC-R a 44-byte message; on SMC-D 32 bytes at the start of the receiver's DMB.
-// Nothing here checks a cursor against a ring: that is the connection's job.
+// appendix A.3), in a message of 44 bytes. Nothing here checks a cursor against a ring: that is the
+// connection's job.
 namespace smc::wire {
 
 inline constexpr std::size_t kCdcSize = 44;
@@ -105,58 +105,5 @@ void encode(const Cdc &cdc, std::span<std::byte, kCdcSize> out);
 // Takes all that was received. Bytes behind the 44th do not matter; reserved bytes and unknown
 // flags are ignored.
 [[nodiscard]] Result<Cdc, CdcError> decode_cdc(ByteSpan received);
-
-// --- SMC-D ---------------------------------------------------------------------------------
-
-inline constexpr std::size_t kSmcdCdcSize = 32;
-
-// One of the two 8-byte words, in the machine's own byte order. The flags count only in the word
-// of the consumer cursor; in the producer's they are zero.
-struct SmcdCursorWord {
-	Host16 wrap{};
-	Host32 count{};
-	std::uint8_t producer_flags = 0;
-	std::uint8_t state_flags = 0;
-};
-
-// The area at the start of a DMB.
-struct SmcdCdcArea {
-	std::uint8_t type = kCdcType;
-	std::array<std::uint8_t, 7> reserved{};
-	SmcdCursorWord producer{};
-	SmcdCursorWord consumer{};
-	std::array<std::uint8_t, 8> reserved_end{};
-};
-
-static_assert(sizeof(SmcdCursorWord) == 8 && alignof(SmcdCursorWord) == 1);
-static_assert(sizeof(SmcdCdcArea) == kSmcdCdcSize && alignof(SmcdCdcArea) == 1);
-static_assert(offsetof(SmcdCdcArea, producer) == 8);
-static_assert(offsetof(SmcdCdcArea, consumer) == 16);
-static_assert(offsetof(SmcdCdcArea, consumer.producer_flags) == 22);
-static_assert(offsetof(SmcdCdcArea, consumer.state_flags) == 23);
-
-struct SmcdCdc {
-	CdcCursor producer;
-	CdcCursor consumer;
-	ProducerFlags producer_flags;
-	StateFlags state_flags;
-
-	friend constexpr bool operator==(const SmcdCdc &, const SmcdCdc &) = default;
-};
-
-// The words as integers, for a receiver that has to read each of them in one go (READ_ONCE),
-// since the sender may write the area again at any time.
-struct SmcdCdcWords {
-	std::uint64_t producer = 0;
-	std::uint64_t consumer = 0;
-
-	friend constexpr bool operator==(const SmcdCdcWords &, const SmcdCdcWords &) = default;
-};
-
-[[nodiscard]] SmcdCdcWords to_words(const SmcdCdc &cdc);
-[[nodiscard]] SmcdCdc from_words(const SmcdCdcWords &words);
-
-// The whole area as one move writes it.
-void encode(const SmcdCdc &cdc, std::span<std::byte, kSmcdCdcSize> out);
 
 } // namespace smc::wire

@@ -6,7 +6,7 @@
  * summed up when somebody reads them: through SMC_GEN_NETLINK (GET_STATS,
  * GET_FBACK_STATS) and, all of them by name, through /proc/net/smc_stat.
  *
- * To add an event: an enumerator here, its name in kernel/stats.c.
+ * To add an event: an enumerator here, its name in kernel/stats_proc.c.
  */
 #ifndef SMC_KERNEL_ABI_STATS_H
 #define SMC_KERNEL_ABI_STATS_H

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Snapshot of the RDMA devices, from what the verbs say and from the links on them.
 
-#include "shell/control/devices.hpp"
-
+#include "kernel/abi/control.h"
 #include "kernel/abi/verbs.h"
 
 #include <algorithm>
@@ -73,16 +72,6 @@ void count_links(net *net, smc_dev_info &out)
 }
 
 } // namespace
-
-bool pnet_of_port(const char *name, u8 port, u8 (&out)[SMC_PNETID_LEN])
-{
-	const DeviceRef device(smc_ib_device_find(name));
-	if (!device)
-		return false;
-	struct smc_ib_device_info info = {};
-	smc_ib_device_info(device.get(), &info);
-	return smc_pnet_of_ib(info.name, info.parent_name, port, out);
-}
 
 } // namespace smc::control
 

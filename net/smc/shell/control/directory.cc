@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/control/directory.hpp"
 
-#include "shell/control/devices.hpp"
+#include "shell/control/port_pnet.hpp"
 
 #include <algorithm>
 #include <atomic>

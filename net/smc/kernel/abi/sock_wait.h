@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Sleeping on a socket, and waking who sleeps there or polls.
+ */
+#ifndef SMC_KERNEL_ABI_SOCK_WAIT_H
+#define SMC_KERNEL_ABI_SOCK_WAIT_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+/*
+ * Sleeps on the user's wait queue until it is woken, for whoever has found
+ * nothing and looks again then; not if @ready says that something has come
+ * meanwhile. Called and returning with the sock's lock held, asleep without
+ * it. 0, -EAGAIN when *timeo_jiffies has run out, or the errno of an
+ * interrupting signal.
+ */
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		 bool exclusive);
+/* The same for a reader: as on TCP, what ends his sleep sends no SIGIO (O_ASYNC). */
+int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+			  void *arg);
+/*
+ * Sleeps on the user's wait queue until @ready says so. Called and returning
+ * with the sock's lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies
+ * has run out, or the errno of an interrupting signal.
+ */
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		bool exclusive);
+
+/* Poll bits of include/uapi/linux/eventpoll.h. */
+#define SMC_POLL_IN 0x0041u	/* EPOLLIN | EPOLLRDNORM */
+#define SMC_POLL_PRI 0x0002u
+#define SMC_POLL_OUT 0x0104u	/* EPOLLOUT | EPOLLWRNORM */
+#define SMC_POLL_ERR 0x0008u
+#define SMC_POLL_HUP 0x0010u
+#define SMC_POLL_RDHUP 0x2000u
+/*
+ * Wakes pollers and sleepers, and SIGIO's owner. A poller may believe these bits
+ * without looking; with ANY among them all look for themselves. Any context.
+ */
+#define SMC_POLL_ANY 0x80000000u
+void smc_sk_wake(struct sock *sk, u32 events);
+/* Remembers that somebody waits for room (SOCK_NOSPACE). */
+void smc_sk_set_nospace(struct sock *sk);
+/* Registers the poller, without asking TCP. */
+void smc_poll_register(struct file *file, struct socket *sock, struct poll_table_struct *wait);
+void smc_sk_sigurg(struct sock *sk);
+
+SMC_ABI_END
+
+#endif

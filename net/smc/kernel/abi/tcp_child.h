@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Socks that have no socket of the user's, and sockets of our own for them.
+ */
+#ifndef SMC_KERNEL_ABI_TCP_CHILD_H
+#define SMC_KERNEL_ABI_TCP_CHILD_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+/* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
+struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
+/* The same for a work item: without the listener's lock, which a user may keep. */
+struct sock *smc_tcp_take_out(struct sock *listener);
+/* Gives @sk to @sock, which has none. */
+void smc_tcp_adopt(struct sock *sk, struct socket *sock);
+/* Takes it away again; the caller owns the sock then. */
+struct sock *smc_tcp_orphan(struct socket *sock);
+/*
+ * A socket of our own around an accepted sock, while it does the CLC exchange.
+ * NULL if memory is short; @sk is then still the caller's.
+ */
+struct socket *smc_tcp_wrap(struct sock *sk);
+/* Releases a socket made by smc_tcp_wrap(), with its sock if it has one. */
+void smc_tcp_unwrap(struct socket *sock);
+/*
+ * Gives the sock of a socket that is being released to a socket of our own, which
+ * it returns, so that TCP's connection goes on. NULL, and @sock has it still, if
+ * memory is short.
+ */
+struct socket *smc_tcp_keep(struct socket *sock);
+/* Releases a socket made by smc_tcp_keep(): closes, or with @reset resets. Process. */
+void smc_tcp_let_go(struct socket *sock, bool reset);
+/* Resets and closes a sock that nobody has accepted. */
+void smc_tcp_close(struct sock *sk);
+
+SMC_ABI_END
+
+#endif

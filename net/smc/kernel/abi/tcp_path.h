@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Where a TCP connection runs, and whether its peer is in this kernel.
+ */
+#ifndef SMC_KERNEL_ABI_TCP_PATH_H
+#define SMC_KERNEL_ABI_TCP_PATH_H
+
+#include "kernel/abi/types.h"
+
+SMC_ABI_BEGIN
+
+/* Of each family; up to 8 IPv6 prefixes go into a Proposal. */
+#define SMC_PATH_PREFIXES 8
+struct smc_tcp_path {
+	u32 ifindex;		/* the device the route leaves by; 0 if unknown */
+	u16 vlan_id;		/* of that device or below it; 0 if there is none */
+	bool ipv4;		/* IPv4, or IPv6 with v4-mapped addresses */
+	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
+	u8 peer[16];
+	bool ipsec;
+	/* Different prefixes of that device, masked (CLC Proposal, v1 part). */
+	u8 prefix4_count;
+	u8 prefix4_own;		/* the first so many have the local address in them */
+	u8 prefix4[SMC_PATH_PREFIXES][4];
+	u8 prefix4_len[SMC_PATH_PREFIXES];
+	u8 prefix6_count;
+	u8 prefix6[SMC_PATH_PREFIXES][16];
+	u8 prefix6_len[SMC_PATH_PREFIXES];
+};
+/* False if there is no route (any more). Process context. */
+bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path);
+
+/*
+ * Before connect(): is @addr one of this kernel, in any namespace? That does not
+ * say who answers there. Any context.
+ */
+bool smc_tcp_addr_is_here(const struct sock *sk, const struct sockaddr *addr, int addr_len);
+
+/*
+ * Is the peer in this kernel, by its address? Asks each network namespace, so only
+ * for those who need to know. Process context.
+ */
+bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *path);
+
+SMC_ABI_END
+
+#endif

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What messages of the family SMC_GEN_NETLINK are made with.
+ */
+#include <linux/module.h>
+#include <linux/string.h>
+
+#include <smc/genl.h>
+
+#include "kernel/abi/control.h"
+#include "kernel/netlink.h"
+
+/* Its commands write messages of it, so smc_netlink_init() adds them. */
+struct genl_family smc_gen_family = {
+	.name		= SMC_NL_GEN_FAMILY,
+	.version	= SMC_NL_GEN_VERSION,
+	.maxattr	= SMC_NL_UEID_END - 1,
+	.netnsok	= true,
+	.module		= THIS_MODULE,
+	.resv_start_op	= SMC_NL_CMD_END,
+};
+
+int smc_nl_full(const struct sk_buff *skb)
+{
+	return skb->len ? skb->len : -EMSGSIZE;
+}
+
+int smc_nl_put_uint(struct sk_buff *skb, int attr, u64 value)
+{
+	if (value <= U32_MAX)
+		return nla_put_u32(skb, attr, value);
+	return nla_put(skb, attr, sizeof(value), &value);
+}
+
+int smc_nl_put_field(struct sk_buff *skb, int attr, const u8 *field, size_t len, bool trim)
+{
+	char text[SMC_EID_LEN + 1] = "";
+
+	memcpy(text, field, len);
+	while (trim && len && (text[len - 1] == ' ' || !text[len - 1]))
+		text[--len] = '\0';
+	return nla_put_string(skb, attr, text);
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Network namespaces: where the module's state in one is found.
+ */
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
+
+#include "kernel/abi/pernet.h"
+#include "kernel/pernet.h"
+
+unsigned int smc_pernet_id __read_mostly;
+
+struct smc_pernet *smc_pernet(const struct net *net)
+{
+	return net_generic(net, smc_pernet_id);
+}
+
+void *smc_pernet_control(struct net *net)
+{
+	return smc_pernet(net)->control;
+}
+
+struct net *smc_init_net(void)
+{
+	return &init_net;
+}
+
+u64 smc_net_cookie(struct net *net)
+{
+	return net->net_cookie;
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Sleeping on a socket, and waking who sleeps there or polls.
+ */
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/wait.h>
+#include <net/sock.h>
+
+#include "kernel/abi/sock_wait.h"
+
+static_assert(SMC_POLL_IN == (__force u32)(EPOLLIN | EPOLLRDNORM));
+static_assert(SMC_POLL_PRI == (__force u32)EPOLLPRI);
+static_assert(SMC_POLL_OUT == (__force u32)(EPOLLOUT | EPOLLWRNORM));
+static_assert(SMC_POLL_ERR == (__force u32)EPOLLERR);
+static_assert(SMC_POLL_HUP == (__force u32)EPOLLHUP);
+static_assert(SMC_POLL_RDHUP == (__force u32)EPOLLRDHUP);
+
+static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		      bool exclusive, bool reads)
+{
+	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	bool interrupted;
+	int ret = 0;
+
+	if (!*timeo_jiffies)
+		return -EAGAIN;
+	/* Whoever does not look again must not keep a SIGIO back: this comes first. */
+	interrupted = signal_pending(current);
+	if (reads && !interrupted)
+		sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	if (exclusive)
+		add_wait_queue_exclusive(sk_sleep(sk), &wait);
+	else
+		add_wait_queue(sk_sleep(sk), &wait);
+	if (!ready(arg)) {
+		if (interrupted) {
+			ret = sock_intr_errno(*timeo_jiffies);
+		} else {
+			release_sock(sk);
+			*timeo_jiffies = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo_jiffies);
+			lock_sock(sk);
+		}
+	}
+	remove_wait_queue(sk_sleep(sk), &wait);
+	if (reads)
+		sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	return ret;
+}
+
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		 bool exclusive)
+{
+	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, false);
+}
+
+int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
+{
+	return sleep_once(sk, timeo_jiffies, ready, arg, false, true);
+}
+
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		bool exclusive)
+{
+	int ret = 0;
+
+	while (!ret && !ready(arg))
+		ret = smc_sk_sleep(sk, timeo_jiffies, ready, arg, exclusive);
+	return ret;
+}
+
+void smc_sk_wake(struct sock *sk, u32 events)
+{
+	const u32 key = events & SMC_POLL_ANY ? 0 : events;
+	struct socket_wq *wq;
+
+	rcu_read_lock();
+	/* First: who sleeps in recv() gets no signal, and is not asleep any more afterwards. */
+	if (events & SMC_POLL_IN)
+		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
+	if (events & SMC_POLL_OUT)
+		sk_wake_async(sk, SOCK_WAKE_SPACE, POLL_OUT);
+	if (events & SMC_POLL_HUP)
+		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_HUP);
+	wq = rcu_dereference(sk->sk_wq);
+	if (skwq_has_sleeper(wq))
+		wake_up_interruptible_sync_poll(&wq->wait, (__force __poll_t)key);
+	rcu_read_unlock();
+}
+
+void smc_sk_set_nospace(struct sock *sk)
+{
+	struct socket *sock = sk->sk_socket;
+
+	if (sock)
+		set_bit(SOCK_NOSPACE, &sock->flags);
+	sk_set_bit(SOCKWQ_ASYNC_NOSPACE, sk);
+}
+
+void smc_poll_register(struct file *file, struct socket *sock, struct poll_table_struct *wait)
+{
+	sock_poll_wait(file, sock, wait);
+}
+
+void smc_sk_sigurg(struct sock *sk)
+{
+	/* It looks at sk_socket and its file more than once; close() takes both away under this. */
+	read_lock_bh(&sk->sk_callback_lock);
+	sk_send_sigurg(sk);
+	read_unlock_bh(&sk->sk_callback_lock);
+}

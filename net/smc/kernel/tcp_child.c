@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Socks that have no socket of the user's: children that nobody has accepted yet, and
+ * those whose socket has been closed.
+ */
+#include <linux/fs.h>
+#include <linux/module.h>
+#include <linux/net.h>
+#include <linux/tcp.h>
+#include <net/inet_connection_sock.h>
+#include <net/request_sock.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#ifdef HAVE_NET_RPS_H
+#include <net/rps.h>
+#endif
+
+#include "kernel/abi/tcp_child.h"
+#include "kernel/abi/tcp_clc.h"
+#include "kernel/sock_ops.h"
+#include "kernel/tcp_charge.h"
+
+static struct sock *accept_child(struct sock *listener, bool kern, int *err)
+{
+#ifdef HAVE_PROTO_ACCEPT_ARG
+	struct proto_accept_arg arg = {
+		.flags = O_NONBLOCK,
+		.kern = kern,
+		.err = -EINVAL,
+	};
+	struct sock *sk;
+
+	sk = READ_ONCE(listener->sk_prot)->accept(listener, &arg);
+	*err = arg.err;
+	return sk;
+#else
+	*err = -EINVAL;
+	return READ_ONCE(listener->sk_prot)->accept(listener, O_NONBLOCK, err, kern);
+#endif
+}
+
+struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
+{
+	struct sock *child = accept_child(listener, kern, err);
+
+	if (child)
+		smc_tcp_charge_child(child, listener);
+	return child;
+}
+
+/* A child whose handshake still wants its last ACK goes on being known by its request. */
+static void put_request(struct request_sock_queue *queue, struct request_sock *req)
+{
+	bool wanted = false;
+
+	if (tcp_rsk(req)->tfo_listener) {
+		spin_lock_bh(&queue->fastopenq.lock);
+		wanted = tcp_rsk(req)->tfo_listener;
+		if (wanted)
+			req->sk = NULL;
+		spin_unlock_bh(&queue->fastopenq.lock);
+	}
+	if (!wanted)
+		reqsk_put(req);
+}
+
+/* Those of a child's own accept queue, as accept() leaves them. */
+static void init_locks(struct sock *child)
+{
+#ifdef HAVE_INET_INIT_CSK_LOCKS
+	inet_init_csk_locks(child);
+#else
+	struct request_sock_queue *queue = &inet_csk(child)->icsk_accept_queue;
+
+	/* There it is left to listen(), which does the same once more. */
+	spin_lock_init(&queue->rskq_lock);
+	spin_lock_init(&queue->fastopenq.lock);
+#endif
+}
+
+struct sock *smc_tcp_take_out(struct sock *listener)
+{
+	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	struct request_sock *req;
+	struct sock *child;
+
+	/*
+	 * The queue has a lock of its own, by which TCP puts them in, and takes them out
+	 * when it stops to listen; the sock's lock is for those that sleep until there is one.
+	 */
+	req = reqsk_queue_remove(queue, listener);
+	if (!req)
+		return NULL;
+	child = req->sk;
+	put_request(queue, req);
+	init_locks(child);
+	smc_tcp_charge_child(child, listener);
+	return child;
+}
+
+void smc_tcp_adopt(struct sock *sk, struct socket *sock)
+{
+	lock_sock(sk);
+	sock_rps_record_flow(sk);
+	/* As TCP says of every socket of its own. */
+	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sock_graft(sk, sock);
+	sock->state = SS_CONNECTED;
+	release_sock(sk);
+}
+
+struct sock *smc_tcp_orphan(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	/* As tcp_close() does: TCP's softirq side looks at sk_socket more than once. */
+	lock_sock(sk);
+	write_lock_bh(&sk->sk_callback_lock);
+	sk_set_socket(sk, NULL);
+	RCU_INIT_POINTER(sk->sk_wq, NULL);
+	write_unlock_bh(&sk->sk_callback_lock);
+	release_sock(sk);
+	sock->sk = NULL;
+	return sk;
+}
+
+struct socket *smc_tcp_wrap(struct sock *sk)
+{
+	struct socket *sock;
+
+	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &sock))
+		return NULL;
+	/* The user's, not that of who happens to work for him: rules and filters look at it. */
+	SOCK_INODE(sock)->i_uid = sk->sk_uid;
+	smc_tcp_adopt(sk, sock);
+	return sock;
+}
+
+void smc_tcp_unwrap(struct socket *sock)
+{
+	struct sock *sk = sock->sk ? smc_tcp_orphan(sock) : NULL;
+
+	sock_release(sock);
+	if (sk)
+		smc_tcp_close(sk);
+}
+
+struct socket *smc_tcp_keep(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+	struct socket *kept;
+
+	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &kept))
+		return NULL;
+	/* It must not keep the module that long. */
+	smc_drop_ulp(sk);
+	smc_tcp_give_back_af(sk);
+	lock_sock(sk);
+	/* The user's close() has waited; ours, in a work item, is not to. */
+	sock_reset_flag(sk, SOCK_LINGER);
+	release_sock(sk);
+	SOCK_INODE(kept)->i_uid = sk->sk_uid;
+	smc_tcp_adopt(smc_tcp_orphan(sock), kept);
+	kept->ops = smc_base_ops(sk);
+	/* IPv6 may be a module; the socket's release puts it. */
+	__module_get(kept->ops->owner);
+	return kept;
+}
+
+void smc_tcp_let_go(struct socket *sock, bool reset)
+{
+	if (reset) {
+		lock_sock(sock->sk);
+		smc_tcp_reset(sock->sk, 0);
+		release_sock(sock->sk);
+	}
+	sock_release(sock);
+}
+
+void smc_tcp_close(struct sock *sk)
+{
+	/* As TCP ends the children of a listener that goes: with a RST. */
+	lock_sock(sk);
+	READ_ONCE(sk->sk_prot)->disconnect(sk, O_NONBLOCK);
+	release_sock(sk);
+	READ_ONCE(sk->sk_prot)->close(sk, 0);
+}
