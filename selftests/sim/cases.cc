@@ -2,6 +2,7 @@
 #include "cases.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <set>
 #include <string>
@@ -25,13 +26,6 @@ namespace {
 constexpr u64 kUnanswered_us = 20'000'000; // one request, or a part of the wait for its turn
 constexpr u8 kDeleteRkey = 9;
 constexpr int kBacklog = 3;
-constexpr int kAgain = 11;
-constexpr int kBrokenPipe = 32;
-constexpr int kInvalid = 22;
-constexpr int kConnectionReset = 104;
-constexpr int kNotConnected = 107;
-constexpr int kAlready = 114;
-constexpr int kInProgress = 115;
 
 void expect_buffers(const net &host, s64 expected)
 {
@@ -521,9 +515,9 @@ void accept_beside_leave()
 		processes()++;
 		scheduler().spawn("accept", [&] {
 			struct socket *child = nullptr;
-			int ret = -kAgain;
+			int ret = -EAGAIN;
 
-			while (ret == -kAgain)
+			while (ret == -EAGAIN)
 				ret = sys_accept(listener, &child);
 			if (ret == 0)
 				fail("accept() gives one that has said nothing");
@@ -541,7 +535,7 @@ void accept_beside_leave()
 			scheduler().yield();
 		sys_close(listener);
 		const int ret = receive_byte(silent, &byte);
-		if (ret != -kConnectionReset && ret != 0)
+		if (ret != -ECONNRESET && ret != 0)
 			fail("the client's recv() %d", ret);
 		sys_close(silent);
 	}
@@ -562,9 +556,9 @@ void accepts_beside_leave()
 		for (int caller = 0; caller < 16; caller++) {
 			calling += 2;
 			scheduler().spawn("accept", [&] {
-				int ret = -kAgain;
+				int ret = -EAGAIN;
 
-				while (ret == -kAgain || ret == 0) {
+				while (ret == -EAGAIN || ret == 0) {
 					struct socket *child = nullptr;
 
 					ret = sys_accept(listener, &child);
@@ -713,7 +707,7 @@ void connect_beside_shutdown()
 	for (int i = 0; i < 2000; i++) {
 		struct socket *sock = sys_socket(&client());
 		bool shutting = true;
-		int ret = -kInProgress;
+		int ret = -EINPROGRESS;
 
 		sock->nonblock = true;
 		(void)sys_connect(sock, &server(), kPort);
@@ -722,7 +716,7 @@ void connect_beside_shutdown()
 			shutting = false;
 		});
 		const u64 began_us = scheduler().now_us();
-		while (shutting || ret == -kInProgress || ret == -kAlready) {
+		while (shutting || ret == -EINPROGRESS || ret == -EALREADY) {
 			ret = sys_connect(sock, &server(), kPort);
 			yield_some(3);
 			if (!shutting)
@@ -916,7 +910,7 @@ void connect_beside_calls()
 		scheduler().spawn("sender", [&] {
 			while (sent == 0 && !connected) {
 				const int ret = send_byte(sock, kHello);
-				if (ret != 1 && ret != -kAgain && ret != -kBrokenPipe)
+				if (ret != 1 && ret != -EAGAIN && ret != -EPIPE)
 					fail("send() %d", ret);
 				sent = ret == 1 ? 1 : 0;
 				scheduler().yield();
@@ -929,14 +923,14 @@ void connect_beside_calls()
 				const int ret = receive_byte(sock, &byte);
 				if (ret == 1 && byte == kHello)
 					sent--;
-				else if (ret != -kAgain && ret != -kNotConnected)
+				else if (ret != -EAGAIN && ret != -ENOTCONN)
 					fail("recv() %d, byte %#x", ret, byte);
 				scheduler().yield();
 			}
 			calling--;
 		});
 		int ret = sys_connect(sock, &server(), kPort);
-		while (ret == -kInProgress || ret == -kAlready) {
+		while (ret == -EINPROGRESS || ret == -EALREADY) {
 			scheduler().yield();
 			ret = sys_connect(sock, &server(), kPort);
 		}
@@ -1398,7 +1392,7 @@ void accept_in_order(struct socket *listener, const Sockets &socks)
 		expect_next(listener, sock);
 	listener->nonblock = true;
 	struct socket *child = nullptr;
-	if (sys_accept(listener, &child) != -kAgain)
+	if (sys_accept(listener, &child) != -EAGAIN)
 		fail("one too many");
 	sys_close(listener);
 	scheduler().sleep_us(kRest_us);
@@ -1424,7 +1418,7 @@ void busy_without_memory()
 	struct socket *sock = sys_socket(&client());
 
 	sock->nonblock = true;
-	if (sys_connect(sock, &server(), kPort) != -kInProgress)
+	if (sys_connect(sock, &server(), kPort) != -EINPROGRESS)
 		fail("connect() does not take its time");
 	world().knobs.no_memory = 1;
 	scheduler().sleep_us(kMoment_us);
@@ -1480,7 +1474,7 @@ void busy_until_it_ends(bool shut)
 	for (struct socket *sock : socks) {
 		const int ret = receive_byte(sock, &byte);
 
-		if (ret != -kConnectionReset)
+		if (ret != -ECONNRESET)
 			fail("recv() %d", ret);
 		sys_close(sock);
 	}
@@ -1504,7 +1498,7 @@ void limit_after_failure()
 		struct socket *sock = sys_socket(&client());
 
 		sock->nonblock = true;
-		if (sys_connect(sock, &server(), kPort) != -kInProgress)
+		if (sys_connect(sock, &server(), kPort) != -EINPROGRESS)
 			fail("connect() does not take its time");
 		// The server has sent its Accept then.
 		for (u64 us = 0; server().stats[SMC_STAT_CONN_NEW] == made; us++) {
@@ -1565,17 +1559,17 @@ void calls_beside_connect()
 	scheduler().sleep_us(kMoment_us);
 	sock->nonblock = true;
 	int ret = sys_connect(sock, &server(), kPort);
-	if (ret != -kAlready)
+	if (ret != -EALREADY)
 		fail("connect() beside connect() says %d", ret);
 	ret = sys_listen(sock, kPort, kBacklog);
-	if (ret != -kInvalid)
+	if (ret != -EINVAL)
 		fail("listen() beside connect() says %d", ret);
 	if (connected != 1)
 		fail("connect() says %d before there is an answer", connected);
 	if (sys_shutdown(sock, 2) != 0)
 		fail("shutdown() fails");
 	scheduler().sleep_us(kMoment_us);
-	if (connected != -kConnectionReset)
+	if (connected != -ECONNRESET)
 		fail("connect() says %d after shutdown()", connected);
 	sys_close(sock);
 	sys_close(silent);
@@ -1591,7 +1585,7 @@ void listen_after_shutdown()
 	int waiting_bytes = -1;
 
 	sock->nonblock = true;
-	if (sys_connect(sock, &server(), kPort) != -kInProgress)
+	if (sys_connect(sock, &server(), kPort) != -EINPROGRESS)
 		fail("connect() does not take its time");
 	scheduler().sleep_us(kMoment_us);
 	sock->sk->connection->send(1, Segment::kData, "\xe2");

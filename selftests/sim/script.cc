@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "script.hpp"
 
+#include <cerrno>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -15,8 +16,6 @@ namespace sim {
 namespace {
 
 constexpr u64 kMoment_us = 300'000;
-constexpr int kAgain = -11;
-constexpr int kReset = -104;
 
 class Crowd {
 public:
@@ -95,7 +94,7 @@ void play_broken_contract(net *from, net *to)
 	scheduler().sleep_us(kMoment_us);
 	const int own = call.find(true);
 	const int theirs = call.find(false);
-	if (own != kReset || theirs != kReset)
+	if (own != -ECONNRESET || theirs != -ECONNRESET)
 		fail("script: recv() says %d, and %d to the peer", own, theirs);
 }
 
@@ -263,7 +262,7 @@ void play_full_ring(net *host)
 	const int second = call.send(size_bytes, SMC_MSG_DONTWAIT);
 	const int third = call.send(1, SMC_MSG_DONTWAIT);
 
-	if (first + second != static_cast<int>(size_bytes) || third != kAgain)
+	if (first + second != static_cast<int>(size_bytes) || third != -EAGAIN)
 		fail("script: %d and %d bytes, then errno %d: not %u", first, second, -third,
 		     size_bytes);
 	call.receive(size_bytes);

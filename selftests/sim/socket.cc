@@ -4,6 +4,7 @@
 #include "socket.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "kernel/abi/tcp.h"
@@ -277,13 +278,6 @@ u32 smc_sk_max_backlog(const struct sock *sk)
 
 // ---- Sleeping and waking ------------------------------------------------------------------------
 
-namespace {
-
-constexpr int kAgain = 11;
-constexpr int kInterrupted = 4;
-
-} // namespace
-
 // A jiffy is a millisecond here.
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive)
@@ -291,7 +285,7 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	Fiber *fiber = scheduler().current();
 
 	if (*timeo_jiffies == 0)
-		return -kAgain;
+		return -EAGAIN;
 	if (sk->owner != fiber)
 		fail("a wait without the sock's lock");
 	struct socket *sock = sk->socket;
@@ -300,7 +294,7 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	int ret = 0;
 	const bool there = ready(arg);
 	if (!there && (fiber->signalled || world().fault(world().knobs.signal))) {
-		ret = -kInterrupted;
+		ret = -EINTR;
 	} else if (!there) {
 		const u64 before_us = scheduler().now_us();
 		std::optional<u64> deadline_us;
@@ -447,7 +441,7 @@ void smc_zerocopy_end(smc_zerocopy *, bool) {}
 
 int smc_sk_stream_error(struct sock *sk, u32, int err)
 {
-	if (err == -32) {
+	if (err == -EPIPE) {
 		const int pending = smc_sk_take_error(sk);
 		return pending != 0 ? pending : err;
 	}
@@ -458,7 +452,7 @@ int smc_sk_receive_closed(struct sock *sk)
 {
 	if (sk->err != 0)
 		return smc_sk_take_error(sk);
-	return sk->shut_rcv ? 0 : -107;
+	return sk->shut_rcv ? 0 : -ENOTCONN;
 }
 
 int smc_put_user_int(int value, unsigned long arg)
@@ -469,7 +463,7 @@ int smc_put_user_int(int value, unsigned long arg)
 
 long smc_splice_read_copy(struct socket *, s64 *, pipe_inode_info *, size_t, unsigned int)
 {
-	return -22;
+	return -EINVAL;
 }
 
 // ---- System calls -------------------------------------------------------------------------------

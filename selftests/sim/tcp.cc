@@ -4,6 +4,7 @@
 #include "kernel/abi/tcp.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <map>
 
@@ -30,17 +31,6 @@ std::function<void(std::string &)> &clc_forger()
 
 namespace {
 
-constexpr int kConnectionRefused = 111;
-constexpr int kConnectionReset = 104;
-constexpr int kConnectionAborted = 103;
-constexpr int kBrokenPipe = 32;
-constexpr int kTimedOut = 110;
-constexpr int kNotConnected = 107;
-constexpr int kIsConnected = 106;
-constexpr int kAlready = 114;
-constexpr int kInProgress = 115;
-constexpr int kAgain = 11;
-constexpr int kNoBuffers = 105;
 constexpr unsigned kSynTries = 4;
 
 u64 connections_made;
@@ -189,7 +179,7 @@ void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
 		break;
 	case Segment::kReset:
 		note("tcp-%llu: reset arrives at side %u", id_, to);
-		die(sk, sk->state == SMC_TCP_CLOSE_WAIT ? kBrokenPipe : kConnectionReset);
+		die(sk, sk->state == SMC_TCP_CLOSE_WAIT ? EPIPE : ECONNRESET);
 		break;
 	}
 }
@@ -234,7 +224,7 @@ void receive_syn(const std::shared_ptr<TcpConnection> &connection, net *host, u1
 		scheduler().after(latency_us(), [connection] {
 			struct sock *sk = connection->end(0);
 			if (sk != nullptr && sk->state == SMC_TCP_SYN_SENT)
-				die(sk, kConnectionRefused);
+				die(sk, ECONNREFUSED);
 		});
 		return;
 	}
@@ -292,7 +282,7 @@ void send_syn(struct sock *client, net *host, u16 port, unsigned tries)
 	const bool option = client->offers_smc && !world().fault(world().knobs.strip_option);
 
 	if (tries == kSynTries) {
-		die(client, kTimedOut);
+		die(client, ETIMEDOUT);
 		return;
 	}
 	scheduler().after(latency_us(), [connection, host, port, option, tries] {
@@ -418,9 +408,9 @@ struct sock *smc_tcp_accept(struct sock *listener, bool, int *err)
 	smc_sk_lock(listener);
 	struct sock *child = nullptr;
 	if (listener->state != SMC_TCP_LISTEN) {
-		*err = -22;
+		*err = -EINVAL;
 	} else if (listener->children.empty()) {
-		*err = -kAgain;
+		*err = -EAGAIN;
 	} else {
 		child = listener->children.front();
 		listener->children.pop_front();
@@ -573,8 +563,8 @@ int receive_now(struct sock *sk, void *buf, size_t len, bool peek)
 	if (sk->shut_rcv)
 		return 0;
 	if (sk->state == SMC_TCP_CLOSE)
-		return -kNotConnected;
-	return -kAgain;
+		return -ENOTCONN;
+	return -EAGAIN;
 }
 
 int send_now(struct sock *sk, const void *buf, size_t len)
@@ -582,7 +572,7 @@ int send_now(struct sock *sk, const void *buf, size_t len)
 	if (sk->err != 0)
 		return smc_sk_take_error(sk);
 	if (sk->shut_snd || sk->state == SMC_TCP_CLOSE)
-		return -kBrokenPipe;
+		return -EPIPE;
 	// In pieces: a reader must not count on whole messages.
 	std::string message(static_cast<const char *>(buf), len);
 	if (sk->side == 1 && world().knobs.eid_changes)
@@ -635,7 +625,7 @@ int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
 	*eof = ret == 0 || (ret > 0 && static_cast<size_t>(ret) < len && sk->shut_rcv);
 	if (*eof && sk->state != SMC_TCP_CLOSE)
 		observe_taken(sk);
-	return ret == -kAgain ? 0 : ret;
+	return ret == -EAGAIN ? 0 : ret;
 }
 
 int smc_tcp_drop(struct sock *sk, size_t len)
@@ -647,15 +637,14 @@ int smc_tcp_drop(struct sock *sk, size_t len)
 	if (ret > 0)
 		observe_taken(sk);
 	if (ret >= 0 && static_cast<size_t>(ret) < len)
-		return -kBrokenPipe;
+		return -EPIPE;
 	return ret < 0 ? ret : 0;
 }
 
 int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 {
 	check_locked(sk);
-	const int ret =
-		world().lacks(world().knobs.no_memory) ? -kNoBuffers : send_clc(sk, buf, len);
+	const int ret = world().lacks(world().knobs.no_memory) ? -ENOBUFS : send_clc(sk, buf, len);
 	return ret < 0 ? ret : 0;
 }
 
@@ -746,13 +735,13 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 	int ret = 0;
 
 	switch (sock->ss) {
-	case SMC_SS_CONNECTED: ret = -kIsConnected; break;
+	case SMC_SS_CONNECTED: ret = -EISCONN; break;
 	case SMC_SS_CONNECTING:
-		ret = sk->state == SMC_TCP_SYN_SENT && nonblock ? -kAlready : 0;
+		ret = sk->state == SMC_TCP_SYN_SENT && nonblock ? -EALREADY : 0;
 		break;
 	default:
 		if (sk->state != SMC_TCP_CLOSE) {
-			ret = -kIsConnected;
+			ret = -EISCONN;
 			break;
 		}
 		// What an attempt before this one still has under way is nobody's.
@@ -779,7 +768,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 		sock->ss = SMC_SS_CONNECTING;
 		send_syn(sk, addr->host, addr->port, 0);
 		if (nonblock)
-			ret = -kInProgress;
+			ret = -EINPROGRESS;
 		break;
 	}
 	if (ret == 0) {
@@ -791,7 +780,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 		if (ret == 0 && sk->state == SMC_TCP_CLOSE) {
 			ret = smc_sk_take_error(sk);
 			if (ret == 0)
-				ret = -kConnectionAborted;
+				ret = -ECONNABORTED;
 			sock->ss = SMC_SS_UNCONNECTED;
 		} else if (ret == 0) {
 			sock->ss = SMC_SS_CONNECTED;
@@ -817,7 +806,7 @@ int smc_tcp_ops_accept(struct socket *sock, struct socket *, int, bool)
 {
 	if (sock->sk->state == SMC_TCP_LISTEN)
 		fail("TCP's own accept()");
-	return -22;
+	return -EINVAL;
 }
 
 u32 smc_tcp_ops_poll(file *, struct socket *sock, poll_table_struct *)
@@ -844,7 +833,7 @@ u32 smc_tcp_ops_poll(file *, struct socket *sock, poll_table_struct *)
 
 int smc_tcp_ops_ioctl(struct socket *, unsigned int, unsigned long)
 {
-	return -25;
+	return -ENOTTY;
 }
 
 int smc_tcp_ops_shutdown(struct socket *sock, int how)
@@ -862,12 +851,12 @@ int smc_tcp_ops_shutdown(struct socket *sock, int how)
 		// As inet_shutdown(): the attempt is over, another one may follow.
 		sk->connection->set_end(0, nullptr);
 		sk->connection.reset();
-		die(sk, kConnectionReset);
+		die(sk, ECONNRESET);
 		sock->ss = SMC_SS_UNCONNECTED;
 		smc_sk_unlock(sk);
 		return 0;
 	} else if (sk->state == SMC_TCP_CLOSE || sk->state == SMC_TCP_LISTEN) {
-		ret = -kNotConnected;
+		ret = -ENOTCONN;
 	} else if (how != 0 && !sk->shut_snd) {
 		sk->shut_snd = true;
 		sk->connection->send(sk->side, Segment::kFin, {});
@@ -889,8 +878,8 @@ int smc_tcp_ops_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 
 	smc_sk_lock(sk);
 	const size_t n = smc_msg_copy_from(msg, bytes.data(), len);
-	int ret = n == 0 && len != 0 ? -14 : send_now(sk, bytes.data(), n);
-	if (ret == -kBrokenPipe)
+	int ret = n == 0 && len != 0 ? -EFAULT : send_now(sk, bytes.data(), n);
+	if (ret == -EPIPE)
 		ret = smc_sk_stream_error(sk, msg->flags, ret);
 	smc_sk_unlock(sk);
 	return ret;
@@ -913,7 +902,7 @@ int smc_tcp_ops_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 	long timeo = (bits & SMC_MSG_DONTWAIT) != 0 || sock->nonblock ? 0 : 1L << 40;
 
 	if ((bits & SMC_MSG_OOB) != 0)
-		return -22;
+		return -EINVAL;
 	smc_sk_lock(sk);
 	int ret = smc_sk_wait(sk, &timeo, readable, sk, false);
 	if (ret == 0) {
@@ -925,7 +914,7 @@ int smc_tcp_ops_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 			if ((bits & SMC_MSG_PEEK) == 0)
 				sk->received.erase(0, static_cast<size_t>(ret));
 			if (ret == 0 && len != 0)
-				ret = -14;
+				ret = -EFAULT;
 		}
 	}
 	smc_sk_unlock(sk);
@@ -934,7 +923,7 @@ int smc_tcp_ops_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 
 long smc_tcp_ops_splice_read(struct socket *, s64 *, pipe_inode_info *, size_t, unsigned int)
 {
-	return -22;
+	return -EINVAL;
 }
 
 int smc_tcp_ops_release(struct socket *sock)
