@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "socket.hpp"
+#include "calls.hpp"
 #include "verbs.hpp"
 #include "world.hpp"
 
