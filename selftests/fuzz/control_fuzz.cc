@@ -8,71 +8,28 @@
 #include "shell/control/namespace.cc"
 #include "shell/control/pnet.cc"
 
+#include "doubles/memory.hpp"
+#include "doubles/net.hpp"
+#include "doubles/spinlock.hpp"
 #include "script.hpp"
 #include "support.hpp"
 
-#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+using doubles::memory;
 using smc::fuzz::demand;
-
-struct net {
-	void *control = nullptr;
-};
 
 namespace {
 
 constexpr int kOpsMax = 200;
 constexpr std::size_t kTextMax = 80;
 
-struct net namespaces[2];
-int allocations_left = -1; // below zero: no limit
-int allocated = 0;
-bool locked = false;
+struct net other_net;
+struct net *const namespaces[] = {&doubles::initial_net(), &other_net};
 
 } // namespace
-
-void *smc_mem_alloc(size_t size_bytes)
-{
-	demand(!locked);
-	if (allocations_left == 0)
-		return nullptr;
-	allocations_left -= allocations_left > 0;
-	allocated++;
-	return std::calloc(1, size_bytes);
-}
-
-void smc_mem_free(void *memory)
-{
-	allocated -= memory != nullptr;
-	std::free(memory);
-}
-
-void smc_spin_init(smc_spinlock *, smc_lock_class) {}
-
-void smc_spin_lock(smc_spinlock *)
-{
-	demand(!locked);
-	locked = true;
-}
-
-void smc_spin_unlock(smc_spinlock *)
-{
-	demand(locked);
-	locked = false;
-}
-
-void *smc_pernet_control(net *net)
-{
-	return net->control;
-}
-
-net *smc_init_net()
-{
-	return &namespaces[0];
-}
 
 namespace smc::control {
 
@@ -142,14 +99,14 @@ class Control {
 public:
 	Control()
 	{
-		for (net &net : namespaces)
-			net.control = smc_control_net_create(&net);
+		for (net *net : namespaces)
+			net->control = smc_control_net_create(net);
 	}
 	~Control()
 	{
-		for (net &net : namespaces)
-			smc_control_net_destroy(&net, net.control);
-		demand(allocated == 0 && !locked);
+		for (net *net : namespaces)
+			smc_control_net_destroy(net, net->control);
+		demand(memory().allocated == 0 && !doubles::locks().held);
 	}
 	Control(const Control &) = delete;
 	Control &operator=(const Control &) = delete;
@@ -193,7 +150,7 @@ private:
 		}
 	}
 
-	net *here() const { return &namespaces[which_]; }
+	net *here() const { return namespaces[which_]; }
 	std::vector<Row> &rows() { return rows_[which_]; }
 	std::vector<Eid> &eids() { return eids_[which_]; }
 
@@ -230,10 +187,10 @@ private:
 		const std::string eth = (choice & 1) != 0 ? text(script) : "";
 		const std::string ib = (choice & 2) != 0 ? text(script) : "";
 
-		allocations_left = (choice & 4) != 0 ? choice >> 6 : -1;
+		memory().allocations_left = (choice & 4) != 0 ? choice >> 6 : -1;
 		add(id, (choice & 1) != 0 ? &eth : nullptr, (choice & 2) != 0 ? &ib : nullptr,
 		    choice >> 3 & 3);
-		allocations_left = -1;
+		memory().allocations_left = -1;
 	}
 
 	void add(const std::string &id, const std::string *eth, const std::string *ib, u8 port)
@@ -241,7 +198,7 @@ private:
 		const smc_pnet_request request = {id.c_str(),
 						  eth != nullptr ? eth->c_str() : nullptr,
 						  ib != nullptr ? ib->c_str() : nullptr, port};
-		const int spare = allocations_left;
+		const int spare = memory().allocations_left;
 		std::vector<Row> wanted;
 
 		demand(smc_ctl_pnet_add(here(), &request) == expected(request, wanted, spare));

@@ -16,8 +16,9 @@ fuzz-dir ?= $(BUILD)/fuzz
 fuzz-sanitize ?= -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 fuzz-flags := -std=gnu++20 -O1 -g -fno-omit-frame-pointer \
 	-Wall -Wextra -Werror -Wno-missing-field-initializers \
-	$(fuzz-sanitize) -Inet/smc -Iinclude -Iselftests/fuzz -MMD -MP
+	$(fuzz-sanitize) -Inet/smc -Iinclude -Iselftests -Iselftests/fuzz -MMD -MP
 fuzz-objects := $(patsubst net/smc/%.cc,$(fuzz-dir)/objects/%.o,$(shell find net/smc/core -name '*.cc'))
+fuzz-doubles := $(patsubst selftests/%.cc,$(fuzz-dir)/objects/%.o,$(wildcard selftests/doubles/*.cc))
 fuzz-mains := $(patsubst selftests/fuzz/%.cc,$(fuzz-dir)/objects/%.o,$(wildcard selftests/fuzz/*_fuzz.cc))
 fuzz-limits := -timeout=10 -rss_limit_mb=1024
 
@@ -25,17 +26,26 @@ $(fuzz-dir)/objects/%.o: net/smc/%.cc
 	@mkdir -p $(@D)
 	@$(FUZZ_CXX) $(fuzz-flags) -c $< -o $@
 
+$(fuzz-dir)/objects/doubles/%.o: selftests/doubles/%.cc
+	@mkdir -p $(@D)
+	@$(FUZZ_CXX) $(fuzz-flags) -c $< -o $@
+
 $(fuzz-dir)/objects/%.o: selftests/fuzz/%.cc
 	@mkdir -p $(@D)
 	@$(FUZZ_CXX) $(fuzz-flags) -c $< -o $@
 
-$(fuzz-dir)/%_fuzz: $(fuzz-dir)/objects/%_fuzz.o $(fuzz-objects)
+# An archive: of the kernel's doubles each fuzzer has those that it calls.
+$(fuzz-dir)/doubles.a: $(fuzz-doubles)
+	@rm -f $@
+	@$(AR) rcs $@ $^
+
+$(fuzz-dir)/%_fuzz: $(fuzz-dir)/objects/%_fuzz.o $(fuzz-objects) $(fuzz-dir)/doubles.a
 	@$(FUZZ_CXX) $(fuzz-flags) $^ -o $@
 
--include $(fuzz-objects:.o=.d) $(fuzz-mains:.o=.d)
+-include $(fuzz-objects:.o=.d) $(fuzz-doubles:.o=.d) $(fuzz-mains:.o=.d)
 
 .PHONY: fuzz fuzz-check $(FUZZ:%=fuzz-run-%)
-.SECONDARY: $(fuzz-mains) $(fuzz-objects)
+.SECONDARY: $(fuzz-mains) $(fuzz-objects) $(fuzz-doubles)
 fuzz: $(FUZZ:%=fuzz-run-%)
 
 $(FUZZ:%=fuzz-run-%): fuzz-run-%: $(fuzz-dir)/%_fuzz

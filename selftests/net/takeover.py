@@ -82,10 +82,15 @@ def by_ulp() -> socket.socket:
     return made
 
 
-def set_layer(sock: socket.socket, name: bytes) -> str:
+def set_option(fd: int, level: int, option: int, value, length: int) -> str:
+    """setsockopt() with any pointer and length: the errno's name, or "fine"."""
     # Not by Python's own call, which lets no other thread run while it waits.
-    ret = LIBC.setsockopt(sock.fileno(), socket.IPPROTO_TCP, TCP_ULP, name, len(name))
+    ret = LIBC.setsockopt(fd, level, option, value, length)
     return errno.errorcode[ctypes.get_errno()] if ret else "fine"
+
+
+def set_layer(sock: socket.socket, name: bytes) -> str:
+    return set_option(sock.fileno(), socket.IPPROTO_TCP, TCP_ULP, name, len(name))
 
 
 def layer_of(sock: socket.socket) -> str:
@@ -129,9 +134,8 @@ class LateLayer(threading.Thread):
         time.sleep(0.3)
 
     def run(self) -> None:
-        ret = LIBC.setsockopt(self._fd, socket.IPPROTO_TCP, TCP_ULP,
-                              ctypes.c_void_p(self._page.address), 4)
-        self.result = errno.errorcode[ctypes.get_errno()] if ret else "fine"
+        self.result = set_option(self._fd, socket.IPPROTO_TCP, TCP_ULP,
+                                 ctypes.c_void_p(self._page.address), 4)
 
     def end(self) -> str:
         self._page.put(b"tls\0")
@@ -164,9 +168,8 @@ def late_addrform(port: int) -> dict:
     page, outcome = LatePage(), []
 
     def change_family() -> None:
-        ret = LIBC.setsockopt(born.fileno(), socket.IPPROTO_IPV6, IPV6_ADDRFORM,
-                              ctypes.c_void_p(page.address), 4)
-        outcome.append(errno.errorcode[ctypes.get_errno()] if ret else "fine")
+        outcome.append(set_option(born.fileno(), socket.IPPROTO_IPV6, IPV6_ADDRFORM,
+                                  ctypes.c_void_p(page.address), 4))
 
     call = threading.Thread(target=change_family)
     call.start()
@@ -269,11 +272,10 @@ def same_layer(port: int) -> dict:
     listener = smc_listener(port)
     for kind, make in (("protocol", smc), ("ulp", by_ulp)):
         client = make()
-        fd = client.fileno()
         results[kind] = [set_layer(client, b"smc"), set_layer(client, b"smc\0and more")]
         for where, length in ((ctypes.c_void_p(8), 4), (b"tls", 0)):
-            ret = LIBC.setsockopt(fd, socket.IPPROTO_TCP, TCP_ULP, where, length)
-            results[kind].append(errno.errorcode[ctypes.get_errno()] if ret else "fine")
+            results[kind].append(set_option(client.fileno(), socket.IPPROTO_TCP, TCP_ULP, where,
+                                            length))
         before = smc_stat()["conn_new"]
         client.connect(address(port))
         served, _ = listener.accept()

@@ -7,10 +7,10 @@
 #include <utility>
 #include <vector>
 
+#include "calls.hpp"
 #include "kernel/abi/control.h"
 #include "scheduler.hpp"
 #include "shell/socket/smc_socket.hpp"
-#include "socket.hpp"
 #include "trace.hpp"
 #include "world.hpp"
 

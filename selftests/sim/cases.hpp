@@ -12,6 +12,9 @@
 
 namespace sim {
 
+// So narrow a send queue that a handful of connections fills it.
+inline constexpr u32 kNarrowSendQueue = 24;
+
 struct Case {
 	const char *name;
 	void (*play)();
@@ -37,7 +40,20 @@ struct Case {
 // at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-extern const std::span<const Case> cases;
+// What ends at once: connections, TCP, links, devices (loss_cases.cc).
+extern const std::span<const Case> loss_cases;
+// About RMBs and send buffers (buffer_cases.cc).
+extern const std::span<const Case> buffer_cases;
+// About a client's socket that is connecting (connect_cases.cc).
+extern const std::span<const Case> connect_cases;
+// About calls on an open connection (stream_cases.cc).
+extern const std::span<const Case> stream_cases;
+// About listeners and their limits (listener_cases.cc).
+extern const std::span<const Case> listener_cases;
+// About handshakes that fail, or are forged (handshake_cases.cc).
+extern const std::span<const Case> handshake_cases;
+// Both ends of a connection in the hands of one process (script_cases.cc).
+extern const std::span<const Case> script_cases;
 // Where a peer, or somebody who says that he is one, does what it likes (group_cases.cc).
 extern const std::span<const Case> group_cases;
 // Where a program has closed its end, and the peer takes its time (departed_cases.cc).

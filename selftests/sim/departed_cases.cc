@@ -4,6 +4,7 @@
 // takes its time.
 #include "cases.hpp"
 
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -23,8 +24,6 @@ namespace sim {
 namespace {
 
 constexpr u64 kMinute_us = 60'000'000;
-constexpr int kBroken = -32;
-constexpr int kAgain = -11;
 constexpr size_t kFew = 1000;
 
 using Calls = std::vector<std::unique_ptr<Call>>;
@@ -239,7 +238,6 @@ void dead_peers()
 void aborts_into_dead_link()
 {
 	constexpr u64 kTold_us = 22'000'000;
-	constexpr int kReset = -104;
 	Call call(&client(), &server());
 
 	(void)call.send(kFew);
@@ -247,12 +245,12 @@ void aborts_into_dead_link()
 	link_of(&server())->silent = true;
 	const u64 closed_us = scheduler().now_us();
 	call.close_server();
-	int found = kAgain;
-	while (found == kAgain && scheduler().now_us() - closed_us <= kTold_us) {
+	int found = -EAGAIN;
+	while (found == -EAGAIN && scheduler().now_us() - closed_us <= kTold_us) {
 		scheduler().sleep_us(kMoment_us);
 		found = call.find(false);
 	}
-	if (found != kReset)
+	if (found != -ECONNRESET)
 		fail("recv() says %d after %llu ms", found,
 		     (scheduler().now_us() - closed_us) / 1000);
 	call.close_client();
@@ -308,7 +306,7 @@ void one_leaves_beside_writer()
 				scheduler().sleep_us(kMoment_us);
 		});
 
-		if (n != static_cast<int>(kFew) && n != kBroken)
+		if (n != static_cast<int>(kFew) && n != -EPIPE)
 			fail("send() says %d", n);
 		sent = true;
 	});

@@ -4,6 +4,7 @@
 #include "cases.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -476,7 +477,7 @@ void port_stays_down()
 		fail("a group ends on a port that is back");
 	lose_port(&client());
 	const int ret = receive_byte(sock, &byte);
-	if (ret != -104)
+	if (ret != -ECONNRESET)
 		fail("recv() %d", ret);
 	const u64 took_us = scheduler().now_us() - began_us - kGrace_us - kMoment_us;
 	if (took_us < kGrace_us / 2 || took_us > kTold_us)

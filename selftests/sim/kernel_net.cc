@@ -102,23 +102,6 @@ void smc_stat_add(net *net, u32 index, s64 n)
 		sim::count_watcher()(net, index);
 }
 
-struct smc_counters *smc_counters(net *net)
-{
-	return reinterpret_cast<struct smc_counters *>(net);
-}
-
-void smc_count(struct smc_counters *counters, u32 index, s64 n)
-{
-	smc_stat_add(reinterpret_cast<net *>(counters), index, n);
-}
-
-void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n)
-{
-	smc_count(counters, calls, 1);
-	smc_count(counters, payload, 1);
-	smc_count(counters, bytes, n);
-}
-
 u64 smc_stat_read(net *net, u32 index)
 {
 	return static_cast<u64>(net->stats[index]);

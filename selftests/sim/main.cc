@@ -6,7 +6,7 @@
 //	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
 //	sim --check COUNT              all cases, seeds 1 to COUNT, new ones, and that runs can be
 //	                               repeated
-//	sim --case NAME [--trace]      one case (cases.cc)
+//	sim --case NAME [--trace]      one case (*_cases.cc)
 //	sim --cases                    all of them, until one fails
 //	sim --sweep FROM COUNT         so many seeds, each with its first resource missing,
 //	                               then its second, … until none is

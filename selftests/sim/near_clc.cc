@@ -6,7 +6,7 @@
 #include "shell/socket/rendezvous.hpp"
 
 #include "clc_observer.hpp"
-#include "socket.hpp"
+#include "tcp_connection.hpp"
 #include "trace.hpp"
 
 using smc::ByteSpan;

@@ -125,10 +125,57 @@ void groups_by_agreement()
 	close_all(socks);
 }
 
+// A server that has other EIDs by now names another one, and the group is still the same.
+void eid_changes()
+{
+	const Sockets socks = connect_many(3);
+
+	expect_answers(socks);
+	expect_one_group(3);
+	close_all(socks);
+}
+
+// Two VLANs between the same two ports, with the same GIDs and MACs: a connection joins the group
+// of its own one.
+void vlans()
+{
+	Sockets socks;
+
+	for (const u16 vlan_id : {0, 10, 0, 10}) {
+		client().vlan_id = server().vlan_id = vlan_id;
+		socks.push_back(connect_one());
+	}
+	expect_answers(socks);
+	for (const auto &host : world().hosts) {
+		if (host->stats[SMC_STAT_GROUP_NEW] != 2)
+			fail("host %s: %lld groups were made", host->name.c_str(),
+			     host->stats[SMC_STAT_GROUP_NEW]);
+	}
+	// Groups that only the server takes for the same are none for the client.
+	client().vlan_id = 20;
+	struct socket *sock = connect_one(/*smc=*/false);
+	sys_close(sock);
+	close_all(socks);
+}
+
+// The server's device has addresses in two subnets: the client's is the second one, or neither.
+void prefixes()
+{
+	server().prefix_lengths = {16, 24};
+	struct socket *sock = connect_one();
+	expect_answer(sock);
+	sys_close(sock);
+	server().prefix_lengths = {16, 8};
+	sys_close(connect_one(/*smc=*/false));
+}
+
 const Case kCases[] = {
 	{"next-hop-is-unknown", [] { with_server(next_hop_is_unknown); }},
 	{"gid-goes", [] { with_server(gid_goes); }},
 	{"groups-by-agreement", [] { with_server(groups_by_agreement); }},
+	{.name = "eid-changes", .play = [] { with_server(eid_changes); }, .eid_changes = true},
+	{.name = "vlans", .play = [] { with_server(vlans); }, .smcr_v1 = true},
+	{.name = "prefixes", .play = [] { with_server(prefixes); }, .smcr_v1 = true},
 };
 
 } // namespace

@@ -136,6 +136,22 @@ void expect_answers(const Sockets &socks)
 		expect_answer(sock);
 }
 
+void expect_next(struct socket *listener, struct socket *sock)
+{
+	struct socket *child = nullptr;
+	const int ret = sys_accept(listener, &child);
+
+	if (ret != 0)
+		fail("accept() fails, errno %d", -ret);
+	if (connection_id(child) != connection_id(sock))
+		fail("accept() gives tcp-%llu before tcp-%llu", connection_id(child),
+		     connection_id(sock));
+	if (sys_uses_smc(child) != sys_uses_smc(sock))
+		fail("one end goes by SMC");
+	sys_close(child);
+	sys_close(sock);
+}
+
 void expect_one_group(u32 connections)
 {
 	for (const auto &host : world().hosts) {
@@ -150,6 +166,12 @@ void expect_one_group(u32 connections)
 			fail("host %s: %lld buffers for %u connections", host->name.c_str(),
 			     buffers, connections);
 	}
+}
+
+void yield_some(u32 most)
+{
+	for (u32 turns = scheduler().random().below(most); turns != 0; turns--)
+		scheduler().yield();
 }
 
 smc_ib_link *link_of(const net *host)

@@ -6,7 +6,7 @@
 
 #include <vector>
 
-#include "socket.hpp"
+#include "calls.hpp"
 #include "verbs.hpp"
 #include "world.hpp"
 
@@ -14,7 +14,8 @@ namespace sim {
 
 inline constexpr u64 kMoment_us = 300'000;
 inline constexpr u64 kRest_us = 10'000'000;
-inline constexpr u32 kKept = 32; // unused buffers of a group, of each kind and size
+inline constexpr u32 kKept = 32;    // unused buffers of a group, of each kind and size
+inline constexpr u32 kTokens = 255; // of a group: as many connections
 inline constexpr u8 kHello = 1;
 inline constexpr u8 kReset = 2; // asks the server to reset the connection
 inline constexpr u8 kBye = 3;   // asks it to close
@@ -44,8 +45,13 @@ void close_all(const Sockets &socks);
 
 void expect_answer(struct socket *sock);
 void expect_answers(const Sockets &socks);
+// It is the next one that @listener accepts, and @sock its other end. Closes both.
+void expect_next(struct socket *listener, struct socket *sock);
 // One group has done, from the beginning, and it keeps no more buffers than it says.
 void expect_one_group(u32 connections);
+
+// Others go on, for fewer than @most turns.
+void yield_some(u32 most);
 
 // The only one there is.
 [[nodiscard]] smc_ib_link *link_of(const net *host);

@@ -2,6 +2,7 @@
 #include "process.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <memory>
 #include <vector>
 
@@ -12,14 +13,6 @@
 
 namespace sim {
 namespace {
-
-constexpr int kAgain = -11;
-constexpr int kInterrupted = -4;
-constexpr int kFault = -14;
-constexpr int kInProgress = -115;
-constexpr int kReset = -104;
-constexpr int kAlready = -114;
-constexpr int kWrong = -22;
 
 Random &lot()
 {
@@ -65,7 +58,7 @@ void peek(Shared &shared, std::vector<u8> &buffer)
 
 	if (n > 0)
 		shared.talk.peeked(shared.side, buffer.data(), static_cast<size_t>(n));
-	else if (n != 0 && n != kAgain && n != kFault && n != kInterrupted)
+	else if (n != 0 && n != -EAGAIN && n != -EFAULT && n != -EINTR)
 		shared.talk.failed(shared.side, "recv(MSG_PEEK)", n);
 }
 
@@ -103,11 +96,11 @@ bool read_once(Shared &shared)
 			shared.talk.end_seen(shared.side);
 		return false;
 	}
-	if (n == kFault)
+	if (n == -EFAULT)
 		return true;
-	if (n == kAgain && shared.polls)
+	if (n == -EAGAIN && shared.polls)
 		return sys_poll_wait(shared.sock, SMC_POLL_IN | SMC_POLL_RDHUP);
-	if (n == kInterrupted)
+	if (n == -EINTR)
 		return !shared.shut;
 	shared.talk.failed(shared.side, "recv()", n);
 	return false;
@@ -174,11 +167,11 @@ bool write_once(Shared &shared)
 	side.accepted_bytes = before + static_cast<u64>(std::max(n, 0));
 	if (n > 0)
 		return true;
-	if (n == kFault)
+	if (n == -EFAULT)
 		return true;
-	if (n == kAgain && shared.polls)
+	if (n == -EAGAIN && shared.polls)
 		return sys_poll_wait(shared.sock, SMC_POLL_OUT);
-	if (n == kInterrupted)
+	if (n == -EINTR)
 		return true;
 	shared.talk.failed(shared.side, "send()", n);
 	return false;
@@ -277,7 +270,7 @@ void converse(struct socket *sock, unsigned index)
 	}
 	scheduler().current()->exiting = side.ending == Ending::kKilled;
 	side.closed = true;
-	if (side.error == kReset)
+	if (side.error == -ECONNRESET)
 		side.gave_up_us = scheduler().now_us();
 	sys_close(sock);
 	note("tcp-%llu: side %u closed", talk.id(), index);
@@ -308,14 +301,14 @@ void run_client(net *host, net *server)
 	if (lot().one_in(4))
 		sock->sk->rcvbuf_bytes = static_cast<u32>(16384 << lot().below(3));
 	sock->nonblock = lot().one_in(2);
-	while ((ret = sys_connect(sock, server, kPort)) == kInProgress || ret == kAlready ||
-	       ret == kInterrupted) {
+	while ((ret = sys_connect(sock, server, kPort)) == -EINPROGRESS || ret == -EALREADY ||
+	       ret == -EINTR) {
 		if (told_writable)
 			fail("writable, and connect() says errno %d", -ret);
-		if (ret == kInterrupted && lot().one_in(3))
+		if (ret == -EINTR && lot().one_in(3))
 			break;
 		// Another thread has second thoughts.
-		const bool shut = ret == kInProgress && world().fault(world().knobs.signal);
+		const bool shut = ret == -EINPROGRESS && world().fault(world().knobs.signal);
 		if (shut) {
 			(void)sys_shutdown(sock, 2);
 			// Too late to end the attempt, it has ended what comes of it: there is
@@ -330,7 +323,7 @@ void run_client(net *host, net *server)
 	}
 	if (ret != 0) {
 		note("connect() fails, errno %d", -ret);
-		if (!world().knobs.any_fault() && !(ret == kReset && reset_by_server(sock)))
+		if (!world().knobs.any_fault() && !(ret == -ECONNRESET && reset_by_server(sock)))
 			fail("connect() fails for no reason, errno %d", -ret);
 		// To the other side that is an end like any other.
 		if (sock->sk->connection != nullptr)
@@ -354,15 +347,15 @@ void run_server(const std::shared_ptr<Service> &service)
 		struct socket *sock = nullptr;
 		const int ret = sys_accept(service->listener, &sock);
 
-		if (ret == kWrong)
+		if (ret == -EINVAL)
 			break;
 		// With nobody else who accepts, what poll() has seen is there.
-		if (ret == kAgain && told_readable)
+		if (ret == -EAGAIN && told_readable)
 			fail("readable, and there is nobody to accept");
-		told_readable = ret == kAgain && sys_poll_wait(service->listener, SMC_POLL_IN) &&
+		told_readable = ret == -EAGAIN && sys_poll_wait(service->listener, SMC_POLL_IN) &&
 				service->processes == 1;
 		if (ret != 0) {
-			if (ret != kAgain && !world().knobs.any_fault())
+			if (ret != -EAGAIN && !world().knobs.any_fault())
 				fail("accept() fails for no reason, errno %d", -ret);
 			continue;
 		}

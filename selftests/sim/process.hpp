@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include "socket.hpp"
+#include "calls.hpp"
 
 namespace sim {
 

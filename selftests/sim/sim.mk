@@ -20,9 +20,12 @@ SIM_OPTIMIZE ?= -O1 -g -fno-omit-frame-pointer
 SIM_SOURCE ?= net/smc
 sim-dir ?= $(BUILD)/sim
 
+# Of the doubles that tests of one thread have, what does not depend on a world of fibers.
+sim-doubles := counters
 sim-sources := $(shell find $(SIM_SOURCE)/core $(SIM_SOURCE)/shell selftests/sim -name '*.cc')
 sim-objects := $(patsubst $(SIM_SOURCE)/%.cc,$(sim-dir)/module/%.o,$(filter $(SIM_SOURCE)/%,$(sim-sources))) \
-	$(patsubst selftests/sim/%.cc,$(sim-dir)/kernel/%.o,$(filter selftests/sim/%,$(sim-sources)))
+	$(patsubst selftests/sim/%.cc,$(sim-dir)/kernel/%.o,$(filter selftests/sim/%,$(sim-sources))) \
+	$(sim-doubles:%=$(sim-dir)/doubles/%.o)
 # CONFIG_DEBUG_…: room for what the played locks remember (kernel/abi/lock.h).
 sim-flags := -std=gnu++20 $(SIM_OPTIMIZE) $(SIM_SANITIZE) -Wall -Wextra -Werror -Wswitch -Wno-missing-field-initializers \
 	-Wno-invalid-offsetof -Wno-maybe-uninitialized -DCONFIG_DEBUG_SPINLOCK \
@@ -39,6 +42,10 @@ $(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc selftests/sim/sim.mk
 $(sim-dir)/kernel/%.o: selftests/sim/%.cc selftests/sim/sim.mk
 	@mkdir -p $(@D)
 	@$(SIM_CXX) $(sim-flags) -Iselftests/sim -c $< -o $@
+
+$(sim-dir)/doubles/%.o: selftests/doubles/%.cc
+	@mkdir -p $(@D)
+	@$(SIM_CXX) $(sim-flags) -Iselftests -c $< -o $@
 
 $(sim-dir)/sim: $(sim-objects)
 	@$(SIM_CXX) $(SIM_SANITIZE) $(sim-link) $^ -o $@

@@ -1,59 +1,38 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// kernel/abi/sock.h, played: locks, sleeping and waking, and the system calls.
+// kernel/abi/sock.h, played: state, locks, sleeping and waking.
 #include "socket.hpp"
 
 #include <algorithm>
-#include <cstring>
+#include <cerrno>
 
-#include "kernel/abi/tcp.h"
 #include "trace.hpp"
 #include "work_queue.hpp"
 
 namespace sim {
 
-// ---- Wait queues --------------------------------------------------------------------------------
-
-WaitQueue::Place WaitQueue::add(const Entry &entry)
+SocketCounts &socket_counts()
 {
-	if (entry.exclusive)
-		return entries_.insert(entries_.end(), entry);
-	return entries_.insert(entries_.begin(), entry);
+	static SocketCounts counts;
+	return counts;
 }
 
-bool WaitQueue::has_hook(const smc_wake_hook *hook) const
+struct sock *new_sock(net *host)
 {
-	return std::any_of(entries_.begin(), entries_.end(),
-			   [hook](const Entry &entry) { return entry.hook == hook; });
+	socket_counts().socks++;
+	return new struct sock(host);
 }
 
-void WaitQueue::remove_hook(const smc_wake_hook *hook)
+void wake(struct sock *sk, u32 events)
 {
-	entries_.remove_if([hook](const Entry &entry) { return entry.hook == hook; });
+	if (sk->socket != nullptr)
+		sk->socket->queue.wake(events);
 }
 
-void WaitQueue::wake(u32 events, bool all)
+void wake_all(struct sock *sk, u32 events)
 {
-	Fiber *waker = scheduler().current();
-	const bool was_in_hook = waker != nullptr && waker->in_hook;
-	bool one_exclusive = false;
-
-	if (waker != nullptr)
-		waker->in_hook = true;
-	for (auto at = entries_.begin(); at != entries_.end();) {
-		const auto place = at++;
-
-		if (place->hook != nullptr) {
-			if (place->fn(place->hook))
-				entries_.erase(place);
-		} else if ((place->events & events) != 0 &&
-			   (all || !(place->exclusive && one_exclusive))) {
-			one_exclusive = one_exclusive || place->exclusive;
-			scheduler().wake(place->fiber);
-		}
-	}
-	if (waker != nullptr)
-		waker->in_hook = was_in_hook;
+	if (sk->socket != nullptr)
+		sk->socket->queue.wake(events, true);
 }
 
 } // namespace sim
@@ -277,13 +256,6 @@ u32 smc_sk_max_backlog(const struct sock *sk)
 
 // ---- Sleeping and waking ------------------------------------------------------------------------
 
-namespace {
-
-constexpr int kAgain = 11;
-constexpr int kInterrupted = 4;
-
-} // namespace
-
 // A jiffy is a millisecond here.
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive)
@@ -291,7 +263,7 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	Fiber *fiber = scheduler().current();
 
 	if (*timeo_jiffies == 0)
-		return -kAgain;
+		return -EAGAIN;
 	if (sk->owner != fiber)
 		fail("a wait without the sock's lock");
 	struct socket *sock = sk->socket;
@@ -300,7 +272,7 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	int ret = 0;
 	const bool there = ready(arg);
 	if (!there && (fiber->signalled || world().fault(world().knobs.signal))) {
-		ret = -kInterrupted;
+		ret = -EINTR;
 	} else if (!there) {
 		const u64 before_us = scheduler().now_us();
 		std::optional<u64> deadline_us;
@@ -379,75 +351,11 @@ void smc_wake_hook_remove(smc_wake_hook *hook)
 	scheduler().maybe_yield();
 }
 
-// ---- Messages -----------------------------------------------------------------------------------
-
-namespace {
-
-size_t whole(const msghdr *msg, size_t len)
-{
-	const size_t left = std::min(msg->length_bytes, msg->fault_at_bytes) - msg->done_bytes;
-	return std::min(left, len);
-}
-
-} // namespace
-
-u32 smc_msg_flags(const msghdr *msg)
-{
-	return msg->flags;
-}
-
-size_t smc_msg_copy_from(msghdr *msg, void *to, size_t len)
-{
-	const size_t n = whole(msg, len);
-
-	if (scheduler().current()->is_atomic())
-		fail("a copy from the user in atomic context");
-	scheduler().maybe_yield();
-	if (msg->fetch)
-		msg->fetch();
-	std::memcpy(to, msg->from + msg->done_bytes, n);
-	msg->done_bytes += n;
-	return n;
-}
-
-size_t smc_msg_copy_to(msghdr *msg, const void *from, size_t len)
-{
-	const size_t n = whole(msg, len);
-
-	if (scheduler().current()->is_atomic())
-		fail("a copy to the user in atomic context");
-	scheduler().maybe_yield();
-	std::memcpy(msg->to + msg->done_bytes, from, n);
-	msg->done_bytes += n;
-	return n;
-}
-
-void smc_msg_no_name(msghdr *) {}
-
-bool smc_msg_control_is_good(struct sock *, msghdr *)
-{
-	return true;
-}
-
-void smc_msg_add_flags(msghdr *, u32) {}
-
-bool smc_msg_wants_inq(const struct sock *, const msghdr *)
-{
-	return false;
-}
-
-void smc_msg_put_inq(const struct sock *, msghdr *, u32) {}
-
-int smc_zerocopy_begin(struct sock *, const msghdr *, size_t, smc_zerocopy **)
-{
-	return 0;
-}
-
-void smc_zerocopy_end(smc_zerocopy *, bool) {}
+// ---- What TCP would say -------------------------------------------------------------------------
 
 int smc_sk_stream_error(struct sock *sk, u32, int err)
 {
-	if (err == -32) {
+	if (err == -EPIPE) {
 		const int pending = smc_sk_take_error(sk);
 		return pending != 0 ? pending : err;
 	}
@@ -458,7 +366,7 @@ int smc_sk_receive_closed(struct sock *sk)
 {
 	if (sk->err != 0)
 		return smc_sk_take_error(sk);
-	return sk->shut_rcv ? 0 : -107;
+	return sk->shut_rcv ? 0 : -ENOTCONN;
 }
 
 int smc_put_user_int(int value, unsigned long arg)
@@ -469,222 +377,5 @@ int smc_put_user_int(int value, unsigned long arg)
 
 long smc_splice_read_copy(struct socket *, s64 *, pipe_inode_info *, size_t, unsigned int)
 {
-	return -22;
+	return -EINVAL;
 }
-
-// ---- System calls -------------------------------------------------------------------------------
-
-namespace sim {
-namespace {
-
-// Other processors do not stand still meanwhile: whoever asks again and again gets an answer.
-void enter_kernel()
-{
-	scheduler().yield();
-}
-
-} // namespace
-
-struct socket *sys_socket(net *host)
-{
-	socket_counts().sockets++;
-	socket_counts().socks++;
-	auto *sock = new struct socket;
-	sock->sk = new struct sock(host);
-	sock->sk->socket = sock;
-	sock->ours = true;
-	sock->of_user = true;
-	return sock;
-}
-
-int sys_connect(struct socket *sock, net *host, u16 port)
-{
-	enter_kernel();
-	sockaddr address{.host = host, .port = port};
-	const int flags = sock->nonblock ? 00004000 : 0;
-
-	return sock->ours ? smc_op_connect(sock, &address, sizeof(address), flags)
-			  : smc_tcp_ops_connect(sock, &address, sizeof(address), flags);
-}
-
-int sys_connect_crossed(struct socket *sock, struct socket *other, bool one_sided)
-{
-	enter_kernel();
-	sockaddr address{.host = other->sk->net, .meets = other->sk, .one_sided = one_sided};
-
-	return sock->ours ? smc_op_connect(sock, &address, sizeof(address), 0)
-			  : smc_tcp_ops_connect(sock, &address, sizeof(address), 0);
-}
-
-int sys_disconnect(struct socket *sock)
-{
-	enter_kernel();
-	sockaddr address{.family = 0};
-
-	return sock->ours ? smc_op_connect(sock, &address, sizeof(address), 0)
-			  : smc_tcp_ops_connect(sock, &address, sizeof(address), 0);
-}
-
-int sys_listen(struct socket *sock, u16 port, int backlog)
-{
-	enter_kernel();
-	sock->sk->port = port;
-	return sock->ours ? smc_op_listen(sock, backlog) : smc_tcp_ops_listen(sock, backlog);
-}
-
-int sys_accept(struct socket *sock, struct socket **child)
-{
-	enter_kernel();
-	auto *fresh = new struct socket;
-	fresh->ours = true;
-	fresh->of_user = true;
-	socket_counts().sockets++;
-	const int ret = smc_op_accept(sock, fresh, sock->nonblock ? 00004000 : 0, false);
-	if (ret == 0) {
-		*child = fresh;
-		return 0;
-	}
-	// As the kernel releases a socket whose accept() failed.
-	sys_close(fresh);
-	return ret;
-}
-
-int sys_send(struct socket *sock, msghdr &msg)
-{
-	enter_kernel();
-	if (sock->nonblock)
-		msg.flags |= SMC_MSG_DONTWAIT;
-	return sock->ours ? smc_op_sendmsg(sock, &msg, msg.length_bytes)
-			  : smc_tcp_ops_sendmsg(sock, &msg, msg.length_bytes);
-}
-
-int sys_receive(struct socket *sock, msghdr &msg)
-{
-	enter_kernel();
-	if (sock->nonblock)
-		msg.flags |= SMC_MSG_DONTWAIT;
-	const auto flags = static_cast<int>(msg.flags);
-	return sock->ours ? smc_op_recvmsg(sock, &msg, msg.length_bytes, flags)
-			  : smc_tcp_ops_recvmsg(sock, &msg, msg.length_bytes, flags);
-}
-
-u32 sys_poll(struct socket *sock)
-{
-	enter_kernel();
-	return sock->ours ? smc_op_poll(nullptr, sock, nullptr)
-			  : smc_tcp_ops_poll(nullptr, sock, nullptr);
-}
-
-bool sys_poll_wait(struct socket *sock, u32 events)
-{
-	Fiber *fiber = scheduler().current();
-	const u32 wanted = events | SMC_POLL_ERR | SMC_POLL_HUP;
-
-	scheduler().prepare();
-	const auto place = sock->queue.add({.fiber = fiber, .events = wanted});
-	bool there;
-	while (!(there = (sys_poll(sock) & wanted) != 0) && !fiber->signalled)
-		(void)scheduler().block();
-	sock->queue.remove(place);
-	return there;
-}
-
-int sys_shutdown(struct socket *sock, int how)
-{
-	enter_kernel();
-	sock->calls++;
-	const int ret = sock->ours ? smc_op_shutdown(sock, how) : smc_tcp_ops_shutdown(sock, how);
-	sock->calls--;
-	return ret;
-}
-
-// As kernel/sock_option.c: TCP first, then the module.
-void sys_cork(struct socket *sock, bool on)
-{
-	enter_kernel();
-	smc_sk_lock(sock->sk);
-	sock->sk->corked = on;
-	smc_sk_unlock(sock->sk);
-	if (sock->ours)
-		(void)smc_op_option(sock, SMC_OPTION_CORK);
-}
-
-constexpr u64 kGrace_us = 100;
-
-bool sys_leave(struct socket *sock)
-{
-	enter_kernel();
-	if (sock->ours && smc_op_option(sock, SMC_OPTION_ULP) != 0)
-		return false;
-	smc_sk_lock(sock->sk);
-	const bool first = !sock->left;
-	if (first) {
-		smc_op_stop_limiting(sock->state);
-		// A grace period, for those who are asked on behalf of TCP.
-		if (scheduler().random().one_in(2))
-			scheduler().sleep_us(kGrace_us);
-	}
-	sock->left = true;
-	smc_sk_unlock(sock->sk);
-	if (first)
-		smc_op_leave(sock->state);
-	return true;
-}
-
-void sys_rcvlowat(struct socket *sock, int bytes)
-{
-	enter_kernel();
-	smc_sk_lock(sock->sk);
-	sock->sk->rcvlowat = bytes;
-	// As kernel/sock_ops.c.
-	if (sock->ours && smc_op_keep_rcvlowat(sock, bytes))
-		sock->sk->rcvlowat = 1;
-	smc_sk_unlock(sock->sk);
-}
-
-void sys_nodelay(struct socket *sock)
-{
-	enter_kernel();
-	smc_sk_lock(sock->sk);
-	sock->sk->nodelay = true;
-	smc_sk_unlock(sock->sk);
-	if (sock->ours)
-		(void)smc_op_option(sock, SMC_OPTION_NODELAY);
-}
-
-int sys_ioctl(struct socket *sock, unsigned int command, int *value)
-{
-	enter_kernel();
-	const auto arg = reinterpret_cast<unsigned long>(value);
-	return sock->ours ? smc_op_ioctl(sock, command, arg)
-			  : smc_tcp_ops_ioctl(sock, command, arg);
-}
-
-// A socket that fell later on keeps the module's release(); one that was plain from its accept() on
-// never had anything to do with the module.
-void sys_close(struct socket *sock)
-{
-	enter_kernel();
-	while (sock->calls != 0)
-		scheduler().yield();
-	if (sock->ours || sock->state != nullptr)
-		(void)smc_op_release(sock);
-	else
-		(void)smc_tcp_ops_release(sock);
-	if (sock->state != nullptr || !sock->queue.empty())
-		fail("a socket is closed with something left in it");
-	socket_counts().sockets--;
-	delete sock;
-}
-
-bool sys_uses_smc(const struct socket *sock)
-{
-	return sock->ours;
-}
-
-u64 connection_id(const struct socket *sock)
-{
-	return sock->sk->connection->id();
-}
-
-} // namespace sim

@@ -5,44 +5,18 @@
 #pragma once
 
 #include <deque>
-#include <functional>
-#include <list>
 #include <memory>
 #include <string>
 
 #include "kernel/abi/sock.h"
 #include "kernel/abi/types.h"
 #include "scheduler.hpp"
+#include "wait_queue.hpp"
 #include "world.hpp"
 
 namespace sim {
 
-// Who sleeps on a socket, or wants to hear of its wakeups.
-class WaitQueue {
-public:
-	struct Entry {
-		Fiber *fiber = nullptr;
-		u32 events = ~0u; // a poller hears of these alone
-		bool exclusive = false;
-		smc_wake_hook *hook = nullptr;
-		bool (*fn)(smc_wake_hook *) = nullptr;
-	};
-	using Place = std::list<Entry>::iterator;
-
-	Place add(const Entry &entry);
-	void remove(Place place) { entries_.erase(place); }
-	[[nodiscard]] bool has_hook(const smc_wake_hook *hook) const;
-	void remove_hook(const smc_wake_hook *hook);
-	// All of them, but one alone of those that are exclusive unless @all.
-	void wake(u32 events, bool all = false);
-	[[nodiscard]] bool empty() const { return entries_.empty(); }
-
-private:
-	std::list<Entry> entries_;
-};
-
 class TcpConnection;
-class ClcObserver;
 
 } // namespace sim
 
@@ -55,17 +29,6 @@ struct sockaddr {
 	// second one takes its SYN-ACK for a server's.
 	struct sock *meets = nullptr;
 	bool one_sided = false;
-};
-
-// One call's buffers.
-struct msghdr {
-	u32 flags = 0;
-	const u8 *from = nullptr;
-	u8 *to = nullptr;
-	size_t length_bytes = 0;
-	size_t done_bytes = 0;
-	size_t fault_at_bytes = ~size_t{0}; // memory of the user's ends there
-	std::function<void()> fetch{};      // before each copy from it: may sleep
 };
 
 struct socket {
@@ -124,84 +87,18 @@ struct sock {
 
 namespace sim {
 
-enum class Segment : u8 {
-	kData,
-	kFin,
-	kReset,
-};
-
-// Two ends and what is under way between them.
-class TcpConnection {
-public:
-	TcpConnection(u64 id, struct sock *client, const net &server);
-
-	[[nodiscard]] u64 id() const { return id_; }
-	[[nodiscard]] const std::array<u8, 4> &address(unsigned side) const
-	{
-		return addresses_[side];
-	}
-	// Sequence numbers of the next byte, as @side sees them.
-	[[nodiscard]] u32 sequence_sent(unsigned side) const { return sent_[side]; }
-	[[nodiscard]] u32 sequence_received(unsigned side) const { return received_[side]; }
-	void send(unsigned from, Segment kind, std::string bytes);
-	// The network resets it, at both ends.
-	void break_off();
-	void set_end(unsigned side, struct sock *sk) { ends_[side] = sk; }
-	[[nodiscard]] struct sock *end(unsigned side) const { return ends_[side]; }
-
-	std::shared_ptr<ClcObserver> observer; // looks at what goes over it
-
-private:
-	void deliver(unsigned to, Segment kind, const std::string &bytes);
-
-	u64 id_;
-	struct sock *ends_[2] = {};
-	const std::array<u8, 4> addresses_[2];
-	u64 last_us_[2] = {}; // order is kept
-	u32 sent_[2] = {};
-	u32 received_[2] = {};
-};
-
-// ---- What processes do to sockets ---------------------------------------------------------------
-
-struct socket *sys_socket(net *host);
-int sys_connect(struct socket *sock, net *host, u16 port);
-// Of two sockets that connect to each other; the one that does so first waits for the other one.
-int sys_connect_crossed(struct socket *sock, struct socket *other, bool one_sided);
-// connect() to AF_UNSPEC; it was connected.
-int sys_disconnect(struct socket *sock);
-int sys_listen(struct socket *sock, u16 port, int backlog);
-int sys_accept(struct socket *sock, struct socket **child);
-int sys_send(struct socket *sock, msghdr &msg);
-int sys_receive(struct socket *sock, msghdr &msg);
-u32 sys_poll(struct socket *sock);
-// Sleeps until one of @events is there. False: a signal came.
-bool sys_poll_wait(struct socket *sock, u32 events);
-int sys_shutdown(struct socket *sock, int how);
-// setsockopt(TCP_ULP) for a layer that there is not. True: the socket has left us for TCP for good.
-bool sys_leave(struct socket *sock);
-void sys_cork(struct socket *sock, bool on);
-void sys_nodelay(struct socket *sock);
-void sys_rcvlowat(struct socket *sock, int bytes);
-int sys_ioctl(struct socket *sock, unsigned int command, int *value);
-void sys_close(struct socket *sock);
-[[nodiscard]] bool sys_uses_smc(const struct socket *sock);
-[[nodiscard]] u64 connection_id(const struct socket *sock);
-
 // Sockets and socks that are alive.
 struct SocketCounts {
 	long sockets = 0;
 	long socks = 0;
 };
 [[nodiscard]] SocketCounts &socket_counts();
+// One without a socket.
+[[nodiscard]] struct sock *new_sock(net *host);
 
-// The one that began with these, if nobody changes them on the way.
-[[nodiscard]] std::shared_ptr<TcpConnection> connection_by_sequence(u32 client, u32 server);
-
-// Somebody on the way who changes each CLC message that is sent over TCP; none at first.
-[[nodiscard]] std::function<void(std::string &message)> &clc_forger();
-
-// TCP resets a connection, by its number, whoever has it.
-void reset_connection(struct sock *sk, int err);
+// Who waits for the sock.
+void wake(struct sock *sk, u32 events);
+// All of them, as sk_state_change().
+void wake_all(struct sock *sk, u32 events);
 
 } // namespace sim

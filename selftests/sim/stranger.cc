@@ -5,11 +5,11 @@
 #include <array>
 #include <string>
 
+#include "calls.hpp"
 #include "core/wire/clc.hpp"
 #include "kernel/abi/control.h"
 #include "process.hpp"
 #include "shell/transport/rdma/group_table.hpp"
-#include "socket.hpp"
 #include "trace.hpp"
 #include "verbs.hpp"
 

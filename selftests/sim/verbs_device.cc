@@ -2,6 +2,7 @@
 //
 // Devices, ports, GIDs, routes.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "llc_observer.hpp"
@@ -164,7 +165,7 @@ int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_por
 {
 	std::memset(static_cast<void *>(out), 0, sizeof(*out));
 	if (!dev->present || port != 1)
-		return -19;
+		return -ENODEV;
 	out->active = dev->port_active;
 	out->has_netdev = true;
 	out->mtu_code = dev->mtu_code;
@@ -195,7 +196,7 @@ int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struc
 	const bool v1 = query->type == SMC_IB_GID_ROCE_V1;
 
 	if (!dev->present || !(v1 ? world().knobs.smcr_v1 : world().knobs.smcr_v2))
-		return -2;
+		return -ENOENT;
 	const std::string gid = wire_gid(dev->host, v1 ? 1 : 2);
 	const std::string mac = wire_mac(dev->host);
 	*out = {};
@@ -215,10 +216,10 @@ int smc_ib_route_resolve(smc_ib_device *dev, u8, const struct smc_ib_gid *, cons
 	scheduler().sleep_us(scheduler().random().below(200));
 	if (!dev->host->has_neighbours || world().lacks(world().knobs.no_route)) {
 		scheduler().sleep_us(u64{timeout_ms} * 1000);
-		return -113;
+		return -EHOSTUNREACH;
 	}
 	if (!dev->present)
-		return -19;
+		return -ENODEV;
 	out->uses_gateway = world().knobs.gateway;
 	std::copy_n(kGatewayMac, 6, out->next_hop_mac);
 	return 0;
@@ -228,7 +229,7 @@ int smc_ib_route_lookup(smc_ib_device *dev, u8, const struct smc_ib_gid *, const
 			bool *uses_gateway)
 {
 	if (!dev->present || world().lacks(world().knobs.no_route))
-		return -113;
+		return -EHOSTUNREACH;
 	*uses_gateway = world().knobs.gateway;
 	return 0;
 }

@@ -2,6 +2,7 @@
 //
 // Queue pairs.
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "rdma_observer.hpp"
@@ -22,7 +23,6 @@ constexpr u64 kReceiverNotReady_us = 160;
 constexpr int kRetriesExceeded = 12;
 constexpr int kRemoteAccess = 10;
 constexpr int kGeneral = 21;
-constexpr int kAgain = -11;
 
 void arm_wire(u32 qpn, u64 delay_us);
 void arm_poll(smc_ib_link *link);
@@ -367,9 +367,9 @@ int smc_ib_link_create(smc_ib_device *dev, u8, void *context, smc_ib_link **out)
 		fail("a queue pair is made in atomic context");
 	scheduler().sleep_us(scheduler().random().below(100));
 	if (!dev->present)
-		return -19;
+		return -ENODEV;
 	if (world().lacks(world().knobs.no_memory))
-		return -12;
+		return -ENOMEM;
 	auto *link = new smc_ib_link;
 	link->device = dev;
 	link->context = context;
@@ -427,7 +427,7 @@ int change_state(smc_ib_link *link, smc_ib_link::State from, smc_ib_link::State 
 		fail("qp %u: states out of order", link->qpn);
 	if (!link->device->present || world().lacks(world().knobs.qp_change)) {
 		note("qp %u: a change of state fails", link->qpn);
-		return -5;
+		return -EIO;
 	}
 	link->state = to;
 	return 0;
@@ -446,7 +446,7 @@ int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
 	const smc_ib_link *peer = fabric().link(path->peer_qpn);
 
 	if (!link->device->host->keeps_gid)
-		return -99;
+		return -EADDRNOTAVAIL;
 	link->path = *path;
 	// The hosts' ports differ; one of them alone may use all that it has. Where the other end
 	// has gone already, nobody can tell.
@@ -491,7 +491,7 @@ int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int
 		     const void *message, size_t message_bytes, unsigned int flags, u64 *seq)
 {
 	if (link->broken)
-		return -107;
+		return -ENOTCONN;
 	if (link->state != smc_ib_link::State::kReadyToSend)
 		fail("qp %u: a post before it is ready to send", link->qpn);
 	if (n_writes > SMC_IB_WRITES_MAX || message_bytes == 0)
@@ -500,7 +500,7 @@ int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int
 			    : (flags & SMC_IB_POST_CONTROL) != 0 ? kLastReserve
 								 : kReserve;
 	if (!room(link, n_writes + 1, reserve))
-		return kAgain;
+		return -EAGAIN;
 
 	auto post = std::make_shared<Post>();
 	for (unsigned int i = 0; i < n_writes; i++) {

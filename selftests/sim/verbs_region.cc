@@ -2,6 +2,7 @@
 //
 // Buffers and memory regions.
 #include <algorithm>
+#include <cerrno>
 
 #include "kernel/abi/ring_memory.h"
 #include "llc_observer.hpp"
@@ -36,9 +37,9 @@ int smc_ib_buffer_create(struct sock *sk, smc_ib_buffer_kind kind, size_t size_b
 		fail("a buffer is made in atomic context");
 	scheduler().maybe_yield();
 	if (world().lacks(world().knobs.no_memory))
-		return -12;
+		return -ENOMEM;
 	if (!rings().enter(smc_ring_group(sk), size_bytes))
-		return -12;
+		return -ENOMEM;
 	fabric().buffers++;
 	*out = new smc_ib_buffer{kind, std::vector<u8>(size_bytes), 0, smc_ring_group(sk)};
 	return 0;
@@ -64,13 +65,13 @@ int smc_ib_region_create(smc_ib_link *link, smc_ib_buffer *buffer, smc_ib_region
 
 	scheduler().maybe_yield();
 	if (!link->device->present)
-		return -19;
+		return -ENODEV;
 	// As one that is not contiguous.
 	if (buffer->bytes.size() > kRegionMaxBytes)
-		return -7;
+		return -E2BIG;
 	if (world().lacks(world().knobs.no_memory) ||
 	    buffer->bytes.size() > world().knobs.mapping_bytes)
-		return -12;
+		return -ENOMEM;
 	auto *region = new smc_ib_region;
 	region->qpn = link->qpn;
 	region->buffer = buffer;
@@ -163,19 +164,19 @@ int smc_ib_region_post(smc_ib_region *region)
 
 	switch (region->state) {
 	case smc_ib_region::State::kNew: break;
-	case smc_ib_region::State::kPosted: return -115;
+	case smc_ib_region::State::kPosted: return -EINPROGRESS;
 	case smc_ib_region::State::kReady: return 0;
-	case smc_ib_region::State::kFailed: return -5;
+	case smc_ib_region::State::kFailed: return -EIO;
 	}
 	if (link == nullptr)
 		fail("a registration without its link");
 	if (link->broken)
-		return -107;
+		return -ENOTCONN;
 	if (link->state != smc_ib_link::State::kReadyToSend)
 		fail("qp %u: a registration before it is ready to send", link->qpn);
 	if (link->registrations >= SMC_IB_REGISTRATIONS ||
 	    link->wr_head - link->wr_tail + 1 > world().knobs.send_queue)
-		return -11;
+		return -EAGAIN;
 	link->registrations++;
 	region->state = smc_ib_region::State::kPosted;
 	auto post = std::make_shared<Post>();
@@ -186,7 +187,7 @@ int smc_ib_region_post(smc_ib_region *region)
 	link->wr_signalled = link->wr_head;
 	link->wire.push_back(std::move(post));
 	arm_registration(link);
-	return -115;
+	return -EINPROGRESS;
 }
 
 bool smc_ib_region_posted(const smc_ib_region *region)

@@ -203,24 +203,5 @@ static void session_run(int control)
 
 int agent_serve(int listener)
 {
-	signal(SIGCHLD, SIG_IGN);
-	for (;;) {
-		int control = accept(listener, NULL, NULL);
-
-		if (control < 0) {
-			if (errno == EINTR || errno == ECONNABORTED)
-				continue;
-			return -errno;
-		}
-		switch (fork()) {
-		case 0:
-			close(listener);
-			session_run(control);
-			_exit(EXIT_FAILURE);
-		case -1:
-			fprintf(stderr, "smc_cases: fork: %s\n", strerror(errno));
-			break;
-		}
-		close(control);
-	}
+	return control_serve(listener, session_run);
 }

@@ -9,19 +9,6 @@
 #define GREETING_TIMEOUT_MS 20000
 #define STAT_TIMEOUT_MS 20000
 
-static int wait_readable(int fd, int timeout_ms)
-{
-	struct pollfd poller = { .fd = fd, .events = POLLIN };
-	int ret;
-
-	do {
-		ret = poll(&poller, 1, timeout_ms);
-	} while (ret < 0 && errno == EINTR);
-	if (ret < 0)
-		return -errno;
-	return ret ? 0 : -ETIMEDOUT;
-}
-
 int host_open(struct host *host)
 {
 	struct greeting greeting;
@@ -32,7 +19,7 @@ int host_open(struct host *host)
 		host->actors[i] = -1;
 	if (control < 0)
 		return control;
-	ret = wait_readable(control, GREETING_TIMEOUT_MS);
+	ret = wait_events(control, POLLIN, GREETING_TIMEOUT_MS);
 	if (!ret)
 		ret = read_whole(control, &greeting, sizeof(greeting));
 	if (!ret && (greeting.magic != OP_MAGIC || greeting.version != OP_VERSION))
@@ -87,7 +74,7 @@ int host_send(struct host *host, int actor, const struct request *request)
 
 int host_receive(struct host *host, int actor, struct reply *reply, int timeout_ms)
 {
-	int ret = wait_readable(host->actors[actor], timeout_ms);
+	int ret = wait_events(host->actors[actor], POLLIN, timeout_ms);
 
 	return ret ? ret : read_whole(host->actors[actor], reply, sizeof(*reply));
 }

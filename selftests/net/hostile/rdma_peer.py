@@ -569,12 +569,7 @@ def main() -> int:
     arguments = parser(__doc__, 7300)
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--sessions", type=int, default=16)
-    args = arguments.parse_args()
-    scene = Scene(args)
-    try:
-        return SUITE.run(scene, args.only)
-    finally:
-        scene.host.close()
+    return SUITE.main(Scene, arguments.parse_args())
 
 
 if __name__ == "__main__":

@@ -121,12 +121,7 @@ def abort_is_not_answered(scene: Scene) -> None:
 
 
 def main() -> int:
-    args = parser(__doc__, 7320).parse_args()
-    scene = Scene(args)
-    try:
-        return SUITE.run(scene, args.only)
-    finally:
-        scene.host.close()
+    return SUITE.main(Scene, parser(__doc__, 7320).parse_args())
 
 
 if __name__ == "__main__":

@@ -63,6 +63,15 @@ class Suite:
         print(f"# {len(chosen)} cases, {failed} failed")
         return 1 if failed or not chosen else 0
 
+    def main(self, make_scene: Callable[[argparse.Namespace], Any],
+             args: argparse.Namespace) -> int:
+        """Runs what args.only chooses, on a scene whose host is closed then; the exit status."""
+        scene = make_scene(args)
+        try:
+            return self.run(scene, args.only)
+        finally:
+            scene.host.close()
+
 
 def parser(description: str, first_port: int) -> argparse.ArgumentParser:
     """What every hostile peer is told. The target's programs listen on first_port and the next."""

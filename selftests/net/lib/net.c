@@ -6,6 +6,9 @@
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -195,6 +198,43 @@ int control_listen(uint16_t port)
 		return -error;
 	}
 	return fd;
+}
+
+int control_serve(int listener, void (*session)(int control))
+{
+	signal(SIGCHLD, SIG_IGN);
+	for (;;) {
+		int control = accept(listener, NULL, NULL);
+
+		if (control < 0) {
+			if (errno == EINTR || errno == ECONNABORTED)
+				continue;
+			return -errno;
+		}
+		switch (fork()) {
+		case 0:
+			close(listener);
+			session(control);
+			_exit(EXIT_SUCCESS);
+		case -1:
+			fprintf(stderr, "fork: %s\n", strerror(errno));
+			break;
+		}
+		close(control);
+	}
+}
+
+int wait_events(int fd, short events, int timeout_ms)
+{
+	struct pollfd poller = { .fd = fd, .events = events };
+	int ret;
+
+	do {
+		ret = poll(&poller, 1, timeout_ms);
+	} while (ret < 0 && errno == EINTR);
+	if (ret < 0)
+		return -errno;
+	return ret ? 0 : -ETIMEDOUT;
 }
 
 uint64_t now_ms(void)

@@ -55,6 +55,11 @@ int write_whole(int fd, const void *buffer, size_t length);
 int control_connect(const struct address *address);
 /* A listening TCP socket on the port of all addresses, IPv4 and IPv6; 0 picks a port. Or -errno. */
 int control_listen(uint16_t port);
+/* Serves each control connection in a process of its own; -errno when none can be accepted. */
+int control_serve(int listener, void (*session)(int control));
+
+/* Until one of events (poll()) is there, or an error: 0, -ETIMEDOUT or -errno. */
+int wait_events(int fd, short events, int timeout_ms);
 
 uint64_t now_ms(void);
 void sleep_ms(uint64_t ms);

@@ -30,18 +30,12 @@ struct run {
 
 static int wait_connected(int fd, int timeout_ms)
 {
-	struct pollfd poller = { .fd = fd, .events = POLLOUT };
+	int ret = wait_events(fd, POLLOUT, timeout_ms);
 	socklen_t length = sizeof(int);
 	int error;
-	int ret;
 
-	do {
-		ret = poll(&poller, 1, timeout_ms);
-	} while (ret < 0 && errno == EINTR);
-	if (ret < 0)
-		return -errno;
-	if (!ret)
-		return -ETIMEDOUT;
+	if (ret)
+		return ret;
 	if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length) < 0)
 		return -errno;
 	return -error;

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -209,26 +208,7 @@ int serve(uint16_t control_port)
 
 	if (listener < 0)
 		return listener;
-	signal(SIGCHLD, SIG_IGN);
 	puts("ready");
 	fflush(stdout);
-	for (;;) {
-		int control = accept(listener, NULL, NULL);
-
-		if (control < 0) {
-			if (errno == EINTR || errno == ECONNABORTED)
-				continue;
-			return -errno;
-		}
-		switch (fork()) {
-		case 0:
-			close(listener);
-			run_session(control);
-			_exit(EXIT_SUCCESS);
-		case -1:
-			fprintf(stderr, "smc_xfer: fork: %s\n", strerror(errno));
-			break;
-		}
-		close(control);
-	}
+	return control_serve(listener, run_session);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // shell/control on the host: what netlink and the handshake get from it, with errnos, namespaces
-// and memory that runs out. The few kernel functions under it are played here.
+// and memory that runs out.
 #include "shell/control/eid.cc"
 #include "shell/control/fallback.cc"
 #include "shell/control/namespace.cc"
@@ -9,89 +9,24 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <cstring>
-#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
-struct net {
-	void *control = nullptr;
-	std::map<u32, s64> stats;
-};
+#include "doubles/memory.hpp"
+#include "doubles/net.hpp"
+#include "doubles/spinlock.hpp"
 
 namespace {
 
-struct net initial_namespace;
-int allocations_left = -1; // below zero: no limit
-int allocated = 0;
-int locks_held = 0;
+using doubles::initial_net;
+using doubles::locks;
+using doubles::memory;
+
 net *ended = nullptr;
 
 } // namespace
-
-void *smc_mem_alloc(size_t size_bytes)
-{
-	EXPECT_EQ(locks_held, 0) << "an allocation may sleep";
-	if (allocations_left == 0)
-		return nullptr;
-	allocations_left -= allocations_left > 0;
-	allocated++;
-	return std::calloc(1, size_bytes);
-}
-
-void smc_mem_free(void *memory)
-{
-	allocated -= memory != nullptr;
-	std::free(memory);
-}
-
-void smc_spin_init(smc_spinlock *, smc_lock_class lock_class)
-{
-	EXPECT_EQ(lock_class, SMC_LOCK_CONTROL);
-}
-
-void smc_spin_lock(smc_spinlock *)
-{
-	EXPECT_EQ(locks_held++, 0) << "locked twice";
-}
-
-void smc_spin_unlock(smc_spinlock *)
-{
-	EXPECT_EQ(--locks_held, 0);
-}
-
-void *smc_pernet_control(net *net)
-{
-	return net->control;
-}
-
-net *smc_init_net()
-{
-	return &initial_namespace;
-}
-
-void smc_stat_add(net *net, u32 index, s64 n)
-{
-	net->stats[index] += n;
-}
-
-struct smc_counters *smc_counters(net *net)
-{
-	return reinterpret_cast<struct smc_counters *>(net);
-}
-
-void smc_count(struct smc_counters *counters, u32 index, s64 n)
-{
-	smc_stat_add(reinterpret_cast<net *>(counters), index, n);
-}
-
-void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n)
-{
-	smc_count(counters, calls, 1);
-	smc_count(counters, payload, 1);
-	smc_count(counters, bytes, n);
-}
 
 namespace smc::control {
 
@@ -109,19 +44,20 @@ class ControlTest : public testing::Test {
 protected:
 	void SetUp() override
 	{
-		allocations_left = -1;
-		initial_namespace.control = smc_control_net_create(&initial_namespace);
+		memory().allocations_left = -1;
+		initial_net().control = smc_control_net_create(&initial_net());
 		other_.control = smc_control_net_create(&other_);
 	}
 	void TearDown() override
 	{
-		for (net *net : {&initial_namespace, &other_}) {
+		for (net *net : {&initial_net(), &other_}) {
 			smc_control_net_destroy(net, net->control);
 			EXPECT_EQ(ended, net);
 			net->stats.clear();
 		}
-		EXPECT_EQ(allocated, 0) << "leaked";
-		EXPECT_EQ(locks_held, 0);
+		EXPECT_EQ(memory().allocated, 0) << "leaked";
+		EXPECT_FALSE(locks().held);
+		EXPECT_EQ(locks().classes, std::set{SMC_LOCK_CONTROL});
 	}
 
 	static int add(net *net, const char *id, const char *eth, const char *ib = nullptr,
@@ -155,7 +91,7 @@ protected:
 		return result;
 	}
 
-	net *const init_ = &initial_namespace;
+	net *const init_ = &initial_net();
 	net other_;
 };
 
@@ -182,13 +118,13 @@ TEST_F(ControlTest, PnetAddIsAllOrNothing)
 TEST_F(ControlTest, PnetAddWithoutMemory)
 {
 	for (int left : {0, 1}) {
-		allocations_left = left;
+		memory().allocations_left = left;
 		EXPECT_EQ(add(init_, "NET", "eth0", "mlx5_0"), -ENOMEM);
 		EXPECT_EQ(rows(init_), Rows{});
 	}
-	allocations_left = 0;
+	memory().allocations_left = 0;
 	EXPECT_EQ(smc_control_net_create(&other_), nullptr);
-	allocations_left = -1;
+	memory().allocations_left = -1;
 }
 
 TEST_F(ControlTest, PnetTableThatIsFullTakesNoHalves)

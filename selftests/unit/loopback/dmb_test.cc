@@ -1,22 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Whose a DMB is, and until when. The few kernel functions under the pool are played here.
+// Whose a DMB is, and until when. What the kernel says of memory for rings is doubled here.
 #include "shell/transport/loopback/dmb.cc"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <functional>
 #include <utility>
 
+#include "doubles/memory.hpp"
+#include "doubles/net.hpp"
 #include "kernel/abi/stats.h"
-
-struct net {
-	bool gone = false;
-	s64 made = 0;
-	s64 freed = 0;
-};
 
 struct sock {
 	struct net *net;
@@ -25,23 +19,12 @@ struct sock {
 
 namespace {
 
-bool memory = true;
 size_t ring_bytes_max = SIZE_MAX;
 size_t rings_bytes_max = SIZE_MAX;
 size_t rings_bytes = 0;
 bool rings_are_many = false;
-int allocated = 0;
-int locks_held = 0;
-// What another processor does while memory is being freed.
-std::function<void()> meanwhile;
 
 } // namespace
-
-void *smc_mem_alloc(size_t size_bytes)
-{
-	allocated += memory ? 1 : 0;
-	return memory ? std::calloc(1, size_bytes) : nullptr;
-}
 
 void *smc_ring_alloc(struct sock *, size_t size_bytes, bool)
 {
@@ -68,46 +51,29 @@ u64 smc_ring_group(const struct sock *sk)
 	return sk->group;
 }
 
-void smc_mem_free(void *freed)
-{
-	allocated -= freed != nullptr ? 1 : 0;
-	std::free(freed);
-	if (const auto now = std::exchange(meanwhile, nullptr))
-		now();
-}
-
-void smc_spin_init(smc_spinlock *, smc_lock_class) {}
-
-void smc_spin_lock(smc_spinlock *)
-{
-	EXPECT_EQ(locks_held++, 0) << "locked twice";
-}
-
-void smc_spin_unlock(smc_spinlock *)
-{
-	EXPECT_EQ(--locks_held, 0);
-}
-
 net *smc_sk_net(const struct sock *sk)
 {
 	return sk->net;
 }
 
-void smc_stat_add(net *net, u32 index, s64 n)
-{
-	EXPECT_FALSE(net->gone) << "counter " << index << " of a namespace that is not there";
-	if (index == SMC_STAT_BUF_NEW)
-		net->made += n;
-	if (index == SMC_STAT_BUF_FREE)
-		net->freed += n;
-}
-
 namespace smc::transport::loopback {
 namespace {
+
+using doubles::memory;
 
 constexpr wire::BufferSize kSmall{0};
 constexpr wire::BufferSize kMiddle{1};
 constexpr wire::BufferSize kLarge{DmbPool::kKeptCodeMax + 1};
+
+s64 made(net &net)
+{
+	return net.stats[SMC_STAT_BUF_NEW];
+}
+
+s64 freed(net &net)
+{
+	return net.stats[SMC_STAT_BUF_FREE];
+}
 
 bool is_zero(const Dmb &dmb)
 {
@@ -133,12 +99,12 @@ TEST(DmbPool, KeepsSmallOnesInTheirNamespace)
 		EXPECT_TRUE(is_zero(*dmb));
 		pool.give_back(dmb, 0);
 		pool.give_back(another, 0);
-		EXPECT_EQ(here.made, 1);
-		EXPECT_EQ(here.freed, 0);
+		EXPECT_EQ(made(here), 1);
+		EXPECT_EQ(freed(here), 0);
 	}
-	EXPECT_EQ(here.freed, 1);
-	EXPECT_EQ(there.freed, 1);
-	EXPECT_EQ(allocated, 0);
+	EXPECT_EQ(freed(here), 1);
+	EXPECT_EQ(freed(there), 1);
+	EXPECT_EQ(memory().allocated, 0);
 }
 
 TEST(DmbPool, KeepsThemInTheirMemoryCgroup)
@@ -172,11 +138,11 @@ TEST(DmbPool, WhatNobodyAsksForGivesWay)
 			EXPECT_EQ(pool.take(&sk, kSmall), dmb);
 			pool.give_back(dmb, 0);
 		}
-		EXPECT_EQ(here.made - here.freed, DmbPool::kKeepMax);
-		EXPECT_EQ(allocated, 2 * static_cast<int>(DmbPool::kKeepMax));
+		EXPECT_EQ(made(here) - freed(here), DmbPool::kKeepMax);
+		EXPECT_EQ(memory().allocated, 2 * static_cast<int>(DmbPool::kKeepMax));
 	}
-	EXPECT_EQ(here.made, here.freed);
-	EXPECT_EQ(allocated, 0);
+	EXPECT_EQ(made(here), freed(here));
+	EXPECT_EQ(memory().allocated, 0);
 }
 
 TEST(DmbPool, LargeOnesAreNotKept)
@@ -188,8 +154,8 @@ TEST(DmbPool, LargeOnesAreNotKept)
 
 	ASSERT_NE(dmb, nullptr);
 	pool.give_back(dmb, 0);
-	EXPECT_EQ(here.freed, 1);
-	EXPECT_EQ(allocated, 0);
+	EXPECT_EQ(freed(here), 1);
+	EXPECT_EQ(memory().allocated, 0);
 }
 
 // A container is deleted while the other end of its last connection, outside of it, is still open.
@@ -209,16 +175,16 @@ TEST(DmbPool, OneInUseOutlivesItsNamespace)
 			pool.give_back(kept, 0);
 			pool.drop(&here);
 			here.gone = true;
-			EXPECT_EQ(here.made, 2);
-			EXPECT_EQ(here.freed, 2);
-			EXPECT_EQ(there.freed, 0);
-			const int before = allocated;
+			EXPECT_EQ(made(here), 2);
+			EXPECT_EQ(freed(here), 2);
+			EXPECT_EQ(freed(there), 0);
+			const int before = memory().allocated;
 			pool.give_back(dmb, 10);
-			EXPECT_EQ(allocated, before - 2) << "it is kept, for nobody";
+			EXPECT_EQ(memory().allocated, before - 2) << "it is kept, for nobody";
 			pool.give_back(others, 10);
 		}
-		EXPECT_EQ(there.freed, 1);
-		EXPECT_EQ(allocated, 0);
+		EXPECT_EQ(freed(there), 1);
+		EXPECT_EQ(memory().allocated, 0);
 	}
 }
 
@@ -233,14 +199,14 @@ TEST(DmbPool, OneThatComesBackWhileOthersAreDroppedIsNotKept)
 		Dmb *kept = pool.take(&sk, kMiddle);
 		ASSERT_TRUE(lent != nullptr && kept != nullptr);
 		pool.give_back(kept, 0);
-		meanwhile = [&pool, lent] { pool.give_back(lent, 10); };
+		memory().meanwhile = [&pool, lent] { pool.give_back(lent, 10); };
 		pool.drop(&here);
-		EXPECT_EQ(meanwhile, nullptr);
-		EXPECT_EQ(here.freed, 2);
-		EXPECT_EQ(allocated, 0);
+		EXPECT_EQ(memory().meanwhile, nullptr);
+		EXPECT_EQ(freed(here), 2);
+		EXPECT_EQ(memory().allocated, 0);
 		here.gone = true;
 	}
-	EXPECT_EQ(allocated, 0);
+	EXPECT_EQ(memory().allocated, 0);
 }
 
 TEST(DmbPool, WithoutMemoryThereIsNone)
@@ -249,10 +215,10 @@ TEST(DmbPool, WithoutMemoryThereIsNone)
 	sock sk{&here};
 	DmbPool pool;
 
-	memory = false;
+	memory().allocations_left = 0;
 	EXPECT_EQ(pool.take(&sk, kLarge), nullptr);
-	memory = true;
-	EXPECT_EQ(here.made, 0);
+	memory().allocations_left = -1;
+	EXPECT_EQ(made(here), 0);
 }
 
 // Of all the memory that rings may have, those take a part that nobody uses.
@@ -274,8 +240,8 @@ TEST(DmbPool, KeptOnesGiveWayToWhatIsWanted)
 		EXPECT_EQ(another->size(), kMiddle);
 		pool.give_back(another, 0);
 	}
-	EXPECT_EQ(here.made, 2);
-	EXPECT_EQ(here.freed, 2);
+	EXPECT_EQ(made(here), 2);
+	EXPECT_EQ(freed(here), 2);
 	EXPECT_EQ(rings_bytes, 0U);
 }
 
@@ -290,7 +256,7 @@ TEST(DmbPool, NoneIsKeptWhileMemoryIsScarce)
 	rings_are_many = true;
 	pool.give_back(dmb, 0);
 	rings_are_many = false;
-	EXPECT_EQ(here.freed, 1);
+	EXPECT_EQ(freed(here), 1);
 	EXPECT_EQ(rings_bytes, 0U);
 }
 
@@ -303,7 +269,7 @@ TEST(DmbPool, WithLittleMemoryOnlyTheFirstOneIsSmaller)
 
 	ring_bytes_max = kSmall.bytes();
 	EXPECT_EQ(pool.take_spare(&sk, kLarge), nullptr);
-	EXPECT_EQ(here.made, 0);
+	EXPECT_EQ(made(here), 0);
 	Dmb *dmb = pool.take(&sk, kLarge);
 	ring_bytes_max = SIZE_MAX;
 	ASSERT_NE(dmb, nullptr);

@@ -1,51 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Who meets whom in the Rendezvous, and what becomes of the messages. The few kernel functions
-// under it are played here.
+// Who meets whom in the Rendezvous, and what becomes of the messages.
 #include "shell/socket/rendezvous.cc"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <set>
 #include <string>
 
-struct net {};
-
-namespace {
-
-bool memory = true;
-int locks_held = 0;
-
-} // namespace
-
-void *smc_mem_alloc(size_t size_bytes)
-{
-	return memory ? std::calloc(1, size_bytes) : nullptr;
-}
-
-void smc_mem_free(void *freed)
-{
-	std::free(freed);
-}
-
-void smc_spin_init(smc_spinlock *, smc_lock_class lock_class)
-{
-	EXPECT_EQ(lock_class, SMC_LOCK_RENDEZVOUS);
-}
-
-void smc_spin_lock(smc_spinlock *)
-{
-	EXPECT_EQ(locks_held++, 0) << "locked twice";
-}
-
-void smc_spin_unlock(smc_spinlock *)
-{
-	EXPECT_EQ(--locks_held, 0);
-}
+#include "doubles/memory.hpp"
+#include "doubles/net.hpp"
+#include "doubles/spinlock.hpp"
 
 namespace smc::shell {
 namespace {
+
+using doubles::locks;
 
 constexpr auto kClient = NearClc::Side::kClient;
 constexpr auto kServer = NearClc::Side::kServer;
@@ -55,7 +26,7 @@ struct End final : NearClcOwner {
 
 	void on_near_clc() override
 	{
-		EXPECT_EQ(locks_held, 1);
+		EXPECT_TRUE(locks().held);
 		calls++;
 	}
 
@@ -74,7 +45,8 @@ protected:
 	{
 		for (End *end : {&client, &server, &stranger})
 			place.part(end->clc);
-		EXPECT_EQ(locks_held, 0);
+		EXPECT_FALSE(locks().held);
+		EXPECT_EQ(locks().classes, std::set{SMC_LOCK_RENDEZVOUS});
 	}
 
 	std::string received(End &end)
@@ -251,10 +223,10 @@ TEST_F(RendezvousTest, ManyAtOnce)
 
 TEST(RendezvousSetup, WithoutMemory)
 {
-	memory = false;
+	doubles::memory().allocations_left = 0;
 	EXPECT_FALSE(set_up_rendezvous());
 	tear_down_rendezvous();
-	memory = true;
+	doubles::memory().allocations_left = -1;
 	EXPECT_TRUE(set_up_rendezvous());
 	tear_down_rendezvous();
 }

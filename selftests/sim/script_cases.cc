@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "script.hpp"
+//
+// Cases with both ends of a connection in the hands of one process, for faults that one sees only
+// while everybody stands still.
+#include "cases.hpp"
 
+#include <cerrno>
 #include <memory>
 #include <utility>
 #include <vector>
 
 #include "call.hpp"
+#include "plot.hpp"
 #include "ring_memory.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
@@ -13,10 +18,6 @@
 
 namespace sim {
 namespace {
-
-constexpr u64 kMoment_us = 300'000;
-constexpr int kAgain = -11;
-constexpr int kReset = -104;
 
 class Crowd {
 public:
@@ -48,11 +49,9 @@ private:
 	std::vector<std::unique_ptr<Call>> calls_;
 };
 
-} // namespace
-
 // More than fit into the send queue speak at once, and then say nothing more. The device tells of
 // the first ones to have left; those that found no room have nobody else to go on for them.
-void play_crowd(net *from, net *to)
+void crowd(net *from, net *to)
 {
 	Crowd crowd(from, to);
 
@@ -62,7 +61,7 @@ void play_crowd(net *from, net *to)
 
 // Its peer has closed, it says that it has done, TCP dies. Then it closes, when there is no room in
 // the send queue for a while. The peer waits for its word all the same.
-void play_last_word(net *from, net *to)
+void last_word(net *from, net *to)
 {
 	Crowd crowd(from, to);
 	Call call(from, to);
@@ -82,7 +81,7 @@ void play_last_word(net *from, net *to)
 
 // A bug of ours in how a connection is called: both ends are told of a reset, and nobody gets
 // another byte, which might be one for the second time.
-void play_broken_contract(net *from, net *to)
+void broken_contract(net *from, net *to)
 {
 	Call call(from, to);
 
@@ -95,13 +94,13 @@ void play_broken_contract(net *from, net *to)
 	scheduler().sleep_us(kMoment_us);
 	const int own = call.find(true);
 	const int theirs = call.find(false);
-	if (own != kReset || theirs != kReset)
+	if (own != -ECONNRESET || theirs != -ECONNRESET)
 		fail("script: recv() says %d, and %d to the peer", own, theirs);
 }
 
 // What a cork holds goes out after a while, whenever it was set: before the connection was there,
 // behind what waits for room, and while a writer waits for it.
-void play_cork(net *from, net *to)
+void cork(net *from, net *to)
 {
 	constexpr size_t kFew = 100;
 	Call early(from, to, /*corked=*/true);
@@ -157,7 +156,7 @@ void play_cork(net *from, net *to)
 }
 
 // One end sends and closes. The other one comes back after two hours.
-void play_closed_and_left(net *from, net *to)
+void closed_and_left(net *from, net *to)
 {
 	constexpr u64 kQuarter_us = u64{15} * 60 * 1'000'000;
 	constexpr u32 kBytes = 1000;
@@ -189,7 +188,7 @@ void play_closed_and_left(net *from, net *to)
 
 // More of them close, with data left, than may be kept for peers that do not read. The first ones'
 // peers get all of it, the other ones' an error.
-void play_orphans(net *from, net *to)
+void orphans(net *from, net *to)
 {
 	constexpr s64 kKept = 3;
 	constexpr s64 kAll = 8;
@@ -218,7 +217,7 @@ void play_orphans(net *from, net *to)
 
 // A closed end has more for its peer than goes into the ring. Until the peer has it, TCP says
 // nothing of an end: it would forget the connection, and a peer that asks with keepalives be reset.
-void play_slow_reader(net *from, net *to)
+void slow_reader(net *from, net *to)
 {
 	constexpr u64 kMinute_us = 60'000'000;
 	Call call(from, to);
@@ -235,7 +234,7 @@ void play_slow_reader(net *from, net *to)
 }
 
 // A peer that reads a little each time it might be given up.
-void play_sips(net *from, net *to)
+void sips(net *from, net *to)
 {
 	constexpr u64 kNearlyLimit_us = u64{9} * 60 * 1'000'000;
 	Call call(from, to);
@@ -252,7 +251,7 @@ void play_sips(net *from, net *to)
 
 // A reader that has taken some, of which it was not asked, and then rests. The writer who fills
 // more than half of the ring does ask, is told, and can fill all of it.
-void play_full_ring(net *host)
+void full_ring(net *host)
 {
 	Call call(host, host);
 	const u32 size_bytes = call.client().peer_rmbe_bytes;
@@ -263,7 +262,7 @@ void play_full_ring(net *host)
 	const int second = call.send(size_bytes, SMC_MSG_DONTWAIT);
 	const int third = call.send(1, SMC_MSG_DONTWAIT);
 
-	if (first + second != static_cast<int>(size_bytes) || third != kAgain)
+	if (first + second != static_cast<int>(size_bytes) || third != -EAGAIN)
 		fail("script: %d and %d bytes, then errno %d: not %u", first, second, -third,
 		     size_bytes);
 	call.receive(size_bytes);
@@ -271,7 +270,7 @@ void play_full_ring(net *host)
 
 // The same where the writer fills half of it and does not ask: less is left than the reader has
 // reason to be silent about.
-void play_half_ring(net *host)
+void half_ring(net *host)
 {
 	Call call(host, host);
 	const u32 quarter_bytes = call.client().peer_rmbe_bytes / 4;
@@ -286,5 +285,55 @@ void play_half_ring(net *host)
 		     quarter_bytes, known_bytes);
 	call.receive(quarter_bytes);
 }
+
+constexpr u64 kHours_us = u64{3} * 3600 * 1'000'000;
+
+const Case kCases[] = {
+	{.name = "crowd",
+	 .play = [] { scripted([] { crowd(&client(), &server()); }); },
+	 .scripted = true},
+	{.name = "last-word",
+	 .play = [] { scripted([] { last_word(&client(), &server()); }); },
+	 .latency_us = 5000,
+	 .scripted = true},
+	{.name = "broken-contract",
+	 .play = [] { scripted([] { broken_contract(&client(), &server()); }); },
+	 .scripted = true},
+	{.name = "cork",
+	 .play = [] { scripted([] { cork(&client(), &server()); }); },
+	 .scripted = true},
+	{.name = "closed-and-left",
+	 .play = [] { scripted([] { closed_and_left(&client(), &server()); }); },
+	 .scripted = true,
+	 .lasts_us = kHours_us},
+	{.name = "closed-and-left-near",
+	 .play = [] { scripted([] { closed_and_left(&client(), &client()); }); },
+	 .scripted = true,
+	 .lasts_us = kHours_us},
+	{.name = "orphans",
+	 .play = [] { scripted([] { orphans(&client(), &server()); }); },
+	 .scripted = true},
+	{.name = "slow-reader",
+	 .play = [] { scripted([] { slow_reader(&client(), &server()); }); },
+	 .scripted = true},
+	{.name = "slow-reader-clock",
+	 .play = [] { scripted([] { slow_reader(&client(), &server()); }); },
+	 .scripted = true,
+	 .clock_back_ms = 3},
+	{.name = "sips",
+	 .play = [] { scripted([] { sips(&client(), &server()); }); },
+	 .scripted = true,
+	 .lasts_us = kHours_us},
+	{.name = "full-ring",
+	 .play = [] { scripted([] { full_ring(&client()); }); },
+	 .scripted = true},
+	{.name = "half-ring",
+	 .play = [] { scripted([] { half_ring(&client()); }); },
+	 .scripted = true},
+};
+
+} // namespace
+
+const std::span<const Case> script_cases{kCases};
 
 } // namespace sim

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A namespace's counters (kernel/abi/stats.h) by means of smc_stat_add(), whoever has that.
+#include "kernel/abi/stats.h"
+
+struct smc_counters *smc_counters(net *net)
+{
+	return reinterpret_cast<struct smc_counters *>(net);
+}
+
+void smc_count(struct smc_counters *counters, u32 index, s64 n)
+{
+	smc_stat_add(reinterpret_cast<net *>(counters), index, n);
+}
+
+void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n)
+{
+	smc_count(counters, calls, 1);
+	smc_count(counters, payload, 1);
+	smc_count(counters, bytes, n);
+}

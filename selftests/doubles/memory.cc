@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "doubles/memory.hpp"
+
+#include <cstdlib>
+#include <utility>
+
+#include "doubles/broken.hpp"
+#include "doubles/spinlock.hpp"
+#include "kernel/abi/mem.h"
+
+namespace doubles {
+
+Memory &memory()
+{
+	static Memory instance;
+	return instance;
+}
+
+} // namespace doubles
+
+using namespace doubles;
+
+void *smc_mem_alloc(size_t size_bytes)
+{
+	if (locks().held)
+		broken("an allocation, which may sleep, under a spinlock");
+	if (memory().allocations_left == 0)
+		return nullptr;
+	memory().allocations_left -= memory().allocations_left > 0;
+	memory().allocated++;
+	return std::calloc(1, size_bytes);
+}
+
+void smc_mem_free(void *mem)
+{
+	memory().allocated -= mem != nullptr;
+	std::free(mem);
+	if (const auto now = std::exchange(memory().meanwhile, nullptr))
+		now();
+}

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "doubles/net.hpp"
+
+#include "doubles/broken.hpp"
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
+
+net &doubles::initial_net()
+{
+	static net instance;
+	return instance;
+}
+
+net *smc_init_net()
+{
+	return &doubles::initial_net();
+}
+
+void *smc_pernet_control(net *net)
+{
+	return net->control;
+}
+
+void smc_stat_add(net *net, u32 index, s64 n)
+{
+	if (net->gone)
+		doubles::broken("a counter of a namespace that is not there any more");
+	net->stats[index] += n;
+}

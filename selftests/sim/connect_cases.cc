@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Cases about connect(): two clients, what other calls do to a socket that is connecting, and what
+// connect() does where no server answers.
+#include "cases.hpp"
+
+#include <cerrno>
+
+#include "kernel/abi/control.h"
+#include "plot.hpp"
+#include "process.hpp"
+#include "scheduler.hpp"
+#include "trace.hpp"
+
+namespace sim {
+namespace {
+
+constexpr int kBacklog = 3;
+
+void expect_tcp(struct socket *sock, int ret)
+{
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (sys_uses_smc(sock))
+		fail("two clients agree on SMC");
+	if (sock->sk->offers_smc)
+		fail("its next connection would show the option");
+}
+
+void expect_byte(struct socket *from, struct socket *to)
+{
+	u8 byte = 0;
+
+	if (send_byte(from, kHello) != 1 || receive_byte(to, &byte) != 1 || byte != kHello)
+		fail("the other one gets %u", byte);
+	msghdr more{.flags = SMC_MSG_DONTWAIT, .to = &byte, .length_bytes = 1};
+	if (sys_receive(to, more) > 0)
+		fail("the other one gets more than was sent");
+}
+
+void meet(bool one_sided, bool with_smc = true)
+{
+	struct socket *a = sys_socket(&client());
+	struct socket *b = sys_socket(&server());
+	bool there = false;
+
+	b->ours = with_smc;
+
+	processes()++;
+	scheduler().spawn("other", [&] {
+		expect_tcp(b, sys_connect_crossed(b, a, one_sided));
+		there = true;
+		processes()--;
+	});
+	expect_tcp(a, sys_connect_crossed(a, b, one_sided));
+	while (!there)
+		scheduler().sleep_us(kMoment_us);
+	expect_byte(a, b);
+	expect_byte(b, a);
+	sys_close(a);
+	sys_close(b);
+}
+
+// Each connects to the other. Some have a reason to decline before they have heard anything.
+void two_clients(bool one_sided)
+{
+	world().faults = true;
+	for (const u64 no_route : {0, 2, 1}) {
+		world().knobs.no_route = no_route;
+		for (int i = 0; i < 20; i++)
+			meet(one_sided);
+	}
+	world().faults = false;
+	for (int i = 0; i < 20; i++)
+		meet(one_sided, false);
+}
+
+// SO_RCVLOWAT, set while it connects, is not about the handshake's messages.
+void low_water_mark()
+{
+	constexpr int kMark = 100'000;
+
+	for (u64 i = 0; i < 60; i++) {
+		struct socket *sock = sys_socket(&client());
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		scheduler().sleep_us(i * 700);
+		sys_rcvlowat(sock, kMark);
+		const u64 began_us = scheduler().now_us();
+		(void)sys_poll_wait(sock, SMC_POLL_OUT);
+		if (sys_connect(sock, &server(), kPort) != 0 || !sys_uses_smc(sock))
+			fail("no connection by SMC with a high mark");
+		if (scheduler().now_us() - began_us > kMoment_us)
+			fail("with a high mark it takes %llu us", scheduler().now_us() - began_us);
+		if (sock->sk->rcvlowat != kMark)
+			fail("the mark is %d afterwards", sock->sk->rcvlowat);
+		sys_close(sock);
+	}
+}
+
+// A call that keeps a client's sock, for longer and longer, from one moment of its handshake on.
+void keep_lock(struct socket *sock, u64 from_us, u64 kept_us, bool *kept)
+{
+	scheduler().spawn("keeper", [=] {
+		scheduler().sleep_us(from_us);
+		smc_sk_lock(sock->sk);
+		scheduler().sleep_us(kept_us);
+		smc_sk_unlock(sock->sk);
+		*kept = false;
+	});
+}
+
+// Nobody else notices, and afterwards the handshake goes on; shutdown() ends it as ever.
+void kept_lock()
+{
+	constexpr u64 kMoments = 400;
+
+	for (u64 i = 0; i < kMoments; i++) {
+		struct socket *sock = sys_socket(&client());
+		bool kept = true;
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		keep_lock(sock, i * i / 8, 1 + i * 500, &kept);
+		yield_some(8);
+		const u64 began_us = scheduler().now_us();
+		sys_close(connect_one());
+		if (scheduler().now_us() - began_us > kMoment_us)
+			fail("another one's connect() takes %llu us",
+			     scheduler().now_us() - began_us);
+		if (i % 4 == 0 && sys_shutdown(sock, 2) != 0)
+			fail("shutdown() fails");
+		while (kept)
+			scheduler().sleep_us(kMoment_us / 100);
+		if (i % 4 != 0) {
+			(void)sys_poll_wait(sock, SMC_POLL_OUT);
+			if (sys_connect(sock, &server(), kPort) != 0)
+				fail("connect() fails after a lock was kept");
+			if (!sys_uses_smc(sock))
+				fail("it goes by TCP after a lock was kept");
+		}
+		sys_close(sock);
+	}
+}
+
+// A call keeps the sock until a little after the handshake's time. The server's Decline, which has
+// come meanwhile, is not late.
+void kept_lock_at_deadline()
+{
+	struct socket *sock = sys_socket(&client());
+	bool kept = true;
+
+	smc_ctl_ueid_flush(&server());
+	sock->nonblock = true;
+	(void)sys_connect(sock, &server(), kPort);
+	keep_lock(sock, 150, 6'200'000, &kept);
+	scheduler().sleep_us(8'000'000);
+	if (kept)
+		fail("the lock is kept for longer than that");
+	(void)sys_poll_wait(sock, SMC_POLL_OUT);
+	if (sys_connect(sock, &server(), kPort) != 0 || sys_uses_smc(sock))
+		fail("no connection by TCP, though the server has answered in time");
+	sys_close(sock);
+}
+
+// A shutdown() ends an attempt to connect, and another one begins. It goes as fast as any.
+void connect_beside_shutdown()
+{
+	for (int i = 0; i < 2000; i++) {
+		struct socket *sock = sys_socket(&client());
+		bool shutting = true;
+		int ret = -EINPROGRESS;
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		scheduler().spawn("shutdown", [&] {
+			(void)sys_shutdown(sock, 2);
+			shutting = false;
+		});
+		const u64 began_us = scheduler().now_us();
+		while (shutting || ret == -EINPROGRESS || ret == -EALREADY) {
+			ret = sys_connect(sock, &server(), kPort);
+			yield_some(3);
+			if (!shutting)
+				(void)sys_poll_wait(sock, SMC_POLL_OUT);
+		}
+		const u64 took_us = scheduler().now_us() - began_us;
+		if (took_us > kMoment_us)
+			fail("connect() says %d after %llu us", ret, took_us);
+		sys_close(sock);
+	}
+}
+
+// Threads that send and receive before there is a connection. What TCP would let through at some
+// point is no part of the handshake, and nothing of that is theirs.
+void connect_beside_calls()
+{
+	for (int i = 0; i < 400; i++) {
+		struct socket *sock = sys_socket(&client());
+		int calling = 2;
+		int sent = 0;
+		bool connected = false;
+
+		sock->nonblock = true;
+		scheduler().spawn("sender", [&] {
+			while (sent == 0 && !connected) {
+				const int ret = send_byte(sock, kHello);
+				if (ret != 1 && ret != -EAGAIN && ret != -EPIPE)
+					fail("send() %d", ret);
+				sent = ret == 1 ? 1 : 0;
+				scheduler().yield();
+			}
+			calling--;
+		});
+		scheduler().spawn("receiver", [&] {
+			while (!connected) {
+				u8 byte;
+				const int ret = receive_byte(sock, &byte);
+				if (ret == 1 && byte == kHello)
+					sent--;
+				else if (ret != -EAGAIN && ret != -ENOTCONN)
+					fail("recv() %d, byte %#x", ret, byte);
+				scheduler().yield();
+			}
+			calling--;
+		});
+		int ret = sys_connect(sock, &server(), kPort);
+		while (ret == -EINPROGRESS || ret == -EALREADY) {
+			scheduler().yield();
+			ret = sys_connect(sock, &server(), kPort);
+		}
+		if (ret != 0 || !sys_uses_smc(sock))
+			fail("connect() fails, errno %d", -ret);
+		connected = true;
+		while (calling != 0)
+			scheduler().yield();
+		sock->nonblock = false;
+		u8 byte = kHello;
+		if (sent != 0 && (receive_byte(sock, &byte) != 1 || byte != kHello))
+			fail("what was sent has not come");
+		expect_answer(sock);
+		sys_close(sock);
+	}
+}
+
+// A server that speaks of SMC and never answers.
+struct socket *silent_server()
+{
+	struct socket *silent = sys_socket(&server());
+
+	silent->ours = false;
+	silent->sk->offers_smc = true;
+	(void)sys_listen(silent, kPort, kBacklog);
+	return silent;
+}
+
+// Other calls on a socket whose connect() sleeps say what TCP says as long as it has no SYN back,
+// and shutdown() wakes it.
+void calls_beside_connect()
+{
+	struct socket *silent = silent_server();
+	struct socket *sock = sys_socket(&client());
+	int connected = 1;
+
+	scheduler().spawn("client",
+			  [sock, &connected] { connected = sys_connect(sock, &server(), kPort); });
+	scheduler().sleep_us(kMoment_us);
+	sock->nonblock = true;
+	int ret = sys_connect(sock, &server(), kPort);
+	if (ret != -EALREADY)
+		fail("connect() beside connect() says %d", ret);
+	ret = sys_listen(sock, kPort, kBacklog);
+	if (ret != -EINVAL)
+		fail("listen() beside connect() says %d", ret);
+	if (connected != 1)
+		fail("connect() says %d before there is an answer", connected);
+	if (sys_shutdown(sock, 2) != 0)
+		fail("shutdown() fails");
+	scheduler().sleep_us(kMoment_us);
+	if (connected != -ECONNRESET)
+		fail("connect() says %d after shutdown()", connected);
+	sys_close(sock);
+	sys_close(silent);
+	scheduler().sleep_us(kRest_us);
+}
+
+// To a server that begins to answer and goes no further: this is still an attempt to connect. After
+// shutdown() it is a server itself.
+void listen_after_shutdown()
+{
+	struct socket *silent = silent_server();
+	struct socket *sock = sys_socket(&client());
+	int waiting_bytes = -1;
+
+	sock->nonblock = true;
+	if (sys_connect(sock, &server(), kPort) != -EINPROGRESS)
+		fail("connect() does not take its time");
+	scheduler().sleep_us(kMoment_us);
+	sock->sk->connection->send(1, Segment::kData, "\xe2");
+	scheduler().sleep_us(kMoment_us);
+	if (sys_ioctl(sock, SMC_SIOCINQ, &waiting_bytes) != 0 || waiting_bytes != 0)
+		fail("%d bytes wait to be read in a handshake", waiting_bytes);
+	if (smc_op_has_peer(sock))
+		fail("getpeername() knows the peer in a handshake");
+	if (sys_shutdown(sock, 2) != 0)
+		fail("shutdown() fails");
+	if (sys_listen(sock, kPort, kBacklog) != 0)
+		fail("listen() fails");
+	scheduler().sleep_us(kMoment_us);
+	sock->nonblock = false;
+	struct socket *guest = sys_socket(&server());
+	const int ret = sys_connect(guest, &client(), kPort);
+	if (ret != 0)
+		fail("connect() to what was a client fails, errno %d", -ret);
+	expect_next(sock, guest);
+	sys_close(sock);
+	sys_close(silent);
+	scheduler().sleep_us(kRest_us);
+}
+
+const Case kCases[] = {
+	{"two-clients", [] { scripted([] { two_clients(false); }); }},
+	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
+	{"low-water-mark-far", [] { with_server(low_water_mark); }, 5000},
+	{"kept-lock", [] { with_server(kept_lock); }},
+	{"kept-lock-far", [] { with_server(kept_lock); }, 5000},
+	{"kept-lock-at-deadline", [] { with_server(kept_lock_at_deadline); }, 100},
+	{"connect-beside-shutdown", [] { with_server(connect_beside_shutdown); }},
+	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
+	{"calls-beside-connect", calls_beside_connect},
+	{"listen-after-shutdown", listen_after_shutdown},
+};
+
+} // namespace
+
+const std::span<const Case> connect_cases{kCases};
+
+} // namespace sim

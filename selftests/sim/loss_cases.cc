@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Cases about what ends at once: many connections, TCP beneath them, their link or device.
+#include "cases.hpp"
+
+#include "kernel/abi/stats.h"
+#include "plot.hpp"
+#include "process.hpp"
+#include "scheduler.hpp"
+#include "shell/socket/smc_socket.hpp"
+#include "trace.hpp"
+#include "verbs.hpp"
+
+namespace sim {
+namespace {
+
+constexpr u32 kMany = 200;
+constexpr u32 kBystanders = 5;
+constexpr int kGeneralError = 21;
+constexpr u32 kFewest = 16; // connections that a group may be limited to
+
+// Most of those in a group go at once; the others notice nothing.
+void close_many()
+{
+	const Sockets bystanders = connect_many(kBystanders);
+
+	close_all(connect_many(kMany));
+	for (int i = 0; i < 20; i++) {
+		scheduler().sleep_us(kMoment_us);
+		expect_answers(bystanders);
+	}
+	expect_one_group(kBystanders);
+	close_all(bystanders);
+}
+
+// One after the other.
+void tcp_dies()
+{
+	struct socket *bystander = connect_one();
+
+	for (int i = 0; i < 100; i++) {
+		struct socket *sock = connect_one();
+
+		expect_answer(sock);
+		sock->sk->connection->break_off();
+		scheduler().sleep_us(kMoment_us);
+		sys_close(sock);
+		expect_answer(bystander);
+	}
+	scheduler().sleep_us(kMoment_us);
+	expect_one_group(1);
+	sys_close(bystander);
+}
+
+// Of all but one, at once: a firewall has forgotten them.
+void tcp_dies_of_many()
+{
+	struct socket *bystander = connect_one();
+	const Sockets socks = connect_many(kMany);
+
+	for (struct socket *sock : socks)
+		sock->sk->connection->break_off();
+	close_all(socks);
+	for (int i = 0; i < 20; i++) {
+		scheduler().sleep_us(kMoment_us);
+		expect_answer(bystander);
+	}
+	expect_one_group(1);
+	sys_close(bystander);
+}
+
+// TCP dies when the peer has closed and this end writes no more. The peer waits for a word of this
+// end over the link, which is as good as ever.
+void word_after_tcp()
+{
+	struct socket *listener = sys_socket(&server());
+	struct socket *reader = nullptr;
+
+	if (sys_listen(listener, kPort, 1) != 0)
+		fail("listen() fails");
+	struct socket *writer = connect_one();
+	if (sys_accept(listener, &reader) != 0)
+		fail("accept() fails");
+	const auto peer = smc::shell::SmcSocket::of(reader)->connection();
+	sys_close(reader);
+	scheduler().sleep_us(kMoment_us);
+	if (sys_shutdown(writer, 1) != 0)
+		fail("shutdown() fails");
+	writer->sk->connection->break_off();
+	scheduler().sleep_us(kMoment_us);
+	sys_close(writer);
+	scheduler().sleep_us(kMoment_us);
+	if (!peer->with_lock(
+		    [](const smc::connection::Connection &conn) { return conn.finished(); }))
+		fail("the peer is not told");
+	sys_close(listener);
+}
+
+// The server resets a connection of a full group and has room for another one, while the client
+// has not closed its end yet. It takes it all the same, if there is a token left, or says that
+// there is none.
+void reset_in_full_group()
+{
+	const u32 max_conns = client().max_conns;
+	const Sockets socks = connect_many(max_conns);
+	const Sockets bystanders(socks.begin() + 1, socks.end());
+
+	expect_answers(socks);
+	(void)send_byte(socks.front(), kReset);
+	scheduler().sleep_us(kMoment_us);
+	struct socket *another = connect_one(max_conns < kTokens);
+	expect_answer(another);
+	expect_answers(bystanders);
+	expect_one_group(max_conns + 1);
+	sys_close(another);
+	close_all(socks);
+}
+
+// The server's queue pair breaks while it registers an RMB for one more connection of its group.
+// The handshake gives up at once, and the device still has the RMB before it.
+void link_breaks_while_registering()
+{
+	bool broken = false;
+	struct socket *bystander = connect_one();
+
+	processes()++;
+	scheduler().spawn("saboteur", [&broken] {
+		while (!broken) {
+			for (const auto &[key, region] : fabric().regions) {
+				if (region->state != smc_ib_region::State::kPosted)
+					continue;
+				break_link(fabric().link(region->qpn), kGeneralError);
+				broken = true;
+			}
+			scheduler().sleep_us(1);
+		}
+		processes()--;
+	});
+	struct socket *another = connect_one(false);
+	sys_close(another);
+	sys_close(bystander);
+}
+
+u32 rmbs_of(const net &host)
+{
+	u32 count = 0;
+
+	for (const auto &[key, region] : fabric().remote)
+		count += fabric().link(region->qpn)->device->host == &host ? 1 : 0;
+	return count;
+}
+
+// A device goes while a group on it frees RMBs. Whoever sleeps in recv() is told at once, not when
+// the group has waited for what it posted.
+void end_is_told_at_once()
+{
+	for (int i = 0; i < 10; i++) {
+		struct socket *sock = connect_one();
+		const Sockets many = connect_many(2 * kKept);
+		const u32 before = rmbs_of(client());
+		bool told = false;
+		bool over = false;
+
+		processes()++;
+		scheduler().spawn("reader", [sock, &told] {
+			u8 byte;
+
+			(void)receive_byte(sock, &byte);
+			told = true;
+			processes()--;
+		});
+		close_all(many);
+		while (rmbs_of(client()) == before)
+			scheduler().sleep_us(1);
+		scheduler().spawn("device", [&over] {
+			remove_device(&client());
+			over = true;
+		});
+		scheduler().sleep_us(kMoment_us);
+		if (!told)
+			fail("round %d: nobody says that the device has gone", i);
+		// The other host would take longer to notice.
+		remove_device(&server());
+		while (!over)
+			scheduler().sleep_us(1000);
+		sys_close(sock);
+		add_device(&client());
+		add_device(&server());
+	}
+}
+
+// Groups whose peers are dead do not wait for each other when their device goes.
+void dead_fabric()
+{
+	constexpr u32 kGroups = 8;
+	constexpr u64 kTogether_us = 3'000'000;
+	const Sockets socks = connect_many(kGroups * kFewest);
+
+	if (client().stats[SMC_STAT_GROUP_NEW] != kGroups)
+		fail("%lld groups", client().stats[SMC_STAT_GROUP_NEW]);
+	for (const auto &[qpn, link] : fabric().links)
+		link->silent = true;
+	const u64 began_us = scheduler().now_us();
+	remove_device(&client());
+	if (scheduler().now_us() - began_us > kTogether_us)
+		fail("the device goes after %llu us", scheduler().now_us() - began_us);
+	close_all(socks);
+}
+
+const Case kCases[] = {
+	{"close-many", [] { with_server(close_many); }},
+	{"close-many-far", [] { with_server(close_many); }, 5000},
+	{"tcp-dies", [] { with_server(tcp_dies); }},
+	{"tcp-dies-of-many", [] { with_server(tcp_dies_of_many); }},
+	{"word-after-tcp", [] { scripted(word_after_tcp); }},
+	{"reset-in-full-group", [] { with_server(reset_in_full_group); }, 20, 16},
+	{"reset-in-full-table", [] { with_server(reset_in_full_group); }, 20, kTokens},
+	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
+	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
+	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
+};
+
+} // namespace
+
+const std::span<const Case> loss_cases{kCases};
+
+} // namespace sim

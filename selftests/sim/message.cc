@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// What kernel/abi/sock.h says of messages, played.
+#include "message.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "kernel/abi/sock.h"
+#include "scheduler.hpp"
+#include "trace.hpp"
+
+using namespace sim;
+
+namespace {
+
+size_t whole(const msghdr *msg, size_t len)
+{
+	const size_t left = std::min(msg->length_bytes, msg->fault_at_bytes) - msg->done_bytes;
+	return std::min(left, len);
+}
+
+} // namespace
+
+u32 smc_msg_flags(const msghdr *msg)
+{
+	return msg->flags;
+}
+
+size_t smc_msg_copy_from(msghdr *msg, void *to, size_t len)
+{
+	const size_t n = whole(msg, len);
+
+	if (scheduler().current()->is_atomic())
+		fail("a copy from the user in atomic context");
+	scheduler().maybe_yield();
+	if (msg->fetch)
+		msg->fetch();
+	std::memcpy(to, msg->from + msg->done_bytes, n);
+	msg->done_bytes += n;
+	return n;
+}
+
+size_t smc_msg_copy_to(msghdr *msg, const void *from, size_t len)
+{
+	const size_t n = whole(msg, len);
+
+	if (scheduler().current()->is_atomic())
+		fail("a copy to the user in atomic context");
+	scheduler().maybe_yield();
+	std::memcpy(msg->to + msg->done_bytes, from, n);
+	msg->done_bytes += n;
+	return n;
+}
+
+void smc_msg_no_name(msghdr *) {}
+
+bool smc_msg_control_is_good(struct sock *, msghdr *)
+{
+	return true;
+}
+
+void smc_msg_add_flags(msghdr *, u32) {}
+
+bool smc_msg_wants_inq(const struct sock *, const msghdr *)
+{
+	return false;
+}
+
+void smc_msg_put_inq(const struct sock *, msghdr *, u32) {}
+
+int smc_zerocopy_begin(struct sock *, const msghdr *, size_t, smc_zerocopy **)
+{
+	return 0;
+}
+
+void smc_zerocopy_end(smc_zerocopy *, bool) {}

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include <functional>
+
+#include "kernel/abi/types.h"
+
+// One call's buffers.
+struct msghdr {
+	u32 flags = 0;
+	const u8 *from = nullptr;
+	u8 *to = nullptr;
+	size_t length_bytes = 0;
+	size_t done_bytes = 0;
+	size_t fault_at_bytes = ~size_t{0}; // memory of the user's ends there
+	std::function<void()> fetch{};      // before each copy from it: may sleep
+};
