@@ -579,11 +579,11 @@ bool LinkGroup::delete_rmb(Buffer *rmb)
 bool LinkGroup::delete_rmb_locked(Buffer *rmb)
 {
 	// One that the peer knows nothing of goes without a word.
-	const bool done = !rmb->told(lock_);
+	const bool told = rmb->told(lock_);
 
-	if (state_ != State::kActive || !deleting_.push_back({.rmb = rmb, .done = done}))
+	if (state_ != State::kActive || !deletions_.add(rmb, told))
 		return false;
-	if (done) {
+	if (!told) {
 		free_due_ = true;
 		kick();
 	}
@@ -594,16 +594,17 @@ bool LinkGroup::delete_rmb_locked(Buffer *rmb)
 // Under lock_.
 void LinkGroup::ask_for_deletions()
 {
-	for (Deleting &deleting : deleting_.span()) {
-		if (state_ != State::kActive || deleting_asked_ >= group::kDeletionsMax)
-			return;
-		if (deleting.flow != 0 || deleting.done)
-			continue;
-		const struct smc_ib_region_info &info = deleting.rmb->on(kLink);
-		group::DeleteRkey event{.flow = next_delete_flow_++, .rkeys = {}};
+	std::size_t from = 0;
 
-		deleting.flow = event.flow;
-		deleting_asked_++;
+	while (state_ == State::kActive) {
+		const auto request = deletions_.request(from);
+
+		if (!request)
+			return;
+		from = request->next;
+		const struct smc_ib_region_info &info = request->rmb->on(kLink);
+		group::DeleteRkey event{.flow = request->flow, .rkeys = {}};
+
 		if (event.rkeys.push_back({kLink, {wire::Rkey{info.remote_key}, info.address}}))
 			step(event);
 	}
@@ -613,9 +614,9 @@ void LinkGroup::ask_for_deletions()
 // The pool keeps some of each size; what has another size than is wanted now gives way.
 void LinkGroup::delete_surplus()
 {
-	while (state_ == State::kActive && deleting_.size() < kDeletingMax) {
+	while (state_ == State::kActive && !deletions_.full()) {
 		Buffer *rmb = pool_.take_surplus_rmb(
-			static_cast<u32>(group::kRtokensMax + deleting_.size()));
+			static_cast<u32>(group::kRtokensMax + deletions_.size()));
 
 		if (rmb == nullptr || !delete_rmb_locked(rmb))
 			return;
@@ -625,27 +626,18 @@ void LinkGroup::delete_surplus()
 void LinkGroup::free_deleted()
 {
 	for (;;) {
-		Buffer *rmb = nullptr;
-		bool answered = true;
+		std::optional<Deletions::Over> over;
 		{
 			shell::Guard guard(lock_);
-			for (std::size_t i = 0; i < deleting_.size() && rmb == nullptr; i++) {
-				if (deleting_[i].done || state_ == State::kEnded) {
-					rmb = deleting_[i].rmb;
-					answered = state_ == State::kEnded ||
-						   deleting_[i].unanswered < kDeletingTries;
-					deleting_asked_ -= deleting_[i].flow != 0 ? 1 : 0;
-					deleting_.erase(i);
-				}
-			}
-			if (rmb == nullptr)
+			over = deletions_.take(/*all=*/state_ == State::kEnded);
+			if (!over)
 				ask_for_deletions();
 		}
-		if (rmb == nullptr)
+		if (!over)
 			return;
-		if (answered)
-			pool_.drop(rmb);
-		else if (!pool_.quarantine(rmb)) // The peer may still write to it.
+		if (over->answered)
+			pool_.drop(over->rmb);
+		else if (!pool_.quarantine(over->rmb)) // The peer may still write to it.
 			end(wire::DeleteLinkReason::kProgram);
 	}
 }
@@ -882,17 +874,9 @@ void LinkGroup::tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineRe
 
 void LinkGroup::flow_done(const group::FlowDone &done)
 {
-	if (done.flow >= kDeleteFlow) {
-		const bool answered = done.result == group::FlowResult::kDone ||
-				      done.result == group::FlowResult::kRefused;
-
-		for (Deleting &deleting : deleting_.span()) {
-			if (deleting.flow != done.flow)
-				continue;
-			deleting.flow = 0;
-			deleting_asked_--;
-			deleting.done = answered || ++deleting.unanswered == kDeletingTries;
-		}
+	if (Deletions::has(done.flow)) {
+		deletions_.on_done(done.flow, done.result == group::FlowResult::kDone ||
+						      done.result == group::FlowResult::kRefused);
 		free_due_ = true;
 		kick();
 		return;

@@ -31,6 +31,7 @@
 #include "shell/base/work.hpp"
 #include "shell/transport/rdma/buffer.hpp"
 #include "shell/transport/rdma/control_queue.hpp"
+#include "shell/transport/rdma/deletions.hpp"
 #include "shell/transport/rdma/link.hpp"
 #include "shell/transport/rdma/places.hpp"
 #include "shell/transport/rdma/port.hpp"
@@ -171,13 +172,7 @@ public:
 	void last_ref_gone();
 
 private:
-	// As many as there can be connections: all may end at once.
-	static constexpr std::size_t kDeletingMax = 256;
-	// Requests for each, before the peer counts as one that does not answer them.
-	static constexpr u32 kDeletingTries = 2;
 	static constexpr group::LinkIndex kLink = 0;
-	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
-	static constexpr group::FlowId kDeleteFlow = u64{1} << 32;
 
 	void step(const group::Event &event) SMC_REQUIRES(lock_);
 	void perform(const group::Effects &effects) SMC_REQUIRES(lock_);
@@ -270,20 +265,10 @@ private:
 	// First contact; until the link is active.
 	shell::Ref<RdmaEndpoint> founder_ SMC_GUARDED_BY(lock_);
 	ControlQueue control_ SMC_GUARDED_BY(lock_){link_, key_.netns};
-	// RMBs too many, and the DELETE_RKEY that tells the peer; freed by run() when it has
-	// answered, put aside if it never does.
-	struct Deleting {
-		group::FlowId flow = 0; // 0: it has yet to be asked
-		Buffer *rmb = nullptr;
-		u32 unanswered = 0; // requests
-		bool done = false;
-	};
-	FixedVector<Deleting, kDeletingMax> deleting_ SMC_GUARDED_BY(lock_);
-	// Of them; the machine knows of so many at a time, as connections that begin wait, too.
-	std::size_t deleting_asked_ SMC_GUARDED_BY(lock_) = 0;
+	// RMBs too many; freed by run() when the peer has answered, put aside if it never does.
+	Deletions deletions_ SMC_GUARDED_BY(lock_);
 	group::Doubt doubt_ SMC_GUARDED_BY(lock_);  // of a server
 	Places::Place place_ SMC_GUARDED_BY(lock_); // of a server, until it has no link any more
-	group::FlowId next_delete_flow_ SMC_GUARDED_BY(lock_) = kDeleteFlow;
 	bool activate_due_ SMC_GUARDED_BY(lock_) = false;
 	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;
