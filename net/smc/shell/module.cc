@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Life of the C++ half, and where the control plane finds its objects.
+#include <cerrno>
+
 #include "kernel/abi/control.h"
 #include "kernel/abi/lock.h"
 #include "kernel/abi/mem.h"
@@ -16,8 +18,6 @@
 
 namespace smc::shell {
 namespace {
-
-constexpr int kNoMemory = -12;
 
 int next_group(net *net, u64 *cursor, smc_lgr_info *out)
 {
@@ -72,7 +72,7 @@ extern "C" int smc_shell_setup(void)
 		tear_down_orphans();
 		tear_down_rendezvous();
 		tear_down_socket_list();
-		return kNoMemory;
+		return -ENOMEM;
 	}
 	smc::control::set_directory(&kDirectory);
 	return 0;

@@ -2,6 +2,7 @@
 #include "shell/socket/handshake.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
@@ -16,7 +17,6 @@ using transport::SetupResult;
 
 namespace {
 
-constexpr int kNoBuffers = 105;
 constexpr u64 kTurnGrace_ms = 1000;
 
 } // namespace
@@ -421,7 +421,7 @@ bool Handshake::on(const handshake::SendClc &send)
 		break;
 	case Rendezvous::Sent::kNoRoom:
 		smc_warn_bug("a handshake's messages are not read");
-		ret = -kNoBuffers;
+		ret = -ENOBUFS;
 		break;
 	}
 	if (ret != 0) {

@@ -2,6 +2,8 @@
 //
 // What user space calls, sorted by what the socket is at that moment. A socket without state, or
 // one that has fallen back, is a TCP socket, and TCP's own code answers.
+#include <cerrno>
+
 #include <optional>
 
 #include "kernel/abi/pernet.h"
@@ -16,16 +18,6 @@
 namespace smc::shell {
 namespace {
 
-constexpr int kAgain = -11;
-constexpr int kNoMemory = -12;
-constexpr int kInvalid = -22;
-constexpr int kBrokenPipe = -32;
-constexpr int kOpNotSupp = -95;
-constexpr int kIsConnected = -106;
-constexpr int kNotConnected = -107;
-constexpr int kAlready = -114;
-constexpr int kInProgress = -115;
-constexpr int kConnectionAborted = -103;
 constexpr u16 kUnspec = 0;
 constexpr int kNonblockFlag = 00004000;
 constexpr int kShutRd = 0, kShutWr = 1, kShutRdWr = 2;
@@ -59,9 +51,9 @@ int leave_to_tcp(struct socket *sock)
 	SmcSocket *state = SmcSocket::get_or_make(sock);
 
 	if (state == nullptr)
-		return kNoMemory;
+		return -ENOMEM;
 	if (!state->fall_unused(wire::DeclineReason::kOptUnsupp) && state->mode() != Mode::kFallen)
-		return kOpNotSupp;
+		return -EOPNOTSUPP;
 	return 0;
 }
 
@@ -131,7 +123,7 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 	struct sock *sk = smc_sock_sk(sock);
 
 	if (!state.take_connect_result())
-		return kIsConnected;
+		return -EISCONN;
 	// With the lock, as whoever disconnects it: what he has ended is not connected any more.
 	smc_sk_lock(sk);
 	const auto endpoint = connection_of(&state);
@@ -142,7 +134,7 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 	if (connected)
 		return 0;
 	if (!endpoint)
-		return kConnectionAborted;
+		return -ECONNABORTED;
 	// It has come and gone meanwhile.
 	smc_sk_lock(sk);
 	const int err = smc_sk_take_error(sk);
@@ -150,7 +142,7 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 	smc_sk_unlock(sk);
 	state.disconnect();
 	smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
-	return err != 0 ? err : kConnectionAborted;
+	return err != 0 ? err : -ECONNABORTED;
 }
 
 // connect() while the handshake runs, or after it.
@@ -162,11 +154,11 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	smc_sk_lock(sk);
 	int ret = state.wait_settled(&timeo);
 	smc_sk_unlock(sk);
-	// io_uring asks again at every wakeup and would take kAlready for the outcome. The flag is
+	// io_uring asks again at every wakeup and would take -EALREADY for the outcome. The flag is
 	// its own then, not the descriptor's.
-	if (ret == kAgain)
-		return (flags & kNonblockFlag) == 0 || smc_sock_nonblock(sock) ? kAlready
-									       : kInProgress;
+	if (ret == -EAGAIN)
+		return (flags & kNonblockFlag) == 0 || smc_sock_nonblock(sock) ? -EALREADY
+									       : -EINPROGRESS;
 	if (ret != 0)
 		return ret;
 	switch (state.mode()) {
@@ -186,7 +178,7 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 		smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
 	}
 	smc_sk_unlock(sk);
-	return ret != 0 ? ret : kConnectionAborted;
+	return ret != 0 ? ret : -ECONNABORTED;
 }
 
 bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
@@ -241,7 +233,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 		if (state.mode() == Mode::kHandshaking)
 			smc_sock_set_ss(sock, SMC_SS_CONNECTING);
 		const int done = finish_connect(sock, state, flags);
-		return done == kAlready ? kInProgress : done;
+		return done == -EALREADY ? -EINPROGRESS : done;
 	}
 	state.disarm();
 	return ret;
@@ -287,7 +279,7 @@ int adopt(Handshake &done, struct socket *new_sock)
 		endpoint.release()->release_from_user();
 		// Nobody knows of it: kernel_accept() does not close what has no ops.
 		smc_tcp_close(smc_tcp_orphan(new_sock));
-		return kNoMemory;
+		return -ENOMEM;
 	}
 	state->become_smc(std::move(endpoint));
 	return 0;
@@ -316,7 +308,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 		int err = 0;
 
 		if (smc_sk_state(sk) != SMC_TCP_LISTEN)
-			return kInvalid;
+			return -EINVAL;
 		switch (state.listener().take(kern, &done, &plain, &err)) {
 		case SMC_ACCEPT_PLAIN:
 			smc_stat_fallback(smc_sk_net(sk),
@@ -327,7 +319,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 		case SMC_ACCEPT_SMC: return adopt(*done, new_sock);
 		case SMC_ACCEPT_EMPTY: break;
 		}
-		if (err != kAgain)
+		if (err != -EAGAIN)
 			return err;
 		AcceptWait wait{&state, sk};
 		smc_sk_lock(sk);
@@ -496,10 +488,10 @@ int smc_op_listen(struct socket *sock, int backlog)
 	struct sock *sk = smc_sock_sk(sock);
 
 	if (state == nullptr)
-		return kNoMemory;
+		return -ENOMEM;
 	// TCP may be free by now: connect(AF_UNSPEC) has ended it, and ends the handshake next.
 	if (state->mode() == Mode::kHandshaking || state->mode() == Mode::kSmc)
-		return kInvalid;
+		return -EINVAL;
 	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
 		return smc_tcp_ops_listen(sock, backlog);
 	smc_sk_lock(sk);
@@ -508,7 +500,7 @@ int smc_op_listen(struct socket *sock, int backlog)
 		smc_tcp_offer(sk);
 	smc_sk_unlock(sk);
 	if (!ours && state->mode() == Mode::kIdle && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
-		return kNoMemory;
+		return -ENOMEM;
 	const int ret = smc_tcp_ops_listen(sock, backlog);
 	if (ret != 0)
 		state->stop_listening();
@@ -545,13 +537,13 @@ int smc_op_shutdown(struct socket *sock, int how)
 		return ret;
 	}
 	if (!valid)
-		return kInvalid;
+		return -EINVAL;
 	smc_sk_lock(sk);
 	const auto endpoint = state->connection();
 	// Another thread has just disconnected it.
 	if (!endpoint) {
 		smc_sk_unlock(sk);
-		return kNotConnected;
+		return -ENOTCONN;
 	}
 	// What connect() has not told yet, it will not tell any more. Of a connection that is gone
 	// it will, or connect(AF_UNSPEC) has just said what the socket is.
@@ -564,7 +556,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 	endpoint->shutdown(how != kShutRd, state->shut_rcv());
 	smc_sk_unlock(sk);
 	smc_sk_wake(sk, SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT | SMC_POLL_HUP);
-	return dead ? kNotConnected : 0;
+	return dead ? -ENOTCONN : 0;
 }
 
 int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
@@ -588,7 +580,7 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 		if (err != 0 || (flags & SMC_MSG_FASTOPEN) != 0)
 			break;
 		if (const auto ret = answer_unconnected(sock, [flags](struct sock *sk) {
-			    return smc_sk_stream_error(sk, flags, kBrokenPipe);
+			    return smc_sk_stream_error(sk, flags, -EPIPE);
 		    }))
 			return *ret;
 		// Another thread is connecting it, in between.
@@ -660,11 +652,11 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 	case Mode::kIdle:
 		// TCP_ULP, TCP_REPAIR, TCP_FASTOPEN: SMC cannot do these, TCP can. IPV6_ADDRFORM is
 		// for connected sockets; one that connects at this moment must not lose its ops.
-		return option == SMC_OPTION_ADDRFORM ? kNotConnected : leave_to_tcp(sock);
+		return option == SMC_OPTION_ADDRFORM ? -ENOTCONN : leave_to_tcp(sock);
 	case Mode::kConnecting:
 	case Mode::kHandshaking:
-	case Mode::kSmc: return kOpNotSupp;
-	case Mode::kListening: return option == SMC_OPTION_FASTOPEN ? kInvalid : kNotConnected;
+	case Mode::kSmc: return -EOPNOTSUPP;
+	case Mode::kListening: return option == SMC_OPTION_FASTOPEN ? -EINVAL : -ENOTCONN;
 	case Mode::kFallen: break;
 	}
 	return 0;
@@ -682,7 +674,7 @@ int smc_op_limit_handshakes(struct socket *sock, bool on)
 	SmcSocket *state = SmcSocket::get_or_make(sock);
 
 	if (state == nullptr)
-		return kNoMemory;
+		return -ENOMEM;
 	state->limit_handshakes(on);
 	return 0;
 }

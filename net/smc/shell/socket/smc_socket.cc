@@ -2,6 +2,7 @@
 #include "shell/socket/smc_socket.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "core/wire/clc.hpp"
@@ -13,7 +14,6 @@ namespace smc::shell {
 namespace {
 
 constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
-constexpr int kNoMemory = 12;
 
 } // namespace
 
@@ -230,7 +230,7 @@ bool SmcSocket::decline_for_memory()
 	if (crossed_.load(std::memory_order_relaxed)) {
 		// The peer speaks, too, and nobody is there to take it out of the user's data.
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_CLNT_HS_ERR);
-		fail_attempt(kNoMemory, /*shut=*/true);
+		fail_attempt(ENOMEM, /*shut=*/true);
 		turn_at_sock_.give();
 		return true;
 	}

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <utility>
 
 #include "core/wire/ids.hpp"
@@ -18,12 +19,6 @@ using connection::SendHint;
 using connection::SendStatus;
 using connection::UrgentStatus;
 using transport::Endpoint;
-
-constexpr int kAgain = -11;
-constexpr int kFault = -14;
-constexpr int kInvalid = -22;
-constexpr int kBrokenPipe = -32;
-constexpr int kNotConnected = -107;
 
 // The sock's lock, and the connection that it keeps.
 class LockedConnection {
@@ -162,7 +157,7 @@ int send_in_vain(Endpoint &endpoint, msghdr *msg, size_t len)
 		if (n != piece)
 			break;
 	}
-	return sent != 0 || taken_bytes == 0 ? static_cast<int>(sent) : kFault;
+	return sent != 0 || taken_bytes == 0 ? static_cast<int>(sent) : -EFAULT;
 }
 
 // @reset: what was taken, here or before, is for a peer that does not read any more. TCP is to end
@@ -190,11 +185,11 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 		    tcp_died(sk)) {
 			endpoint.give_room_back();
 			return sent != 0 ? static_cast<int>(sent)
-					 : smc_sk_stream_error(sk, flags, kBrokenPipe);
+					 : smc_sk_stream_error(sk, flags, -EPIPE);
 		}
 		if (sent == 0 && !smc_msg_control_is_good(sk, msg)) {
 			endpoint.give_room_back();
-			return kInvalid;
+			return -EINVAL;
 		}
 		if (len == sent)
 			break;
@@ -202,8 +197,8 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 			const int ret = sent != 0 || waited ? static_cast<int>(sent)
 							    : send_in_vain(endpoint, msg, len);
 			if (ret >= 0)
-				*reset = ret != 0 ? -kBrokenPipe : 0;
-			return ret != 0 ? ret : smc_sk_stream_error(sk, flags, kBrokenPipe);
+				*reset = ret != 0 ? EPIPE : 0;
+			return ret != 0 ? ret : smc_sk_stream_error(sk, flags, -EPIPE);
 		}
 		if (room.segments.empty()) {
 			Waiter waiter{connection};
@@ -233,7 +228,7 @@ int send_locked(LockedConnection &connection, msghdr *msg, size_t len, bool nonb
 		sent += n;
 		if (n != room.segments.length_bytes()) {
 			endpoint.note_stray_bytes();
-			return sent != 0 ? static_cast<int>(sent) : kFault;
+			return sent != 0 ? static_cast<int>(sent) : -EFAULT;
 		}
 	} while (sent < len);
 	return static_cast<int>(sent);
@@ -253,18 +248,18 @@ int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, 
 	if (tell_peer)
 		connection.endpoint().transmit();
 	switch (read.status) {
-	case UrgentStatus::kNone: return kInvalid;
-	case UrgentStatus::kWait: return tcp_died(sk) || connection.shut_rcv() ? 0 : kAgain;
+	case UrgentStatus::kNone: return -EINVAL;
+	case UrgentStatus::kWait: return tcp_died(sk) || connection.shut_rcv() ? 0 : -EAGAIN;
 	case UrgentStatus::kByte:
 		smc_msg_add_flags(msg, len == 0 ? SMC_MSG_OOB | SMC_MSG_TRUNC : SMC_MSG_OOB);
 		if (len == 0)
 			return 0;
 		if ((flags & static_cast<int>(SMC_MSG_TRUNC)) == 0 &&
 		    smc_msg_copy_to(msg, &read.value, 1) != 1)
-			return kFault;
+			return -EFAULT;
 		return 1;
 	}
-	return kInvalid;
+	return -EINVAL;
 }
 
 struct View {
@@ -343,7 +338,7 @@ int receive_locked(LockedConnection &connection, msghdr *msg, size_t len, int fl
 			smc_sk_move_peek_offset(sk, n, peek);
 			got += n;
 			if (n != want)
-				return got != 0 ? static_cast<int>(got) : kFault;
+				return got != 0 ? static_cast<int>(got) : -EFAULT;
 			// That was all, and what comes meanwhile is for the next call.
 			if (!peek && want == view.readable_bytes && is_enough(got))
 				break;
@@ -395,7 +390,7 @@ int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
 	LockedConnection connection(socket);
 	struct sock *sk = connection.sk();
 	if (!connection.there())
-		return smc_sk_stream_error(sk, smc_msg_flags(msg), kBrokenPipe);
+		return smc_sk_stream_error(sk, smc_msg_flags(msg), -EPIPE);
 	// MSG_ZEROCOPY: copied, and said so. Where TCP takes no notice of it, nor does this.
 	smc_zerocopy *notice = nullptr;
 	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
@@ -418,7 +413,7 @@ int receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock
 {
 	LockedConnection connection(socket);
 	if (!connection.there())
-		return kNotConnected;
+		return -ENOTCONN;
 	struct sock *sk = connection.sk();
 	Endpoint &endpoint = connection.endpoint();
 	int ret;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/endpoint.hpp"
 
+#include <cerrno>
+
 #include "core/base/elapsed.hpp"
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
@@ -9,10 +11,6 @@
 namespace smc::transport {
 
 namespace event = connection::event;
-
-// errno values, as they go to user space.
-constexpr int kBrokenPipe = 32;
-constexpr int kConnectionReset = 104;
 
 Endpoint::Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared)
 	: lock_(shared != nullptr ? *shared : own_lock_), sk_(sk), net_(smc_sk_net(sk)),
@@ -120,7 +118,7 @@ u16 Endpoint::abort_broken_locked()
 	conn_.abort();
 	arm_locked();
 	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
-	report_locked(kConnectionReset);
+	report_locked(ECONNRESET);
 	return event::kReadable | event::kWritable | event::kPeerAborted;
 }
 
@@ -308,7 +306,7 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 	// do so on TCP, too; whoever was first has told the user.
 	if (verdict.has(event::kPeerAborted | event::kRefused) &&
 	    smc_sk_state(sk_) != SMC_TCP_CLOSE)
-		report_locked(conn_.reset_breaks_pipe() ? kBrokenPipe : kConnectionReset);
+		report_locked(conn_.reset_breaks_pipe() ? EPIPE : ECONNRESET);
 	return verdict.events;
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/control_queue.hpp"
 
+#include <cerrno>
+
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 
@@ -8,7 +10,6 @@ namespace smc::transport::rdma {
 
 namespace {
 
-constexpr int kAgain = -11;
 constexpr std::size_t kFlagsAt = 3;
 constexpr std::byte kResponse{0x80};
 constexpr std::byte kAllLinks{0x40}; // in DELETE_LINK
@@ -35,8 +36,8 @@ void ControlQueue::send(const group::SendLlc &message)
 	if (is_response(message.bytes().data(), message.bytes().size()))
 		receive = std::exchange(request_, nullptr);
 	// The group's last word stands behind nobody: what waits is of no use any more.
-	const int ret = unsent_.empty() || message.last ? post(message, receive) : kAgain;
-	if (ret != kAgain)
+	const int ret = unsent_.empty() || message.last ? post(message, receive) : -EAGAIN;
+	if (ret != -EAGAIN)
 		return;
 	if (unsent_.push_back({message, receive}))
 		unsent_answers_ += receive != nullptr ? 1 : 0;
@@ -44,7 +45,7 @@ void ControlQueue::send(const group::SendLlc &message)
 		smc_stat_inc(netns_, SMC_STAT_LLC_OVERFLOW);
 }
 
-// Any error but kAgain: the link is dead, and the group will hear of it.
+// Any error but -EAGAIN: the link is dead, and the group will hear of it.
 int ControlQueue::post(const group::SendLlc &message, smc_ib_receive_slot *receive)
 {
 	u64 seq = 0;
@@ -65,7 +66,7 @@ void ControlQueue::flush()
 	while (!unsent_.empty()) {
 		const Unsent &unsent = unsent_.front();
 
-		if (post(unsent.message, unsent.receive) == kAgain)
+		if (post(unsent.message, unsent.receive) == -EAGAIN)
 			return;
 		unsent_answers_ -= unsent.receive != nullptr ? 1 : 0;
 		unsent_.erase(0);

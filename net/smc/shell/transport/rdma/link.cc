@@ -1,20 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/link.hpp"
 
+#include <cerrno>
+
 #include "kernel/abi/stats.h"
 #include "shell/transport/rdma/link_group.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
-
-namespace {
-
-constexpr int kAgain = -11;
-constexpr int kNoMemory = -12;
-constexpr int kNoDevice = -19;
-constexpr int kShutdown = -108;
-
-} // namespace
 
 Link::~Link()
 {
@@ -29,7 +22,7 @@ int Link::create(smc_ib_device *device, u8 port)
 		return ret;
 	awaited_size_ = smc_ib_link_send_queue(link);
 	awaited_ = static_cast<Awaited *>(smc_mem_alloc(sizeof(Awaited) * awaited_size_));
-	ret = awaited_ == nullptr ? kNoMemory : smc_ib_link_to_init(link);
+	ret = awaited_ == nullptr ? -ENOMEM : smc_ib_link_to_init(link);
 	if (ret != 0) {
 		smc_ib_link_destroy(link);
 		return ret;
@@ -77,13 +70,13 @@ int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 	int ret;
 
 	if (dead_)
-		return kNoDevice;
+		return -ENODEV;
 	// The response to the peer's DELETE_RKEY is posted under this lock, too.
 	if (n_writes != 0 && endpoint.writes_forbidden())
-		return kShutdown;
+		return -ESHUTDOWN;
 	// Nobody overtakes those that wait.
 	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_))
-		ret = kAgain;
+		ret = -EAGAIN;
 	else
 		ret = smc_ib_link_post(link_, writes, n_writes, message, message_bytes,
 				       signal ? SMC_IB_POST_SIGNAL : 0, &seq);
@@ -93,7 +86,7 @@ int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 			awaited_[(head_ + count_) % awaited_size_] = {seq, &endpoint, marker};
 			count_++;
 		}
-	} else if (ret == kAgain) {
+	} else if (ret == -EAGAIN) {
 		const shell::ListNode<WaitingTag> &node = endpoint;
 		if (!node.linked()) {
 			endpoint.get();
@@ -109,7 +102,7 @@ int Link::post_control(const void *message, size_t message_bytes, bool last, u64
 {
 	shell::Guard guard(lock_);
 	if (dead_)
-		return kNoDevice;
+		return -ENODEV;
 	return smc_ib_link_post(
 		link_, nullptr, 0, message, message_bytes,
 		SMC_IB_POST_SIGNAL | (last ? SMC_IB_POST_LAST : SMC_IB_POST_CONTROL), seq);
@@ -126,7 +119,7 @@ int Link::post_registration(smc_ib_region *region)
 {
 	shell::Guard guard(lock_);
 	if (dead_)
-		return kNoDevice;
+		return -ENODEV;
 	return smc_ib_region_post(region);
 }
 

@@ -2,6 +2,7 @@
 #include "shell/transport/rdma/link_group.hpp"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "core/base/elapsed.hpp"
@@ -18,7 +19,6 @@ namespace smc::transport::rdma {
 
 namespace {
 
-constexpr int kConnectionReset = 104;
 constexpr u32 kNeighbourLimit_ms = 1000;
 constexpr u8 kHopLimitDirect = 1;
 constexpr u8 kHopLimitGateway = 64;
@@ -736,7 +736,7 @@ void LinkGroup::lose_connections()
 			endpoint = shell::Ref<RdmaEndpoint>::share(in_slot(slot));
 		}
 		if (endpoint)
-			endpoint->on_transport_lost(kConnectionReset);
+			endpoint->on_transport_lost(ECONNRESET);
 	}
 }
 
@@ -759,7 +759,7 @@ void LinkGroup::lose_connections_on_deleted()
 				   conn.send_status() == connection::SendStatus::kOpen ||
 				   conn.unsent_bytes() != 0;
 		    }))
-			endpoint->on_transport_lost(kConnectionReset);
+			endpoint->on_transport_lost(ECONNRESET);
 	}
 }
 

@@ -4,17 +4,12 @@
 // stands in the send queue behind what the peer may be slow to receive, or never does. So nobody
 // waits for it: it is posted, its completion says when it has ended, and what follows is done then.
 // Who has no patience leaves; the memory stays until the queue has let go of it.
+#include <cerrno>
+
 #include "shell/transport/rdma/link_group.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
-
-namespace {
-
-constexpr int kAgain = -11;
-constexpr int kInProgress = -115;
-
-} // namespace
 
 // Under lock_, as all of them. The endpoint has its buffers.
 void LinkGroup::register_buffers(RdmaEndpoint &endpoint, AfterRegistration next)
@@ -33,12 +28,12 @@ void LinkGroup::advance_registrations()
 
 	while (state_ < State::kEnding && (endpoint = registering_.front()) != nullptr) {
 		ret = post_registrations(*endpoint);
-		if (ret == kAgain || ret == kInProgress)
+		if (ret == -EAGAIN || ret == -EINPROGRESS)
 			break;
 		registering_.remove(*endpoint);
 		buffers_registered(*endpoint, ret == 0);
 	}
-	while (state_ < State::kEnding && endpoint != nullptr && ret != kAgain) {
+	while (state_ < State::kEnding && endpoint != nullptr && ret != -EAGAIN) {
 		endpoint = registering_.next(*endpoint);
 		if (endpoint != nullptr)
 			ret = post_registrations(*endpoint);
@@ -49,7 +44,7 @@ int LinkGroup::post_registrations(RdmaEndpoint &endpoint)
 {
 	const int rmb = endpoint.rmb_buffer_->enable(link_);
 
-	if (rmb != 0 && rmb != kInProgress)
+	if (rmb != 0 && rmb != -EINPROGRESS)
 		return rmb;
 	const int send = endpoint.send_buffer_->enable(link_);
 
