@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/group/machine.hpp"
 
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "group/member.hpp"
@@ -244,7 +246,7 @@ TEST(ConfirmLinkFlow, LimitsInItChangeNothing)
 {
 	for (const std::uint8_t links : {0, 1, 2, 255}) {
 		for (const std::uint8_t conns : {0, 1, 255}) {
-			SCOPED_TRACE(testing::Message() << +links << " " << +conns);
+			SCOPED_TRACE(std::to_string(links) + " " + std::to_string(conns));
 			Config config = config_of(Role::kServer);
 			config.max_links = 2;
 			config.max_conns = 100;

@@ -192,7 +192,7 @@ TEST(Hostile, EachByteOfEachMessageInEachRole)
 		const Bytes good = from_hex(hex);
 		for (std::size_t at = 0; at < good.size() && !HasFailure(); at++) {
 			for (const unsigned value : smc::testing::kByteValues) {
-				SCOPED_TRACE(::testing::Message() << at << " = " << value);
+				SCOPED_TRACE(std::to_string(at) + " = " + std::to_string(value));
 				Bytes bad = good;
 				bad[at] = static_cast<std::byte>(value);
 				Server server(here, answers(endpoint_of(1), true));
@@ -232,7 +232,7 @@ TEST(Hostile, EachByteInPlaceOfTheConfirm)
 		const Bytes good = from_hex(hex);
 		for (std::size_t at = 0; at < good.size() && !HasFailure(); at++) {
 			for (const unsigned value : smc::testing::kByteValues) {
-				SCOPED_TRACE(::testing::Message() << at << " = " << value);
+				SCOPED_TRACE(std::to_string(at) + " = " + std::to_string(value));
 				Bytes bad = good;
 				bad[at] = static_cast<std::byte>(value);
 				Server server(here, answers(endpoint_of(1), true));
