@@ -3,7 +3,7 @@
 // Cases about handshakes that fail or are given up, and about messages of them that are forged.
 #include "cases.hpp"
 
-#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -243,19 +243,19 @@ void declined_by_stranger()
 	sys_close(bystander);
 }
 
-// Nothing comes through by RDMA, neither what the server nor what the client says first: both go on
-// with TCP, and nobody's call has failed.
-void no_fabric()
+// Both ends go on with TCP where the fabric fails them, and nobody's call has failed; the next
+// connection finds it whole.
+void goes_by_tcp(const std::function<void(bool broken)> &fabric, const char *wrong)
 {
 	struct socket *sock = sys_socket(&client());
 
-	world().knobs.link_silent = 1;
+	fabric(true);
 	const int ret = sys_connect(sock, &server(), kPort);
-	world().knobs.link_silent = 0;
+	fabric(false);
 	if (ret != 0)
 		fail("connect() fails, errno %d", -ret);
 	if (sys_uses_smc(sock))
-		fail("SMC without a fabric");
+		fail("%s", wrong);
 	expect_answer(sock);
 	sys_close(sock);
 	sock = connect_one();
@@ -264,25 +264,19 @@ void no_fabric()
 	scheduler().sleep_us(kRest_us);
 }
 
+// Nothing comes through by RDMA, neither what the server nor what the client says first.
+void no_fabric()
+{
+	goes_by_tcp([](bool broken) { world().knobs.link_silent = broken ? 1 : 0; },
+		    "SMC without a fabric");
+}
+
 // What the server says by RDMA arrives, what the client says does not: the server never hears that
-// its CONFIRM_LINK is there, and goes on with TCP. So has the client to.
+// its CONFIRM_LINK is there.
 void mute_client()
 {
-	struct socket *sock = sys_socket(&client());
-
-	world().knobs.mute = true;
-	const int ret = sys_connect(sock, &server(), kPort);
-	world().knobs.mute = false;
-	if (ret != 0)
-		fail("connect() fails, errno %d", -ret);
-	if (sys_uses_smc(sock))
-		fail("SMC with a client that is not heard");
-	expect_answer(sock);
-	sys_close(sock);
-	sock = connect_one();
-	expect_answer(sock);
-	sys_close(sock);
-	scheduler().sleep_us(kRest_us);
+	goes_by_tcp([](bool broken) { world().knobs.mute = broken; },
+		    "SMC with a client that is not heard");
 }
 
 // A CONFIRM_LINK, request or response, from another sender than the CLC messages have named.

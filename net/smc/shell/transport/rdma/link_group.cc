@@ -424,8 +424,9 @@ void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
 	waiting_.remove(observer);
 }
 
-void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, bool peer_may_use)
+void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool peer_may_use)
 {
+	const bool first_contact = endpoint->first_contact_;
 	bool established = peer_may_use && endpoint->started();
 
 	if (first_contact) {

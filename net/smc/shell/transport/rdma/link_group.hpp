@@ -131,7 +131,7 @@ public:
 	void unobserve(RdmaEndpoint *endpoint, SetupObserver &observer);
 	// The connection did not come about here. @peer_may_use: it may be one for the peer, which
 	// is told if its end is known; else the RMB stays until the group ends.
-	void abandon(shell::Ref<RdmaEndpoint> endpoint, bool first_contact, bool peer_may_use);
+	void abandon(shell::Ref<RdmaEndpoint> endpoint, bool peer_may_use);
 
 	// ---- Ending -----------------------------------------------------------------------------
 
