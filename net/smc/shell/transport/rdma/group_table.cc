@@ -127,15 +127,16 @@ void GroupTable::make_room(net *net, const TcpAddress &from)
 		idle.longest->end_if_idle();
 }
 
-void GroupTable::joined(Acquired *result, bool first_contact)
+void GroupTable::joined(Acquired *result, shell::Ref<RdmaEndpoint> endpoint, bool first_contact)
 {
-	LinkGroup &group = result->endpoint->group();
+	LinkGroup &group = endpoint->group();
 
 	result->status = Status::kDone;
 	result->reason = wire::DeclineReason::kNone;
-	result->facts.first_contact = first_contact;
-	result->facts.v2_direct = group.direct();
-	result->facts.local = group.local_end(*result->endpoint);
+	result->answer = handshake::LinkAcquired{.first_contact = first_contact,
+						 .v2_direct = group.direct(),
+						 .local = group.local_end(*endpoint)};
+	result->endpoint = shell::Ref<Endpoint>::adopt(endpoint.release());
 }
 
 shell::Ref<LinkGroup> GroupTable::find_open(Bucket &bucket, const GroupKey &key,
@@ -171,12 +172,14 @@ void GroupTable::reopen(LinkGroup &group)
 
 bool GroupTable::join(shell::Ref<LinkGroup> group, const Seeker &seeker, Acquired *result)
 {
-	switch (group->join(seeker.sk, seeker.from(), false, *seeker.observer, &result->endpoint,
+	shell::Ref<RdmaEndpoint> endpoint;
+
+	switch (group->join(seeker.sk, seeker.from(), false, *seeker.observer, &endpoint,
 			    &result->reason)) {
-	case LinkGroup::Join::kJoined: joined(result, false); return true;
+	case LinkGroup::Join::kJoined: joined(result, std::move(endpoint), false); return true;
 	case LinkGroup::Join::kWait:
 		result->status = Status::kWait;
-		result->awaited = std::move(group);
+		result->awaited = group.release();
 		return true;
 	case LinkGroup::Join::kNo: break;
 	}
@@ -202,6 +205,7 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 				const Seeker &seeker)
 {
 	Acquired result;
+	shell::Ref<RdmaEndpoint> endpoint;
 	u64 serial;
 	u32 uid;
 
@@ -239,14 +243,14 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 	}
 	// The device may have begun to go before the group could be found.
 	if (!smc_ib_device_present(port.device.get()) ||
-	    group->join(seeker.sk, seeker.from(), true, *seeker.observer, &result.endpoint,
+	    group->join(seeker.sk, seeker.from(), true, *seeker.observer, &endpoint,
 			&result.reason) != LinkGroup::Join::kJoined) {
 		group->end(wire::DeleteLinkReason::kProgram);
 		return failed(result.reason == wire::DeclineReason::kNone
 				      ? wire::DeclineReason::kNoActLink
 				      : result.reason);
 	}
-	joined(&result, true);
+	joined(&result, std::move(endpoint), true);
 	return result;
 }
 

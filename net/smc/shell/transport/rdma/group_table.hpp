@@ -20,19 +20,6 @@
 
 namespace smc::transport::rdma {
 
-struct Acquired {
-	enum class Status : u8 {
-		kDone,
-		kWait, // the observer will hear kGroupSettled; ask again then
-		kFailed,
-	};
-	Status status = Status::kFailed;
-	wire::DeclineReason reason = wire::DeclineReason::kMem;
-	shell::Ref<RdmaEndpoint> endpoint;
-	shell::Ref<LinkGroup> awaited; // kWait
-	handshake::LinkAcquired facts;
-};
-
 class GroupTable {
 public:
 	// Process context, all of them.
@@ -121,7 +108,7 @@ private:
 	[[nodiscard]] Acquired make_group(const GroupKey &key, const Port &port,
 					  const handshake::Agreement &agreement, bool direct,
 					  const Seeker &seeker);
-	static void joined(Acquired *result, bool first_contact);
+	static void joined(Acquired *result, shell::Ref<RdmaEndpoint> endpoint, bool first_contact);
 
 	Places places_;
 	std::array<Bucket, kBuckets> buckets_;

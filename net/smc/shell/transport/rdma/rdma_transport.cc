@@ -52,27 +52,11 @@ bool RdmaTransport::acquires(const handshake::Effect &effect) const
 	       std::get_if<handshake::AcquireClientLink>(&effect) != nullptr;
 }
 
-transport::Acquired RdmaTransport::acquire(const handshake::Effect &wanted, const Seeker &seeker)
+Acquired RdmaTransport::acquire(const handshake::Effect &wanted, const Seeker &seeker)
 {
-	const auto *server = std::get_if<handshake::AcquireServerLink>(&wanted);
-	const auto *client = std::get_if<handshake::AcquireClientLink>(&wanted);
-	Acquired got = server != nullptr ? group_table().acquire(*server, seeker)
-					 : group_table().acquire(*client, seeker);
-	transport::Acquired result;
-
-	switch (got.status) {
-	case Acquired::Status::kDone:
-		result.status = transport::Acquired::Status::kDone;
-		result.endpoint = shell::Ref<Endpoint>::adopt(got.endpoint.release());
-		result.answer = got.facts;
-		break;
-	case Acquired::Status::kWait:
-		result.status = transport::Acquired::Status::kWait;
-		result.awaited = got.awaited.release();
-		break;
-	case Acquired::Status::kFailed: result.reason = got.reason; break;
-	}
-	return result;
+	if (const auto *server = std::get_if<handshake::AcquireServerLink>(&wanted))
+		return group_table().acquire(*server, seeker);
+	return group_table().acquire(*std::get_if<handshake::AcquireClientLink>(&wanted), seeker);
 }
 
 } // namespace smc::transport::rdma
