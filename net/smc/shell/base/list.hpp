@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Doubly linked lists whose nodes live inside the objects: no allocation, removal without a
-// search. The list does not own its objects. A lock of the list's owner covers both.
+// search. A List does not own its objects, a RefList has a reference on each. A lock of the list's
+// owner covers both.
 #pragma once
 
+#include <utility>
+
 #include "kernel/abi/types.h"
+#include "shell/base/ref.hpp"
 
 namespace smc::shell {
 
@@ -16,11 +20,11 @@ public:
 	ListNode(const ListNode &) = delete;
 	ListNode &operator=(const ListNode &) = delete;
 
-	[[nodiscard]] bool linked() const { return next_ != nullptr; }
-
 private:
 	template <class T, class U>
 	friend class List;
+
+	[[nodiscard]] bool linked() const { return next_ != nullptr; }
 
 	ListNode *next_ = nullptr;
 	ListNode *prev_ = nullptr;
@@ -37,6 +41,12 @@ public:
 
 	[[nodiscard]] bool empty() const { return head_.next_ == &head_; }
 	[[nodiscard]] u32 size() const { return size_; }
+	// In this list, or another one of this kind.
+	[[nodiscard]] static bool linked(const T &object)
+	{
+		const Node &node = object;
+		return node.linked();
+	}
 
 	void push_back(T &object) { insert(object, *head_.prev_); }
 
@@ -98,6 +108,35 @@ private:
 
 	Node head_;
 	u32 size_ = 0;
+};
+
+template <class T, class Tag>
+class RefList : private List<T, Tag> {
+	using Base = List<T, Tag>;
+
+public:
+	using Base::back;
+	using Base::empty;
+	using Base::front;
+	using Base::linked;
+	using Base::next;
+	using Base::previous;
+	using Base::size;
+
+	void push_back(Ref<T> object) { Base::push_back(*object.release()); }
+	void insert_behind(T *before, Ref<T> object)
+	{
+		Base::insert_behind(before, *object.release());
+	}
+	// Its reference; none if it is in no list.
+	[[nodiscard]] Ref<T> remove(T &object)
+	{
+		if (!linked(object))
+			return {};
+		Base::remove(object);
+		return Ref<T>::adopt(&object);
+	}
+	[[nodiscard]] Ref<T> pop_front() { return Ref<T>::adopt(Base::pop_front()); }
 };
 
 } // namespace smc::shell

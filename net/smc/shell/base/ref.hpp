@@ -1,15 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Counted references. An object that inherits RefCounted<T> starts with one, which belongs to
-// its maker; the last one gone calls T::last_ref_gone().
+// its maker; the last one gone calls T::last_ref_gone(). Nobody counts by hand: a reference is a
+// Ref, an AtomicRef, a place in a RefList (list.hpp) or a run of a CountedWork (work.hpp).
 #pragma once
 
 #include <atomic>
 #include <utility>
 
 #include "kernel/abi/mem.h"
+#include "shell/base/alloc.hpp"
 
 namespace smc::shell {
+
+template <class T>
+class Ref;
 
 template <class T>
 class RefCounted {
@@ -17,6 +22,13 @@ public:
 	RefCounted() = default;
 	RefCounted(const RefCounted &) = delete;
 	RefCounted &operator=(const RefCounted &) = delete;
+
+protected:
+	~RefCounted() = default;
+
+private:
+	template <class U>
+	friend class Ref;
 
 	void get() { count_.fetch_add(1, std::memory_order_relaxed); }
 
@@ -41,11 +53,24 @@ public:
 			smc_warn_bug("reference given back twice");
 	}
 
+	std::atomic<int> count_{1};
+};
+
+// The same of an object that is looked up under RCU: T::destroy() frees it when every reader that
+// can see it now has left.
+template <class T>
+class RcuCounted : public RefCounted<T>, private smc_rcu_head {
+public:
+	void last_ref_gone() { smc_rcu_defer(this, free); }
+
 protected:
-	~RefCounted() = default;
+	~RcuCounted() = default;
 
 private:
-	std::atomic<int> count_{1};
+	static void free(smc_rcu_head *head)
+	{
+		static_cast<T *>(static_cast<RcuCounted *>(head))->destroy();
+	}
 };
 
 // One reference.
@@ -66,6 +91,12 @@ public:
 		if (object != nullptr)
 			object->get();
 		return adopt(object);
+	}
+	// The same of an object that was found under RCU or a lock, and may be on its way out: none
+	// then.
+	[[nodiscard]] static Ref try_share(T *object)
+	{
+		return object != nullptr && object->try_get() ? adopt(object) : Ref();
 	}
 	Ref(const Ref &other) : object_(other.object_)
 	{
@@ -93,6 +124,35 @@ public:
 
 private:
 	T *object_ = nullptr;
+};
+
+// None if there is no memory. Process context.
+template <class T, class... Args>
+[[nodiscard]] Ref<T> make_counted(Args &&...args)
+{
+	return Ref<T>::adopt(make<T>(std::forward<Args>(args)...).release());
+}
+
+// One reference, or none, that others look at while it comes and goes. T's memory goes by RCU.
+template <class T>
+class AtomicRef {
+public:
+	AtomicRef() = default;
+	AtomicRef(const AtomicRef &) = delete;
+	AtomicRef &operator=(const AtomicRef &) = delete;
+	~AtomicRef() { (void)take(); }
+
+	// Where there was none.
+	void set(Ref<T> object) { object_.store(object.release(), std::memory_order_release); }
+	[[nodiscard]] Ref<T> take()
+	{
+		return Ref<T>::adopt(object_.exchange(nullptr, std::memory_order_acq_rel));
+	}
+	// As long as RCU's read side lasts, or the reference is known to stay.
+	[[nodiscard]] T *look() const { return object_.load(std::memory_order_acquire); }
+
+private:
+	std::atomic<T *> object_{nullptr};
 };
 
 } // namespace smc::shell

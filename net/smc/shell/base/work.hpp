@@ -1,40 +1,90 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // A piece of work that an object does in process context, at once or later. T::method runs for
-// one instance at most once at a time. Whoever queues it sees to it that the object lives until
-// then: by a reference that the run gives back, or by cancel_sync().
+// one instance at most once at a time.
 #pragma once
 
 #include "kernel/abi/lock.h"
+#include "shell/base/ref.hpp"
 
 namespace smc::shell {
 
+// Of an object whose end waits for its runs, by cancel_sync().
 template <class T, void (T::*method)()>
-class Work {
+class Work : private smc_work {
 public:
 	explicit Work(T &owner, smc_work_class work_class = SMC_WORK_OTHER) : owner_(owner)
 	{
-		smc_work_init(&work_, run, work_class);
+		smc_work_init(this, run, work_class);
 	}
 	Work(const Work &) = delete;
 	Work &operator=(const Work &) = delete;
 
-	// True if it was waiting already; else a new run was added.
-	bool queue() { return smc_work_queue(&work_); }
-	bool queue_delayed(u64 delay_ms) { return smc_work_queue_delayed(&work_, delay_ms); }
-	// The same, unless a run waits already.
-	bool queue_if_idle(u64 delay_ms) { return smc_work_queue_if_idle(&work_, delay_ms); }
+	void queue() { (void)smc_work_queue(this); }
+	// Unless a run waits already.
+	void queue_if_idle(u64 delay_ms) { (void)smc_work_queue_if_idle(this, delay_ms); }
 	// True if a waiting run was taken away.
-	bool cancel() { return smc_work_cancel(&work_); }
-	bool cancel_sync() { return smc_work_cancel_sync(&work_); }
+	bool cancel() { return smc_work_cancel(this); }
+	void cancel_sync() { (void)smc_work_cancel_sync(this); }
 	// Until it does not run; a run that waits may still come.
-	void wait() { smc_work_wait(&work_); }
+	void wait() { smc_work_wait(this); }
 
 private:
-	static void run(smc_work *work) { (reinterpret_cast<Work *>(work)->owner_.*method)(); }
+	static void run(smc_work *work) { (static_cast<Work *>(work)->owner_.*method)(); }
 
-	// First, so that the work's address is this object's.
-	smc_work work_;
+	T &owner_;
+};
+
+// Of an object that counts its references: each run that waits has one, until it is over. Whoever
+// calls has one, too.
+template <class T, void (T::*method)()>
+class CountedWork : private smc_work {
+public:
+	explicit CountedWork(T &owner, smc_work_class work_class = SMC_WORK_OTHER) : owner_(owner)
+	{
+		smc_work_init(this, run, work_class);
+	}
+	CountedWork(const CountedWork &) = delete;
+	CountedWork &operator=(const CountedWork &) = delete;
+
+	void queue()
+	{
+		Ref<T> runs = Ref<T>::share(&owner_);
+		if (!smc_work_queue(this))
+			(void)runs.release();
+	}
+	// One that waits already comes then, too.
+	void queue_delayed(u64 delay_ms)
+	{
+		Ref<T> runs = Ref<T>::share(&owner_);
+		if (!smc_work_queue_delayed(this, delay_ms))
+			(void)runs.release();
+	}
+	// Unless a run waits already: true.
+	bool queue_if_idle(u64 delay_ms)
+	{
+		Ref<T> runs = Ref<T>::share(&owner_);
+		const bool waits = smc_work_queue_if_idle(this, delay_ms);
+		if (!waits)
+			(void)runs.release();
+		return waits;
+	}
+	// Takes a waiting run away.
+	void cancel()
+	{
+		if (smc_work_cancel(this))
+			(void)Ref<T>::adopt(&owner_);
+	}
+	// Until it does not run; a run that waits may still come.
+	void wait() { smc_work_wait(this); }
+
+private:
+	static void run(smc_work *work)
+	{
+		const auto owner = Ref<T>::adopt(&static_cast<CountedWork *>(work)->owner_);
+		((*owner).*method)();
+	}
+
 	T &owner_;
 };
 

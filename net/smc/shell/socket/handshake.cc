@@ -27,8 +27,6 @@ Handshake::Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool
 	  near_clc_(role == Role::kClient ? NearClc::Side::kClient : NearClc::Side::kServer, *this),
 	  turn_at_sock_(sk_)
 {
-	hook_.owner = this;
-	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
 	smc_sk_hold(sk_);
 }
 
@@ -52,20 +50,18 @@ void Handshake::wake()
 {
 	// Before the queueing, see run().
 	woken_.store(true, std::memory_order_seq_cst);
-	get();
-	if (work_.queue())
-		put();
+	work_.queue();
 }
 
-bool Handshake::on_wake(smc_wake_hook *hook)
+bool Handshake::on_wake()
 {
-	reinterpret_cast<Hook *>(hook)->owner->wake();
+	wake();
 	return false;
 }
 
 void Handshake::watch()
 {
-	smc_wake_hook_add(&hook_.hook);
+	hook_.add();
 }
 
 void Handshake::on_setup_result(SetupResult result, wire::DeclineReason reason)
@@ -81,11 +77,10 @@ void Handshake::on_setup_result(SetupResult result, wire::DeclineReason reason)
 bool Handshake::end(bool may_wait)
 {
 	cancelled_.store(true, std::memory_order_release);
-	// Runs from here on do nothing. Not cancel_sync(): each queued run has a reference.
-	if (work_.cancel())
-		put();
+	// Runs from here on do nothing.
+	work_.cancel();
 	work_.wait();
-	smc_wake_hook_remove(&hook_.hook);
+	hook_.remove();
 	may_wait_ = may_wait;
 	proceed();
 	if (may_step()) {
@@ -98,8 +93,7 @@ bool Handshake::end(bool may_wait)
 		return false;
 	setup_.drop();
 	// What the last run armed, or a wakeup that came between.
-	if (work_.cancel())
-		put();
+	work_.cancel();
 	work_.wait();
 	// What nobody was told of has not been.
 	if (!told_)
@@ -110,8 +104,7 @@ bool Handshake::end(bool may_wait)
 bool Handshake::stop_for_heir()
 {
 	cancelled_.store(true, std::memory_order_release);
-	if (work_.cancel())
-		put();
+	work_.cancel();
 	work_.wait();
 	const auto *server = std::get_if<handshake::ServerHandshake>(&machine_);
 
@@ -141,7 +134,7 @@ void Handshake::run()
 		if (started() && !alone_)
 			exchange();
 		if (finished_) {
-			smc_wake_hook_remove(&hook_.hook);
+			hook_.remove();
 			// First: whoever takes it over from the owner may have it to himself.
 			told_ = true;
 			if (!owner_->on_handshake_done(*this)) {
@@ -152,7 +145,6 @@ void Handshake::run()
 			come_again();
 		}
 	}
-	put();
 }
 
 // When its time has come, or the sock's lock may be free.
@@ -169,10 +161,8 @@ void Handshake::come_again()
 			return;
 		delay_ms = deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1;
 	}
-	get();
 	// A wakeup since the look into the stream must not wait for the timer.
-	if (work_.queue_if_idle(delay_ms))
-		put();
+	work_.queue_if_idle(delay_ms);
 	// That has put off a run that a wakeup asked for meanwhile.
 	if (woken_.load(std::memory_order_seq_cst))
 		wake();

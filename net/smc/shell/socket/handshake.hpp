@@ -23,6 +23,7 @@
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
+#include "shell/base/wake_hook.hpp"
 #include "shell/base/work.hpp"
 #include "shell/socket/near_clc.hpp"
 #include "shell/socket/sock_turn.hpp"
@@ -159,12 +160,8 @@ private:
 	[[nodiscard]] handshake::Finished outcome_on_tcp(const handshake::Finished &finished);
 	void count_outcome();
 	void count_violation(u32 kind);
-	static bool on_wake(smc_wake_hook *hook);
+	bool on_wake();
 
-	struct Hook {
-		smc_wake_hook hook;
-		Handshake *owner;
-	} hook_{};
 	const Role role_;
 	const bool crossed_;
 	struct socket *const sock_;
@@ -198,7 +195,8 @@ private:
 	FixedVector<Result, kResultsMax> results_ SMC_GUARDED_BY(lock_);
 	std::atomic<bool> cancelled_{false};
 	std::atomic<bool> woken_{false}; // since the last run began
-	Work<Handshake, &Handshake::run> work_{*this, SMC_WORK_OF_HANDSHAKE};
+	WakeHook<Handshake, &Handshake::on_wake> hook_{sock_, *this};
+	CountedWork<Handshake, &Handshake::run> work_{*this, SMC_WORK_OF_HANDSHAKE};
 };
 
 } // namespace smc::shell

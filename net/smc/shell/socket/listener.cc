@@ -15,10 +15,8 @@ bool limits_handshakes(smc_hs_limit limit, net *net)
 }
 
 Listener::Listener(struct socket *sock, smc_hs_limit limit)
-	: sock_(sock), sk_(smc_sock_sk(sock)), limit_(limit)
+	: sk_(smc_sock_sk(sock)), limit_(limit), hook_(sock, *this)
 {
-	hook_.owner = this;
-	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
 }
 
 Listener::~Listener() = default;
@@ -30,19 +28,17 @@ void Listener::open()
 		Guard guard(lock_);
 		smc_tcp_limit_handshakes(sk_, false, limit_);
 	}
-	smc_wake_hook_add(&hook_.hook);
+	hook_.add();
 }
 
-bool Listener::on_wake(smc_wake_hook *hook)
+bool Listener::on_wake()
 {
-	Listener *listener = reinterpret_cast<Hook *>(hook)->owner;
-
 	// Peers without SMC are none of our business, as long as there are no others.
-	switch (smc_tcp_accept_hint(listener->sk_)) {
+	switch (smc_tcp_accept_hint(sk_)) {
 	case SMC_ACCEPT_EMPTY: break;
-	case SMC_ACCEPT_SMC: listener->work_.queue(); break;
+	case SMC_ACCEPT_SMC: work_.queue(); break;
 	// Of two that come at once, with one wakeup after the other, the first one is not seen.
-	case SMC_ACCEPT_PLAIN: listener->work_.queue_if_idle(kLookAgain_ms); break;
+	case SMC_ACCEPT_PLAIN: work_.queue_if_idle(kLookAgain_ms); break;
 	}
 	return false;
 }
@@ -167,33 +163,33 @@ void Listener::start(struct sock *child)
 		smc_tcp_close(child);
 		return;
 	}
-	auto owned = make<Handshake>(Handshake::Role::kServer, sock, *this);
-	if (!owned) {
+	auto handshake = make_counted<Handshake>(Handshake::Role::kServer, sock, *this);
+	if (!handshake) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
 		smc_tcp_unwrap(sock);
 		return;
 	}
-	Handshake *handshake = owned.get();
-	// Once it is in the list it may run to its end, and be accepted and freed, at any moment.
-	const auto keep = Ref<Handshake>::share(handshake);
+	bool begins;
 	{
 		Guard guard(lock_);
 		// In the middle of an accept() the socket has become one of TCP's for good: nobody
 		// would end what begins now.
-		if (!closed_) {
-			// Under the lock as well: once it is in the list, its socket is close()'s.
+		begins = !closed_;
+		if (begins) {
+			// Under the lock as well: once it is in the list, its socket is close()'s,
+			// and it may run to its end and be accepted at any moment.
 			handshake->watch();
 			handshake->set_turn(turns_++);
-			under_way_.push_back(*owned.release());
+			under_way_.push_back(handshake);
 			limit_offers_locked();
 		}
 	}
-	if (owned) {
-		owned.release()->put();
-		smc_tcp_unwrap(sock);
+	if (begins) {
+		handshake->start();
 		return;
 	}
-	handshake->start();
+	handshake.reset();
+	smc_tcp_unwrap(sock);
 }
 
 // In which it is now.
@@ -209,9 +205,9 @@ bool Listener::on_handshake_done(Handshake &handshake)
 	// All of it under the lock: once the handshake is out of our lists, accepted by somebody,
 	// close() does not know of it, and nothing of this function may be left to run then.
 	Guard guard(lock_);
-	under_way_.remove(handshake);
+	Ref<Handshake> moves = under_way_.remove(handshake);
 	if (handshake.failed()) {
-		failed_.push_back(handshake);
+		failed_.push_back(std::move(moves));
 		limit_offers_locked();
 		work_.queue();
 		return true;
@@ -221,7 +217,7 @@ bool Listener::on_handshake_done(Handshake &handshake)
 	Handshake *before = done_.back();
 	while (before != nullptr && before->turn() > handshake.turn())
 		before = done_.previous(*before);
-	done_.insert_behind(before, handshake);
+	done_.insert_behind(before, std::move(moves));
 	limit_offers_locked();
 	smc_sk_wake(sk_, SMC_POLL_IN);
 	// There is room for one more, perhaps; or nobody wants this one any more.
@@ -243,8 +239,7 @@ smc_accept_head Listener::take_waiting(Ref<Handshake> *done, struct sock **plain
 	smc_accept_head taken;
 
 	if (handshake != nullptr && (aside == nullptr || handshake->turn() < aside->turn)) {
-		done_.remove(*handshake);
-		*done = Ref<Handshake>::adopt(handshake);
+		*done = done_.remove(*handshake);
 		taken = SMC_ACCEPT_SMC;
 	} else if (aside != nullptr) {
 		plain_.remove(*aside);
@@ -345,7 +340,7 @@ void Listener::drop(Children Listener::*list)
 			// close() ends them itself, and must find those that it knows of.
 			if (closed_)
 				return;
-			handshake = Ref<Handshake>::adopt((this->*list).pop_front());
+			handshake = (this->*list).pop_front();
 		}
 		if (!handshake)
 			break;
@@ -363,48 +358,37 @@ void Listener::close()
 			return;
 		closed_ = true;
 	}
-	smc_wake_hook_remove(&hook_.hook);
+	hook_.remove();
 	work_.cancel_sync();
 	drop_plain();
 	for (;;) {
 		Ref<Handshake> handshake;
 		{
 			Guard guard(lock_);
-			Handshake *next = done_.pop_front();
-			if (next == nullptr)
-				next = failed_.pop_front();
-			if (next == nullptr) {
-				// Stays in its list until it is certain that it does not run.
-				next = under_way_.front();
-				handshake = Ref<Handshake>::share(next);
-			} else {
-				handshake = Ref<Handshake>::adopt(next);
-			}
+			handshake = done_.pop_front();
+			if (!handshake)
+				handshake = failed_.pop_front();
+			// Stays in its list until it is certain that it does not run.
+			if (!handshake)
+				handshake = Ref<Handshake>::share(under_way_.front());
 		}
 		if (!handshake)
 			break;
 		if (handshake->stop_for_heir()) {
 			{
 				Guard guard(lock_);
-				under_way_.remove(*handshake);
+				handshake = under_way_.remove(*handshake);
 			}
-			handshake->put(); // the list's
 			orphans().adopt(std::move(handshake));
 			continue;
 		}
 		handshake->cancel();
-		bool ours;
 		{
 			Guard guard(lock_);
-			const ListNode<ChildrenTag> &node = *handshake;
-			ours = node.linked();
-			if (ours)
-				list_of_locked(*handshake).remove(*handshake);
+			if (done_.linked(*handshake))
+				handshake = list_of_locked(*handshake).remove(*handshake);
 		}
-		struct socket *sock = handshake->sock();
-		if (ours)
-			handshake->put(); // the list's
-		smc_tcp_unwrap(sock);
+		smc_tcp_unwrap(handshake->sock());
 	}
 	work_.cancel_sync();
 }

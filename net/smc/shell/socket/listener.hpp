@@ -21,6 +21,7 @@
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
+#include "shell/base/wake_hook.hpp"
 #include "shell/base/work.hpp"
 #include "shell/socket/handshake.hpp"
 
@@ -69,7 +70,7 @@ private:
 	static constexpr u32 kBurst = 32;
 	static constexpr u64 kLookAgain_ms = 100;
 
-	using Children = List<Handshake, ChildrenTag>;
+	using Children = RefList<Handshake, ChildrenTag>;
 
 	struct PlainTag;
 	// One without SMC that was put aside.
@@ -78,7 +79,7 @@ private:
 		u64 turn = 0;
 	};
 
-	static bool on_wake(smc_wake_hook *hook);
+	bool on_wake();
 	[[nodiscard]] bool may_start();
 	[[nodiscard]] bool may_start_locked() SMC_REQUIRES(lock_);
 	[[nodiscard]] u32 waiting_locked() const SMC_REQUIRES(lock_)
@@ -98,16 +99,11 @@ private:
 	void drop_plain();
 	[[nodiscard]] Children &list_of_locked(const Handshake &handshake) SMC_REQUIRES(lock_);
 
-	struct Hook {
-		smc_wake_hook hook;
-		Listener *owner;
-	} hook_{};
-	struct socket *const sock_;
 	struct sock *const sk_;
 	SpinLock lock_{SMC_LOCK_LISTENER};
-	Children under_way_ SMC_GUARDED_BY(lock_); // each with a reference
-	Children done_ SMC_GUARDED_BY(lock_);      // for the user; each with a reference
-	Children failed_ SMC_GUARDED_BY(lock_);    // no event for the user; each with a reference
+	Children under_way_ SMC_GUARDED_BY(lock_);
+	Children done_ SMC_GUARDED_BY(lock_);               // for the user
+	Children failed_ SMC_GUARDED_BY(lock_);             // no event for the user
 	List<Plain, PlainTag> plain_ SMC_GUARDED_BY(lock_); // for the user
 	Owned<Plain> spare_;                                // run()'s, for the next one
 	u64 turns_ SMC_GUARDED_BY(lock_) = 0;               // so many were taken out of TCP's queue
@@ -117,6 +113,7 @@ private:
 	bool closed_ SMC_GUARDED_BY(lock_) = false;
 	bool tcps_own_ SMC_GUARDED_BY(lock_) = false;
 	smc_hs_limit limit_ SMC_GUARDED_BY(lock_);
+	WakeHook<Listener, &Listener::on_wake> hook_;
 	Work<Listener, &Listener::run> work_{*this, SMC_WORK_OF_LISTENER};
 };
 

@@ -276,7 +276,7 @@ int adopt(Handshake &done, struct socket *new_sock)
 	state = SmcSocket::get_or_make(new_sock);
 	if (state == nullptr) {
 		endpoint->abort();
-		endpoint.release()->release_from_user();
+		endpoint->release_from_user();
 		// Nobody knows of it: kernel_accept() does not close what has no ops.
 		smc_tcp_close(smc_tcp_orphan(new_sock));
 		return -ENOMEM;

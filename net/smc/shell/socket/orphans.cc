@@ -22,22 +22,20 @@ void Orphans::adopt(Ref<Handshake> handshake)
 {
 	Guard guard(lock_);
 
-	under_way_.push_back(*handshake);
+	under_way_.push_back(handshake);
 	// Under the lock: end() must not find one that has yet to go on.
-	handshake.release()->go_on(*this);
+	handshake->go_on(*this);
 }
 
 bool Orphans::on_handshake_done(Handshake &handshake)
 {
 	Guard guard(lock_);
-	const ListNode<ChildrenTag> &node = handshake;
 
-	// end() has it, and waits until it does not run.
-	if (!node.linked())
-		return true;
-	under_way_.remove(handshake);
-	done_.push_back(handshake);
-	work_.queue();
+	// Else end() has it, and waits until it does not run.
+	if (Ref<Handshake> moves = under_way_.remove(handshake)) {
+		done_.push_back(std::move(moves));
+		work_.queue();
+	}
 	return true;
 }
 
@@ -60,9 +58,7 @@ Ref<Handshake> Orphans::take(Children Orphans::*list, const net *net)
 
 	while (handshake != nullptr && net != nullptr && handshake->netns() != net)
 		handshake = orphans.next(*handshake);
-	if (handshake != nullptr)
-		orphans.remove(*handshake);
-	return Ref<Handshake>::adopt(handshake);
+	return handshake != nullptr ? orphans.remove(*handshake) : Ref<Handshake>();
 }
 
 void Orphans::end(const net *net)

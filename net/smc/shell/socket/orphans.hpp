@@ -34,7 +34,7 @@ public:
 	[[nodiscard]] bool on_handshake_done(Handshake &handshake) override;
 
 private:
-	using Children = List<Handshake, ChildrenTag>;
+	using Children = RefList<Handshake, ChildrenTag>;
 
 	void run();
 	// The first one of @net there, or of any without one.
@@ -45,8 +45,8 @@ private:
 	}
 
 	SpinLock lock_{SMC_LOCK_LISTENER};
-	Children under_way_ SMC_GUARDED_BY(lock_); // each with a reference
-	Children done_ SMC_GUARDED_BY(lock_);      // each with a reference, for run()
+	Children under_way_ SMC_GUARDED_BY(lock_);
+	Children done_ SMC_GUARDED_BY(lock_); // for run()
 	Work<Orphans, &Orphans::run> work_{*this, SMC_WORK_OF_LISTENER};
 };
 

@@ -21,17 +21,13 @@ SmcSocket::SmcSocket(struct socket *sock)
 	: sock_(sock), sk_(smc_sock_sk(sock)), serial_(socket_list().next_serial()),
 	  turn_at_sock_(sk_)
 {
-	hook_.owner = this;
-	smc_wake_hook_init(&hook_.hook, sock_, on_wake);
 	socket_list().add(*this);
 }
 
 SmcSocket::~SmcSocket()
 {
-	const ListNode<SocketsTag> &node = *this;
-
 	// One that lost the race in get_or_make(): it was never released.
-	if (node.linked())
+	if (List<SmcSocket, SocketsTag>::linked(*this))
 		socket_list().remove(*this);
 }
 
@@ -51,11 +47,7 @@ SmcSocket *SmcSocket::get_or_make(struct socket *sock)
 Ref<transport::Endpoint> SmcSocket::connection() const
 {
 	RcuGuard guard;
-	transport::Endpoint *endpoint = connection_under_rcu();
-
-	if (endpoint == nullptr || !endpoint->try_get())
-		return {};
-	return Ref<transport::Endpoint>::adopt(endpoint);
+	return Ref<transport::Endpoint>::try_share(connection_under_rcu());
 }
 
 // ---- Connecting ---------------------------------------------------------------------------------
@@ -68,7 +60,7 @@ void SmcSocket::arm()
 	connect_reported_ = false;
 	crossed_.store(false, std::memory_order_relaxed);
 	smc_tcp_offer(sk_);
-	smc_wake_hook_add(&hook_.hook);
+	hook_.add();
 }
 
 void SmcSocket::disarm()
@@ -88,12 +80,12 @@ void SmcSocket::disarm()
 
 void SmcSocket::unhook()
 {
-	smc_wake_hook_remove(&hook_.hook);
+	hook_.remove();
 }
 
-bool SmcSocket::on_wake(smc_wake_hook *hook)
+bool SmcSocket::on_wake()
 {
-	return reinterpret_cast<Hook *>(hook)->owner->look_at_tcp(/*woken=*/true);
+	return look_at_tcp(/*woken=*/true);
 }
 
 bool SmcSocket::look_at_tcp(bool woken)
@@ -213,10 +205,10 @@ bool SmcSocket::make_handshake()
 {
 	if (!handshake_) {
 		const bool crossed = crossed_.load(std::memory_order_relaxed);
-		auto owned = make<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
-		if (!owned)
+		handshake_ =
+			make_counted<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
+		if (!handshake_)
 			return decline_for_memory();
-		handshake_ = Ref<Handshake>::adopt(owned.release());
 	}
 	handshake_->wake();
 	return true;
@@ -337,7 +329,7 @@ void SmcSocket::take_connection(Ref<transport::Endpoint> endpoint)
 	if (smc_sk_corked(sk_))
 		endpoint->set_corked(true, smc_sk_nodelay(sk_));
 	endpoint->join_sock();
-	endpoint_.store(endpoint.release(), std::memory_order_release);
+	endpoint_.set(std::move(endpoint));
 }
 
 void SmcSocket::become_smc(Ref<transport::Endpoint> endpoint)
@@ -432,8 +424,8 @@ void SmcSocket::release()
 	cancel_handshake();
 	if (listener_)
 		listener_->close();
-	if (endpoint_.load(std::memory_order_relaxed) != nullptr)
-		end_connection();
+	if (const auto endpoint = endpoint_.take())
+		end_connection(*endpoint);
 }
 
 void SmcSocket::disconnect()
@@ -444,11 +436,11 @@ void SmcSocket::disconnect()
 	// Others may sleep in calls on this connection: with the lock, none is inside its rings,
 	// and none will find anything there.
 	smc_sk_lock(sk_);
-	transport::Endpoint *endpoint = nullptr;
+	Ref<transport::Endpoint> endpoint;
 	if (mode() == Mode::kSmc)
-		endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
+		endpoint = endpoint_.take();
 	shut_rcv_.store(false, std::memory_order_relaxed);
-	if (endpoint != nullptr) {
+	if (endpoint) {
 		attempt_failed_.store(true, std::memory_order_release);
 		endpoint->abort();
 		endpoint->close();
@@ -456,22 +448,21 @@ void SmcSocket::disconnect()
 		endpoint->leave_sock();
 	}
 	smc_sk_unlock(sk_);
-	if (endpoint == nullptr)
+	if (!endpoint)
 		return;
 	(void)change_mode(Mode::kSmc, Mode::kIdle);
 	smc_sk_wake(sk_, kWakeAll);
 	endpoint->release_from_user();
 }
 
-void SmcSocket::end_connection()
+void SmcSocket::end_connection(transport::Endpoint &endpoint)
 {
-	transport::Endpoint *endpoint = endpoint_.exchange(nullptr, std::memory_order_acq_rel);
 	long timeo_jiffies;
 	const bool linger = smc_sk_linger(sk_, &timeo_jiffies);
 	const auto look = [](const connection::Connection &conn) {
 		return std::pair{!conn.reset() && !conn.peer_closed(), conn.broken_off()};
 	};
-	const auto [answers, broken_off] = endpoint->with_lock(look);
+	const auto [answers, broken_off] = endpoint.with_lock(look);
 
 	// The user has learnt of it by the error that TCP left at the socket. The peer may not even
 	// know the connection any more, so there is no answer to wait for.
@@ -485,11 +476,11 @@ void SmcSocket::end_connection()
 	}
 	if (tcp_died) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
-		endpoint->give_up();
+		endpoint.give_up();
 	} else if (linger && timeo_jiffies == 0) {
-		endpoint->abort();
+		endpoint.abort();
 	} else {
-		endpoint->close();
+		endpoint.close();
 		if (linger && !smc_process_exiting()) {
 			const auto all_gone = [](void *arg) {
 				return static_cast<transport::Endpoint *>(arg)->with_lock(
@@ -500,17 +491,17 @@ void SmcSocket::end_connection()
 							!conn.closing_flag_owed());
 					});
 			};
-			endpoint->set_lingering();
-			endpoint->with_lock(
+			endpoint.set_lingering();
+			endpoint.with_lock(
 				[](connection::Connection &conn) { conn.request_completion(); });
-			endpoint->transmit();
+			endpoint.transmit();
 			smc_sk_lock(sk_);
-			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, endpoint, false);
+			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, &endpoint, false);
 			smc_sk_unlock(sk_);
 		}
-		endpoint->keep_tcp(sock_);
+		endpoint.keep_tcp(sock_);
 	}
-	endpoint->release_from_user();
+	endpoint.release_from_user();
 }
 
 // ---- For sock_diag ------------------------------------------------------------------------------

@@ -27,6 +27,7 @@
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
+#include "shell/base/wake_hook.hpp"
 #include "shell/base/work.hpp"
 #include "shell/socket/handshake.hpp"
 #include "shell/socket/listener.hpp"
@@ -66,13 +67,13 @@ public:
 	[[nodiscard]] transport::Endpoint *connection_under_rcu() const
 		SMC_REQUIRES_SHARED(rcu_read_side)
 	{
-		return endpoint_.load(std::memory_order_acquire);
+		return endpoint_.look();
 	}
 	// The same without a reference: it stays until the sock's lock is let go of. Sock lock
 	// held, on behalf of a user's call.
 	[[nodiscard]] transport::Endpoint *connection_locked() const
 	{
-		return mode() == Mode::kSmc ? endpoint_.load(std::memory_order_acquire) : nullptr;
+		return mode() == Mode::kSmc ? endpoint_.look() : nullptr;
 	}
 	// In mode kListening, and afterwards.
 	[[nodiscard]] Listener &listener() const { return *listener_; }
@@ -163,7 +164,7 @@ private:
 	{
 		return mode_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
 	}
-	static bool on_wake(smc_wake_hook *hook);
+	bool on_wake();
 	// In any context. @woken: by TCP itself, at a wakeup. True if nothing is left to watch for.
 	bool look_at_tcp(bool woken);
 	bool fall_without_handshake(wire::DeclineReason reason);
@@ -179,14 +180,9 @@ private:
 	// With the options that were set before.
 	void take_connection(Ref<transport::Endpoint> endpoint);
 	void unhook();
-	void end_connection();
+	void end_connection(transport::Endpoint &endpoint);
 	void run();
 
-	// First, so that its address is this object's: see on_wake().
-	struct Hook {
-		smc_wake_hook hook;
-		SmcSocket *owner;
-	} hook_{};
 	struct socket *const sock_;
 	struct sock *const sk_;
 	const u64 serial_;
@@ -201,10 +197,11 @@ private:
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
-	Ref<Handshake> handshake_;                             // of work_ and release()
-	std::atomic<transport::Endpoint *> endpoint_{nullptr}; // with a reference
+	Ref<Handshake> handshake_; // of work_ and release()
+	AtomicRef<transport::Endpoint> endpoint_;
 	Owned<Listener> listener_;
 	SockTurn turn_at_sock_; // of work_
+	WakeHook<SmcSocket, &SmcSocket::on_wake> hook_{sock_, *this};
 	Work<SmcSocket, &SmcSocket::run> work_{*this, SMC_WORK_OF_SOCKET};
 };
 

@@ -40,10 +40,9 @@ bool Departed::hold_too_much()
 
 void Departed::note_resting(Endpoint &end)
 {
-	const shell::ListNode<RestingTag> &node = end;
 	shell::Guard guard(lock_);
 
-	if (!node.linked())
+	if (!resting_.linked(end))
 		resting_.push_back(end);
 }
 

@@ -26,18 +26,6 @@ Endpoint::~Endpoint()
 	smc_sk_put(sk_);
 }
 
-void Endpoint::last_ref_gone()
-{
-	smc_rcu_defer(&rcu_, free_later);
-}
-
-void Endpoint::free_later(smc_rcu_head *head)
-{
-	auto *endpoint = reinterpret_cast<Endpoint *>(reinterpret_cast<std::byte *>(head) -
-						      offsetof(Endpoint, rcu_));
-	endpoint->destroy();
-}
-
 void Endpoint::snapshot(smc_sock_info &info)
 {
 	const auto state =
@@ -145,9 +133,7 @@ void Endpoint::limit_cork_locked()
 	if (!conn_.corked() || push_ms_ != 0 || conn_.unsent_bytes() == 0)
 		return;
 	push_ms_ = smc_now_ms() + kCorkLimit_ms;
-	get();
-	if (work_.queue_delayed(kCorkLimit_ms))
-		put();
+	work_.queue_delayed(kCorkLimit_ms);
 }
 
 void Endpoint::set_corked(bool corked, bool nodelay)
@@ -412,10 +398,8 @@ void Endpoint::detach()
 		departed().let_go(departed_bytes);
 		departed().forget(*this);
 	}
-	// Nothing is left to look after, and a run that waits could outlive the module. (The caller
-	// has a reference.)
-	if (work_.cancel())
-		put();
+	// Nothing is left to look after, and a run that waits could outlive the module.
+	work_.cancel();
 }
 
 void Endpoint::notify(u16 events)
@@ -466,11 +450,8 @@ void Endpoint::settle(u16 events)
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
 		// Under the lock, while the transport's reference is certain to be there.
-		if (retire_due()) {
-			get();
-			if (work_.queue())
-				put();
-		}
+		if (retire_due())
+			work_.queue();
 	}
 }
 
@@ -514,7 +495,6 @@ void Endpoint::release_from_user()
 	if (departs)
 		make_room();
 	settle(event::kReleasable);
-	put();
 }
 
 void Endpoint::depart_locked()
@@ -604,17 +584,14 @@ void Endpoint::arm_locked()
 	const u64 delay_ms = look_in_ms_locked();
 	const u64 at_ms = smc_now_ms() + delay_ms;
 
-	get();
 	// A peer that says something all the time must not put it off for ever. One that has ended
 	// the long wait for its word may bring it forward.
 	const bool waits = work_.queue_if_idle(delay_ms);
 	if (!waits || at_ms < look_ms_) {
 		look_ms_ = at_ms;
-		if (waits && !work_.queue_delayed(delay_ms))
-			return;
+		if (waits)
+			work_.queue_delayed(delay_ms);
 	}
-	if (waits)
-		put();
 }
 
 // Bytes that moved, in either direction, since the last look.
@@ -675,7 +652,6 @@ void Endpoint::run()
 		smc_tcp_let_go(tcp, broken_off);
 	if (retires)
 		retire();
-	put();
 }
 
 } // namespace smc::transport

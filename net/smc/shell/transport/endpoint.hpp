@@ -43,7 +43,7 @@
 
 namespace smc::transport {
 
-class Endpoint : public shell::RefCounted<Endpoint>, public shell::ListNode<RestingTag> {
+class Endpoint : public shell::RcuCounted<Endpoint>, public shell::ListNode<RestingTag> {
 public:
 	// How long a closed connection may take to hand over its data to a peer that does not
 	// read, and is kept for the peer's close() then, counted from the last progress.
@@ -119,7 +119,7 @@ public:
 	void join_sock();
 	// The sock hears of nothing any more: it may have another connection soon.
 	void leave_sock();
-	// The socket gives its reference back. Afterwards it must not be used by it.
+	// The socket gives its reference back next, and must not use it any more.
 	void release_from_user();
 
 	[[nodiscard]] std::byte *sndbuf() const { return sndbuf_; }
@@ -180,7 +180,7 @@ public:
 	virtual void established(const handshake::Agreement & /*agreement*/) {}
 	// @observer is told nothing any more.
 	virtual void unobserve(SetupObserver & /*observer*/) {}
-	// No connection came of it; takes the handshake's reference. @peer_may_use: see
+	// No connection came of it; the handshake gives its reference back next. @peer_may_use: see
 	// handshake::ReleaseLink.
 	virtual void abandon(bool peer_may_use) = 0;
 	// The peer, at this end of TCP, says that it does not know the link group.
@@ -204,12 +204,12 @@ public:
 	// Its memory goes: from here on nothing is posted, and no ring is looked into. Any context.
 	void detach();
 
-	void last_ref_gone();
+	// RcuCounted's: frees it.
+	virtual void destroy() = 0;
 
 protected:
 	// @shared: the lock of both neighbours, which outlives them.
 	Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared = nullptr);
-	// Only called through RCU, when the last reference has gone.
 	~Endpoint();
 
 	// Takes in what the peer said before conn_ was there. @begun becomes true under the same
@@ -238,12 +238,7 @@ protected:
 	// The user may be copying into the send buffer.
 	[[nodiscard]] bool writing_locked() const SMC_REQUIRES(lock_) { return writing_; }
 	// Has run() look, soon.
-	void look_again_locked() SMC_REQUIRES(lock_)
-	{
-		get();
-		if (work_.queue())
-			put();
-	}
+	void look_again_locked() SMC_REQUIRES(lock_) { work_.queue(); }
 
 	// Neighbours have one lock, which clang cannot know.
 	void shares_lock_with(const Endpoint &neighbour [[maybe_unused]]) const SMC_REQUIRES(lock_)
@@ -319,7 +314,6 @@ private:
 	[[nodiscard]] u64 look_in_ms_locked() const SMC_REQUIRES(lock_);
 	void part_locked() SMC_REQUIRES(lock_);
 	void note_progress_locked() SMC_REQUIRES(lock_);
-	static void free_later(smc_rcu_head *head);
 
 	// ---- What each transport does in its own way --------------------------------------------
 
@@ -338,11 +332,9 @@ private:
 	[[nodiscard]] virtual bool released_locked() SMC_REQUIRES(lock_) = 0;
 	// run() begins: what the transport has to look after. Process.
 	virtual void look_after() {}
-	// Takes back everything that the connection had of the transport, and gives back its
-	// reference. Process.
+	// Takes back everything that the connection had of the transport, its reference, too.
+	// Process.
 	virtual void retire() = 0;
-	// Frees it.
-	virtual void destroy() = 0;
 	// What sock_diag is to know of the transport.
 	virtual void snapshot_transport(smc_sock_info &info) = 0;
 
@@ -373,10 +365,7 @@ private:
 	// Stream bytes acknowledged at progress_ms_.
 	u64 progress_position_ SMC_GUARDED_BY(lock_) = 0;
 	u64 progress_ms_ SMC_GUARDED_BY(lock_) = 0;
-	shell::Work<Endpoint, &Endpoint::run> work_{*this};
-
-protected:
-	smc_rcu_head rcu_{};
+	shell::CountedWork<Endpoint, &Endpoint::run> work_{*this};
 };
 
 } // namespace smc::transport

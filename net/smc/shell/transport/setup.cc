@@ -138,7 +138,8 @@ void Setup::give_back(bool peer_may_use)
 		std::exchange(awaited_, nullptr)->stop_waiting(*seeker_.observer);
 	if (endpoint_) {
 		endpoint_->unobserve(*seeker_.observer);
-		endpoint_.release()->abandon(peer_may_use);
+		endpoint_->abandon(peer_may_use);
+		endpoint_.reset();
 	}
 }
 
@@ -148,7 +149,8 @@ void Setup::drop()
 		return;
 	endpoint_->unobserve(*seeker_.observer);
 	endpoint_->abort();
-	endpoint_.release()->release_from_user();
+	endpoint_->release_from_user();
+	endpoint_.reset();
 }
 
 } // namespace smc::transport

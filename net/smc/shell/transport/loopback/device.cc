@@ -64,23 +64,23 @@ Acquired Device::make_end(shell::Ref<Pair> pair, Side side, struct sock *sk)
 		departed().make_room_for(size.bytes());
 	if (dmb == nullptr)
 		return {{}, DeclineReason::kMem};
-	auto owned =
-		shell::make<LoopbackEndpoint>(std::move(pair), side, *dmb, sk, random_number());
-	if (!owned) {
+	auto endpoint = shell::make_counted<LoopbackEndpoint>(std::move(pair), side, *dmb, sk,
+							      random_number());
+	if (!endpoint) {
 		pool_.give_back(dmb, 0);
 		return {{}, DeclineReason::kMem};
 	}
-	return {shell::Ref<LoopbackEndpoint>::adopt(owned.release()), DeclineReason::kNone};
+	return {std::move(endpoint), DeclineReason::kNone};
 }
 
 Acquired Device::open(struct sock *sk)
 {
 	if (!usable_in(smc_sk_net(sk)))
 		return {{}, DeclineReason::kNoSmcdDev};
-	auto pair = shell::make<Pair>(*this);
+	auto pair = shell::make_counted<Pair>(*this);
 	if (!pair)
 		return {{}, DeclineReason::kMem};
-	Acquired acquired = make_end(shell::Ref<Pair>::adopt(pair.release()), kServer, sk);
+	Acquired acquired = make_end(std::move(pair), kServer, sk);
 	if (acquired.endpoint) {
 		shell::Guard guard(lock_);
 		bucket_locked(acquired.endpoint->token()).push_back(*acquired.endpoint);
@@ -112,7 +112,7 @@ Acquired Device::attach(struct sock *sk, const wire::SmcdEndpoint &peer)
 		return {{}, DeclineReason::kNoSmcd2Dev};
 	Acquired acquired = make_end(server->pair_, kClient, sk);
 	if (acquired.endpoint && !LoopbackEndpoint::join(*server, *acquired.endpoint)) {
-		acquired.endpoint.release()->abandon(/*peer_may_use=*/false);
+		acquired.endpoint->abandon(/*peer_may_use=*/false);
 		return {{}, DeclineReason::kCnfErr};
 	}
 	return acquired;

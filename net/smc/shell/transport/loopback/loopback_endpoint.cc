@@ -15,11 +15,10 @@ namespace event = connection::event;
 
 LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, struct sock *sk,
 				   u64 token)
-	: Endpoint(SMC_TECH_D, sk, &pair->lock_), pair_(std::move(pair)), side_(side),
-	  token_(token), size_(dmb.size())
+	: Endpoint(SMC_TECH_D, sk, &pair->lock_),
+	  transports_(shell::Ref<LoopbackEndpoint>::share(this)), pair_(std::move(pair)),
+	  side_(side), token_(token), size_(dmb.size())
 {
-	// The transport's reference.
-	get();
 	// Both at once: the other end may be retired at any moment, and the last takes the DMBs.
 	shell::Guard guard(lock_);
 	pair_->dmbs_[side] = &dmb;
@@ -222,13 +221,12 @@ void LoopbackEndpoint::abandon(bool /*peer_may_use*/)
 		joined = joined_;
 		gone_ = gone_ || !joined;
 	}
-	if (joined) {
-		abort();
-		release_from_user();
+	if (!joined) {
+		retire();
 		return;
 	}
-	retire();
-	put();
+	abort();
+	release_from_user();
 }
 
 u32 LoopbackEndpoint::written_bytes_locked() const
@@ -265,6 +263,7 @@ void LoopbackEndpoint::retire()
 
 	if (detached())
 		return;
+	const auto last = std::move(transports_);
 	detach();
 	{
 		shell::Guard guard(lock_);
@@ -300,7 +299,6 @@ void LoopbackEndpoint::retire()
 	}
 	if (rmb_bytes != 0)
 		smc_stat_rx_buf(netns(), SMC_TECH_D, rmb_bytes, -1);
-	put();
 }
 
 void LoopbackEndpoint::destroy()

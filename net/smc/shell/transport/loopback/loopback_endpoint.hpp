@@ -122,6 +122,7 @@ private:
 	}
 	[[nodiscard]] wire::BufferSize size() const { return size_; }
 
+	shell::Ref<LoopbackEndpoint> transports_; // reference, until it is retired
 	const shell::Ref<Pair> pair_;
 	const Side side_;
 	const u64 token_;             // unguessable: who has it was told it by us

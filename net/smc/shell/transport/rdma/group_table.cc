@@ -163,10 +163,8 @@ void GroupTable::reopen(LinkGroup &group)
 {
 	Bucket &bucket = bucket_of(group.key().peer_gid);
 	shell::Guard guard(bucket.lock);
-	const shell::ListNode<TableTag> &in_table = group;
-	const shell::ListNode<OpenTag> &in_open = group;
 
-	if (in_table.linked() && !in_open.linked())
+	if (bucket.groups.linked(group) && !bucket.open.linked(group))
 		bucket.open.push_back(group);
 }
 
@@ -236,8 +234,7 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 	group->set_serial(serial);
 	{
 		shell::Guard guard(bucket.lock);
-		group->get(); // the table's
-		bucket.groups.push_back(*group);
+		bucket.groups.push_back(group);
 		if (key.server)
 			bucket.open.push_back(*group);
 	}
@@ -366,12 +363,12 @@ wire::PeerId GroupTable::own_peer_id(const wire::Mac &mac)
 	return own_peer_id_;
 }
 
-void GroupTable::take_out(LinkGroup &group)
+shell::Ref<LinkGroup> GroupTable::take_out(LinkGroup &group)
 {
 	Bucket &bucket = bucket_of(group.key().peer_gid);
 	shell::Guard guard(bucket.lock);
 	bucket.open.remove(group);
-	bucket.groups.remove(group);
+	return bucket.groups.remove(group);
 }
 
 template <class Match, class End>

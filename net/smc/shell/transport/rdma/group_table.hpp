@@ -34,10 +34,8 @@ public:
 
 	// A group that was full has room again. Process.
 	void reopen(LinkGroup &group);
-	// Nobody finds it any more. Twice does no harm.
-	void take_out(LinkGroup &group);
-	// Gives back the table's reference.
-	void put(LinkGroup &group) { group.put(); }
+	// Nobody finds it any more. The table's reference; none, if it was out already.
+	[[nodiscard]] shell::Ref<LinkGroup> take_out(LinkGroup &group);
 
 	// The end of the groups that match begins; nobody waits for it.
 	template <class Match>
@@ -61,7 +59,7 @@ private:
 	struct Bucket {
 		shell::SpinLock lock{SMC_LOCK_GROUP_TABLE};
 		shell::Mutex making{SMC_LOCK_GROUP_MAKING};
-		shell::List<LinkGroup, TableTag> groups SMC_GUARDED_BY(lock);
+		shell::RefList<LinkGroup, TableTag> groups SMC_GUARDED_BY(lock);
 		// Those of servers that may have room. One that is found full leaves, and comes
 		// back with reopen(): however many are full, nobody looks at them.
 		shell::List<LinkGroup, OpenTag> open SMC_GUARDED_BY(lock);

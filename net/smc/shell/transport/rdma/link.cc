@@ -2,6 +2,8 @@
 #include "shell/transport/rdma/link.hpp"
 
 #include <cerrno>
+#include <memory>
+#include <utility>
 
 #include "kernel/abi/stats.h"
 #include "shell/transport/rdma/link_group.hpp"
@@ -11,6 +13,8 @@ namespace smc::transport::rdma {
 
 Link::~Link()
 {
+	if (awaited_ != nullptr)
+		std::destroy_n(awaited_, awaited_size_);
 	smc_mem_free(awaited_);
 }
 
@@ -22,6 +26,8 @@ int Link::create(smc_ib_device *device, u8 port)
 		return ret;
 	awaited_size_ = smc_ib_link_send_queue(link);
 	awaited_ = static_cast<Awaited *>(smc_mem_alloc(sizeof(Awaited) * awaited_size_));
+	if (awaited_ != nullptr)
+		std::uninitialized_default_construct_n(awaited_, awaited_size_);
 	ret = awaited_ == nullptr ? -ENOMEM : smc_ib_link_to_init(link);
 	if (ret != 0) {
 		smc_ib_link_destroy(link);
@@ -46,19 +52,22 @@ void Link::destroy(const shell::Mutex &)
 	smc_ib_link_destroy(link);
 
 	// Nobody adds to these any more. The connections have heard of the loss.
-	while (RdmaEndpoint *endpoint = take_left())
-		endpoint->put();
+	while (take_left()) {}
 }
 
-RdmaEndpoint *Link::take_left()
+shell::Ref<RdmaEndpoint> Link::take_left()
 {
 	shell::Guard guard(lock_);
-	if (count_ == 0)
-		return waiting_.pop_front();
-	RdmaEndpoint *endpoint = awaited_[head_].endpoint;
+	return count_ != 0 ? take_awaited_locked().endpoint : waiting_.pop_front();
+}
+
+Link::Awaited Link::take_awaited_locked()
+{
+	Awaited oldest = std::move(awaited_[head_]);
+
 	head_ = (head_ + 1) % awaited_size_;
 	count_--;
-	return endpoint;
+	return oldest;
 }
 
 int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
@@ -82,16 +91,13 @@ int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
 				       signal ? SMC_IB_POST_SIGNAL : 0, &seq);
 	if (ret == 0) {
 		if (signal) {
-			endpoint.get();
-			awaited_[(head_ + count_) % awaited_size_] = {seq, &endpoint, marker};
+			awaited_[(head_ + count_) % awaited_size_] = {
+				seq, shell::Ref<RdmaEndpoint>::share(&endpoint), marker};
 			count_++;
 		}
 	} else if (ret == -EAGAIN) {
-		const shell::ListNode<WaitingTag> &node = endpoint;
-		if (!node.linked()) {
-			endpoint.get();
-			waiting_.push_back(endpoint);
-		}
+		if (!waiting_.linked(endpoint))
+			waiting_.push_back(shell::Ref<RdmaEndpoint>::share(&endpoint));
 	} else {
 		dead_ = true;
 	}
@@ -131,25 +137,18 @@ u64 Link::sent_up_to()
 
 void Link::on_sent(u64 up_to_seq)
 {
-	std::array<Awaited, kBatch> done;
-	u32 n;
-
-	do {
-		n = 0;
+	for (bool more = true; more;) {
+		Awaited done;
 		{
 			shell::Guard guard(lock_);
 			sent_up_to_ = up_to_seq;
-			while (n < kBatch && count_ != 0 && awaited_[head_].seq <= up_to_seq) {
-				done[n++] = awaited_[head_];
-				head_ = (head_ + 1) % awaited_size_;
-				count_--;
-			}
+			if (any_sent_locked(up_to_seq))
+				done = take_awaited_locked();
+			more = any_sent_locked(up_to_seq);
 		}
-		for (u32 i = 0; i < n; i++) {
-			done[i].endpoint->on_transmit_complete(done[i].marker);
-			done[i].endpoint->put();
-		}
-	} while (n == kBatch);
+		if (done.endpoint)
+			done.endpoint->on_transmit_complete(done.marker);
+	}
 	serve_waiting();
 }
 
@@ -159,19 +158,18 @@ void Link::on_sent(u64 up_to_seq)
 void Link::serve_waiting()
 {
 	for (;;) {
-		RdmaEndpoint *endpoint;
+		shell::Ref<RdmaEndpoint> endpoint;
 		{
 			shell::Guard guard(lock_);
 			served_ = nullptr;
 			if (dead_ || !smc_ib_link_writable(link_))
 				return;
 			endpoint = waiting_.pop_front();
-			served_ = endpoint;
+			served_ = endpoint.get();
 		}
-		if (endpoint == nullptr)
+		if (!endpoint)
 			return;
 		endpoint->on_room();
-		endpoint->put();
 	}
 }
 

@@ -12,6 +12,7 @@
 #include "shell/base/alloc.hpp"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
+#include "shell/base/ref.hpp"
 
 namespace smc::transport::rdma {
 
@@ -54,25 +55,28 @@ public:
 	// Every post up to this number has left.
 	[[nodiscard]] u64 sent_up_to();
 
-	// An endpoint is being freed.
-	void forget(RdmaEndpoint &endpoint);
-
 	// From the queue pair, softirq.
 	void on_sent(u64 up_to_seq);
 
 private:
 	// A post whose completion a connection waits for.
 	struct Awaited {
-		u64 seq;
-		RdmaEndpoint *endpoint; // a reference
+		u64 seq = 0;
+		shell::Ref<RdmaEndpoint> endpoint;
 		connection::TransmitMarker marker;
 	};
-	static constexpr u32 kBatch = 16;
 
+	// The oldest one.
+	[[nodiscard]] Awaited take_awaited_locked() SMC_REQUIRES(lock_);
+	// Whether it has left by @up_to_seq.
+	[[nodiscard]] bool any_sent_locked(u64 up_to_seq) const SMC_REQUIRES(lock_)
+	{
+		return count_ != 0 && awaited_[head_].seq <= up_to_seq;
+	}
 	// Lets the endpoints that found no room post, each in its turn.
 	void serve_waiting();
-	// Somebody who waits for something, and his reference; nullptr if there is nobody.
-	[[nodiscard]] RdmaEndpoint *take_left();
+	// Somebody who waits for something, if there is anybody.
+	[[nodiscard]] shell::Ref<RdmaEndpoint> take_left();
 
 	LinkGroup &group_;
 	const group::LinkIndex index_;
@@ -85,8 +89,8 @@ private:
 	u32 awaited_size_ = 0;
 	u32 head_ SMC_GUARDED_BY(lock_) = 0;
 	u32 count_ SMC_GUARDED_BY(lock_) = 0;
-	// Endpoints that found no room, or others before them; each a reference.
-	shell::List<RdmaEndpoint, WaitingTag> waiting_ SMC_GUARDED_BY(lock_);
+	// Endpoints that found no room, or others before them.
+	shell::RefList<RdmaEndpoint, WaitingTag> waiting_ SMC_GUARDED_BY(lock_);
 	const RdmaEndpoint *served_ SMC_GUARDED_BY(lock_) = nullptr; // whose turn it is
 };
 

@@ -78,12 +78,11 @@ shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
 					const handshake::Agreement &agreement, bool direct, u32 uid,
 					const TcpAddress &founder, Places::Place &&place)
 {
-	auto owned = shell::make<LinkGroup>(key, port, agreement, direct,
-					    machine_config(key, agreement, uid), founder,
-					    std::move(place));
-	if (!owned)
+	auto group = shell::make_counted<LinkGroup>(key, port, agreement, direct,
+						    machine_config(key, agreement, uid), founder,
+						    std::move(place));
+	if (!group)
 		return {};
-	auto group = shell::Ref<LinkGroup>::adopt(owned.release());
 	if (group->link_.create(port.device.get(), port.number) != 0) {
 		shell::Guard guard(group->lock_);
 		// Not when its memory goes, that may be after the table has.
@@ -93,17 +92,6 @@ shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
 	smc_stat_inc(key.netns, SMC_STAT_GROUP_NEW);
 	smc_stat_inc(key.netns, SMC_STAT_QP_NEW);
 	return group;
-}
-
-void LinkGroup::last_ref_gone()
-{
-	smc_rcu_defer(&rcu_, free_later);
-}
-
-void LinkGroup::free_later(smc_rcu_head *head)
-{
-	shell::Deleter()(reinterpret_cast<LinkGroup *>(reinterpret_cast<std::byte *>(head) -
-						       offsetof(LinkGroup, rcu_)));
 }
 
 LinkGroup::State LinkGroup::state()
@@ -131,12 +119,11 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 				SetupObserver &observer, shell::Ref<RdmaEndpoint> *endpoint,
 				wire::DeclineReason *reason)
 {
-	auto owned = shell::make<RdmaEndpoint>(*this, sk);
-	if (!owned) {
+	auto fresh = shell::make_counted<RdmaEndpoint>(*this, sk);
+	if (!fresh) {
 		*reason = wire::DeclineReason::kMem;
 		return Join::kNo;
 	}
-	auto fresh = shell::Ref<RdmaEndpoint>::adopt(owned.release());
 	{
 		shell::Guard guard(lock_);
 
@@ -146,8 +133,7 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 		if (!founder && room_locked(from) != Room::kThere)
 			return Join::kNo;
 		if (state_ == State::kForming && !founder) {
-			const shell::ListNode<ObserverTag> &node = observer;
-			if (!node.linked())
+			if (!waiting_.linked(observer))
 				waiting_.push_back(observer);
 			return Join::kWait;
 		}
@@ -157,7 +143,7 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 				*reason = wire::DeclineReason::kErrRtok;
 			return Join::kNo;
 		}
-		fresh->get(); // the table's
+		(void)shell::Ref<RdmaEndpoint>(fresh).release(); // the table's
 		place_.join();
 		if (key_.server)
 			doubt_.begin(from);
@@ -412,8 +398,9 @@ void LinkGroup::know_peer(const handshake::Agreement &agreement)
 
 void LinkGroup::stop_waiting(SetupObserver &observer)
 {
+	const auto waiting_ones = shell::Ref<LinkGroup>::adopt(this);
+
 	unobserve(nullptr, observer);
-	put();
 }
 
 void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
@@ -424,10 +411,10 @@ void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
 	waiting_.remove(observer);
 }
 
-void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool peer_may_use)
+void LinkGroup::abandon(RdmaEndpoint &endpoint, bool peer_may_use)
 {
-	const bool first_contact = endpoint->first_contact_;
-	bool established = peer_may_use && endpoint->started();
+	const bool first_contact = endpoint.first_contact_;
+	bool established = peer_may_use && endpoint.started();
 
 	if (first_contact) {
 		shell::Guard guard(lock_);
@@ -444,17 +431,17 @@ void LinkGroup::abandon(shell::Ref<RdmaEndpoint> endpoint, bool peer_may_use)
 		}
 	}
 	if (established) {
-		endpoint->abort();
-		endpoint.release()->release_from_user();
+		endpoint.abort();
+		endpoint.release_from_user();
 		return;
 	}
 	// Neither DELETE_RKEY nor deregistration: a write that finds no RMB, or with Linux one into
 	// the entry that an RMB told of later has got, would cost others their connection.
 	if (peer_may_use && !first_contact) {
 		shell::Guard guard(lock_);
-		endpoint->rmb_in_doubt_.under(lock_) = true;
+		endpoint.rmb_in_doubt_.under(lock_) = true;
 	}
-	take_out(*endpoint, false);
+	take_out(endpoint, false);
 }
 
 // ---- Ending -------------------------------------------------------------------------------------
@@ -469,7 +456,7 @@ void LinkGroup::remove(RdmaEndpoint &endpoint)
 
 void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 {
-	bool was_there;
+	shell::Ref<RdmaEndpoint> tables; // reference, which goes when all else is done
 	bool was_full;
 
 	// A message or a completion may be on its way to it at this moment.
@@ -477,21 +464,21 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 	{
 		shell::Guard guard(lock_);
 		was_full = full();
-		was_there = endpoints_.erase(wire::Token{endpoint.token_}) != nullptr;
-		if (was_there) {
+		tables = shell::Ref<RdmaEndpoint>::adopt(
+			endpoints_.erase(wire::Token{endpoint.token_}));
+		if (tables) {
 			put_into_slot(endpoint.token_, nullptr);
 			place_.leave();
 		}
 		endpoint.observer_.under(lock_) = nullptr;
-		if (was_there && !std::exchange(endpoint.completed_.under(lock_), true)) {
+		if (tables && !std::exchange(endpoint.completed_.under(lock_), true)) {
 			if (endpoint.rmb_in_doubt_.under(lock_))
 				doubt_.left_in_doubt(endpoint.from_.under(lock_));
 			else
 				doubt_.given_up(endpoint.from_.under(lock_));
 		}
-		const shell::ListNode<RegisteringTag> &node = endpoint;
 		const bool unannounced =
-			node.linked() &&
+			registering_.linked(endpoint) &&
 			endpoint.after_registration_.under(lock_) == AfterRegistration::kAnnounce;
 		registering_.remove(endpoint);
 		// An announcement that still waits for its turn: of this use of the RMB the peer
@@ -513,8 +500,6 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 	if (was_full)
 		group_table().reopen(*this);
 	take_back_buffers(endpoint, peer_is_done);
-	if (was_there)
-		endpoint.put();
 }
 
 // Once they are registered the lock decides who has them.
@@ -793,9 +778,8 @@ void LinkGroup::end_phase()
 	// Whoever waits for the end may free the namespace next: what this object still does after
 	// that counts nothing. (Connections have a reference on the namespace.)
 	smc_stat_inc(key_.netns, SMC_STAT_GROUP_FREE);
-	group_table().take_out(*this);
+	const auto tables = group_table().take_out(*this);
 	smc_complete_all(&ended_);
-	group_table().put(*this);
 }
 
 // ---- The machine --------------------------------------------------------------------------------
@@ -948,9 +932,7 @@ void LinkGroup::look_for_delivery()
 
 void LinkGroup::kick()
 {
-	get();
-	if (work_.queue())
-		put();
+	work_.queue();
 }
 
 // Under lock_. Everything that run() has to do, at the time that it has to be done.
@@ -977,9 +959,7 @@ void LinkGroup::arm()
 		next_ms = std::min(next_ms, control_.drained() ? now_ms : drain_deadline_ms_);
 	if (next_ms == ~u64{0})
 		return;
-	get();
-	if (work_.queue_delayed(next_ms > now_ms ? next_ms - now_ms : 0))
-		put();
+	work_.queue_delayed(next_ms > now_ms ? next_ms - now_ms : 0);
 }
 
 void LinkGroup::run()
@@ -1022,11 +1002,8 @@ void LinkGroup::run()
 		free_deleted();
 	if (end_now)
 		end_phase();
-	{
-		shell::Guard guard(lock_);
-		arm();
-	}
-	put();
+	shell::Guard guard(lock_);
+	arm();
 }
 
 // ---- From the link ------------------------------------------------------------------------------
@@ -1055,22 +1032,20 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 		heard_.store(true, std::memory_order_relaxed);
 	const u32 token = cdc->token.value();
 	shell::RcuGuard rcu;
-	RdmaEndpoint *endpoint = in_slot_of(token);
+	RdmaEndpoint *found = in_slot_of(token);
 
-	if (endpoint == nullptr || endpoint->token_ != token) {
+	if (found == nullptr || found->token_ != token) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
 		return;
 	}
-	if (endpoint->link_ != &link) {
+	if (found->link_ != &link) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
 		return;
 	}
-	if (!endpoint->try_get())
-		return;
-	endpoint->on_cdc(connection::from_wire(*cdc));
-	endpoint->put();
+	if (const auto endpoint = shell::Ref<RdmaEndpoint>::try_share(found))
+		endpoint->on_cdc(connection::from_wire(*cdc));
 }
 
 bool LinkGroup::on_llc(const ControlQueue::Received &message)

@@ -68,7 +68,7 @@ struct GroupKey {
 using group::TcpAddress;
 
 class LinkGroup final : public Awaited,
-			public shell::RefCounted<LinkGroup>,
+			public shell::RcuCounted<LinkGroup>,
 			public shell::ListNode<TableTag>,
 			public shell::ListNode<OpenTag> {
 public:
@@ -131,7 +131,7 @@ public:
 	void unobserve(RdmaEndpoint *endpoint, SetupObserver &observer);
 	// The connection did not come about here. @peer_may_use: it may be one for the peer, which
 	// is told if its end is known; else the RMB stays until the group ends.
-	void abandon(shell::Ref<RdmaEndpoint> endpoint, bool peer_may_use);
+	void abandon(RdmaEndpoint &endpoint, bool peer_may_use);
 
 	// ---- Ending -----------------------------------------------------------------------------
 
@@ -169,7 +169,6 @@ public:
 		  bool direct, const group::Config &config, const TcpAddress &founder,
 		  Places::Place &&place);
 	~LinkGroup();
-	void last_ref_gone();
 
 private:
 	static constexpr group::LinkIndex kLink = 0;
@@ -235,7 +234,8 @@ private:
 	void run();
 	void end_phase();
 	void arm() SMC_REQUIRES(lock_);
-	static void free_later(smc_rcu_head *head);
+	friend class shell::RcuCounted<LinkGroup>;
+	void destroy() { shell::Deleter()(this); }
 
 	const GroupKey key_;
 	const TcpAddress founder_address_;
@@ -283,8 +283,7 @@ private:
 	std::array<std::byte, SMC_IB_MESSAGE_MAX_BYTES> long_message_ SMC_GUARDED_BY(lock_);
 
 	smc_completion ended_;
-	shell::Work<LinkGroup, &LinkGroup::run> work_{*this};
-	smc_rcu_head rcu_{};
+	shell::CountedWork<LinkGroup, &LinkGroup::run> work_{*this};
 };
 
 } // namespace smc::transport::rdma

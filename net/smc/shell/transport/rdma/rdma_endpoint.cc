@@ -82,7 +82,7 @@ void RdmaEndpoint::unobserve(SetupObserver &observer)
 
 void RdmaEndpoint::abandon(bool peer_may_use)
 {
-	group_->abandon(shell::Ref<RdmaEndpoint>::adopt(this), peer_may_use);
+	group_->abandon(*this, peer_may_use);
 }
 
 void RdmaEndpoint::disown_group(const group::TcpAddress &from)
