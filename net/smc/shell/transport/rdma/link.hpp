@@ -6,6 +6,8 @@
 // Locking: lock_ (class LINK) serialises posts; it is the innermost one of the data path.
 #pragma once
 
+#include <atomic>
+
 #include "core/connection/transmit_plan.hpp"
 #include "core/group/limits.hpp"
 #include "kernel/abi/verbs.h"
@@ -39,6 +41,18 @@ public:
 		return link_;
 	}
 	[[nodiscard]] LinkGroup &group() const { return group_; }
+
+	// Something other than link control was received: the peer is alive. Any context.
+	void note_heard()
+	{
+		if (!heard_.load(std::memory_order_relaxed))
+			heard_.store(true, std::memory_order_relaxed);
+	}
+	// Whether it was, since the last call.
+	[[nodiscard]] bool take_heard()
+	{
+		return heard_.exchange(false, std::memory_order_relaxed);
+	}
 
 	// A connection's batch: 0, -EAGAIN (no room, or others wait for it; the endpoint will hear
 	// on_room()), -ESHUTDOWN (nothing may be written there any more), or the link is dead.
@@ -80,6 +94,7 @@ private:
 
 	LinkGroup &group_;
 	const group::LinkIndex index_;
+	std::atomic<bool> heard_{false};
 	shell::SpinLock lock_{SMC_LOCK_LINK};
 	smc_ib_link *link_ SMC_GUARDED_BY(lock_) = nullptr;
 	bool dead_ SMC_GUARDED_BY(lock_) = true;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // LinkGroup: a peer host, a role, and the links that lead there; shared by all connections between
-// the two (RFC 7609, 2.2). It runs the core's GroupMachine, owns the buffers and the token table,
-// and ends all of its connections when it ends.
+// the two (RFC 7609, 2.2). It runs link control (LinkControl), owns the buffers and the table of
+// connections (EndpointTable), and ends all of these when it ends.
 //
 // Life: Forming (first contact) → Active → Ending → Ended. It ends on the peer's or our
 // DELETE_LINK, on loss of its last link, with its device, with its namespace, or after kIdle…_ms
@@ -13,14 +13,13 @@
 // References keep the object itself: one of the table, one of each endpoint.
 //
 // Locking: lock_ (class GROUP), shared with softirqs.
+//
+// Its functions are in link_group.cc (its life, what link control wants, its work) and, by what they
+// are about, in link_group_{setup,buffers,end,snapshot}.cc and registration.cc.
 #pragma once
-
-#include <array>
-#include <atomic>
 
 #include "core/group/doubt.hpp"
 #include "core/group/machine.hpp"
-#include "core/group/token_table.hpp"
 #include "core/handshake/effect.hpp"
 #include "core/handshake/event.hpp"
 #include "kernel/abi/control.h"
@@ -30,9 +29,10 @@
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
 #include "shell/transport/rdma/buffer.hpp"
-#include "shell/transport/rdma/control_queue.hpp"
 #include "shell/transport/rdma/deletions.hpp"
+#include "shell/transport/rdma/endpoint_table.hpp"
 #include "shell/transport/rdma/link.hpp"
+#include "shell/transport/rdma/link_control.hpp"
 #include "shell/transport/rdma/places.hpp"
 #include "shell/transport/rdma/port.hpp"
 #include "shell/transport/setup_observer.hpp"
@@ -68,6 +68,7 @@ struct GroupKey {
 using group::TcpAddress;
 
 class LinkGroup final : public Awaited,
+			public LinkControl::Owner,
 			public shell::RcuCounted<LinkGroup>,
 			public shell::ListNode<TableTag>,
 			public shell::ListNode<OpenTag> {
@@ -156,9 +157,12 @@ public:
 	// ---- From the link; softirq (failed: any) -----------------------------------------------
 
 	// False: the message is kept until give_back().
-	bool on_received(Link &link, const ControlQueue::Received &message);
+	bool on_received(Link &link, const LinkControl::Received &message);
 	void on_sent(u64 up_to_seq);
 	void on_link_failed(Link &link, int status);
+
+	// LinkControl::Owner
+	void on_effect(const group::Effect &effect) override;
 
 	// ---- For the control plane; process -----------------------------------------------------
 
@@ -173,22 +177,18 @@ public:
 private:
 	static constexpr group::LinkIndex kLink = 0;
 
-	void step(const group::Event &event) SMC_REQUIRES(lock_);
-	void perform(const group::Effects &effects) SMC_REQUIRES(lock_);
+	// What the machine wants (on_effect()).
+	void perform(const group::Effect &effect) SMC_REQUIRES(lock_);
+	void link_confirmed(const group::LinkConfirmed &confirmed) SMC_REQUIRES(lock_);
+	void rtokens_deleted(const group::RtokensDeleted &deleted) SMC_REQUIRES(lock_);
 	void flow_done(const group::FlowDone &done) SMC_REQUIRES(lock_);
 	void settle_waiting() SMC_REQUIRES(lock_);
 	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason)
 		SMC_REQUIRES(lock_);
 	void begin_end() SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
-	void count_violations() SMC_REQUIRES(lock_);
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
-	[[nodiscard]] bool on_llc(const ControlQueue::Received &message);
-	void take_in(const ControlQueue::Received &message) SMC_REQUIRES(lock_);
-	[[nodiscard]] bool answer(const ControlQueue::Received &request) SMC_REQUIRES(lock_);
-	void answer_waiting() SMC_REQUIRES(lock_);
-	void flush_control(u64 up_to_seq) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
 	[[nodiscard]] bool give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind kind,
 				       wire::BufferSize size);
@@ -206,19 +206,10 @@ private:
 					  wire::QpMtu mtu) const;
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
-	void put_into_slot(u32 token, RdmaEndpoint *endpoint) SMC_REQUIRES(lock_)
+	[[nodiscard]] RdmaEndpoint *look(wire::Token token) const
+		SMC_REQUIRES_SHARED(shell::rcu_read_side) SMC_NO_LOCK_CHECK // it needs no lock
 	{
-		slots_[token & 0xff].store(endpoint, std::memory_order_release);
-	}
-	[[nodiscard]] RdmaEndpoint *in_slot(std::size_t slot) const SMC_REQUIRES(lock_)
-	{
-		return slots_[slot].load(std::memory_order_relaxed);
-	}
-	// Another one may be there in its place.
-	[[nodiscard]] RdmaEndpoint *in_slot_of(u32 token) const
-		SMC_REQUIRES_SHARED(shell::rcu_read_side)
-	{
-		return slots_[token & 0xff].load(std::memory_order_acquire);
+		return endpoints_.look(token);
 	}
 	[[nodiscard]] static bool has_buffers(const RdmaEndpoint &endpoint,
 					      const shell::SpinLock &lock) SMC_REQUIRES(lock);
@@ -252,19 +243,13 @@ private:
 	shell::Mutex setup_mutex_{SMC_LOCK_GROUP_SETUP};
 	shell::SpinLock lock_{SMC_LOCK_GROUP};
 	State state_ SMC_GUARDED_BY(lock_) = State::kForming;
-	group::GroupMachine machine_ SMC_GUARDED_BY(lock_);
-	group::Counters counted_ SMC_GUARDED_BY(lock_); // violations already in the statistics
-	group::TokenTable<RdmaEndpoint> endpoints_ SMC_GUARDED_BY(lock_);
-	// The same by slot, for lookups in softirqs under RCU alone.
-	std::array<std::atomic<RdmaEndpoint *>, 256> slots_{};
-	// The peer has been heard of since the machine was last told.
-	std::atomic<bool> heard_{false};
+	LinkControl control_ SMC_GUARDED_BY(lock_);
+	EndpointTable endpoints_ SMC_GUARDED_BY(lock_);
 	shell::List<SetupObserver, ObserverTag> waiting_ SMC_GUARDED_BY(lock_);
 	// Endpoints whose buffers are being registered, or will be when there is room.
 	shell::List<RdmaEndpoint, RegisteringTag> registering_ SMC_GUARDED_BY(lock_);
 	// First contact; until the link is active.
 	shell::Ref<RdmaEndpoint> founder_ SMC_GUARDED_BY(lock_);
-	ControlQueue control_ SMC_GUARDED_BY(lock_){link_, key_.netns};
 	// RMBs too many; freed by run() when the peer has answered, put aside if it never does.
 	Deletions deletions_ SMC_GUARDED_BY(lock_);
 	group::Doubt doubt_ SMC_GUARDED_BY(lock_);  // of a server
@@ -273,14 +258,12 @@ private:
 	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;
 	bool end_told_ SMC_GUARDED_BY(lock_) = false;    // to the connections
-	u64 timer_ms_ SMC_GUARDED_BY(lock_) = 0;         // machine's; 0: none
 	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0;    // 0: it has connections
 	u64 port_deadline_ms_ SMC_GUARDED_BY(lock_) = 0; // 0: the port is active
 	u64 drain_deadline_ms_ SMC_GUARDED_BY(lock_) = 0;
 	group::LinkIdentity peer_ SMC_GUARDED_BY(lock_); // of the first contact
 	wire::LinkUid uid_ SMC_GUARDED_BY(lock_);
 	wire::LinkUid peer_uid_ SMC_GUARDED_BY(lock_);
-	std::array<std::byte, SMC_IB_MESSAGE_MAX_BYTES> long_message_ SMC_GUARDED_BY(lock_);
 
 	smc_completion ended_;
 	shell::CountedWork<LinkGroup, &LinkGroup::run> work_{*this};

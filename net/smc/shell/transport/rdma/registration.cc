@@ -71,7 +71,7 @@ void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
 
 		if (ok)
 			activated.failure.reset();
-		step(activated);
+		control_.step(activated);
 		look_for_delivery();
 		break;
 	}

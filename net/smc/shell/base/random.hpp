@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Random numbers that nobody can guess.
+#pragma once
+
+#include "kernel/abi/mem.h"
+
+namespace smc::shell {
+
+// 24 bits: a PSN, or what makes a token.
+[[nodiscard]] inline u32 random24()
+{
+	u32 random;
+	smc_random_bytes(&random, sizeof(random));
+	return random & 0xffffff;
+}
+
+} // namespace smc::shell

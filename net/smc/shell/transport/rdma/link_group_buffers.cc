@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// LinkGroup's part in the memory of its connections: a ring and a send buffer for each, and RMBs
+// that the peer has to forget before they can go.
+#include <utility>
+
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
+#include "shell/transport/departed.hpp"
+#include "shell/transport/rdma/link_group.hpp"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+// The size to ask for: what the user set, else the namespace's default.
+wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
+{
+	return wire::BufferSize::covering(asked_bytes != 0 ? asked_bytes : default_bytes);
+}
+
+} // namespace
+
+bool LinkGroup::give_buffers(RdmaEndpoint &endpoint)
+{
+	net *net = key_.netns;
+
+	return give_buffer(endpoint.sk(), endpoint.send_buffer_, SMC_IB_BUFFER_SEND,
+			   wanted_size(smc_sk_asked_sndbuf_bytes(endpoint.sk()),
+				       smc_sysctl_wmem(net))) &&
+	       give_buffer(
+		       endpoint.sk(), endpoint.rmb_buffer_, SMC_IB_BUFFER_RMB,
+		       wanted_size(smc_sk_asked_rcvbuf_bytes(endpoint.sk()), smc_sysctl_rmem(net)));
+}
+
+// There may be memory for a buffer, and none to map it for the device: bounce buffers and IOMMUs
+// have their own limits. Then a smaller one will do.
+bool LinkGroup::give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind kind,
+			    wire::BufferSize size)
+{
+	for (;;) {
+		buffer = pool_.take(sk, kind, size);
+		if (buffer == nullptr || buffer->size() != size)
+			departed().make_room_for(size.bytes());
+		if (buffer == nullptr)
+			return false;
+		{
+			shell::Guard guard(setup_mutex_);
+			if (ending())
+				return false;
+			if (buffer->map(link_, setup_mutex_) == 0)
+				return true;
+		}
+		size = buffer->size();
+		if (size.code() == 0)
+			return false;
+		// Nobody has been told of it.
+		pool_.drop(std::exchange(buffer, nullptr));
+		size = wire::BufferSize{static_cast<u8>(size.code() - 1)};
+	}
+}
+
+// Once they are registered the lock decides who has them.
+bool LinkGroup::has_buffers(const RdmaEndpoint &endpoint, const shell::SpinLock &)
+{
+	return endpoint.rmb_buffer_ != nullptr && endpoint.send_buffer_ != nullptr;
+}
+
+void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
+{
+	if (endpoint.started() && endpoint.rmb_buffer_ != nullptr) {
+		smc_stat_tx_buf(key_.netns, SMC_TECH_R, endpoint.send_buffer_->size().bytes(), -1);
+		smc_stat_rx_buf(key_.netns, SMC_TECH_R, endpoint.rmb_buffer_->size().bytes(), -1);
+	}
+	Buffer *send, *rmb;
+	bool rmb_in_doubt;
+	{
+		// activate() looks whether they are there.
+		shell::Guard guard(lock_);
+		send = std::exchange(endpoint.send_buffer_, nullptr);
+		rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
+		rmb_in_doubt = endpoint.rmb_in_doubt_.under(lock_);
+	}
+	const bool idle = endpoint.with_lock(
+		[](connection::Connection &conn) { return conn.transmit_idle(); });
+
+	if (send != nullptr && idle) {
+		// Nobody but this host's users ever reads a send buffer's old bytes: the next one
+		// overwrites what it sends.
+		if (!pool_.give_back(send, 0))
+			pool_.drop(send);
+	} else if (send != nullptr && !pool_.quarantine(send)) {
+		// Work requests may still read it.
+		end(wire::DeleteLinkReason::kProgram);
+	}
+	if (rmb == nullptr)
+		return;
+	if (rmb_in_doubt) {
+		pool_.set_aside(rmb);
+		return;
+	}
+	if (peer_is_done &&
+	    pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
+		    return conn.high_water_bytes();
+	    })))
+		return;
+	if (delete_rmb(rmb))
+		return;
+	if (peer_is_done)
+		pool_.keep(rmb);
+	else if (!pool_.quarantine(rmb)) // The peer may still write to it.
+		end(wire::DeleteLinkReason::kProgram);
+}
+
+// Tells the peer first: it may still write to it until it has been told to forget it, and its table
+// of our rkeys shall not fill up with dead ones. False if that cannot be.
+bool LinkGroup::delete_rmb(Buffer *rmb)
+{
+	shell::Guard guard(lock_);
+	return delete_rmb_locked(rmb);
+}
+
+bool LinkGroup::delete_rmb_locked(Buffer *rmb)
+{
+	// One that the peer knows nothing of goes without a word.
+	const bool told = rmb->told(lock_);
+
+	if (state_ != State::kActive || !deletions_.add(rmb, told))
+		return false;
+	if (!told) {
+		free_due_ = true;
+		kick();
+	}
+	ask_for_deletions();
+	return true;
+}
+
+// Under lock_.
+void LinkGroup::ask_for_deletions()
+{
+	std::size_t from = 0;
+
+	while (state_ == State::kActive) {
+		const auto request = deletions_.request(from);
+
+		if (!request)
+			return;
+		from = request->next;
+		const struct smc_ib_region_info &info = request->rmb->on(kLink);
+		group::DeleteRkey event{.flow = request->flow, .rkeys = {}};
+
+		if (event.rkeys.push_back({kLink, {wire::Rkey{info.remote_key}, info.address}}))
+			control_.step(event);
+	}
+}
+
+// Under lock_. The peer, a Linux for one, may have no more places than there can be connections.
+// The pool keeps some of each size; what has another size than is wanted now gives way.
+void LinkGroup::delete_surplus()
+{
+	while (state_ == State::kActive && !deletions_.full()) {
+		Buffer *rmb = pool_.take_surplus_rmb(
+			static_cast<u32>(group::kRtokensMax + deletions_.size()));
+
+		if (rmb == nullptr || !delete_rmb_locked(rmb))
+			return;
+	}
+}
+
+void LinkGroup::free_deleted()
+{
+	for (;;) {
+		std::optional<Deletions::Over> over;
+		{
+			shell::Guard guard(lock_);
+			over = deletions_.take(/*all=*/state_ == State::kEnded);
+			if (!over)
+				ask_for_deletions();
+		}
+		if (!over)
+			return;
+		if (over->answered)
+			pool_.drop(over->rmb);
+		else if (!pool_.quarantine(over->rmb)) // The peer may still write to it.
+			end(wire::DeleteLinkReason::kProgram);
+	}
+}
+
+} // namespace smc::transport::rdma

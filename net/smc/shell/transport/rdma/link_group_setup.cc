@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// LinkGroup's part in setting up a connection: it joins, meets its peer's end, and is confirmed.
+#include <algorithm>
+
+#include "kernel/abi/mem.h"
+#include "kernel/abi/stats.h"
+#include "shell/base/random.hpp"
+#include "shell/transport/rdma/group_table.hpp"
+#include "shell/transport/rdma/link_group.hpp"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+constexpr u32 kNeighbourLimit_ms = 1000;
+constexpr u8 kHopLimitDirect = 1;
+constexpr u8 kHopLimitGateway = 64;
+
+} // namespace
+
+LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder,
+				SetupObserver &observer, shell::Ref<RdmaEndpoint> *endpoint,
+				wire::DeclineReason *reason)
+{
+	auto fresh = shell::make_counted<RdmaEndpoint>(*this, sk);
+	if (!fresh) {
+		*reason = wire::DeclineReason::kMem;
+		return Join::kNo;
+	}
+	{
+		shell::Guard guard(lock_);
+
+		*reason = wire::DeclineReason::kNone;
+		if (state_ >= State::kEnding)
+			return Join::kNo;
+		if (!founder && room_locked(from) != Room::kThere)
+			return Join::kNo;
+		if (state_ == State::kForming && !founder) {
+			if (!waiting_.linked(observer))
+				waiting_.push_back(observer);
+			return Join::kWait;
+		}
+		const auto token = endpoints_.insert(fresh, shell::random24());
+		if (!token) {
+			if (!key_.server)
+				*reason = wire::DeclineReason::kErrRtok;
+			return Join::kNo;
+		}
+		place_.join();
+		if (key_.server)
+			doubt_.begin(from);
+		fresh->first_contact_ = founder;
+		fresh->from_.under(lock_) = from;
+		fresh->completed_.under(lock_) = !key_.server;
+		fresh->token_ = token->value();
+		fresh->link_ = &link_;
+		endpoints_.show(*fresh, *token);
+		idle_since_ms_ = 0;
+	}
+	bool there = give_buffers(*fresh);
+	if (there) {
+		shell::Guard guard(lock_);
+		// Not before: what this group says would be taken for an answer of the next one
+		// that is tried.
+		there = state_ < State::kEnding;
+		if (there)
+			fresh->observer_.under(lock_) = &observer;
+	}
+	if (!there) {
+		// The peer has never heard of these buffers.
+		take_out(*fresh, true);
+		// A group that has begun to end meanwhile is no reason: there may be another.
+		if (!ending())
+			*reason = wire::DeclineReason::kMem;
+		return Join::kNo;
+	}
+	*endpoint = std::move(fresh);
+	return Join::kJoined;
+}
+
+LinkGroup::Room LinkGroup::room(const TcpAddress &from)
+{
+	shell::Guard guard(lock_);
+	return room_locked(from);
+}
+
+LinkGroup::Room LinkGroup::room_locked(const TcpAddress &from) const
+{
+	if (state_ >= State::kEnding)
+		return Room::kNever;
+	// A client's, its server has chosen.
+	if (!key_.server)
+		return Room::kThere;
+	// Anybody can begin a group in the peer's name and say no more. The peer, from another
+	// address, does not wait for that.
+	if (state_ == State::kForming)
+		return from == founder_address_ ? Room::kThere : Room::kNotForYou;
+	if (full())
+		return Room::kLater;
+	return doubt_.admits(from) ? Room::kThere : Room::kNotForYou;
+}
+
+// Under lock_. The server counts. Its end of a connection may be free while the client's is not,
+// and to refuse what it has chosen would say that they disagree about the group.
+bool LinkGroup::full() const
+{
+	// The peer has no more places for RMBs, and one in doubt keeps its own.
+	return key_.server && (endpoints_.size() >= control_.machine().config().max_conns ||
+			       endpoints_.size() + doubt_.rmbs() >= group::kRtokensMax);
+}
+
+wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
+{
+	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
+
+	return {
+		.peer_id = group_table().own_peer_id(port_.wire_mac()),
+		.gid = port_.wire_gid(),
+		.mac = port_.wire_mac(),
+		.qpn = wire::Qpn{link_qpn()},
+		.rmb_rkey = wire::Rkey{rmb.remote_key},
+		.rmbe_index = 1,
+		.token = wire::Token{endpoint.token_},
+		.rmbe_size = endpoint.rmb_buffer_->size(),
+		.mtu = port_.mtu,
+		.rmb_address = rmb.address,
+		.psn = own_psn_,
+	};
+}
+
+smc_ib_path LinkGroup::path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
+			       wire::QpMtu mtu) const
+{
+	smc_ib_path path{};
+
+	path.gid = port_.gid;
+	std::copy(peer.gid.bytes.begin(), peer.gid.bytes.end(), path.peer_gid);
+	std::copy(next_hop.bytes.begin(), next_hop.bytes.end(), path.peer_mac);
+	path.peer_qpn = peer.qpn.value();
+	path.peer_psn = peer.psn.value();
+	path.mtu_code = mtu.code();
+	path.hop_limit = direct_ ? kHopLimitDirect : kHopLimitGateway;
+	return path;
+}
+
+std::optional<wire::DeclineReason> LinkGroup::connect(RdmaEndpoint &endpoint,
+						      const handshake::ConnectLink &towards)
+{
+	{
+		const wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
+		shell::Guard guard(lock_);
+		std::optional<group::RtokenIndex> index;
+
+		if (towards.first_contact)
+			index = control_.machine().acquire_rtoken(kLink, rtoken);
+		else if (towards.peer.qpn == peer_.qpn)
+			index = control_.machine().acquire_known_rtoken(kLink, rtoken);
+		if (!index) {
+			// TCP may come from anybody. Who does not know what was said on the link
+			// would have us write into memory of the host at its other end. (A group
+			// that ends has forgotten.)
+			if (!towards.first_contact && state_ < State::kEnding) {
+				smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+				smc_stat_inc(key_.netns, SMC_STAT_CLC_MALFORMED);
+			}
+			return wire::DeclineReason::kErrRtok;
+		}
+		endpoint.rtoken_.under(lock_) = *index;
+		endpoint.rtoken_held_.under(lock_) = true;
+		if (towards.first_contact)
+			peer_ = {towards.peer.mac, towards.peer.gid, towards.peer.qpn};
+	}
+	if (towards.first_contact) {
+		const wire::DeclineReason reason = bring_up(towards);
+		if (reason != wire::DeclineReason::kNone)
+			return reason;
+	}
+	if (!endpoint.start_towards(towards.peer))
+		return wire::DeclineReason::kIntErr;
+	if (!key_.server || !towards.first_contact)
+		return wire::DeclineReason::kNone;
+	shell::Guard guard(lock_);
+	if (state_ >= State::kEnding)
+		return wire::DeclineReason::kErrRegBuf;
+	register_buffers(endpoint, AfterRegistration::kConnected);
+	return std::nullopt;
+}
+
+wire::DeclineReason LinkGroup::bring_up(const handshake::ConnectLink &towards)
+{
+	wire::Mac next_hop = towards.peer.mac;
+
+	if (!direct_) {
+		const auto address = wire::ipv4_from_gid(towards.peer.gid);
+		smc_ib_route route;
+
+		if (!address ||
+		    smc_ib_route_resolve(port_.device.get(), port_.number, &port_.gid,
+					 address->data(), kNeighbourLimit_ms, &route) != 0)
+			return wire::DeclineReason::kNoRoute;
+		std::copy_n(route.next_hop_mac, next_hop.bytes.size(), next_hop.bytes.begin());
+	}
+	const smc_ib_path path = path_to(towards.peer, next_hop, towards.mtu);
+
+	shell::Guard guard(setup_mutex_);
+	if (ending() || smc_ib_link_to_rtr(link_.handle(setup_mutex_), &path) != 0)
+		return wire::DeclineReason::kErrRdyLnk;
+	if (key_.server && smc_ib_link_to_rts(link_.handle(setup_mutex_), own_psn_.value()) != 0)
+		return wire::DeclineReason::kErrRdyLnk;
+	return wire::DeclineReason::kNone;
+}
+
+void LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
+{
+	shell::Guard guard(lock_);
+	if (state_ == State::kActive)
+		register_buffers(endpoint, AfterRegistration::kAnnounce);
+	else
+		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
+}
+
+// Under lock_.
+void LinkGroup::announce(RdmaEndpoint &endpoint)
+{
+	delete_surplus();
+	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
+	group::AnnounceRkey announce{.flow = endpoint.token_, .rkeys = {}};
+	if (announce.rkeys.push_back({kLink, {wire::Rkey{rmb.remote_key}, rmb.address}}))
+		control_.step(announce);
+}
+
+void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
+{
+	group::LinkIdentity local{port_.wire_mac(), port_.wire_gid(), wire::Qpn{link_qpn()}};
+
+	shell::Guard guard(lock_);
+	founder_ = shell::Ref<RdmaEndpoint>::share(&endpoint);
+	if (state_ != State::kForming) {
+		tell(&endpoint, SetupResult::kLinkConfirmFailed, wire::DeclineReason::kTimeoutCl);
+		return;
+	}
+	if (key_.server)
+		control_.step(group::StartConfirmLink{kLink, local, peer_});
+	else
+		control_.step(group::ExpectConfirmLink{kLink, local, peer_});
+}
+
+void LinkGroup::complete(RdmaEndpoint &endpoint)
+{
+	shell::Guard guard(lock_);
+	if (!std::exchange(endpoint.completed_.under(lock_), true))
+		doubt_.completed(endpoint.from_.under(lock_));
+}
+
+void LinkGroup::know_peer(const handshake::Agreement &agreement)
+{
+	shell::Guard guard(lock_);
+	agreement_.peer_os = agreement.peer_os;
+	agreement_.peer_host_name = agreement.peer_host_name;
+}
+
+void LinkGroup::stop_waiting(SetupObserver &observer)
+{
+	const auto waiting_ones = shell::Ref<LinkGroup>::adopt(this);
+
+	unobserve(nullptr, observer);
+}
+
+void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
+{
+	shell::Guard guard(lock_);
+	if (endpoint != nullptr && endpoint->observer_.under(lock_) == &observer)
+		endpoint->observer_.under(lock_) = nullptr;
+	waiting_.remove(observer);
+}
+
+void LinkGroup::abandon(RdmaEndpoint &endpoint, bool peer_may_use)
+{
+	const bool first_contact = endpoint.first_contact_;
+	bool established = peer_may_use && endpoint.started();
+
+	if (first_contact) {
+		shell::Guard guard(lock_);
+		// Confirmed meanwhile, it is the peer's and everybody's who has joined. Nor is the
+		// link at fault if the peer has had our answer, and has broken off this connection
+		// before we know that. If it has not had it, the machine ends the group.
+		const bool answered =
+			control_.machine().link_state(kLink) == group::LinkState::kAnswered;
+		established = established &&
+			      (state_ == State::kActive || (state_ == State::kForming && answered));
+		if (!established) {
+			control_.step(group::Terminate{wire::DeleteLinkReason::kLostPath});
+			begin_end();
+		}
+	}
+	if (established) {
+		endpoint.abort();
+		endpoint.release_from_user();
+		return;
+	}
+	// Neither DELETE_RKEY nor deregistration: a write that finds no RMB, or with Linux one into
+	// the entry that an RMB told of later has got, would cost others their connection.
+	if (peer_may_use && !first_contact) {
+		shell::Guard guard(lock_);
+		endpoint.rmb_in_doubt_.under(lock_) = true;
+	}
+	take_out(endpoint, false);
+}
+
+void LinkGroup::activate()
+{
+	shell::Ref<RdmaEndpoint> founder;
+	{
+		shell::Guard guard(lock_);
+		founder = founder_;
+	}
+	bool ready;
+	{
+		shell::Guard guard(setup_mutex_);
+		ready = founder && !ending() &&
+			smc_ib_link_to_rts(link_.handle(setup_mutex_), own_psn_.value()) == 0;
+	}
+	shell::Guard guard(lock_);
+	// Buffers that are gone: the handshake has given up meanwhile.
+	if (!ready)
+		control_.step(group::LinkActivated{kLink, wire::DeclineReason::kErrRdyLnk});
+	else if (!has_buffers(*founder, lock_))
+		control_.step(group::LinkActivated{kLink, wire::DeclineReason::kErrRegBuf});
+	else if (state_ < State::kEnding)
+		register_buffers(*founder, AfterRegistration::kActivated);
+}
+
+} // namespace smc::transport::rdma
