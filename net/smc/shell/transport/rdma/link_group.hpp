@@ -14,8 +14,8 @@
 //
 // Locking: lock_ (class GROUP), shared with softirqs.
 //
-// Its functions are in link_group.cc (its life, what link control wants, its work) and, by what they
-// are about, in link_group_{setup,buffers,end,snapshot}.cc and registration.cc.
+// Its functions are in link_group.cc (its life, what link control wants, its work) and, by what
+// they are about, in link_group_{setup,buffers,end,snapshot}.cc and registration.cc.
 #pragma once
 
 #include "core/group/doubt.hpp"
