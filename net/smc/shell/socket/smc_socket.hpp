@@ -45,6 +45,28 @@ enum class Mode : u8 {
 	kFallen,
 };
 
+// Whether a socket can go from one mode to the other at all.
+[[nodiscard]] constexpr bool mode_change_is_legal(Mode from, Mode to)
+{
+	switch (from) {
+	case Mode::kIdle:
+		return to == Mode::kConnecting || to == Mode::kListening ||
+		       to == Mode::kSmc ||  // it was accepted so
+		       to == Mode::kFallen; // asked for what only TCP can do
+	case Mode::kConnecting:
+		return to == Mode::kIdle ||        // TCP's connect failed
+		       to == Mode::kHandshaking || // both ends can do SMC
+		       to == Mode::kFallen;        // the peer cannot
+	case Mode::kHandshaking:
+		return to == Mode::kSmc || to == Mode::kFallen ||
+		       to == Mode::kIdle;                // it failed, or was given up
+	case Mode::kSmc: return to == Mode::kIdle;       // connect(AF_UNSPEC)
+	case Mode::kListening: return to == Mode::kIdle; // TCP listens no more
+	case Mode::kFallen: return false;
+	}
+	return false;
+}
+
 struct SocketsTag;
 
 class SmcSocket final : public HandshakeOwner, public ListNode<SocketsTag> {
@@ -159,10 +181,16 @@ private:
 	friend class SocketList;
 
 	static constexpr int kNoMark = -1;
+	static constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
 
-	[[nodiscard]] bool change_mode(Mode from, Mode to)
+	// The one place where the mode changes. False: it is another one than @from.
+	template <Mode from, Mode to>
+	[[nodiscard]] bool change_mode()
 	{
-		return mode_.compare_exchange_strong(from, to, std::memory_order_acq_rel);
+		static_assert(mode_change_is_legal(from, to));
+		Mode expected = from;
+
+		return mode_.compare_exchange_strong(expected, to, std::memory_order_acq_rel);
 	}
 	bool on_wake();
 	// In any context. @woken: by TCP itself, at a wakeup. True if nothing is left to watch for.

@@ -3,10 +3,10 @@
 
 #include <cerrno>
 
-#include "core/base/elapsed.hpp"
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "shell/transport/endpoint_change.hpp"
 
 namespace smc::transport {
 
@@ -52,31 +52,6 @@ void Endpoint::snapshot(smc_sock_info &info)
 	info.tx_prod_flags = state.tx_producer_flags;
 	info.tx_conn_flags = state.tx_state_flags;
 	snapshot_transport(info);
-}
-
-template <class F>
-void Endpoint::change(F &&f)
-{
-	// The neighbour may be given back meanwhile, by whoever has it.
-	shell::RcuGuard rcu;
-	Endpoint *neighbour;
-	u16 own;
-	u16 theirs = 0;
-	{
-		shell::Guard guard(lock_);
-		own = f();
-		own |= std::exchange(heard_events_, u16{0});
-		neighbour = neighbour_;
-		if (neighbour != nullptr) {
-			shares_lock_with(*neighbour);
-			theirs = std::exchange(neighbour->heard_events_, u16{0});
-		}
-	}
-	if (own != 0 || lingering_.load(std::memory_order_acquire))
-		settle(own);
-	if (neighbour != nullptr &&
-	    (theirs != 0 || neighbour->lingering_.load(std::memory_order_acquire)))
-		neighbour->settle_neighbour(theirs);
 }
 
 void Endpoint::transmit_locked()
@@ -385,23 +360,6 @@ void Endpoint::on_transport_lost(int err)
 	settle(event::kReadable | event::kWritable | event::kReleasable);
 }
 
-void Endpoint::detach()
-{
-	u32 departed_bytes;
-
-	{
-		shell::Guard guard(lock_);
-		detached_ = true;
-		departed_bytes = std::exchange(departed_bytes_, 0);
-	}
-	if (departed_bytes != 0) {
-		departed().let_go(departed_bytes);
-		departed().forget(*this);
-	}
-	// Nothing is left to look after, and a run that waits could outlive the module.
-	work_.cancel();
-}
-
 void Endpoint::notify(u16 events)
 {
 	u32 wake = 0;
@@ -427,20 +385,6 @@ void Endpoint::notify(u16 events)
 		smc_sk_wake(sk_, wake);
 }
 
-bool Endpoint::retire_due()
-{
-	if (!released_ || retiring_ || !conn_.finished())
-		return false;
-	if (!conn_.releasable()) {
-		conn_.request_completion();
-		transmit_locked();
-		if (!conn_.releasable())
-			return false;
-	}
-	retiring_ = true;
-	return true;
-}
-
 // After every change: tells the sleepers, and sees whether that was the end.
 void Endpoint::settle(u16 events)
 {
@@ -453,205 +397,6 @@ void Endpoint::settle(u16 events)
 		if (retire_due())
 			work_.queue();
 	}
-}
-
-// An end of TCP's connection that the peer can see before that of ours would be the end of ours:
-// once TCP has forgotten a closed connection, the peer's keepalive is answered by a reset.
-void Endpoint::keep_tcp(struct socket *sock)
-{
-	// One that has ended keeps nobody waiting. Nor is its end the peer's: this side may have
-	// reset it, over data for a peer that had closed, and still owes the peer its word.
-	if (smc_sk_state(sk_) == SMC_TCP_CLOSE ||
-	    !with_lock([](const connection::Connection &conn) { return conn.owes(); }))
-		return;
-	struct socket *kept = smc_tcp_keep(sock);
-	shell::Guard guard(lock_);
-	tcp_ = kept;
-}
-
-// Under the lock: nobody is about to report to the sock afterwards.
-void Endpoint::leave_sock()
-{
-	shell::Guard guard(lock_);
-	note_left_locked();
-}
-
-void Endpoint::release_from_user()
-{
-	bool departs = false;
-
-	leave_sock();
-	{
-		shell::Guard guard(lock_);
-		released_ = true;
-		released_ms_ = smc_now_ms();
-		departs = released_locked();
-		if (!conn_.releasable()) {
-			if (departs)
-				depart_locked();
-			arm_locked();
-		}
-	}
-	if (departs)
-		make_room();
-	settle(event::kReleasable);
-}
-
-void Endpoint::depart_locked()
-{
-	departed_bytes_ = conn_.sndbuf_size_bytes() + conn_.rmb_size_bytes();
-	departed().hold(departed_bytes_);
-	note_resting_locked();
-}
-
-void Endpoint::note_resting_locked()
-{
-	if (departed_bytes_ != 0 && conn_.waits_for_peer())
-		departed().note_resting(*this);
-}
-
-// As TCP does with too many orphans, the newest one that has data left is reset; if those that have
-// none are not enough.
-void Endpoint::make_room()
-{
-	departed().make_room();
-	shell::Guard guard(lock_);
-	if (conn_.unsent_bytes() == 0 || !departed().hold_too_much())
-		return;
-	smc_stat_inc(net_, SMC_STAT_ORPHAN_LIMITED);
-	smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
-	conn_.give_up();
-	transmit_locked();
-}
-
-void Endpoint::leave()
-{
-	change([&]() -> u16 {
-		lock_.assert_held();
-		// The peer may have spoken since it was taken out of the list, and a run may have
-		// put it back there.
-		departed().let_go(std::exchange(departed_bytes_, 0));
-		departed().forget(*this);
-		if (retiring_ || !conn_.waits_for_peer())
-			return event::kReleasable;
-		smc_stat_inc(net_, SMC_STAT_ORPHAN_LIMITED);
-		part_locked();
-		return event::kReleasable;
-	});
-}
-
-u64 Endpoint::patience_ms_locked() const
-{
-	return conn_.send_status() == connection::SendStatus::kAborted ? kAbortLimit_ms
-								       : kOrphanLimit_ms;
-}
-
-bool Endpoint::overdue_locked() const
-{
-	const u64 now_ms = smc_now_ms();
-
-	return elapsed_ms(progress_ms_, now_ms) >= patience_ms_locked() ||
-	       elapsed_ms(released_ms_, now_ms) >= kOrphanTotal_ms;
-}
-
-// The peer's time is up. It loses what it has not been sent; if that is nothing, it is not told.
-void Endpoint::part_locked()
-{
-	if (conn_.all_said())
-		conn_.leave();
-	else
-		conn_.give_up();
-}
-
-// Who only waits for the peer is looked at when its time is over; who has something to do, often.
-u64 Endpoint::look_in_ms_locked() const
-{
-	if (!released_ || conn_.eof_withheld() || conn_.owes() || !conn_.waits_for_peer())
-		return kLook_ms;
-	const u64 now_ms = smc_now_ms();
-	const u64 due_ms =
-		std::min(progress_ms_ + patience_ms_locked(), released_ms_ + kOrphanTotal_ms);
-
-	return due_ms > now_ms ? due_ms - now_ms : 1;
-}
-
-// Has the work look after this connection in a while: an orphan, or an end of file put off.
-void Endpoint::arm_locked()
-{
-	if (retiring_ || detached_)
-		return;
-	note_progress_locked();
-	const u64 delay_ms = look_in_ms_locked();
-	const u64 at_ms = smc_now_ms() + delay_ms;
-
-	// A peer that says something all the time must not put it off for ever. One that has ended
-	// the long wait for its word may bring it forward.
-	const bool waits = work_.queue_if_idle(delay_ms);
-	if (!waits || at_ms < look_ms_) {
-		look_ms_ = at_ms;
-		if (waits)
-			work_.queue_delayed(delay_ms);
-	}
-}
-
-// Bytes that moved, in either direction, since the last look.
-void Endpoint::note_progress_locked()
-{
-	const auto state = conn_.diagnostics();
-	const u64 position = state.sent_bytes + state.received_bytes + conn_.peer_window_bytes() +
-			     state.rx_consumer.count + state.tx_consumer.count;
-
-	if (position != progress_position_ || progress_ms_ == 0) {
-		progress_position_ = position;
-		progress_ms_ = smc_now_ms();
-	}
-}
-
-void Endpoint::run()
-{
-	bool retires = false;
-	struct socket *tcp = nullptr;
-	bool broken_off = false;
-
-	look_after();
-	change([&]() -> u16 {
-		lock_.assert_held();
-		u16 events = abort_broken_locked();
-
-		if (push_ms_ != 0) {
-			push_ms_ = 0;
-			conn_.push();
-		}
-		look_ms_ = 0;
-		note_progress_locked();
-		if (conn_.eof_withheld() &&
-		    elapsed_ms(progress_ms_, smc_now_ms()) >= kWithheldLimit_ms) {
-			conn_.give_up_withheld_data();
-			events |= event::kReadable | event::kEndSeen;
-		}
-		if (released_ && !conn_.finished() && overdue_locked())
-			part_locked();
-		// By a reset: the peer's program is gone, or an operator wants it to be.
-		if (tcp_ != nullptr && conn_.owes() && smc_sk_state(sk_) == SMC_TCP_CLOSE) {
-			smc_stat_inc(net_, SMC_STAT_TCP_DIED);
-			conn_.give_up();
-		}
-		transmit_locked();
-		retires = retiring_ || retire_due();
-		if (!retires && (released_ || conn_.eof_withheld())) {
-			note_resting_locked();
-			arm_locked();
-		}
-		if (retires || !conn_.owes()) {
-			tcp = std::exchange(tcp_, nullptr);
-			broken_off = conn_.broken_off();
-		}
-		return events;
-	});
-	if (tcp != nullptr)
-		smc_tcp_let_go(tcp, broken_off);
-	if (retires)
-		retire();
 }
 
 } // namespace smc::transport

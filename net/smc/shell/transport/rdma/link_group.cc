@@ -83,6 +83,13 @@ LinkGroup::State LinkGroup::state()
 	return state_;
 }
 
+void LinkGroup::set_state(State to)
+{
+	if (!state_change_is_legal(state_, to))
+		smc_warn_bug("a link group's state changes as it never should");
+	state_ = to;
+}
+
 bool LinkGroup::ending()
 {
 	return state() >= State::kEnding;
@@ -131,7 +138,7 @@ void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 	uid_ = confirmed.uid;
 	peer_uid_ = confirmed.peer_uid;
 	if (state_ == State::kForming)
-		state_ = State::kActive;
+		set_state(State::kActive);
 	place_.confirm();
 	smc_stat_inc(key_.netns, SMC_STAT_LINK_UP);
 	// Those that wait to join come from the founder's address.

@@ -81,6 +81,16 @@ public:
 	static constexpr u64 kPortGrace_ms = 5000;
 
 	enum class State : u8 { kForming, kActive, kEnding, kEnded };
+	[[nodiscard]] static constexpr bool state_change_is_legal(State from, State to)
+	{
+		switch (from) {
+		case State::kForming: return to == State::kActive || to == State::kEnding;
+		case State::kActive: return to == State::kEnding;
+		case State::kEnding: return to == State::kEnded;
+		case State::kEnded: return false;
+		}
+		return false;
+	}
 
 	// With one link created; in no table yet. @founder: the peer's end of the TCP connection
 	// of the first contact. @place: a server's. Process.
@@ -187,6 +197,8 @@ private:
 		SMC_REQUIRES(lock_);
 	void begin_end() SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
+	// The one place where the state changes.
+	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
 	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);

@@ -136,7 +136,7 @@ void LinkGroup::begin_end()
 {
 	if (state_ >= State::kEnding)
 		return;
-	state_ = State::kEnding;
+	set_state(State::kEnding);
 	drain_deadline_ms_ = smc_now_ms() + kDrain_ms;
 	smc_stat_inc(key_.netns, SMC_STAT_GROUP_TERMINATED);
 	endpoints_.for_each([this](RdmaEndpoint &endpoint) {
@@ -205,7 +205,7 @@ void LinkGroup::end_phase()
 	smc_stat_inc(key_.netns, SMC_STAT_QP_FREE);
 	{
 		shell::Guard guard(lock_);
-		state_ = State::kEnded;
+		set_state(State::kEnded);
 		place_.give_back();
 		control_.close();
 		founder_.reset();

@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// The steps of a Handshake's machine, and how what they want is carried out.
+#include <cerrno>
+
+#include "kernel/abi/stats.h"
+#include "shell/socket/handshake.hpp"
+#include "shell/socket/rendezvous.hpp"
+
+namespace smc::shell {
+
+void Handshake::later(const handshake::Event &event)
+{
+	if (!events_.push_back(event))
+		smc_warn_bug("too many answers in one handshake step");
+}
+
+void Handshake::step(const handshake::Event &event)
+{
+	step_once(event);
+	proceed();
+}
+
+void Handshake::proceed()
+{
+	for (;;) {
+		while (stalled()) {
+			if (!perform(effects_[performed_]))
+				return;
+			performed_++;
+		}
+		if (finished_ || events_.empty())
+			return;
+		const handshake::Event answer = events_[0];
+
+		events_.erase(0);
+		step_once(answer);
+	}
+}
+
+// Apart, because the effects take up most of what a frame may have.
+__attribute__((noinline)) void Handshake::step_once(const handshake::Event &event)
+{
+	performed_ = 0;
+	if (auto *client = std::get_if<handshake::ClientHandshake>(&machine_))
+		effects_ = client->step(event, smc_now_ms());
+	else if (auto *server = std::get_if<handshake::ServerHandshake>(&machine_))
+		effects_ = server->step(event, smc_now_ms());
+}
+
+// Not std::visit(): that makes a function for each alternative, whose name spells all of them. In a
+// backtrace the kernel writes in front of its buffer for a name of more than 511 characters.
+template <std::size_t... kIndices>
+__attribute__((always_inline)) inline bool
+Handshake::perform_alternative(const handshake::Effect &effect, std::index_sequence<kIndices...>)
+{
+	bool done = true;
+
+	(void)((effect.index() == kIndices &&
+		(done = carry_out(effect, *std::get_if<kIndices>(&effect)), true)) ||
+	       ...);
+	return done;
+}
+
+template <class Wanted>
+__attribute__((always_inline)) inline bool Handshake::carry_out(const handshake::Effect &effect,
+								const Wanted &wanted)
+{
+	if constexpr (!requires { on(wanted); }) {
+		take_answer(setup_.perform(effect));
+		return true;
+	} else if constexpr (std::is_void_v<decltype(on(wanted))>) {
+		on(wanted);
+		return true;
+	} else {
+		return on(wanted);
+	}
+}
+
+bool Handshake::perform(const handshake::Effect &effect)
+{
+	return perform_alternative(
+		effect, std::make_index_sequence<std::variant_size_v<handshake::Effect>>());
+}
+
+bool Handshake::on(const handshake::SendClc &send)
+{
+	int ret = 0;
+
+	switch (rendezvous().send(near_clc_, send.bytes)) {
+	case Rendezvous::Sent::kDelivered: break;
+	case Rendezvous::Sent::kNotHere:
+		if (!lock_sock())
+			return false;
+		ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
+		turn_at_sock_.give();
+		break;
+	case Rendezvous::Sent::kNoRoom:
+		smc_warn_bug("a handshake's messages are not read");
+		ret = -ENOBUFS;
+		break;
+	}
+	if (ret != 0) {
+		tcp_error_ = -ret;
+		later(handshake::TcpError{-ret});
+	}
+	return true;
+}
+
+bool Handshake::on(const handshake::ConsumeTcp &consume)
+{
+	if (from_near_) {
+		rendezvous().consume(near_clc_, consume.bytes);
+		return true;
+	}
+	if (!lock_sock())
+		return false;
+	const int ret = smc_tcp_drop(sk_, consume.bytes);
+	turn_at_sock_.give();
+	if (ret != 0) {
+		tcp_error_ = -ret;
+		later(handshake::TcpError{-ret});
+	}
+	return true;
+}
+
+void Handshake::on(const handshake::WantBytes &)
+{
+	look_due_ = true;
+}
+
+void Handshake::on(const handshake::SetTimer &timer)
+{
+	deadline_ms_ = timer.deadline_ms;
+}
+
+void Handshake::on(const handshake::StopTimer &)
+{
+	deadline_ms_ = 0;
+}
+
+// A TCP connection that has died, or that could not carry the last message, is no good end: the
+// machine does not hear of it any more. But a child that nobody knows to speak SMC is the user's,
+// as TCP would hand it over: with its error.
+handshake::Finished Handshake::outcome_on_tcp(const handshake::Finished &finished)
+{
+	const auto *tcp = std::get_if<handshake::FallBack>(&finished.outcome);
+
+	if (tcp_error_ == 0)
+		return finished;
+	if (tcp != nullptr && tcp->reason == wire::DeclineReason::kPeerNoSmc) {
+		smc_sk_report_error(sk_, tcp_error_);
+		return finished;
+	}
+	return {handshake::Fail{tcp_error_}};
+}
+
+bool Handshake::on(const handshake::Finished &wanted)
+{
+	if (!lock_sock())
+		return false;
+	saved_.rcvlowat = owner_->clc_ends(saved_.rcvlowat);
+	smc_tcp_clc_end(sk_, &saved_);
+	turn_at_sock_.give();
+	const handshake::Finished finished = outcome_on_tcp(wanted);
+
+	rendezvous().part(near_clc_);
+	const auto *smc = std::get_if<handshake::UseSmc>(&finished.outcome);
+	if (smc == nullptr)
+		setup_.give_back(false);
+	else
+		setup_.established(smc->agreement);
+	deadline_ms_ = 0;
+	finished_ = finished;
+	if (!cancelled_.load(std::memory_order_relaxed))
+		count_outcome();
+	return true;
+}
+
+void Handshake::count_outcome()
+{
+	const bool server = role_ == Role::kServer;
+
+	if (const auto *smc = std::get_if<handshake::UseSmc>(&finished_->outcome)) {
+		const u32 v1 = server ? SMC_TS_SRV_V1 : SMC_TS_CLNT_V1;
+		const u32 v2 = server ? SMC_TS_SRV_V2 : SMC_TS_CLNT_V2;
+
+		const smc_tech tech = smc->agreement.smcd ? SMC_TECH_D : SMC_TECH_R;
+
+		smc_stat_inc(net_, SMC_STAT_OF(tech, smc->agreement.version == 1 ? v1 : v2));
+	} else if (const auto *tcp = std::get_if<handshake::FallBack>(&finished_->outcome)) {
+		smc_stat_fallback(net_, static_cast<u32>(tcp->reason), server);
+		if (server && tcp->reason == wire::DeclineReason::kCnfErr)
+			count_violation(SMC_STAT_CLC_MALFORMED);
+		else if (server && tcp->reason == wire::DeclineReason::kPeerNoSmc && !timed_out_)
+			count_violation(SMC_STAT_CLC_UNEXPECTED);
+	} else {
+		const auto *failure = std::get_if<handshake::Fail>(&finished_->outcome);
+
+		smc_stat_inc(net_, server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
+		if (failure->error == handshake::kConnectionReset && !timed_out_)
+			count_violation(SMC_STAT_CLC_UNEXPECTED);
+	}
+	if (timed_out_)
+		smc_stat_inc(net_, SMC_STAT_CLC_TIMEOUT);
+	if (rendezvous().met(near_clc_))
+		smc_stat_inc(net_, SMC_STAT_CLC_NEAR);
+}
+
+void Handshake::count_violation(u32 kind)
+{
+	smc_stat_inc(net_, SMC_STAT_VIOLATION);
+	smc_stat_inc(net_, kind);
+}
+
+} // namespace smc::shell

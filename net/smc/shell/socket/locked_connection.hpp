@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// LockedConnection: the sock's lock, and the SMC connection that it keeps, for a call that moves
+// bytes.
+#pragma once
+
+#include "kernel/abi/sock.h"
+#include "shell/base/lock.hpp"
+#include "shell/base/ref.hpp"
+#include "shell/socket/smc_socket.hpp"
+#include "shell/transport/endpoint.hpp"
+
+namespace smc::shell::stream {
+
+using transport::Endpoint;
+
+class LockedConnection {
+public:
+	explicit LockedConnection(const SmcSocket &socket) : socket_(socket)
+	{
+		smc_sk_lock(sk());
+		endpoint_ = socket_.connection_locked();
+	}
+	~LockedConnection() { smc_sk_unlock(sk()); }
+	LockedConnection(const LockedConnection &) = delete;
+	LockedConnection &operator=(const LockedConnection &) = delete;
+
+	[[nodiscard]] bool there() const { return endpoint_ != nullptr; }
+	[[nodiscard]] Endpoint &endpoint() const { return *endpoint_; }
+	[[nodiscard]] struct sock *sk() const { return socket_.sk(); }
+	[[nodiscard]] bool shut_rcv() const
+	{
+		return socket_.shut_rcv().load(std::memory_order_acquire);
+	}
+	// Before a sleep, during which the lock is free: somebody may disconnect the socket.
+	void keep()
+	{
+		if (!kept_)
+			kept_ = Ref<Endpoint>::share(endpoint_);
+	}
+
+private:
+	const SmcSocket &socket_;
+	Endpoint *endpoint_;
+	Ref<Endpoint> kept_;
+};
+
+// The TCP connection underneath has died. Its error is reported once, like any error of a socket;
+// what comes after finds the end of the stream, as on TCP.
+[[nodiscard]] inline bool tcp_died(const struct sock *sk)
+{
+	return smc_sk_state(sk) == SMC_TCP_CLOSE;
+}
+
+} // namespace smc::shell::stream

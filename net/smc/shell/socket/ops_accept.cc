@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// listen() and accept().
+#include <cerrno>
+
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/sock.h"
+#include "kernel/abi/stats.h"
+#include "kernel/abi/tcp.h"
+#include "shell/socket/ops.hpp"
+
+namespace smc::shell {
+namespace {
+
+// Gives the user's new socket what a handshake has made of a peer with SMC.
+int adopt(Handshake &done, struct socket *new_sock)
+{
+	struct socket *wrapper = done.sock();
+	const handshake::Finished *outcome = done.outcome();
+	const bool smc = std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr;
+	SmcSocket *state = nullptr;
+	Ref<transport::Endpoint> endpoint = done.take_endpoint();
+	struct sock *sk = smc_tcp_orphan(wrapper);
+
+	smc_tcp_unwrap(wrapper);
+	smc_tcp_adopt(sk, new_sock);
+	if (!smc) {
+		smc_sock_make_plain(new_sock);
+		return 0;
+	}
+	state = SmcSocket::get_or_make(new_sock);
+	if (state == nullptr) {
+		endpoint->abort();
+		endpoint->release_from_user();
+		// Nobody knows of it: kernel_accept() does not close what has no ops.
+		smc_tcp_close(smc_tcp_orphan(new_sock));
+		return -ENOMEM;
+	}
+	state->become_smc(std::move(endpoint));
+	return 0;
+}
+
+struct AcceptWait {
+	SmcSocket *state;
+	struct sock *sk;
+};
+
+bool may_accept(void *arg)
+{
+	const auto *wait = static_cast<AcceptWait *>(arg);
+	return wait->state->listener().ready() || smc_sk_state(wait->sk) != SMC_TCP_LISTEN ||
+	       smc_tcp_accept_head(wait->sk) == SMC_ACCEPT_PLAIN;
+}
+
+int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, int flags, bool kern)
+{
+	struct sock *sk = smc_sock_sk(sock);
+	long timeo = smc_sk_rcvtimeo(sk, (flags & kNonblockFlag) != 0);
+
+	for (;;) {
+		Ref<Handshake> done;
+		struct sock *plain = nullptr;
+		int err = 0;
+
+		if (smc_sk_state(sk) != SMC_TCP_LISTEN)
+			return -EINVAL;
+		switch (state.listener().take(kern, &done, &plain, &err)) {
+		case SMC_ACCEPT_PLAIN:
+			smc_stat_fallback(smc_sk_net(sk),
+					  static_cast<u32>(wire::DeclineReason::kPeerNoSmc), true);
+			smc_tcp_adopt(plain, new_sock);
+			smc_sock_make_plain(new_sock);
+			return 0;
+		case SMC_ACCEPT_SMC: return adopt(*done, new_sock);
+		case SMC_ACCEPT_EMPTY: break;
+		}
+		if (err != -EAGAIN)
+			return err;
+		AcceptWait wait{&state, sk};
+		smc_sk_lock(sk);
+		err = smc_sk_sleep(sk, &timeo, may_accept, &wait, true);
+		smc_sk_unlock(sk);
+		if (err != 0)
+			return err;
+	}
+}
+
+} // namespace
+
+void end_listening(SmcSocket &state)
+{
+	if (state.stop_listening())
+		state.listener().drop_done();
+}
+
+} // namespace smc::shell
+
+using namespace smc::shell;
+
+extern "C" {
+
+int smc_op_accept(struct socket *sock, struct socket *new_sock, int flags, bool kern)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+
+	if (state == nullptr || state->mode() != Mode::kListening) {
+		// TCP's listener, if TCP_ULP made it ours while another thread was in listen().
+		const int ret = smc_tcp_ops_accept(sock, new_sock, flags, kern);
+		if (ret == 0)
+			smc_sock_make_plain(new_sock);
+		return ret;
+	}
+	return accept_smc(sock, *state, new_sock, flags, kern);
+}
+
+int smc_op_listen(struct socket *sock, int backlog)
+{
+	SmcSocket *state = SmcSocket::get_or_make(sock);
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (state == nullptr)
+		return -ENOMEM;
+	// TCP may be free by now: connect(AF_UNSPEC) has ended it, and ends the handshake next.
+	if (state->mode() == Mode::kHandshaking || state->mode() == Mode::kSmc)
+		return -EINVAL;
+	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
+		return smc_tcp_ops_listen(sock, backlog);
+	smc_sk_lock(sk);
+	const bool ours = smc_sock_ss(sock) == SMC_SS_UNCONNECTED && state->become_listener();
+	if (ours)
+		smc_tcp_offer(sk);
+	smc_sk_unlock(sk);
+	if (!ours && state->mode() == Mode::kIdle && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
+		return -ENOMEM;
+	const int ret = smc_tcp_ops_listen(sock, backlog);
+	if (ret != 0)
+		state->stop_listening();
+	else if (state->mode() == Mode::kListening)
+		state->listener().backlog_changed();
+	return ret;
+}
+
+int smc_op_limit_handshakes(struct socket *sock, bool on)
+{
+	SmcSocket *state = SmcSocket::get_or_make(sock);
+
+	if (state == nullptr)
+		return -ENOMEM;
+	state->limit_handshakes(on);
+	return 0;
+}
+
+bool smc_op_limits_handshakes(struct socket *sock)
+{
+	const SmcSocket *state = SmcSocket::of(sock);
+
+	return state != nullptr ? state->limits_handshakes()
+				: smc_sysctl_limit_smc_hs(smc_sk_net(smc_sock_sk(sock)));
+}
+
+void smc_op_stop_limiting(void *state)
+{
+	if (state != nullptr)
+		static_cast<SmcSocket *>(state)->stop_limiting_handshakes();
+}
+
+} // extern "C"

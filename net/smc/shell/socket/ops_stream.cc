@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Sending and receiving, once it is clear by what.
+#include <cerrno>
+
+#include <optional>
+
+#include "kernel/abi/sock.h"
+#include "kernel/abi/tcp.h"
+#include "shell/socket/ops.hpp"
+#include "shell/socket/stream.hpp"
+
+namespace smc::shell {
+namespace {
+
+// Waits, as TCP does for its own handshake, until it is clear what this socket is. 0 or -errno.
+int settle(struct socket *sock, bool nonblock, bool for_receive)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (state == nullptr || state->settled())
+		return 0;
+	state->resolve();
+	if (state->settled())
+		return 0;
+	long timeo = for_receive ? smc_sk_rcvtimeo(sk, nonblock) : smc_sk_sndtimeo(sk, nonblock);
+	smc_sk_lock(sk);
+	const int ret = state->wait_settled(&timeo);
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+// The socket, when it is clear what it is, if that is an SMC connection; nullptr: TCP. *err: -errno
+// if that did not come about.
+inline SmcSocket *connected_by_smc(struct socket *sock, bool nonblock, bool for_receive, int *err)
+{
+	SmcSocket *state = SmcSocket::of(sock);
+
+	if (state == nullptr || state->mode() == Mode::kSmc) [[likely]]
+		return state;
+	*err = settle(sock, nonblock, for_receive);
+	return *err == 0 && state->mode() == Mode::kSmc ? state : nullptr;
+}
+
+// What TCP says to who sends or receives before there is a connection, if that is how it is. With
+// the lock that connect() takes: TCP's own call might come later, in the middle of the handshake.
+template <typename Answer>
+std::optional<int> answer_unconnected(struct socket *sock, Answer answer)
+{
+	struct sock *sk = smc_sock_sk(sock);
+	std::optional<int> ret;
+
+	if (mode_of(sock) != Mode::kIdle)
+		return ret;
+	smc_sk_lock(sk);
+	if (mode_of(sock) == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE)
+		ret = answer(sk);
+	smc_sk_unlock(sk);
+	return ret;
+}
+
+bool is_settled(struct socket *sock)
+{
+	const SmcSocket *state = SmcSocket::of(sock);
+	return state == nullptr || state->settled();
+}
+
+} // namespace
+} // namespace smc::shell
+
+using namespace smc::shell;
+
+extern "C" {
+
+int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
+{
+	const u32 flags = smc_msg_flags(msg);
+
+	if ((flags & SMC_MSG_FASTOPEN) != 0 && mode_of(sock) == Mode::kIdle) {
+		const int refused = leave_to_tcp(sock);
+		return refused != 0 ? refused : smc_tcp_ops_sendmsg(sock, msg, len);
+	}
+	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
+	int err = 0;
+
+	do {
+		if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
+			// It asks for a connection first.
+			if ((flags & SMC_MSG_FASTOPEN) != 0)
+				err = claim_connection(sock, *socket);
+			return err != 0 ? err : stream::send(*socket, msg, len, nonblock);
+		}
+		if (err != 0 || (flags & SMC_MSG_FASTOPEN) != 0)
+			break;
+		if (const auto ret = answer_unconnected(sock, [flags](struct sock *sk) {
+			    return smc_sk_stream_error(sk, flags, -EPIPE);
+		    }))
+			return *ret;
+		// Another thread is connecting it, in between.
+	} while (!is_settled(sock));
+	if (err == 0)
+		err = smc_tcp_ops_sendmsg(sock, msg, len);
+	// It has learnt, as connect() does, that the attempt failed.
+	if ((flags & SMC_MSG_FASTOPEN) != 0 && err < 0 && smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
+		if (SmcSocket *state = SmcSocket::of(sock))
+			state->disarm();
+	}
+	return err;
+}
+
+int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
+{
+	const bool nonblock = (static_cast<u32>(flags) & SMC_MSG_DONTWAIT) != 0;
+	int err = 0;
+
+	if ((static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) != 0)
+		return smc_tcp_ops_recvmsg(sock, msg, len, flags);
+	do {
+		if (SmcSocket *socket = connected_by_smc(sock, nonblock, true, &err))
+			return stream::receive(*socket, msg, len, flags, nonblock);
+		if (err != 0)
+			return err;
+		if ((static_cast<u32>(flags) & SMC_MSG_OOB) != 0)
+			break;
+		if (const auto ret = answer_unconnected(sock, smc_sk_receive_closed))
+			return *ret;
+	} while (!is_settled(sock));
+	return smc_tcp_ops_recvmsg(sock, msg, len, flags);
+}
+
+long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
+			unsigned int flags)
+{
+	do {
+		const int err = settle(sock, smc_sock_nonblock(sock), true);
+		if (err != 0)
+			return err;
+		if (const auto ret = answer_unconnected(sock, smc_sk_receive_closed))
+			return *ret;
+	} while (!is_settled(sock));
+	if (mode_of(sock) != Mode::kSmc)
+		return smc_tcp_ops_splice_read(sock, pos, pipe, len, flags);
+	if (const auto endpoint = connection_of(SmcSocket::of(sock)))
+		endpoint->count(SMC_TS_SPLICE);
+	return smc_splice_read_copy(sock, pos, pipe, len, flags);
+}
+
+void smc_op_push(struct socket *sock)
+{
+	if (const auto endpoint = connection_of(SmcSocket::of(sock)))
+		stream::push(smc_sock_sk(sock), *endpoint);
+}
+
+} // extern "C"

@@ -1,0 +1,277 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <algorithm>
+#include <cerrno>
+#include <optional>
+
+#include "kernel/abi/sock.h"
+#include "kernel/abi/stats.h"
+#include "shell/socket/locked_connection.hpp"
+#include "shell/socket/stream.hpp"
+
+namespace smc::shell::stream {
+
+namespace {
+
+using connection::Connection;
+using connection::SendStatus;
+using connection::UrgentStatus;
+
+struct Waiter {
+	const LockedConnection &connection;
+	u32 seen_bytes = 0;         // a peek waits for more than these
+	bool stops_at_mark = false; // since it has something
+	bool peeks = false;
+};
+
+bool may_read(void *arg)
+{
+	const auto *waiter = static_cast<Waiter *>(arg);
+	const auto at_mark = [waiter](Connection &conn) {
+		return conn.mark_is_ahead(waiter->seen_bytes) || (!waiter->peeks && conn.at_mark());
+	};
+
+	const LockedConnection &connection = waiter->connection;
+
+	return connection.endpoint().ready_to_read(waiter->seen_bytes) ||
+	       (waiter->stops_at_mark && connection.endpoint().with_lock(at_mark)) ||
+	       smc_sk_error(connection.sk()) != 0 || tcp_died(connection.sk()) ||
+	       connection.shut_rcv();
+}
+
+u32 copy_out(const Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
+{
+	u32 copied = 0;
+
+	for (const ring::Segment &piece : segments) {
+		const auto n = static_cast<u32>(smc_msg_copy_to(
+			msg, endpoint.rmb() + piece.offset_bytes, piece.length_bytes));
+		copied += n;
+		if (n != piece.length_bytes)
+			break;
+	}
+	return copied;
+}
+
+int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, int flags)
+{
+	struct sock *sk = connection.sk();
+	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
+	const bool urgent_inline = smc_sk_urgent_inline(sk);
+	bool tell_peer = false;
+	const connection::UrgentRead read = connection.endpoint().with_lock([&](Connection &conn) {
+		tell_peer = conn.set_urgent_inline(urgent_inline);
+		return conn.take_urgent(peek);
+	});
+
+	if (tell_peer)
+		connection.endpoint().transmit();
+	switch (read.status) {
+	case UrgentStatus::kNone: return -EINVAL;
+	case UrgentStatus::kWait: return tcp_died(sk) || connection.shut_rcv() ? 0 : -EAGAIN;
+	case UrgentStatus::kByte:
+		smc_msg_add_flags(msg, len == 0 ? SMC_MSG_OOB | SMC_MSG_TRUNC : SMC_MSG_OOB);
+		if (len == 0)
+			return 0;
+		if ((flags & static_cast<int>(SMC_MSG_TRUNC)) == 0 &&
+		    smc_msg_copy_to(msg, &read.value, 1) != 1)
+			return -EFAULT;
+		return 1;
+	}
+	return -EINVAL;
+}
+
+struct View {
+	ring::Segments segments;
+	u32 readable_bytes = 0;
+	bool ended = false;
+	bool in_order = false; // as the peer wanted it
+	bool full = false;
+	bool stalled = false; // nothing more may come before something is taken
+	bool at_mark = false;
+};
+
+// One recv() of the stream.
+class Receive {
+public:
+	Receive(LockedConnection &connection, msghdr *msg, size_t len, int flags, bool nonblock)
+		: connection_(connection), endpoint_(connection.endpoint()), sk_(connection.sk()),
+		  msg_(msg), len_(len), flags_(static_cast<u32>(flags)), nonblock_(nonblock),
+		  peek_((flags_ & SMC_MSG_PEEK) != 0), urgent_inline_(smc_sk_urgent_inline(sk_)),
+		  peek_offset_bytes_(peek_ ? smc_sk_peek_offset(sk_) : 0)
+	{
+	}
+
+	// Bytes, or -errno.
+	[[nodiscard]] int run();
+
+private:
+	[[nodiscard]] u32 seen_bytes() const
+	{
+		return peek_ ? peek_offset_bytes_ + static_cast<u32>(got_) : 0;
+	}
+	[[nodiscard]] View look(bool &tell_peer);
+	// As run() begins, and after each piece and each sleep.
+	[[nodiscard]] View look_and_tell();
+	[[nodiscard]] bool is_enough() const
+	{
+		return got_ >= smc_sk_rcvlowat(sk_, (flags_ & SMC_MSG_WAITALL) != 0, len_);
+	}
+	// Gives the user what is there. False: not all of it could be copied.
+	[[nodiscard]] bool take(const View &view);
+	// There is nothing, or nothing more: true if that is the end of this call.
+	[[nodiscard]] bool ends_with(const View &view) const;
+	// 0, or -errno.
+	[[nodiscard]] int wait_for_data();
+
+	LockedConnection &connection_;
+	Endpoint &endpoint_;
+	struct sock *const sk_;
+	msghdr *const msg_;
+	const size_t len_;
+	const u32 flags_;
+	const bool nonblock_;
+	const bool peek_;
+	// TCP looks at SO_OOBINLINE when it reads; nobody is told when it changes. That needs the
+	// sock's lock.
+	bool urgent_inline_;
+	const u32 peek_offset_bytes_;
+	size_t got_ = 0;
+	std::optional<long> timeo_jiffies_; // asked for by the first that has to sleep
+};
+
+View Receive::look(bool &tell_peer)
+{
+	return endpoint_.with_lock([&](Connection &conn) -> View {
+		const u32 most = static_cast<u32>(std::min<size_t>(len_ - got_, 1U << 30));
+		const u32 seen = seen_bytes();
+
+		tell_peer = conn.set_urgent_inline(urgent_inline_);
+		if (!peek_ && len_ != 0 && got_ == 0)
+			conn.leave_mark();
+		View view{.segments = peek_ ? conn.peek_segments(most, seen)
+					    : conn.read_segments(most)};
+		view.readable_bytes = conn.readable_bytes();
+		view.full = view.readable_bytes == conn.rmb_size_bytes();
+		// The rest is of no interest then.
+		if (got_ == 0 && !view.segments.empty())
+			return view;
+		view.ended = conn.at_eof(seen) || conn.reset() ||
+			     conn.send_status() == SendStatus::kAborted;
+		view.in_order = conn.at_orderly_end(seen);
+		view.stalled = conn.waits_for_reader();
+		view.at_mark = conn.mark_is_ahead(seen) || (!peek_ && conn.at_mark());
+		return view;
+	});
+}
+
+View Receive::look_and_tell()
+{
+	bool tell_peer = false;
+	const View view = look(tell_peer);
+
+	if (got_ == 0 && view.readable_bytes > len_)
+		endpoint_.count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
+	if (got_ == 0 && view.full)
+		endpoint_.count(SMC_TS_RX_BUF, SMC_BUF_FULL);
+	// One that is told nothing may send nothing, and this reader sleep for ever.
+	if (tell_peer) [[unlikely]]
+		endpoint_.transmit();
+	return view;
+}
+
+bool Receive::take(const View &view)
+{
+	const u32 want = view.segments.length_bytes();
+	const bool discard = (flags_ & SMC_MSG_TRUNC) != 0;
+	const u32 n = discard ? want : copy_out(endpoint_, view.segments, msg_);
+
+	// What the user has not got stays: no byte twice, none lost.
+	if (!peek_ && n != 0)
+		endpoint_.consume(n);
+	smc_sk_move_peek_offset(sk_, n, peek_);
+	got_ += n;
+	return n == want;
+}
+
+bool Receive::ends_with(const View &view) const
+{
+	return view.ended || tcp_died(sk_) || connection_.shut_rcv() || smc_sk_error(sk_) != 0;
+}
+
+int Receive::wait_for_data()
+{
+	Waiter waiter{connection_, seen_bytes(), got_ != 0, peek_};
+
+	connection_.keep();
+	if (!timeo_jiffies_)
+		timeo_jiffies_ =
+			smc_sk_rcvtimeo(sk_, nonblock_ || (flags_ & SMC_MSG_DONTWAIT) != 0);
+	const int ret = smc_sk_sleep_for_data(sk_, &*timeo_jiffies_, may_read, &waiter);
+
+	urgent_inline_ = smc_sk_urgent_inline(sk_);
+	return ret;
+}
+
+int Receive::run()
+{
+	// With nothing asked for, too, TCP waits for something: once.
+	do {
+		const View view = look_and_tell();
+
+		if (len_ == 0 && view.readable_bytes != 0)
+			return 0;
+		// Whoever has something stops before the urgent byte.
+		if (got_ != 0 && view.at_mark)
+			break;
+		if (!view.segments.empty()) {
+			if (!take(view))
+				return got_ != 0 ? static_cast<int>(got_) : -EFAULT;
+			// That was all, and what comes meanwhile is for the next call.
+			if (!peek_ && view.segments.length_bytes() == view.readable_bytes &&
+			    is_enough())
+				break;
+			continue;
+		}
+		// A peek does not empty the ring.
+		if (got_ != 0 && (is_enough() || (peek_ && view.stalled)))
+			break;
+		if (ends_with(view)) {
+			if (got_ != 0)
+				break;
+			// What went wrong behind the end is nothing to readers who met it.
+			return view.in_order ? 0 : smc_sk_take_error(sk_);
+		}
+		const int ret = wait_for_data();
+		if (ret != 0)
+			return got_ != 0 ? static_cast<int>(got_) : ret;
+	} while (got_ < len_);
+	return static_cast<int>(got_);
+}
+
+} // namespace
+
+int receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock)
+{
+	LockedConnection connection(socket);
+	if (!connection.there())
+		return -ENOTCONN;
+	struct sock *sk = connection.sk();
+	Endpoint &endpoint = connection.endpoint();
+	int ret;
+
+	smc_msg_no_name(msg);
+	if ((flags & static_cast<int>(SMC_MSG_OOB)) != 0) {
+		endpoint.count(SMC_TS_URGENT);
+		ret = receive_urgent(connection, msg, len, flags);
+	} else {
+		ret = Receive(connection, msg, len, flags, nonblock).run();
+	}
+	if (ret >= 0 && smc_msg_wants_inq(sk, msg))
+		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {
+			return conn.at_eof() ? 1 : conn.inquired_bytes();
+		}));
+	smc_stat_rx(endpoint.counters(), endpoint.tech(), len, ret);
+	return ret;
+}
+
+} // namespace smc::shell::stream
