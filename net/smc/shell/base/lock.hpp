@@ -43,12 +43,14 @@
 #define SMC_NO_LOCK_CHECK
 #endif
 
-// The sock's lock, which is the kernel's.
+// The sock's lock, which is the kernel's: declared again with what clang has to know.
+// NOLINTBEGIN(readability-redundant-declaration)
 extern "C" {
 void smc_sk_lock(struct sock *sk) SMC_ACQUIRE(sk);
 void smc_sk_unlock(struct sock *sk) SMC_RELEASE(sk);
 bool smc_sk_try_lock(struct sock *sk, bool patient) SMC_TRY_ACQUIRE(true, sk);
 }
+// NOLINTEND(readability-redundant-declaration)
 
 namespace smc::shell {
 

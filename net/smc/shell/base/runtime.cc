@@ -3,6 +3,8 @@
 // new or delete, no guards, no unwinding (scripts/check-symbols).
 #include "kernel/abi/mem.h"
 
+// The compiler gave it its name.
+// NOLINTNEXTLINE(bugprone-reserved-identifier, readability-identifier-naming)
 extern "C" void __cxa_pure_virtual();
 
 // Reached through the table of an object whose derived part is not there yet or is gone: a bug of

@@ -39,7 +39,7 @@ int add(Namespace &ns, const PnetId &id, const std::optional<PnetTarget> &eth,
 			return -ENOSPC;
 		for (auto &entry : pending) {
 			if (entry && tables.pnet.add(*entry) == PnetTable::Added::kYes)
-				entry.release();
+				(void)entry.release();
 		}
 		return 0;
 	});

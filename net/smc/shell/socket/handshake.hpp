@@ -142,7 +142,7 @@ private:
 	void on(const handshake::WantBytes &);
 	void on(const handshake::SetTimer &timer);
 	void on(const handshake::StopTimer &);
-	[[nodiscard]] bool on(const handshake::Finished &finished);
+	[[nodiscard]] bool on(const handshake::Finished &wanted);
 	void begin();
 	void look_for_server();
 	void exchange();

@@ -148,7 +148,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 		state->resolve();
 	const bool valid = how >= kShutRd && how <= kShutRdWr;
 	Mode mode = mode_of(sock);
-	while (valid && mode == Mode::kHandshaking) {
+	while (state != nullptr && valid && mode == Mode::kHandshaking) {
 		// As with TCP before it is established: connect() fails, and may be tried again.
 		state->give_up_handshake(smc::handshake::kConnectionReset);
 		mode = state->mode();
@@ -157,7 +157,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 			return 0;
 		}
 	}
-	if (mode != Mode::kHandshaking && mode != Mode::kSmc) {
+	if (state == nullptr || (mode != Mode::kHandshaking && mode != Mode::kSmc)) {
 		const int ret = smc_tcp_ops_shutdown(sock, how);
 		if (state != nullptr) {
 			// A connect() under way has ended by it.

@@ -22,9 +22,11 @@ void Orphans::adopt(Ref<Handshake> handshake)
 {
 	Guard guard(lock_);
 
-	under_way_.push_back(handshake);
+	Handshake &adopted = *handshake;
+
+	under_way_.push_back(std::move(handshake));
 	// Under the lock: end() must not find one that has yet to go on.
-	handshake->go_on(*this);
+	adopted.go_on(*this);
 }
 
 bool Orphans::on_handshake_done(Handshake &handshake)

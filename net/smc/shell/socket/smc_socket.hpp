@@ -49,19 +49,17 @@ enum class Mode : u8 {
 [[nodiscard]] constexpr bool mode_change_is_legal(Mode from, Mode to)
 {
 	switch (from) {
-	case Mode::kIdle:
-		return to == Mode::kConnecting || to == Mode::kListening ||
-		       to == Mode::kSmc ||  // it was accepted so
-		       to == Mode::kFallen; // asked for what only TCP can do
-	case Mode::kConnecting:
-		return to == Mode::kIdle ||        // TCP's connect failed
-		       to == Mode::kHandshaking || // both ends can do SMC
-		       to == Mode::kFallen;        // the peer cannot
-	case Mode::kHandshaking:
-		return to == Mode::kSmc || to == Mode::kFallen ||
-		       to == Mode::kIdle;                // it failed, or was given up
-	case Mode::kSmc: return to == Mode::kIdle;       // connect(AF_UNSPEC)
-	case Mode::kListening: return to == Mode::kIdle; // TCP listens no more
+	case Mode::
+		kIdle: // kSmc: it was accepted so. kFallen: it was asked for what only TCP can do.
+		return to == Mode::kConnecting || to == Mode::kListening || to == Mode::kSmc ||
+		       to == Mode::kFallen;
+	case Mode::kConnecting: // kFallen: the peer cannot do SMC
+		return to == Mode::kIdle || to == Mode::kHandshaking || to == Mode::kFallen;
+	case Mode::kHandshaking: // kIdle: it failed, or was given up
+		return to == Mode::kIdle || to == Mode::kSmc || to == Mode::kFallen;
+	case Mode::kSmc:       // connect(AF_UNSPEC)
+	case Mode::kListening: // TCP listens no more
+		return to == Mode::kIdle;
 	case Mode::kFallen: return false;
 	}
 	return false;

@@ -43,7 +43,8 @@ private:
 		const SmcSocket *looked_at SMC_GUARDED_BY(lock) = nullptr;
 	};
 	// The socket with that serial, which stays until looked_at is reset.
-	[[nodiscard]] SmcSocket *look_at(Shard &shard, u64 serial) SMC_REQUIRES(shard.looking);
+	[[nodiscard]] static SmcSocket *look_at(Shard &shard, u64 serial)
+		SMC_REQUIRES(shard.looking);
 	[[nodiscard]] Shard &shard_of(u64 serial) { return shards_[serial % kShards]; }
 
 	std::array<Shard, kShards> shards_;

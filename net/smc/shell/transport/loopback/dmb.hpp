@@ -65,9 +65,9 @@ public:
 	DmbPool() = default;
 	~DmbPool() { drop(nullptr); }
 
-	// One of @size, or smaller if there is no memory for that; nullptr if there is none at all.
-	// All of it is zero. For @sk, which receives in it. Process.
-	[[nodiscard]] Dmb *take(struct sock *sk, wire::BufferSize size);
+	// One of the size asked for, or smaller if there is no memory for that; nullptr if there is
+	// none at all. All of it is zero. For @sk, which receives in it. Process.
+	[[nodiscard]] Dmb *take(struct sock *sk, wire::BufferSize asked);
 	// One of @size, which @sk can do without, and no other; nullptr unless it is easily had.
 	// Process.
 	[[nodiscard]] Dmb *take_spare(struct sock *sk, wire::BufferSize size);

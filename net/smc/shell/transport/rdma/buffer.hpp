@@ -119,9 +119,10 @@ public:
 	{
 	}
 
-	// One of @size for @sk, or smaller if there is no memory for that or the device cannot
-	// register it; nullptr if there is none at all. Process.
-	[[nodiscard]] Buffer *take(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize size);
+	// One of the size asked for, for @sk, or smaller if there is no memory for that or the
+	// device cannot register it; nullptr if there is none at all. Process.
+	[[nodiscard]] Buffer *take(struct sock *sk, smc_ib_buffer_kind kind,
+				   wire::BufferSize asked);
 	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. False if
 	// there are enough of this kind: the caller drops it, once the peer does not know it any
 	// more.

@@ -76,12 +76,21 @@ private:
 	template <class Match>
 	static void look_for_idle(Bucket &bucket, Match &&match, Idle &idle);
 	// A group more than kIdleMax? The one that has been idle for longest goes.
-	void thin_out(Bucket &bucket);
+	static void thin_out(Bucket &bucket);
 	// The same, wherever it is, where places for one more of a server's become scarce.
 	void make_room(net *net, const TcpAddress &from);
 	// The n-th group that matches.
 	template <class Match>
-	[[nodiscard]] shell::Ref<LinkGroup> find(Bucket &bucket, u32 n, Match &&match);
+	[[nodiscard]] static shell::Ref<LinkGroup> find(Bucket &bucket, u32 n, Match &&match)
+	{
+		shell::Guard guard(bucket.lock);
+		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+		     group = bucket.groups.next(*group)) {
+			if (match(*group) && n-- == 0)
+				return shell::Ref<LinkGroup>::share(group);
+		}
+		return {};
+	}
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match);
 	// @end of each that matches, which is the beginning of its end.
@@ -91,14 +100,14 @@ private:
 	template <class Match, class End>
 	void end_each(Match &&match, End &&end);
 	// A server's group with this key that takes a connection from there, or none.
-	[[nodiscard]] shell::Ref<LinkGroup> find_open(Bucket &bucket, const GroupKey &key,
-						      const TcpAddress &from);
+	[[nodiscard]] static shell::Ref<LinkGroup> find_open(Bucket &bucket, const GroupKey &key,
+							     const TcpAddress &from);
 	// Joins such a group; false if there is none.
-	[[nodiscard]] bool join_open(Bucket &bucket, const GroupKey &key, const Seeker &seeker,
-				     Acquired *result);
+	[[nodiscard]] static bool join_open(Bucket &bucket, const GroupKey &key,
+					    const Seeker &seeker, Acquired *result);
 	// False if there is no room after all.
-	[[nodiscard]] bool join(shell::Ref<LinkGroup> group, const Seeker &seeker,
-				Acquired *result);
+	[[nodiscard]] static bool join(shell::Ref<LinkGroup> group, const Seeker &seeker,
+				       Acquired *result);
 	// The same once more, or makes one: nobody else makes one for this bucket meanwhile.
 	[[nodiscard]] Acquired join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
 					    const handshake::Agreement &agreement, bool direct,

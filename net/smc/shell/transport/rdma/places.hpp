@@ -38,7 +38,7 @@ public:
 	static constexpr u32 kConnectionsMin = 16;
 	// What one takes. All together may take as much as the second value of tcp_mem, those of
 	// one network namespace three quarters of that.
-	static constexpr u64 kGroup_bytes = 640 * 1024;
+	static constexpr u64 kGroup_bytes = u64{640} * 1024;
 
 	// Of one group; given back when it has no link any more.
 	class Place {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <optional>
+#include <utility>
 
 #include "core/wire/ids.hpp"
 #include "kernel/abi/tcp.h"
@@ -29,12 +30,9 @@ public:
 		if (device_ != nullptr)
 			smc_ib_device_get(device_);
 	}
-	DeviceRef &operator=(const DeviceRef &other)
+	DeviceRef &operator=(DeviceRef other)
 	{
-		if (other.device_ != nullptr)
-			smc_ib_device_get(other.device_);
-		smc_ib_device_put(device_);
-		device_ = other.device_;
+		std::swap(device_, other.device_);
 		return *this;
 	}
 	~DeviceRef() { smc_ib_device_put(device_); }
