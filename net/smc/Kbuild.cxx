@@ -13,7 +13,10 @@ smc-cxx-compiler := $(if $(SMC_CXX),$(SMC_CXX),$(patsubst %gcc,%g++,$(subst gcc-
 # The kernel's code generation (ABI, retpolines, IBT, SLS, rethunks, ftrace, no SSE, no red zone; on a
 # debug kernel its sanitizers) and none of its warnings or its C dialect. Options to the assembler and
 # preprocessor start with -W, too.
-smc-kernel-flags = $(filter-out -W% -std=% -fms-extensions -g% -femit-struct-debug%,$(KBUILD_CPPFLAGS) \
+# -ftrivial-auto-var-init: gcc 12 takes fields of a temporary for padding if they lie in an array of structs,
+# and zeroes them (the address of an rkey in a std::array, for one). Nothing here relies on it.
+smc-kernel-flags = $(filter-out -W% -std=% -fms-extensions -g% -femit-struct-debug% \
+		-ftrivial-auto-var-init=%,$(KBUILD_CPPFLAGS) \
 		$(KBUILD_CFLAGS) $(KBUILD_CFLAGS_MODULE)) \
 	$(filter -Wa$(comma)% -Wp$(comma)%,$(KBUILD_CPPFLAGS) $(KBUILD_CFLAGS) $(KBUILD_CFLAGS_MODULE)) \
 	$(if $(CONFIG_KASAN),$(CFLAGS_KASAN)) $(if $(CONFIG_UBSAN),$(CFLAGS_UBSAN))
