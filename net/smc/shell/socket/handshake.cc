@@ -6,7 +6,6 @@
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
-#include "kernel/abi/stats.h"
 #include "shell/base/alloc.hpp"
 #include "shell/socket/rendezvous.hpp"
 #include "shell/transport/transports.hpp"

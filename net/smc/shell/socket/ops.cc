@@ -144,11 +144,12 @@ int smc_op_shutdown(struct socket *sock, int how)
 	SmcSocket *state = SmcSocket::of(sock);
 	struct sock *sk = smc_sock_sk(sock);
 
-	if (state != nullptr)
-		state->resolve();
+	if (state == nullptr)
+		return smc_tcp_ops_shutdown(sock, how);
+	state->resolve();
 	const bool valid = how >= kShutRd && how <= kShutRdWr;
-	Mode mode = mode_of(sock);
-	while (state != nullptr && valid && mode == Mode::kHandshaking) {
+	Mode mode = state->mode();
+	while (valid && mode == Mode::kHandshaking) {
 		// As with TCP before it is established: connect() fails, and may be tried again.
 		state->give_up_handshake(smc::handshake::kConnectionReset);
 		mode = state->mode();
@@ -157,13 +158,11 @@ int smc_op_shutdown(struct socket *sock, int how)
 			return 0;
 		}
 	}
-	if (state == nullptr || (mode != Mode::kHandshaking && mode != Mode::kSmc)) {
+	if (mode != Mode::kHandshaking && mode != Mode::kSmc) {
 		const int ret = smc_tcp_ops_shutdown(sock, how);
-		if (state != nullptr) {
-			// A connect() under way has ended by it.
-			state->disarm();
-			end_listening(*state);
-		}
+		// A connect() under way has ended by it.
+		state->disarm();
+		end_listening(*state);
 		return ret;
 	}
 	if (!valid)

@@ -5,6 +5,7 @@
 
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
+#include "shell/socket/copy_pieces.hpp"
 #include "shell/socket/locked_connection.hpp"
 #include "shell/socket/stream.hpp"
 
@@ -40,16 +41,10 @@ bool may_read(void *arg)
 
 u32 copy_out(const Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
 {
-	u32 copied = 0;
-
-	for (const ring::Segment &piece : segments) {
-		const auto n = static_cast<u32>(smc_msg_copy_to(
-			msg, endpoint.rmb() + piece.offset_bytes, piece.length_bytes));
-		copied += n;
-		if (n != piece.length_bytes)
-			break;
-	}
-	return copied;
+	return copy_pieces(segments, [&](const ring::Segment &piece) {
+		return smc_msg_copy_to(msg, endpoint.rmb() + piece.offset_bytes,
+				       piece.length_bytes);
+	});
 }
 
 int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, int flags)

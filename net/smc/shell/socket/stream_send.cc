@@ -9,6 +9,7 @@
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "shell/socket/copy_pieces.hpp"
 #include "shell/socket/locked_connection.hpp"
 #include "shell/socket/stream.hpp"
 
@@ -31,16 +32,10 @@ bool may_write(void *arg)
 // Copies from the user into the send buffer. Fewer bytes than there is room for: EFAULT.
 u32 copy_in(Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
 {
-	u32 copied = 0;
-
-	for (const ring::Segment &piece : segments) {
-		const auto n = static_cast<u32>(smc_msg_copy_from(
-			msg, endpoint.sndbuf() + piece.offset_bytes, piece.length_bytes));
-		copied += n;
-		if (n != piece.length_bytes)
-			break;
-	}
-	return copied;
+	return copy_pieces(segments, [&](const ring::Segment &piece) {
+		return smc_msg_copy_from(msg, endpoint.sndbuf() + piece.offset_bytes,
+					 piece.length_bytes);
+	});
 }
 
 // While it lives, the peer may be told that an urgent byte is on its way.

@@ -34,6 +34,25 @@ bool route_to(const Port &port, const wire::Gid &peer_gid, bool *uses_gateway)
 					      address->data(), uses_gateway) == 0;
 }
 
+GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agreement &agreement,
+		  const wire::PeerId &peer_id, const wire::Gid &peer_gid, const wire::Mac &peer_mac)
+{
+	return {
+		.netns = seeker.netns,
+		.server = seeker.server,
+		.version = agreement.version,
+		.device = port.device.get(),
+		.port = port.number,
+		.vlan_id = port.gid.vlan_id,
+		.gid = port.wire_gid(),
+		.peer_id = peer_id,
+		.peer_gid = peer_gid,
+		.peer_mac = agreement.version == 1 ? peer_mac : wire::Mac{},
+		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
+		.peer_qpn = {},
+	};
+}
+
 } // namespace
 
 void GroupTable::joined(Acquired *result, shell::Ref<RdmaEndpoint> endpoint, bool first_contact)
@@ -173,19 +192,8 @@ Acquired GroupTable::acquire(const handshake::AcquireServerLink &wanted, const S
 		return failed(wire::DeclineReason::kNoSmcrDev);
 	if (agreement.version >= 2 && !route_to(*port, wanted.peer_gid, &gateway))
 		return failed(wire::DeclineReason::kNoRoute);
-	const GroupKey key{
-		.netns = seeker.netns,
-		.server = true,
-		.version = agreement.version,
-		.device = port->device.get(),
-		.port = port->number,
-		.vlan_id = port->gid.vlan_id,
-		.gid = port->wire_gid(),
-		.peer_id = wanted.peer_id,
-		.peer_gid = wanted.peer_gid,
-		.peer_mac = agreement.version == 1 ? wanted.peer_mac : wire::Mac{},
-		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
-	};
+	const GroupKey key = key_from(*port, seeker, agreement, wanted.peer_id, wanted.peer_gid,
+				      wanted.peer_mac);
 	Bucket &bucket = bucket_of(key.peer_gid);
 
 	if (join_open(bucket, key, seeker, &result))
@@ -235,20 +243,9 @@ Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const S
 		if (!gateway)
 			return failed(wire::DeclineReason::kNoIndirect);
 	}
-	const GroupKey key{
-		.netns = seeker.netns,
-		.server = false,
-		.version = agreement.version,
-		.device = port->device.get(),
-		.port = port->number,
-		.vlan_id = port->gid.vlan_id,
-		.gid = port->wire_gid(),
-		.peer_id = peer.peer_id,
-		.peer_gid = peer.gid,
-		.peer_mac = agreement.version == 1 ? peer.mac : wire::Mac{},
-		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
-		.peer_qpn = peer.qpn,
-	};
+	GroupKey key = key_from(*port, seeker, agreement, peer.peer_id, peer.gid, peer.mac);
+
+	key.peer_qpn = peer.qpn;
 	return make_group(key, *port, agreement, agreement.version == 1 || wanted.v2_direct,
 			  seeker);
 }

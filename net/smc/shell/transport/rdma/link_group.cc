@@ -2,8 +2,7 @@
 #include "shell/transport/rdma/link_group.hpp"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <utility>
 
 #include "core/base/elapsed.hpp"
 #include "core/connection/cdc_mapping.hpp"
@@ -12,7 +11,6 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/random.hpp"
-#include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
