@@ -37,7 +37,7 @@ endif
 ifndef KDIR
 KDIR = $(eval KDIR := $$(fetched-kernel))$(KDIR)
 endif
-fetched-kernel = $(or $(shell scripts/fetch-kernel --path $(KVER)),$(error no kernel $(KVER)))/build
+fetched-kernel = $(or $(shell scripts/fetch/fetch-kernel --path $(KVER)),$(error no kernel $(KVER)))/build
 KREL = $(eval KREL := $$(kernel-release))$(KREL)
 kernel-release = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 	$(KDIR)/include/generated/utsrelease.h),$(error $(KDIR) is no kernel build folder))
@@ -117,7 +117,7 @@ install: module install-modprobe
 	$(call depmod-for,$(KREL))
 
 install-modprobe:
-	install -D -m 644 scripts/modprobe-smc.conf $(modprobe-conf)
+	install -D -m 644 scripts/kbuild/modprobe-smc.conf $(modprobe-conf)
 
 # Needs to know the release, not to have its headers. A series stands for what is installed of it.
 installed-releases = $(sort $(patsubst $(module-trees)/%/updates/smc.ko,%,$(wildcard \
@@ -159,7 +159,7 @@ format:
 
 .PHONY: check check-all deps lint unit coverage check-tools check-build $(KERNELS:%=check-build-%)
 
-# What `make check` runs, see scripts/check. Each part reports "N passed, N failed".
+# What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
 CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
 CHECK_ON_HOST := lint unit sim
@@ -169,30 +169,30 @@ CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop
 CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) interop
 
 check: deps
-	@scripts/check $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
+	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
 
 check-all: deps
-	@scripts/check $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_ALL_IN_GUESTS)
+	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_ALL_IN_GUESTS)
 
 deps:
-	@scripts/install-deps
+	@scripts/fetch/install-deps
 
 lint:
-	@scripts/lint
+	@scripts/check/lint
 
 check-build: $(KERNELS:%=check-build-%)
 
 $(KERNELS:%=check-build-%): check-build-%:
-	+@scripts/check-build $*
+	+@scripts/check/check-build $*
 
 check-tools:
-	@$(MAKE) tools && scripts/report tools $(words $(TOOLS)) 0 || scripts/report tools 0 1
+	@$(MAKE) tools && scripts/check/report tools $(words $(TOOLS)) 0 || scripts/check/report tools 0 1
 
 unit:
-	@scripts/run-unit $(UNIT)
+	@selftests/unit/run $(UNIT)
 
 coverage:
-	@scripts/coverage
+	@selftests/coverage
 
 # --- the rest of the house: each has its own targets ----------------------------------------------
 

@@ -17,7 +17,7 @@ bench-count: test-programs
 # make bench-applications        Debian's programs in one guest, over TCP and over SMC-D
 .PHONY: bench-applications
 bench-applications: tools
-	@scripts/install-deps build vm
-	@scripts/fetch-programs
+	@scripts/fetch/install-deps build vm
+	@scripts/fetch/fetch-programs
 	+@$(MAKE) module KVER=6.12
 	@selftests/bench/applications $(BENCH_OPTIONS)

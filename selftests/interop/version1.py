@@ -2,7 +2,7 @@
 """With Linux 5.10, whose smc.ko proposes version 2 with nothing of it offered, and speaks SMC-Rv1.
 
 What it counts it shows to nobody; each case holds our side to its own counters, and every byte is
-checked. SMC-Rv1 goes over soft-RoCE with RoCE v1 GIDs (scripts/roce-v1).
+checked. SMC-Rv1 goes over soft-RoCE with RoCE v1 GIDs (selftests/vm/roce-v1).
 """
 
 from matrix import OLD, OLD_ALONE, OLD_WITHOUT_DEVICE, Server, in_both_roles, transfer

@@ -24,7 +24,7 @@ class HostCase:
 
 
 def host_cases() -> list[HostCase]:
-    """Of all programs that scripts/run-unit has built."""
+    """Of all programs that selftests/unit/run has built."""
     found = []
     for folder in sorted({test.relative_to(UNIT).parts[0] for test in UNIT.rglob("*_test.cc")}):
         with tempfile.NamedTemporaryFile(suffix=".json") as output:

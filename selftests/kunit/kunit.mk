@@ -5,7 +5,7 @@
 
 KUNIT := selftests/kunit
 kunit-build = $(abspath $(BUILD))/kunit
-kunit-kernel = $(shell scripts/fetch-kernel --path debug)
+kunit-kernel = $(shell scripts/fetch/fetch-kernel --path debug)
 
 .PHONY: kunit kunit-module check-kunit check-kunit-proof
 
@@ -18,12 +18,12 @@ kunit-module:
 	+@flock $(kunit-build)/.lock $(MAKE) -C $(kunit-kernel)/build M=$(kunit-build) modules
 
 kunit: debug-kernel
-	@scripts/check check-kunit-proof check-kunit
+	@scripts/check/run check-kunit-proof check-kunit
 
 check-kunit-proof: kunit-module
 	@$(KUNIT)/check-kunit --proof
 
 # The host's programs say which cases there are.
 check-kunit: kunit-module
-	@scripts/run-unit --build
+	@selftests/unit/run --build
 	@$(KUNIT)/check-kunit

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What scripts/fetch-programs unpacked, put over a guest's own files for as long as it runs."""
+"""What scripts/fetch/fetch-programs unpacked, put over a guest's own files for as long as it runs."""
 
 from harness import Guest
 from harness.paths import cache_dir

@@ -6,8 +6,8 @@
 .PHONY: programs
 programs: KERNEL ?= 6.12
 programs: tools
-	@scripts/install-deps build vm
-	@scripts/fetch-programs
+	@scripts/fetch/install-deps build vm
+	@scripts/fetch/fetch-programs
 	+@$(MAKE) module KVER=$(KERNEL)
 	@$(VM)/run-cases --kernel $(KERNEL) --result programs-$(KERNEL) $(CASE_OPTIONS) \
 		$(sort $(wildcard selftests/programs/*.py))

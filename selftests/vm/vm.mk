@@ -57,7 +57,7 @@ demo:
 
 # --- on the debug kernel ------------------------------------------------------------------------
 #
-#   make debug-kernel             builds it (scripts/debug-kernel); again only when it has to
+#   make debug-kernel             builds it (scripts/fetch/debug-kernel); again only when it has to
 #   make debug [ONLY=regex]       the cases of `make check` on it, and that its detectors detect
 #   make faults [ONLY=regex]      each allocation fails once there, and cables are pulled
 #   make bad-wire [ONLY=regex]    cables are pulled on a stock kernel, which is quick enough for retries
@@ -72,13 +72,13 @@ DEBUG_TOPOLOGIES := ^ours@debug\+(ours@debug|(kernel|none)@6.12)$$
 	check-faults
 
 debug-kernel: debug-deps
-	@scripts/debug-kernel
+	@scripts/fetch/debug-kernel
 
 debug-deps:
-	@scripts/install-deps build vm debug-kernel
+	@scripts/fetch/install-deps build vm debug-kernel
 
 debug: debug-kernel
-	@scripts/check check-debug-harness check-debug-selftest check-debug-interop
+	@scripts/check/run check-debug-harness check-debug-selftest check-debug-interop
 
 check-debug-harness:
 	@$(VM)/check-harness --debug
@@ -96,7 +96,7 @@ check-debug-interop: test-programs
 		$(sort $(wildcard selftests/interop/*.py))
 
 faults: debug-kernel
-	@scripts/check check-faults
+	@scripts/check/run check-faults
 
 check-faults: test-programs
 	+@$(MAKE) module KVER=debug

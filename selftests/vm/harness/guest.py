@@ -166,7 +166,7 @@ class Guest:
     def configure_modprobe(self) -> None:
         """As `make install` does, which leaves the kernel's own smc_diag where it is."""
         if self.module == "ours":
-            self.put("/etc/modprobe.d/smc.conf", (ROOT / "scripts/modprobe-smc.conf").read_bytes())
+            self.put("/etc/modprobe.d/smc.conf", (ROOT / "scripts/kbuild/modprobe-smc.conf").read_bytes())
 
     def load_module(self) -> None:
         """smc.ko through modprobe, the way a user would get it, and the EID. "none": nothing."""

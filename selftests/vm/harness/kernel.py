@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A kernel in the cache: a distribution's, fetched by scripts/fetch-kernel when it is not there, or
-"debug", built by scripts/debug-kernel."""
+"""A kernel in the cache: a distribution's, fetched by scripts/fetch/fetch-kernel when it is not there, or
+"debug", built by scripts/fetch/debug-kernel."""
 
 import functools
 import subprocess
@@ -42,7 +42,7 @@ class Kernel:
 @functools.cache
 def roce_v1(kernel: Kernel) -> Path:
     """The soft-RoCE of this kernel that has RoCE v1 GIDs, too; built if need be."""
-    done = subprocess.run([ROOT / "scripts" / "roce-v1", kernel.version], stdout=subprocess.PIPE,
+    done = subprocess.run([ROOT / "selftests/vm/roce-v1", kernel.version], stdout=subprocess.PIPE,
                           stderr=sys.stderr, text=True, check=True)
     return Path(done.stdout.strip())
 
@@ -50,7 +50,7 @@ def roce_v1(kernel: Kernel) -> Path:
 @functools.cache
 def kernel(version: str) -> Kernel:
     """Fetches if need be. Raises CalledProcessError when the package cannot be had."""
-    script = ROOT / "scripts" / "fetch-kernel"
+    script = ROOT / "scripts/fetch/fetch-kernel"
     done = subprocess.run([script, "--image", "--path", version], stdout=subprocess.PIPE, stderr=sys.stderr, text=True,
                           check=True)
     directory = Path(done.stdout.strip()).resolve()

@@ -42,7 +42,7 @@ class VerdictFailed(AssertionError):
 @dataclass(frozen=True)
 class Spec:
     """Which module on which kernel: "ours@6.12", "kernel@6.1", "none@6.12". "kernel@5.10:v1": with
-    RoCE v1 GIDs besides those of RoCE v2 (scripts/roce-v1), so that SMC-Rv1 is possible."""
+    RoCE v1 GIDs besides those of RoCE v2 (selftests/vm/roce-v1), so that SMC-Rv1 is possible."""
 
     module: str
     version: str

@@ -2,7 +2,7 @@
 //
 // Locks as types. A SpinLock is taken with bottom halves off; order and classes are in
 // kernel/abi/lock.h and Documentation/locking.md. Annotations are no code: clang checks them
-// (scripts/check-locks).
+// (scripts/check/check-locks).
 #pragma once
 
 #include <utility>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // The one function of the C++ runtime that compiled code refers to. There is no other: no operator
-// new or delete, no guards, no unwinding (scripts/check-symbols).
+// new or delete, no guards, no unwinding (scripts/check/check-symbols).
 #include "kernel/abi/mem.h"
 
 // The compiler gave it its name.
