@@ -86,13 +86,6 @@ struct AddLinkExtension {
 };
 static_assert(sizeof(AddLinkExtension) == 28 && offsetof(AddLinkExtension, rkey_count) == 26);
 
-struct RkeyPairEntry {
-	Be32 rkey{};
-	Be32 new_rkey{};
-	Be64 new_address{};
-};
-static_assert(sizeof(RkeyPairEntry) == RkeyPairCodec::kSize);
-
 struct AddLinkCont {
 	LlcHeader header{};
 	std::uint8_t link = 0;

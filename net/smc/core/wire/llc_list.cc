@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include "core/wire/llc.hpp"
+#include "core/wire/llc_list.hpp"
 
-#include "core/wire/llc_layout.hpp"
+#include <cstring>
 
-// The items of lists in LLC messages.
 namespace smc::wire {
 
 void RkeyPairCodec::put(const Value &value, std::byte *to)
