@@ -208,17 +208,18 @@ private:
 		const Before before(other.conn);
 		Connection writer = own.conn;
 		Connection reader = other.conn;
-		std::uint16_t events = 0;
+		const std::uint16_t events =
+			other.gone ? 0 : Connection::pass(own.conn, other.conn, bytes);
 
-		if (other.gone || !Connection::pass(own.conn, other.conn, bytes, events)) {
+		if (events == 0) {
 			demand(alike(own.conn, writer) && alike(other.conn, reader));
 			return false;
 		}
 		// The long way comes to the same.
-		connection::Saying saying;
 		writer.produce(bytes, SendHint::kNormal);
-		demand(writer.speak(saying) && saying.produced_bytes == bytes);
-		const connection::Verdict verdict = reader.hear(saying);
+		const auto saying = writer.speak();
+		demand(saying && saying->produced_bytes == bytes);
+		const connection::Verdict verdict = reader.hear(*saying);
 		demand(verdict.ok() && verdict.events == events);
 		demand(alike(own.conn, writer) && alike(other.conn, reader));
 
@@ -513,19 +514,18 @@ private:
 	bool speak(std::uint32_t side)
 	{
 		End &own = ends_[side];
-		connection::Saying saying;
 		int said = 0;
 
 		own.silent = false;
-		while (own.conn.speak(saying)) {
+		while (const auto saying = own.conn.speak()) {
 			demand(++said <= kSayingsMax);
-			own.sent_bytes += saying.produced_bytes;
+			own.sent_bytes += saying->produced_bytes;
 			demand(own.sent_bytes <= own.appended_bytes);
-			demand(saying.message.producer ==
+			demand(saying->message.producer ==
 			       cursor_at(own.sent_bytes - own.ring_begins_at_bytes,
 					 size_bytes(own)));
 			if (!ends_[1 - side].gone)
-				hear(1 - side, saying);
+				hear(1 - side, *saying);
 			drop_pending(own);
 		}
 		drop_pending(own);
@@ -634,8 +634,7 @@ private:
 			return;
 		// Whoever has something to say has said it.
 		Connection copy = own.conn;
-		connection::Saying saying;
-		demand(!copy.speak(saying));
+		demand(!copy.speak());
 		if (reader.gone || aborted(own) || aborted(reader) || own.conn.finished())
 			return;
 		demand(own.received_bytes == own.sent_bytes);

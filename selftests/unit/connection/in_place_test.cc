@@ -25,11 +25,10 @@ protected:
 	// One turn of the talk; how much was said in it.
 	static int speak(Connection &from, Connection &to)
 	{
-		Saying saying;
 		int said = 0;
 
-		while (from.speak(saying)) {
-			const Verdict verdict = to.hear(saying);
+		while (const auto saying = from.speak()) {
+			const Verdict verdict = to.hear(*saying);
 			EXPECT_TRUE(verdict.ok());
 			events_ |= verdict.events;
 			EXPECT_LE(++said, 4);
@@ -42,9 +41,8 @@ protected:
 		events_ = 0;
 		for (int turns = 0; speak(first, second) != 0 && speak(second, first) != 0; turns++)
 			ASSERT_LE(turns, 4);
-		Saying saying;
-		EXPECT_FALSE(first.speak(saying));
-		EXPECT_FALSE(second.speak(saying));
+		EXPECT_FALSE(first.speak());
+		EXPECT_FALSE(second.speak());
 		EXPECT_FALSE(a_.broken() || b_.broken());
 	}
 	void send(Connection &from, Connection &to, std::uint32_t bytes,
@@ -133,23 +131,23 @@ TEST_F(InPlaceTest, NoCompletionIsAskedFor)
 {
 	send(a_, b_, 100);
 	a_.request_completion();
-	Saying saying;
-	EXPECT_FALSE(a_.speak(saying));
+	EXPECT_FALSE(a_.speak());
 }
 
 TEST_F(InPlaceTest, UrgentByteEndsASaying)
 {
 	a_.produce(10, SendHint::kUrgent);
 	a_.produce(5);
-	Saying saying;
-	ASSERT_TRUE(a_.speak(saying));
-	EXPECT_EQ(saying.produced_bytes, 10u);
-	EXPECT_TRUE(b_.hear(saying).has(event::kUrgent));
+	auto saying = a_.speak();
+	ASSERT_TRUE(saying);
+	EXPECT_EQ(saying->produced_bytes, 10u);
+	EXPECT_TRUE(b_.hear(*saying).has(event::kUrgent));
 	EXPECT_EQ(b_.urgent_offset_bytes(), 9u);
 	b_.store_urgent('u');
-	ASSERT_TRUE(a_.speak(saying));
-	EXPECT_EQ(saying.produced_bytes, 5u);
-	EXPECT_TRUE(b_.hear(saying).ok());
+	saying = a_.speak();
+	ASSERT_TRUE(saying);
+	EXPECT_EQ(saying->produced_bytes, 5u);
+	EXPECT_TRUE(b_.hear(*saying).ok());
 	EXPECT_EQ(b_.take_urgent(false).value, 'u');
 	EXPECT_EQ(b_.read_segments(100).length_bytes(), 9u);
 }

@@ -30,11 +30,10 @@ struct Pair {
 	}
 	bool speak(std::uint32_t side)
 	{
-		Saying saying;
 		bool said = false;
 
-		while (ends[side].speak(saying)) {
-			const Verdict verdict = ends[1 - side].hear(saying);
+		while (const auto saying = ends[side].speak()) {
+			const Verdict verdict = ends[1 - side].hear(*saying);
 
 			EXPECT_TRUE(verdict.ok());
 			if (verdict.has(event::kUrgent))
@@ -51,9 +50,9 @@ struct Pair {
 	}
 	bool pass(std::uint32_t side, std::uint32_t bytes)
 	{
-		std::uint16_t heard = 0;
+		const std::uint16_t heard = Connection::pass(ends[side], ends[1 - side], bytes);
 
-		if (!Connection::pass(ends[side], ends[1 - side], bytes, heard))
+		if (heard == 0)
 			return false;
 		events[1 - side] |= heard;
 		if (ends[1 - side].has_something_to_say())
@@ -224,20 +223,15 @@ TEST_F(PassTest, HalfARingIsTheMost)
 // A copy from the user that fails at its first byte leaves nothing, and nobody is woken for it.
 TEST_F(PassTest, NothingIsNoMessage)
 {
-	std::uint16_t events = 0;
-
-	EXPECT_FALSE(Connection::pass(passed_.ends[0], passed_.ends[1], 0, events));
-	EXPECT_EQ(events, 0);
+	EXPECT_EQ(Connection::pass(passed_.ends[0], passed_.ends[1], 0), 0);
 	EXPECT_EQ(passed_.ends[0].last_completed().message_number, 0u);
 }
 
 // Even before it could say so: hear() throws such bytes away.
 TEST_F(PassTest, NothingIsPassedToAReaderThatHasClosed)
 {
-	std::uint16_t events = 0;
-
 	passed_.ends[1].close();
-	EXPECT_FALSE(Connection::pass(passed_.ends[0], passed_.ends[1], 100, events));
+	EXPECT_EQ(Connection::pass(passed_.ends[0], passed_.ends[1], 100), 0);
 	EXPECT_EQ(passed_.ends[0].diagnostics().sent_bytes, 0u);
 	EXPECT_EQ(passed_.ends[1].readable_bytes(), 0u);
 }

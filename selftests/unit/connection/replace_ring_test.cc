@@ -26,11 +26,10 @@ protected:
 	}
 	static bool speak(Connection &from, Connection &to)
 	{
-		Saying saying;
 		bool spoken = false;
 
-		while (from.speak(saying)) {
-			EXPECT_TRUE(to.hear(saying).ok());
+		while (const auto saying = from.speak()) {
+			EXPECT_TRUE(to.hear(*saying).ok());
 			spoken = true;
 		}
 		return spoken;

@@ -35,14 +35,21 @@ TEST(RtokenSet, HoldsWhatWasInserted)
 class RtokenTableTest : public testing::Test {
 protected:
 	RtokenTable &table() { return *table_; }
-	bool remove(LinkIndex link, std::uint32_t rkey, RtokenSet &removed)
+	// Was it known?
+	bool remove(LinkIndex link, std::uint32_t rkey)
 	{
 		const std::array<wire::Rkey, 1> rkeys = {wire::Rkey{rkey}};
-		return table().remove(link, rkeys, removed).contains(0);
+		const RtokenTable::Removed removed = table().remove(link, rkeys);
+
+		in_use_ = removed.in_use;
+		return removed.places.contains(0);
 	}
+	// Of the last remove().
+	[[nodiscard]] const RtokenSet &in_use() const { return in_use_; }
 
 private:
 	std::unique_ptr<RtokenTable> table_ = std::make_unique<RtokenTable>();
+	RtokenSet in_use_;
 };
 
 TEST_F(RtokenTableTest, SameRmbIsOneEntry)
@@ -72,8 +79,6 @@ TEST_F(RtokenTableTest, OtherAddressOrLinkIsAnotherRmb)
 
 TEST_F(RtokenTableTest, KnownOnesAreThoseThatWereToldOf)
 {
-	RtokenSet removed;
-
 	EXPECT_EQ(table().acquire_known(0, token_of(5)), std::nullopt);
 	EXPECT_EQ(table().size(), 0U);
 	const auto index = table().confirm(0, token_of(5));
@@ -81,19 +86,18 @@ TEST_F(RtokenTableTest, KnownOnesAreThoseThatWereToldOf)
 	EXPECT_EQ(table().acquire_known(0, token_of(5)), index);
 	EXPECT_EQ(table().acquire_known(0, token_of(5, 0x2000)), std::nullopt);
 	EXPECT_EQ(table().acquire_known(1, token_of(5)), std::nullopt);
-	EXPECT_TRUE(remove(0, 5, removed));
-	EXPECT_TRUE(removed.contains(*index)); // it has a user
+	EXPECT_TRUE(remove(0, 5));
+	EXPECT_TRUE(in_use().contains(*index)); // it has a user
 	EXPECT_EQ(table().acquire_known(0, token_of(5)), std::nullopt);
 }
 
 TEST_F(RtokenTableTest, DeletedUnderAConnection)
 {
 	const auto index = table().acquire(0, token_of(5));
-	RtokenSet removed;
 
 	ASSERT_TRUE(index);
-	EXPECT_TRUE(remove(0, 5, removed));
-	EXPECT_TRUE(removed.contains(*index));
+	EXPECT_TRUE(remove(0, 5));
+	EXPECT_TRUE(in_use().contains(*index));
 	EXPECT_EQ(table().at(*index, 0), std::nullopt);
 	// Nobody else gets the entry, not even the same RMB if it comes back.
 	const auto other = table().acquire(0, token_of(5));
@@ -105,24 +109,22 @@ TEST_F(RtokenTableTest, DeletedUnderAConnection)
 TEST_F(RtokenTableTest, DeletedWithoutUsersIsFree)
 {
 	const auto index = table().confirm(0, token_of(5));
-	RtokenSet removed;
 
 	ASSERT_TRUE(index);
-	EXPECT_TRUE(remove(0, 5, removed));
-	EXPECT_TRUE(removed.empty());
+	EXPECT_TRUE(remove(0, 5));
+	EXPECT_TRUE(in_use().empty());
 	EXPECT_EQ(table().size(), 0U);
-	EXPECT_FALSE(remove(0, 5, removed));
+	EXPECT_FALSE(remove(0, 5));
 }
 
 TEST_F(RtokenTableTest, RemoveLooksAtTheReceivingLinkOnly)
 {
 	const auto index = table().confirm(0, token_of(5));
-	RtokenSet removed;
 
 	ASSERT_TRUE(index);
 	table().set(*index, 1, token_of(9));
-	EXPECT_FALSE(remove(1, 5, removed));
-	EXPECT_TRUE(remove(1, 9, removed));
+	EXPECT_FALSE(remove(1, 5));
+	EXPECT_TRUE(remove(1, 9));
 	EXPECT_EQ(table().at(*index, 0), std::nullopt);
 }
 
@@ -130,19 +132,19 @@ TEST_F(RtokenTableTest, RemovesSeveral)
 {
 	const std::array<wire::Rkey, 4> rkeys = {wire::Rkey{2}, wire::Rkey{5}, wire::Rkey{7},
 						 wire::Rkey{9}};
-	RtokenSet removed;
 
 	// Two RMBs with one rkey: both are meant.
 	for (const auto &token : {token_of(9), token_of(5, 0x1000), token_of(5, 0x2000)})
 		ASSERT_TRUE(table().acquire(0, token));
 	ASSERT_TRUE(table().confirm(0, token_of(6)));
-	const RtokenSet found = table().remove(0, rkeys, removed);
+	const RtokenTable::Removed removed = table().remove(0, rkeys);
 	for (const RtokenIndex place : {0, 1, 2, 3})
-		EXPECT_EQ(found.contains(place), place == 1 || place == 3) << int{place};
+		EXPECT_EQ(removed.places.contains(place), place == 1 || place == 3) << int{place};
 	for (const RtokenIndex index : {0, 1, 2, 3})
 		EXPECT_EQ(table().at(index, 0).has_value(), index == 3) << int{index};
-	EXPECT_TRUE(removed.contains(0) && removed.contains(1) && removed.contains(2));
-	EXPECT_FALSE(removed.contains(3));
+	EXPECT_TRUE(removed.in_use.contains(0) && removed.in_use.contains(1) &&
+		    removed.in_use.contains(2));
+	EXPECT_FALSE(removed.in_use.contains(3));
 }
 
 TEST_F(RtokenTableTest, StaysWhenItsUserGoes)

@@ -132,49 +132,45 @@ Violation Connection::classify_consumer(const ring::Cursor &consumer) const
 	return peer_failed_over_ ? Violation::kNone : Violation::kConsumerBackward;
 }
 
-void Connection::take_in_state_flags(std::uint8_t state_flags, Verdict &verdict)
+std::uint16_t Connection::take_in_state_flags(std::uint8_t state_flags)
 {
 	const std::uint8_t fresh_flags = close_.on_peer_flags(state_flags);
+	std::uint16_t events = 0;
 
 	if (fresh_flags != 0)
 		data_due_ = false;
 	if ((fresh_flags & state_flag::kSendingDone) != 0)
-		verdict.events |= event::kPeerDone;
+		events |= event::kPeerDone;
 	if ((fresh_flags & state_flag::kClosed) != 0)
-		verdict.events |= event::kPeerClosed;
+		events |= event::kPeerClosed;
 	if ((fresh_flags & state_flag::kAborted) != 0)
-		verdict.events |= event::kPeerAborted;
+		events |= event::kPeerAborted;
 	// A peer that has closed will never make room again.
 	if ((fresh_flags & state_flag::kAnyClose) != 0)
 		drop_pending_data();
 	if (can_transmit())
-		verdict.events |= event::kCanTransmit;
+		events |= event::kCanTransmit;
+	return events;
 }
 
 // Data of a peer that has said that there is no more. While the reader has yet to reach that end it
 // belongs to the stream: a program that exits on the kernel's own module says "closed" at once and
 // sends what it had corked behind that. Once the reader may have seen the end, it is a violation.
 // And data that nobody will read is refused.
-bool Connection::admits_data(const CursorMessage &message, Verdict &verdict)
+std::optional<Verdict> Connection::refuse_data_of(const CursorMessage &message)
 {
 	if (at_eof()) {
 		// Its reader must not take that end for the end.
 		close_.disown_end();
-		verdict.violation = Violation::kProducerBehindEnd;
-		return false;
+		return Verdict{.violation = Violation::kProducerBehindEnd};
 	}
 	if (!refuses_data_)
-		return true;
-	refuse(message, verdict);
-	return false;
-}
-
-void Connection::refuse(const CursorMessage &message, Verdict &verdict)
-{
+		return std::nullopt;
 	abort();
-	verdict.events |= event::kRefused | event::kReadable | event::kWritable;
-	take_in_state_flags(message.state_flags, verdict);
-	tell_if_releasable(verdict);
+	Verdict verdict{.events = event::kRefused | event::kReadable | event::kWritable};
+	verdict.events |= take_in_state_flags(message.state_flags);
+	verdict.events |= tell_if_releasable();
+	return verdict;
 }
 
 void Connection::drop_received_data()
@@ -185,26 +181,25 @@ void Connection::drop_received_data()
 
 // --- Urgent data -----------------------------------------------------------------------------
 
-void Connection::take_in_urgent_flags(const CursorMessage &message, std::uint32_t produced_bytes,
-				      Verdict &verdict)
+std::uint16_t Connection::take_in_urgent_flags(const CursorMessage &message,
+					       std::uint32_t produced_bytes)
 {
 	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) {
 		// The message with the byte says so first; others repeat it. Nor may a byte that
 		// came without it get a mark now: a reader may be copying it.
 		if (produced_bytes == 0)
-			return;
+			return 0;
 		urgent_rx_.arrive(receive_.received_bytes() - 1);
-		verdict.events |= event::kUrgent;
-		return;
+		return event::kUrgent;
 	}
 	if ((message.producer_flags & producer_flag::kUrgentPending) == 0) {
 		urgent_rx_.withdraw();
-		return;
+		return 0;
 	}
-	if (urgent_rx_.state() == UrgentReceiver::State::kNone) {
-		urgent_rx_.announce();
-		verdict.events |= event::kUrgentPending;
-	}
+	if (urgent_rx_.state() != UrgentReceiver::State::kNone)
+		return 0;
+	urgent_rx_.announce();
+	return event::kUrgentPending;
 }
 
 std::uint32_t Connection::urgent_offset_bytes() const

@@ -13,7 +13,7 @@
 // Receiving:   on_cdc() → read_segments() → copy → consume() → transmit loop if it says so
 // Transmit:    while (plan_transmit(plan) && post(plan)) commit_transmit(plan);
 //              A post that fails for want of room is simply not committed and planned again later.
-// In place:    while (speak(saying)) peer.hear(saying); the peer's ring is the send buffer.
+// In place:    while (saying = speak()) peer.hear(*saying); the peer's ring is the send buffer.
 //
 // Errors: a message that breaks the protocol gives a Violation and changes nothing; the caller
 // counts it and calls abort(). A call against this contract is a bug of ours: it is refused, and
@@ -24,7 +24,9 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "core/base/result.hpp"
 #include "core/connection/close_machine.hpp"
 #include "core/connection/diagnostics.hpp"
 #include "core/connection/message.hpp"
@@ -126,7 +128,8 @@ public:
 
 	// --- Transmit ----------------------------------------------------------------------------
 
-	// Fills `plan` and returns true, or returns false when there is nothing to send now.
+	// Fills `plan` and returns true, or returns false when there is nothing to send now. (Not
+	// returned by value: it would be cleared for each message.)
 	[[nodiscard]] bool plan_transmit(TransmitPlan &plan) const;
 	// The plan's work requests have been posted. `plan` must come from the last plan_transmit()
 	// and nothing may have been called in between.
@@ -135,17 +138,20 @@ public:
 	// that were not signalled may be reported, older ones after newer ones too.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
 	// In place, instead of the three above: says one thing, which is through with that, and
-	// which the caller makes the peer's Connection hear. False if there is nothing to say now.
-	[[nodiscard]] bool speak(Saying &saying)
+	// which the caller makes the peer's Connection hear. Nothing if there is nothing to say
+	// now.
+	[[nodiscard]] std::optional<Saying> speak()
 	{
-		return has_something_to_say() && speak_up(saying);
+		if (!has_something_to_say())
+			return std::nullopt;
+		return speak_up();
 	}
 	// In place, and the short way for most messages: what @writer's produce(), its speak() and
-	// @reader's hear() would come to, in one. False, and nothing is changed, if there is more
-	// to it than bytes and cursors. What @reader has to answer, it still has to say.
-	// @events: of @reader's Verdict.
-	[[nodiscard]] static bool pass(Connection &writer, Connection &reader, std::uint32_t bytes,
-				       std::uint16_t &events);
+	// @reader's hear() would come to, in one. The events of @reader's Verdict, kReadable at
+	// least; 0, and nothing is changed, if there is more to it than bytes and cursors. What
+	// @reader has to answer, it still has to say.
+	[[nodiscard]] static std::uint16_t pass(Connection &writer, Connection &reader,
+						std::uint32_t bytes);
 	// False if there is certainly nothing to transmit; cheaper than a plan.
 	[[nodiscard]] bool has_something_to_say() const
 	{
@@ -397,6 +403,18 @@ public:
 	[[nodiscard]] Diagnostics diagnostics() const;
 
 private:
+	// What goes out with one message, if there is to be one.
+	struct Outgoing {
+		bool due;
+		std::uint8_t state_flags;
+		std::uint32_t write_bytes;
+	};
+	// What a message of the peer says that has been produced and consumed since the last one.
+	struct Progress {
+		std::uint32_t produced_bytes;
+		std::uint32_t consumed_bytes;
+	};
+
 	[[nodiscard]] std::uint32_t transmittable_bytes() const;
 	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool can_transmit() const;
@@ -406,16 +424,20 @@ private:
 		return (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
 	}
 	[[nodiscard]] bool passes(std::uint32_t bytes) const;
-	[[nodiscard]] bool choose(std::uint32_t &write_bytes, std::uint8_t &state_flags) const;
+	[[nodiscard]] Outgoing choose() const;
 	[[nodiscard]] CursorMessage message(ring::Cursor producer, std::uint32_t write_bytes,
 					    std::uint8_t state_flags) const;
 	void mark_sent(const CursorMessage &message, std::uint32_t write_bytes);
-	[[nodiscard]] bool speak_up(Saying &saying);
-	[[nodiscard]] bool listens(const CursorMessage &message, Verdict &verdict);
-	void take_in(const CursorMessage &message, std::uint32_t produced_bytes,
-		     std::uint32_t consumed_bytes, Verdict &verdict);
-	[[nodiscard]] bool admits_data(const CursorMessage &message, Verdict &verdict);
-	void refuse(const CursorMessage &message, Verdict &verdict);
+	[[nodiscard]] std::optional<Saying> speak_up();
+	// The verdict on a message whose cursors mean nothing any more, and what else it says is
+	// taken in; nothing if they do.
+	[[nodiscard]] std::optional<Verdict> dismiss(const CursorMessage &message);
+	// What happens by it.
+	[[nodiscard]] std::uint16_t take_in(const CursorMessage &message,
+					    std::uint32_t produced_bytes,
+					    std::uint32_t consumed_bytes);
+	// The verdict on a message with data that is not taken in; nothing if it is.
+	[[nodiscard]] std::optional<Verdict> refuse_data_of(const CursorMessage &message);
 	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
 	[[nodiscard]] bool update_due() const;
 	[[nodiscard]] bool clock_running() const
@@ -428,17 +450,18 @@ private:
 	Verdict on_failover_validation(std::int16_t ahead);
 	[[nodiscard]] std::uint8_t producer_flags(std::uint32_t write_bytes,
 						  std::uint8_t state_flags) const;
-	[[nodiscard]] Violation check(const CursorMessage &message, std::uint32_t &produced_bytes,
-				      std::uint32_t &consumed_bytes) const;
+	[[nodiscard]] Result<Progress, Violation> check(const CursorMessage &message) const;
 	[[nodiscard]] Violation classify_producer(const ring::Cursor &producer) const;
 	[[nodiscard]] Violation classify_consumer(const ring::Cursor &consumer) const;
 	[[nodiscard]] bool change_urgent_inline(bool urgent_inline);
 	void reader_moved();
 	void skip_urgent_byte();
-	void take_in_urgent_flags(const CursorMessage &message, std::uint32_t produced_bytes,
-				  Verdict &verdict);
-	void take_in_state_flags(std::uint8_t state_flags, Verdict &verdict);
-	void tell_if_releasable(Verdict &verdict);
+	// What happens by them.
+	[[nodiscard]] std::uint16_t take_in_urgent_flags(const CursorMessage &message,
+							 std::uint32_t produced_bytes);
+	[[nodiscard]] std::uint16_t take_in_state_flags(std::uint8_t state_flags);
+	// kReleasable, once.
+	[[nodiscard]] std::uint16_t tell_if_releasable();
 	void drop_received_data();
 	void drop_pending_data();
 

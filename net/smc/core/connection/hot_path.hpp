@@ -115,14 +115,17 @@ inline std::uint8_t Connection::producer_flags(std::uint32_t write_bytes,
 }
 
 // What goes out now, if anything: so many bytes, and a message with these flags.
-inline bool Connection::choose(std::uint32_t &write_bytes, std::uint8_t &state_flags) const
+inline Connection::Outgoing Connection::choose() const
 {
 	if (!close_.may_transmit())
-		return false;
-	write_bytes = transmittable_bytes();
-	state_flags = close_.ready_flags(write_bytes == send_.pending_bytes());
-	return write_bytes != 0 || update_due_ || completion_requested_ ||
-	       state_flags != close_.sent_flags();
+		return {};
+	const std::uint32_t write_bytes = transmittable_bytes();
+	const std::uint8_t state_flags = close_.ready_flags(write_bytes == send_.pending_bytes());
+
+	return {.due = write_bytes != 0 || update_due_ || completion_requested_ ||
+		       state_flags != close_.sent_flags(),
+		.state_flags = state_flags,
+		.write_bytes = write_bytes};
 }
 
 inline CursorMessage Connection::message(ring::Cursor producer, std::uint32_t write_bytes,
@@ -138,10 +141,10 @@ inline CursorMessage Connection::message(ring::Cursor producer, std::uint32_t wr
 
 inline bool Connection::plan_transmit(TransmitPlan &plan) const
 {
-	std::uint32_t write_bytes;
-	std::uint8_t state_flags;
-
-	if (!has_something_to_say() || !choose(write_bytes, state_flags))
+	if (!has_something_to_say())
+		return false;
+	const auto [due, state_flags, write_bytes] = choose();
+	if (!due)
 		return false;
 
 	ring::Cursor from = send_.sent();
@@ -196,24 +199,25 @@ inline void Connection::mark_sent(const CursorMessage &message, std::uint32_t wr
 		push_ = false;
 }
 
-inline bool Connection::speak_up(Saying &saying)
+inline std::optional<Saying> Connection::speak_up()
 {
-	std::uint32_t write_bytes;
-	std::uint8_t state_flags;
+	const auto [due, state_flags, write_bytes] = choose();
 
-	if (!choose(write_bytes, state_flags))
-		return false;
-	saying.message =
-		message(ring::advance(send_.producer(), write_bytes, send_.peer_size_bytes()),
-			write_bytes, state_flags);
-	saying.produced_bytes = write_bytes;
-	saying.consumed_bytes = receive_.unconfirmed_bytes();
+	if (!due)
+		return std::nullopt;
+	const Saying saying{
+		.message = message(
+			ring::advance(send_.producer(), write_bytes, send_.peer_size_bytes()),
+			write_bytes, state_flags),
+		.produced_bytes = write_bytes,
+		.consumed_bytes = receive_.unconfirmed_bytes(),
+	};
 	mark_sent(saying.message, write_bytes);
 	// It is through as soon as it is said.
 	completed_messages_ = sent_messages_;
 	send_.complete_to(send_.sent_bytes());
 	completion_requested_ = false;
-	return true;
+	return saying;
 }
 
 // A ring more than half full asks the reader for its cursor, and a cork, an urgent byte and an end
@@ -225,8 +229,7 @@ inline bool Connection::passes(std::uint32_t bytes) const
 	       !urgent_tx_.announced();
 }
 
-inline bool Connection::pass(Connection &writer, Connection &reader, std::uint32_t bytes,
-			     std::uint16_t &events)
+inline std::uint16_t Connection::pass(Connection &writer, Connection &reader, std::uint32_t bytes)
 {
 	const std::uint32_t consumed_bytes = writer.receive_.unconfirmed_bytes();
 
@@ -234,7 +237,7 @@ inline bool Connection::pass(Connection &writer, Connection &reader, std::uint32
 	    reader.urgent_rx_.state() != UrgentReceiver::State::kNone ||
 	    bytes > reader.receive_.confirmed_free_bytes() ||
 	    consumed_bytes > reader.send_.unacknowledged_bytes()) [[unlikely]]
-		return false;
+		return 0;
 	writer.send_.pass(bytes);
 	writer.receive_.confirm();
 	writer.completed_messages_ = ++writer.sent_messages_;
@@ -244,7 +247,7 @@ inline bool Connection::pass(Connection &writer, Connection &reader, std::uint32
 	writer.more_ = false;
 	writer.push_ = false;
 
-	events = event::kReadable;
+	std::uint16_t events = event::kReadable;
 	reader.receive_.receive(writer.send_.producer(), bytes);
 	reader.peer_producer_flags_ = 0;
 	if (consumed_bytes != 0) {
@@ -256,7 +259,7 @@ inline bool Connection::pass(Connection &writer, Connection &reader, std::uint32
 	}
 	if (reader.update_due())
 		reader.update_due_ = true;
-	return true;
+	return events;
 }
 
 inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
@@ -273,7 +276,7 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 		verdict.events |= event::kWritable;
 	if (can_transmit())
 		verdict.events |= event::kCanTransmit;
-	tell_if_releasable(verdict);
+	verdict.events |= tell_if_releasable();
 	return verdict;
 }
 
@@ -294,60 +297,52 @@ inline Verdict Connection::on_cdc(const CursorMessage &message)
 }
 
 // Checks both cursors before either is taken over.
-inline Violation Connection::check(const CursorMessage &message, std::uint32_t &produced_bytes,
-				   std::uint32_t &consumed_bytes) const
+inline Result<Connection::Progress, Violation> Connection::check(const CursorMessage &message) const
 {
 	if (!ring::is_inside(message.producer, receive_.size_bytes()) ||
 	    !ring::is_inside(message.consumer, send_.peer_size_bytes()))
-		return Violation::kCursorOutsideRing;
+		return fail(Violation::kCursorOutsideRing);
 
 	const auto produced = receive_.produced_by(message.producer);
 	if (!produced) [[unlikely]] {
 		const Violation violation = classify_producer(message.producer);
 		if (violation != Violation::kNone)
-			return violation;
+			return fail(violation);
 	}
 	const auto consumed = send_.consumed_by(message.consumer);
 	if (!consumed) [[unlikely]] {
 		const Violation violation = classify_consumer(message.consumer);
 		if (violation != Violation::kNone)
-			return violation;
+			return fail(violation);
 	}
-	produced_bytes = produced.value_or(0);
-	consumed_bytes = consumed.value_or(0);
-	return Violation::kNone;
+	return Progress{produced.value_or(0), consumed.value_or(0)};
 }
 
-// Whether the cursors of a message still mean something; what else it says is taken in if not.
-inline bool Connection::listens(const CursorMessage &message, Verdict &verdict)
+inline std::optional<Verdict> Connection::dismiss(const CursorMessage &message)
 {
-	if (!close_.started() || close_.finished()) [[unlikely]] {
-		verdict.events = event::kIgnored;
-		return false;
-	}
-	if (close_.locally_aborted()) [[unlikely]] {
-		// The data does not matter any more, but the peer's answer does.
-		take_in_state_flags(message.state_flags, verdict);
-		tell_if_releasable(verdict);
-		return false;
-	}
-	return true;
+	if (!close_.started() || close_.finished()) [[unlikely]]
+		return Verdict{.events = event::kIgnored};
+	if (!close_.locally_aborted()) [[likely]]
+		return std::nullopt;
+	// The data does not matter any more, but the peer's answer does.
+	Verdict verdict{.events = take_in_state_flags(message.state_flags)};
+	verdict.events |= tell_if_releasable();
+	return verdict;
 }
 
 inline Verdict Connection::on_cursors(const CursorMessage &message)
 {
-	Verdict verdict;
-	std::uint32_t produced_bytes = 0;
-	std::uint32_t consumed_bytes = 0;
-
-	if (!listens(message, verdict)) [[unlikely]]
-		return verdict;
-	verdict.violation = check(message, produced_bytes, consumed_bytes);
-	if (!verdict.ok()) [[unlikely]]
-		return verdict;
-	if (!data_due_ && produced_bytes != 0 && !admits_data(message, verdict)) [[unlikely]]
-		return verdict;
-	take_in(message, produced_bytes, consumed_bytes, verdict);
+	if (const auto dismissed = dismiss(message)) [[unlikely]]
+		return *dismissed;
+	const auto progress = check(message);
+	if (!progress) [[unlikely]]
+		return {.violation = progress.error()};
+	if (!data_due_ && progress->produced_bytes != 0) [[unlikely]] {
+		if (const auto refused = refuse_data_of(message))
+			return *refused;
+	}
+	Verdict verdict{
+		.events = take_in(message, progress->produced_bytes, progress->consumed_bytes)};
 	if (can_transmit())
 		verdict.events |= event::kCanTransmit;
 	return verdict;
@@ -355,25 +350,22 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 
 inline Verdict Connection::hear(const Saying &saying)
 {
-	Verdict verdict;
-
-	if (!listens(saying.message, verdict)) [[unlikely]]
-		return verdict;
+	if (const auto dismissed = dismiss(saying.message)) [[unlikely]]
+		return *dismissed;
 	if (saying.produced_bytes > receive_.confirmed_free_bytes() ||
-	    saying.consumed_bytes > send_.unacknowledged_bytes()) [[unlikely]] {
-		verdict.violation = Violation::kCursorOutsideRing;
-		return verdict;
+	    saying.consumed_bytes > send_.unacknowledged_bytes()) [[unlikely]]
+		return {.violation = Violation::kCursorOutsideRing};
+	if (!data_due_ && saying.produced_bytes != 0) [[unlikely]] {
+		if (const auto refused = refuse_data_of(saying.message))
+			return *refused;
 	}
-	if (!data_due_ && saying.produced_bytes != 0 && !admits_data(saying.message, verdict))
-		[[unlikely]]
-		return verdict;
-	take_in(saying.message, saying.produced_bytes, saying.consumed_bytes, verdict);
-	return verdict;
+	return {.events = take_in(saying.message, saying.produced_bytes, saying.consumed_bytes)};
 }
 
-inline void Connection::take_in(const CursorMessage &message, std::uint32_t produced_bytes,
-				std::uint32_t consumed_bytes, Verdict &verdict)
+inline std::uint16_t Connection::take_in(const CursorMessage &message, std::uint32_t produced_bytes,
+					 std::uint32_t consumed_bytes)
 {
+	std::uint16_t events = 0;
 	const bool was_writable = writable_for_poll();
 	const bool was_eof = at_eof();
 	const bool was_withheld = eof_withheld();
@@ -393,9 +385,9 @@ inline void Connection::take_in(const CursorMessage &message, std::uint32_t prod
 		drop_received_data();
 	else if ((message.producer_flags & urgent_flags) != 0 ||
 		 urgent_rx_.state() != UrgentReceiver::State::kNone) [[unlikely]]
-		take_in_urgent_flags(message, produced_bytes, verdict);
+		events |= take_in_urgent_flags(message, produced_bytes);
 	if (message.state_flags != 0) [[unlikely]]
-		take_in_state_flags(message.state_flags, verdict);
+		events |= take_in_state_flags(message.state_flags);
 	// A request behind data is answered when the data has been read. One without is answered
 	// even if there is nothing to tell; but only once, or two sides that both ask would answer
 	// each other for ever.
@@ -406,20 +398,20 @@ inline void Connection::take_in(const CursorMessage &message, std::uint32_t prod
 		update_due_ = true;
 
 	if (readable_bytes() > readable_before_bytes || (!was_eof && at_eof()))
-		verdict.events |= event::kReadable;
+		events |= event::kReadable;
 	if (was_withheld && !eof_withheld()) [[unlikely]]
-		verdict.events |= event::kEndSeen;
+		events |= event::kEndSeen;
 	if (!was_writable && writable_for_poll())
-		verdict.events |= event::kWritable;
-	tell_if_releasable(verdict);
+		events |= event::kWritable;
+	return events | tell_if_releasable();
 }
 
-inline void Connection::tell_if_releasable(Verdict &verdict)
+inline std::uint16_t Connection::tell_if_releasable()
 {
 	if (!releasable() || release_told_)
-		return;
+		return 0;
 	release_told_ = true;
-	verdict.events |= event::kReleasable;
+	return event::kReleasable;
 }
 
 inline std::uint32_t Connection::readable_bytes(bool urgent_inline) const

@@ -293,7 +293,6 @@ void GroupMachine::delete_rkey_request(LinkIndex from, const wire::DeleteRkey &b
 {
 	const bool v2 = config_.version == wire::LlcVersion::kV2;
 	wire::DeleteRkey reply = body;
-	RtokenSet removed;
 	unsigned errors = 0; // their number, or in version 1 a bit for each, 8 at most
 	FixedVector<wire::Rkey, UINT8_MAX> sorted;
 
@@ -302,18 +301,18 @@ void GroupMachine::delete_rkey_request(LinkIndex from, const wire::DeleteRkey &b
 		expects(fits);
 	}
 	std::sort(sorted.begin(), sorted.end());
-	const RtokenSet found = rtokens_.remove(from, sorted.span(), removed);
+	const RtokenTable::Removed removed = rtokens_.remove(from, sorted.span());
 	for (std::size_t i = 0; i < body.rkeys.size(); i++) {
 		const auto place = std::lower_bound(sorted.begin(), sorted.end(), body.rkeys[i]);
-		if (!found.contains(static_cast<RtokenIndex>(place - sorted.begin())))
+		if (!removed.places.contains(static_cast<RtokenIndex>(place - sorted.begin())))
 			errors += v2 ? 1U : 0x80U >> i;
 	}
 	reply.negative = errors != 0;
 	reply.errors = static_cast<std::uint8_t>(errors);
 	if (v2)
 		reply.rkeys = {};
-	if (!removed.empty())
-		emit(effects, RtokensDeleted{removed});
+	if (!removed.in_use.empty())
+		emit(effects, RtokensDeleted{removed.in_use});
 	send(from, reply, /*response=*/true, effects);
 }
 

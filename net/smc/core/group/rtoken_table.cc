@@ -50,9 +50,9 @@ void RtokenTable::set(RtokenIndex index, LinkIndex link, const wire::RemoteToken
 	entries_[index].links[link] = rtoken;
 }
 
-RtokenSet RtokenTable::remove(LinkIndex link, std::span<const wire::Rkey> rkeys, RtokenSet &removed)
+RtokenTable::Removed RtokenTable::remove(LinkIndex link, std::span<const wire::Rkey> rkeys)
 {
-	RtokenSet found;
+	Removed removed;
 
 	for (std::size_t i = 0; i < entries_.size(); i++) {
 		Entry &entry = entries_[i];
@@ -63,12 +63,12 @@ RtokenSet RtokenTable::remove(LinkIndex link, std::span<const wire::Rkey> rkeys,
 		const auto place = std::lower_bound(rkeys.begin(), rkeys.end(), rkey);
 		if (place == rkeys.end() || *place != rkey)
 			continue;
-		found.insert(static_cast<RtokenIndex>(place - rkeys.begin()));
+		removed.places.insert(static_cast<RtokenIndex>(place - rkeys.begin()));
 		withdraw(entry);
 		if (!entry.is_free())
-			removed.insert(static_cast<RtokenIndex>(i));
+			removed.in_use.insert(static_cast<RtokenIndex>(i));
 	}
-	return found;
+	return removed;
 }
 
 void RtokenTable::forget_link(LinkIndex link)

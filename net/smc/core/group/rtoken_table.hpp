@@ -73,12 +73,14 @@ public:
 							 const wire::RemoteToken &rtoken);
 	// How the same RMB is reached on one more link.
 	void set(RtokenIndex index, LinkIndex link, const wire::RemoteToken &rtoken);
+	struct Removed {
+		RtokenSet places; // of the rkeys that it knew
+		RtokenSet in_use; // those that connections still use
+	};
 	// DELETE_RKEY of the peer: forgets every RMB with one of these rkeys on this link, on all
 	// links. The rkeys in ascending order, so that one look at each entry is enough: a peer may
-	// name 255 that nobody knows, as often as it likes, and softirqs do not wait. Adds to
-	// @removed those that connections still use. Returns the places of the rkeys that it knew.
-	[[nodiscard]] RtokenSet remove(LinkIndex link, std::span<const wire::Rkey> rkeys,
-				       RtokenSet &removed);
+	// name 255 that nobody knows, as often as it likes, and softirqs do not wait.
+	[[nodiscard]] Removed remove(LinkIndex link, std::span<const wire::Rkey> rkeys);
 	// The link is gone, its rkeys with it.
 	void forget_link(LinkIndex link);
 

@@ -90,12 +90,11 @@ void LoopbackEndpoint::hear_locked(const connection::Saying &saying)
 
 bool LoopbackEndpoint::speak_locked()
 {
-	connection::Saying saying;
 	bool spoken = false;
 
-	while (conn_.speak(saying)) {
+	while (const auto saying = conn_.speak()) {
 		shares_lock_with(*peer_locked());
-		peer_locked()->hear_locked(saying);
+		peer_locked()->hear_locked(*saying);
 		spoken = true;
 	}
 	return spoken;
@@ -104,9 +103,7 @@ bool LoopbackEndpoint::speak_locked()
 // That nobody hears it is as good as that it was heard: the end is one.
 void LoopbackEndpoint::speak_to_nobody_locked()
 {
-	connection::Saying saying;
-
-	while (conn_.speak(saying)) {}
+	while (conn_.speak()) {}
 	if (peer_dmb_locked() != nullptr && !writing_locked())
 		look_again_locked();
 }
@@ -125,10 +122,10 @@ void LoopbackEndpoint::send_locked()
 bool LoopbackEndpoint::pass_locked(u32 bytes)
 {
 	LoopbackEndpoint &peer = *peer_locked();
-	u16 events = 0;
 
 	shares_lock_with(peer);
-	if (!connection::Connection::pass(conn_, peer.conn_, bytes, events))
+	const u16 events = connection::Connection::pass(conn_, peer.conn_, bytes);
+	if (events == 0)
 		return false;
 	peer.note_heard_locked(events);
 	if (peer.conn_.has_something_to_say() && !peer.detached())
