@@ -10,6 +10,7 @@
 #include "shell/control/directory.hpp"
 #include "shell/socket/orphans.hpp"
 #include "shell/socket/rendezvous.hpp"
+#include "shell/socket/smc_socket.hpp"
 #include "shell/socket/socket_list.hpp"
 #include "shell/transport/departed.hpp"
 #include "shell/transport/loopback/device.hpp"
@@ -19,23 +20,22 @@
 namespace smc::shell {
 namespace {
 
-int next_group(net *net, u64 *cursor, smc_lgr_info *out)
+std::optional<u64> next_group(net *net, u64 after, smc_lgr_info &out)
 {
-	const auto group = transport::rdma::group_table().next(net, cursor);
+	const auto group = transport::rdma::group_table().next(net, &after);
 	if (!group)
-		return 0;
-	group->snapshot(*out);
-	return 1;
+		return std::nullopt;
+	group->snapshot(out);
+	return group->serial();
 }
 
-int next_smcd_group(net *net, u64 *cursor, smc_smcd_lgr_info *out)
+std::optional<u64> next_smcd_group(net *net, u64 after, smc_smcd_lgr_info &out)
 {
 	const transport::loopback::Device &device = transport::loopback::device();
 
-	if (*cursor >= device.group_id() || !device.snapshot_group(net, *out))
-		return 0;
-	*cursor = device.group_id();
-	return 1;
+	if (after >= device.group_id() || !device.snapshot_group(net, out))
+		return std::nullopt;
+	return device.group_id();
 }
 
 void leave_namespace(net *net)

@@ -3,10 +3,10 @@
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/verbs.h"
+#include "shell/base/ib_device.hpp"
 
 #include <algorithm>
 #include <iterator>
-#include <memory>
 #include <string_view>
 
 namespace smc::control {
@@ -15,36 +15,24 @@ namespace {
 static_assert(SMC_IB_PORTS_MAX == SMC_DEV_PORTS);
 static_assert(SMC_IB_NAME_SIZE == SMC_IB_NAME_LEN);
 
-struct PutDevice {
-	void operator()(smc_ib_device *device) const { smc_ib_device_put(device); }
-};
-using DeviceRef = std::unique_ptr<smc_ib_device, PutDevice>;
-
-// The device at @place, counted over those that @net may use; empty behind the last one.
-DeviceRef device_at(const net *net, u64 place)
+// The device at @place, counted over those that @net may use; none behind the last one.
+shell::IbDevice device_at(const net *net, u64 place)
 {
-	// The walk takes over the reference on the device that it comes from.
-	smc_ib_device *device = nullptr;
-	while ((device = smc_ib_device_next(device)) != nullptr) {
-		if (!smc_ib_device_accessible(device, net))
-			continue;
-		if (place == 0)
-			return DeviceRef(device);
-		place--;
-	}
-	return nullptr;
+	return shell::find_ib_device([&](smc_ib_device *device) {
+		return smc_ib_device_accessible(device, net) && place-- == 0;
+	});
 }
 
-void describe_port(smc_ib_device *device, net *net, u8 number, smc_dev_info &out)
+void describe_port(const shell::IbDevice &device, net *net, u8 number, smc_dev_info &out)
 {
-	struct smc_ib_port_info info = {};
-	if (smc_ib_port_info(device, number, net, &info) != 0)
+	const auto info = device.port(number, net);
+	if (!info)
 		return;
 
 	smc_dev_port_info &port = out.port[number - 1];
 	port.valid = true;
-	port.active = info.active;
-	port.ifindex = info.ifindex;
+	port.active = info->active;
+	port.ifindex = info->ifindex;
 	port.pnet_by_user = smc_pnet_of_ib(out.name, out.parent, number, port.pnetid);
 }
 
@@ -83,15 +71,14 @@ int smc_ctl_dev_next(net *net, u64 *cursor, smc_dev_info *out)
 		return 0;
 	++*cursor;
 
-	struct smc_ib_device_info info = {};
-	smc_ib_device_info(device.get(), &info);
+	const struct smc_ib_device_info info = device.info();
 	std::copy(std::begin(info.name), std::end(info.name), out->name);
 	std::copy(std::begin(info.parent_name), std::end(info.parent_name), out->parent);
 	out->is_pci = info.pci;
 	out->pci_vendor = info.pci_vendor;
 	out->pci_device = info.pci_device;
 	for (u8 port = 1; port <= std::min<u8>(info.ports, SMC_DEV_PORTS); port++)
-		smc::control::describe_port(device.get(), net, port, *out);
+		smc::control::describe_port(device, net, port, *out);
 	smc::control::count_links(net, *out);
 	return 1;
 }

@@ -18,6 +18,18 @@ const Directory *directory()
 	return installed.load(std::memory_order_acquire);
 }
 
+// The object behind @cursor, and @cursor moved to it. False, and @out zero, if there is none.
+template <class Info>
+bool walk(std::optional<u64> (*next)(net *, u64, Info &), net *net, u64 &cursor, Info &out)
+{
+	out = {};
+	if (next == nullptr)
+		return false;
+	const auto serial = next(net, cursor, out);
+	cursor = serial.value_or(cursor);
+	return serial.has_value();
+}
+
 } // namespace
 
 void set_directory(const Directory *directory)
@@ -46,30 +58,24 @@ using namespace smc::control;
 int smc_ctl_lgr_next(net *net, u64 *cursor, smc_lgr_info *out)
 {
 	const Directory *dir = directory();
-	*out = {};
-	if (!dir || !dir->next_group)
+	if (!walk(dir ? dir->next_group : nullptr, net, *cursor, *out))
 		return 0;
-	const int found = dir->next_group(net, cursor, out);
 	out->links = std::min<u32>(out->links, std::size(out->link));
-	if (found > 0 && out->links > 0)
-		pnet_of_port(out->link[0].ib_name, out->link[0].ib_port, out->pnetid);
-	return found;
+	if (out->links == 0)
+		return 1;
+	if (const auto pnet = pnet_of_port(out->link[0].ib_name, out->link[0].ib_port))
+		std::copy(pnet->begin(), pnet->end(), out->pnetid);
+	return 1;
 }
 
 int smc_ctl_smcd_lgr_next(net *net, u64 *cursor, smc_smcd_lgr_info *out)
 {
 	const Directory *dir = directory();
-	*out = {};
-	if (!dir || !dir->next_smcd_group)
-		return 0;
-	return dir->next_smcd_group(net, cursor, out);
+	return walk(dir ? dir->next_smcd_group : nullptr, net, *cursor, *out) ? 1 : 0;
 }
 
 int smc_ctl_sock_next(net *net, u64 *cursor, smc_sock_info *out)
 {
 	const Directory *dir = directory();
-	*out = {};
-	if (!dir || !dir->next_socket)
-		return 0;
-	return dir->next_socket(net, cursor, out);
+	return walk(dir ? dir->next_socket : nullptr, net, *cursor, *out) ? 1 : 0;
 }

@@ -6,19 +6,21 @@
 // there is no second place that could disagree.
 #pragma once
 
+#include <optional>
+
 #include "kernel/abi/control.h"
 
 namespace smc::control {
 
-// Each function follows the rules for walks in kernel/abi/control.h: the cursor is the serial
-// number of the object returned (serials start at 1, grow, and are never used again), the next
-// call looks for the smallest serial above it. Called in process context; may sleep only if it
-// takes no spinlock. @out is zeroed before the call. A null member means that there are none.
+// Each walk returns the serial number of the object that it has described in @out, none behind the
+// last one: serials start at 1, grow, and are never used again, and it is the smallest one above
+// @after. Called in process context; may sleep only if it takes no spinlock. @out is zeroed before
+// the call. A null member means that there are none.
 struct Directory {
-	int (*next_group)(net *net, u64 *cursor, smc_lgr_info *out);
-	int (*next_smcd_group)(net *net, u64 *cursor, smc_smcd_lgr_info *out);
-	// Takes a reference on out->sk.
-	int (*next_socket)(net *net, u64 *cursor, smc_sock_info *out);
+	std::optional<u64> (*next_group)(net *net, u64 after, smc_lgr_info &out);
+	std::optional<u64> (*next_smcd_group)(net *net, u64 after, smc_smcd_lgr_info &out);
+	// Takes a reference on out.sk.
+	std::optional<u64> (*next_socket)(net *net, u64 after, smc_sock_info &out);
 	// The namespace is about to go, perhaps with others: begin to end what belongs to it, and
 	// wait for nothing.
 	void (*namespace_leaves)(net *net);

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/control/port_pnet.hpp"
 
-#include "kernel/abi/verbs.h"
+#include "shell/base/ib_device.hpp"
 
 namespace smc::control {
 
-bool pnet_of_port(const char *name, u8 port, u8 (&out)[SMC_PNETID_LEN])
+std::optional<PnetIdBytes> pnet_of_port(const char *name, u8 port)
 {
-	smc_ib_device *device = smc_ib_device_find(name);
+	const auto device = shell::IbDevice::adopt(smc_ib_device_find(name));
+	PnetIdBytes id{};
+
 	if (!device)
-		return false;
-	struct smc_ib_device_info info = {};
-	smc_ib_device_info(device, &info);
-	smc_ib_device_put(device);
-	return smc_pnet_of_ib(info.name, info.parent_name, port, out);
+		return std::nullopt;
+	const struct smc_ib_device_info info = device.info();
+	if (!smc_pnet_of_ib(info.name, info.parent_name, port, id.data()))
+		return std::nullopt;
+	return id;
 }
 
 } // namespace smc::control

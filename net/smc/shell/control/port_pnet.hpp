@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <array>
+#include <optional>
+
 #include "kernel/abi/control.h"
 
 namespace smc::control {
 
-// PNET ID of a port of the RDMA device called @name, by that name or by the device's parent. False,
-// and @out untouched, if there is none or no such device. Process context.
-bool pnet_of_port(const char *name, u8 port, u8 (&out)[SMC_PNETID_LEN]);
+using PnetIdBytes = std::array<u8, SMC_PNETID_LEN>;
+
+// PNET ID of a port of the RDMA device called @name, by that name or by the device's parent. None
+// if there is none or no such device. Process context.
+[[nodiscard]] std::optional<PnetIdBytes> pnet_of_port(const char *name, u8 port);
 
 } // namespace smc::control

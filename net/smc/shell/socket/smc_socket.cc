@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "kernel/abi/stats.h"
-#include "shell/socket/socket_list.hpp"
 
 namespace smc::shell {
 
 SmcSocket::SmcSocket(struct socket *sock)
-	: sock_(sock), sk_(smc_sock_sk(sock)), serial_(socket_list().next_serial()),
+	: ListedSocket(smc_sock_sk(sock), socket_list().next_serial()), sock_(sock),
 	  turn_at_sock_(sk_)
 {
 	socket_list().add(*this);
@@ -18,7 +17,7 @@ SmcSocket::SmcSocket(struct socket *sock)
 SmcSocket::~SmcSocket()
 {
 	// One that lost the race in get_or_make(): it was never released.
-	if (List<SmcSocket, SocketsTag>::linked(*this))
+	if (List<ListedSocket, SocketsTag>::linked(*this))
 		socket_list().remove(*this);
 }
 
@@ -236,30 +235,31 @@ void SmcSocket::end_connection(transport::Endpoint &endpoint)
 
 // ---- For sock_diag ------------------------------------------------------------------------------
 
-int SmcSocket::next(net *net, u64 *cursor, smc_sock_info *out)
+std::optional<u64> SmcSocket::next(net *net, u64 after, smc_sock_info &out)
 {
-	return socket_list().with_next(*cursor, net, [&](SmcSocket &socket) {
-		*cursor = socket.serial_;
-		smc_sk_hold(socket.sk_);
-		out->sk = socket.sk_;
+	return socket_list().with_next(after, net, [&](ListedSocket &listed) {
+		const auto &socket = static_cast<SmcSocket &>(listed);
+
+		smc_sk_hold(socket.sk());
+		out.sk = socket.sk();
 		switch (socket.mode()) {
 		case Mode::kIdle:
 		case Mode::kConnecting:
 		case Mode::kHandshaking:
-			out->state = static_cast<u8>(connection::State::kInit);
+			out.state = static_cast<u8>(connection::State::kInit);
 			break;
-		case Mode::kListening: out->state = SMC_TCP_LISTEN; break;
+		case Mode::kListening: out.state = SMC_TCP_LISTEN; break;
 		case Mode::kFallen:
-			out->state = static_cast<u8>(connection::State::kActive);
-			out->mode = SMC_MODE_TCP;
+			out.state = static_cast<u8>(connection::State::kActive);
+			out.mode = SMC_MODE_TCP;
 			break;
 		case Mode::kSmc:
 			if (const auto endpoint = socket.connection())
-				endpoint->snapshot(*out);
+				endpoint->snapshot(out);
 			break;
 		}
-		out->fallback_reason = socket.fallback_reason_;
-		out->peer_diagnosis = socket.peer_diagnosis_;
+		out.fallback_reason = socket.fallback_reason_;
+		out.peer_diagnosis = socket.peer_diagnosis_;
 	});
 }
 

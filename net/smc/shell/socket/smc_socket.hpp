@@ -24,7 +24,6 @@
 #include "kernel/abi/control.h"
 #include "kernel/abi/sock.h"
 #include "shell/base/alloc.hpp"
-#include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/wake_hook.hpp"
@@ -32,6 +31,7 @@
 #include "shell/socket/handshake.hpp"
 #include "shell/socket/listener.hpp"
 #include "shell/socket/sock_turn.hpp"
+#include "shell/socket/socket_list.hpp"
 #include "shell/transport/endpoint.hpp"
 
 namespace smc::shell {
@@ -65,9 +65,7 @@ enum class Mode : u8 {
 	return false;
 }
 
-struct SocketsTag;
-
-class SmcSocket final : public HandshakeOwner, public ListNode<SocketsTag> {
+class SmcSocket final : public HandshakeOwner, public ListedSocket {
 public:
 	explicit SmcSocket(struct socket *sock);
 	~SmcSocket();
@@ -170,14 +168,11 @@ public:
 		return true;
 	}
 
-	// For sock_diag: the socket with the smallest serial above *cursor.
-	static int next(net *net, u64 *cursor, ::smc_sock_info *out);
-
-	[[nodiscard]] struct sock *sk() const { return sk_; }
+	// For sock_diag: describes the socket with the smallest serial above @after. That serial;
+	// none behind the last one.
+	[[nodiscard]] static std::optional<u64> next(net *net, u64 after, ::smc_sock_info &out);
 
 private:
-	friend class SocketList;
-
 	static constexpr int kNoMark = -1;
 	static constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
 
@@ -210,8 +205,6 @@ private:
 	void run();
 
 	struct socket *const sock_;
-	struct sock *const sk_;
-	const u64 serial_;
 	std::atomic<Mode> mode_{Mode::kIdle};
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};

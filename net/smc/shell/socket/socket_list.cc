@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/socket/socket_list.hpp"
 
+#include "shell/base/alloc.hpp"
+
 namespace smc::shell {
 
 namespace {
@@ -24,16 +26,16 @@ void tear_down_socket_list()
 	free_single(list);
 }
 
-void SocketList::add(SmcSocket &socket)
+void SocketList::add(ListedSocket &socket)
 {
-	Shard &shard = shard_of(socket.serial_);
+	Shard &shard = shard_of(socket.serial());
 	Guard guard(shard.lock);
 	shard.sockets.push_back(socket);
 }
 
-void SocketList::remove(SmcSocket &socket)
+void SocketList::remove(ListedSocket &socket)
 {
-	Shard &shard = shard_of(socket.serial_);
+	Shard &shard = shard_of(socket.serial());
 	bool looked_at;
 	{
 		Guard guard(shard.lock);
@@ -44,12 +46,12 @@ void SocketList::remove(SmcSocket &socket)
 		Guard wait(shard.looking);
 }
 
-SmcSocket *SocketList::look_at(Shard &shard, u64 serial)
+ListedSocket *SocketList::look_at(Shard &shard, u64 serial)
 {
 	Guard guard(shard.lock);
-	for (SmcSocket *socket = shard.sockets.front(); socket != nullptr;
+	for (ListedSocket *socket = shard.sockets.front(); socket != nullptr;
 	     socket = shard.sockets.next(*socket)) {
-		if (socket->serial_ == serial) {
+		if (socket->serial() == serial) {
 			shard.looked_at = socket;
 			return socket;
 		}

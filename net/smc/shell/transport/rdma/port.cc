@@ -23,29 +23,25 @@ wire::Mac Port::wire_mac() const
 
 void Port::refresh_mtu()
 {
-	struct smc_ib_port_info info;
-
 	smc_ib_port_update_mtu(device.get(), number);
-	if (smc_ib_port_info(device.get(), number, nullptr, &info) == 0)
-		mtu = wire::QpMtu{info.mtu_code};
+	if (const auto info = device.port(number))
+		mtu = wire::QpMtu{info->mtu_code};
 }
 
 namespace {
 
 // The port with a GID that fits, if it can be used at all.
-std::optional<Port> usable(const DeviceRef &device, u8 number, net *net,
+std::optional<Port> usable(const shell::IbDevice &device, u8 number, net *net,
 			   const struct smc_tcp_path &path, smc_ib_gid_type type)
 {
-	struct smc_ib_device_info device_info;
-	struct smc_ib_port_info port_info;
 	smc_ib_gid_query query{};
 	Port port;
 
 	if (!smc_ib_device_present(device.get()) || !smc_ib_device_accessible(device.get(), net) ||
 	    !smc_ib_port_active(device.get(), number))
 		return std::nullopt;
-	smc_ib_device_info(device.get(), &device_info);
-	if (device_info.iwarp || smc_ib_port_info(device.get(), number, nullptr, &port_info) != 0)
+	const auto info = device.port(number);
+	if (device.info().iwarp || !info)
 		return std::nullopt;
 	query.type = type;
 	query.vlan_id = path.vlan_id;
@@ -56,7 +52,7 @@ std::optional<Port> usable(const DeviceRef &device, u8 number, net *net,
 		return std::nullopt;
 	port.device = device;
 	port.number = number;
-	port.mtu = wire::QpMtu{port_info.mtu_code};
+	port.mtu = wire::QpMtu{info->mtu_code};
 	return port;
 }
 
@@ -67,20 +63,18 @@ std::optional<Port> find_usable(Fits &&fits, net *net, const struct smc_tcp_path
 				smc_ib_gid_type type)
 {
 	std::optional<Port> found;
-	smc_ib_device *device = nullptr;
+	const auto look = [&](smc_ib_device *at) {
+		const auto device = shell::IbDevice::share(at);
+		const struct smc_ib_device_info info = device.info();
 
-	while (!found && (device = smc_ib_device_next(device)) != nullptr) {
-		struct smc_ib_device_info info;
-
-		smc_ib_device_info(device, &info);
 		for (u8 number = 1; number <= info.ports && !found; number++) {
-			if (!fits(device, info, number))
-				continue;
-			smc_ib_device_get(device);
-			found = usable(DeviceRef::adopt(device), number, net, path, type);
+			if (fits(at, info, number))
+				found = usable(device, number, net, path, type);
 		}
-	}
-	smc_ib_device_put(device);
+		return found.has_value();
+	};
+
+	(void)shell::find_ib_device(look);
 	return found;
 }
 

@@ -6,45 +6,17 @@
 #pragma once
 
 #include <optional>
-#include <utility>
 
 #include "core/wire/ids.hpp"
 #include "kernel/abi/tcp.h"
 #include "kernel/abi/types.h"
 #include "kernel/abi/verbs.h"
+#include "shell/base/ib_device.hpp"
 
 namespace smc::transport::rdma {
 
-// A reference on an RDMA device.
-class DeviceRef {
-public:
-	DeviceRef() = default;
-	static DeviceRef adopt(smc_ib_device *device)
-	{
-		DeviceRef ref;
-		ref.device_ = device;
-		return ref;
-	}
-	DeviceRef(const DeviceRef &other) : device_(other.device_)
-	{
-		if (device_ != nullptr)
-			smc_ib_device_get(device_);
-	}
-	DeviceRef &operator=(DeviceRef other)
-	{
-		std::swap(device_, other.device_);
-		return *this;
-	}
-	~DeviceRef() { smc_ib_device_put(device_); }
-
-	[[nodiscard]] smc_ib_device *get() const { return device_; }
-
-private:
-	smc_ib_device *device_ = nullptr;
-};
-
 struct Port {
-	DeviceRef device;
+	shell::IbDevice device;
 	u8 number = 0;
 	smc_ib_gid gid{};
 	wire::QpMtu mtu;
