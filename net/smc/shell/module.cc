@@ -22,7 +22,7 @@ namespace {
 
 std::optional<u64> next_group(net *net, u64 after, smc_lgr_info &out)
 {
-	const auto group = transport::rdma::group_table().next(net, &after);
+	const auto group = transport::rdma::group_table().next(net, after);
 	if (!group)
 		return std::nullopt;
 	group->snapshot(out);

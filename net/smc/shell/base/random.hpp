@@ -15,4 +15,13 @@ namespace smc::shell {
 	return random & 0xffffff;
 }
 
+// Never 0: an ID, or a token.
+[[nodiscard]] inline u64 random64()
+{
+	u64 random = 0;
+	while (random == 0)
+		random = smc_random_u64();
+	return random;
+}
+
 } // namespace smc::shell

@@ -5,7 +5,6 @@
 
 #include "kernel/abi/ring_memory.h"
 #include "shell/base/alloc.hpp"
-#include "shell/transport/endpoint.hpp"
 
 namespace smc::transport {
 
@@ -38,7 +37,7 @@ bool Departed::hold_too_much()
 	return bytes_ > share_bytes();
 }
 
-void Departed::note_resting(Endpoint &end)
+void Departed::note_resting(Departing &end)
 {
 	shell::Guard guard(lock_);
 
@@ -46,17 +45,17 @@ void Departed::note_resting(Endpoint &end)
 		resting_.push_back(end);
 }
 
-void Departed::forget(Endpoint &end)
+void Departed::forget(Departing &end)
 {
 	shell::Guard guard(lock_);
 	resting_.remove(end);
 }
 
-shell::Ref<Endpoint> Departed::take_oldest(u64 max_bytes)
+shell::Ref<Departing> Departed::take_oldest(u64 max_bytes)
 {
 	shell::Guard guard(lock_);
-	return bytes_ > max_bytes ? shell::Ref<Endpoint>::share(resting_.pop_front())
-				  : shell::Ref<Endpoint>();
+	return bytes_ > max_bytes ? shell::Ref<Departing>::share(resting_.pop_front())
+				  : shell::Ref<Departing>();
 }
 
 void Departed::shrink_to(u64 max_bytes)

@@ -16,8 +16,19 @@
 
 namespace smc::transport {
 
-class Endpoint;
 struct RestingTag;
+
+// An end of a connection, as far as this is concerned.
+class Departing : public shell::RcuCounted<Departing>, public shell::ListNode<RestingTag> {
+public:
+	// Closed, with nothing left to say: waits for the peer no longer. Process.
+	virtual void leave() = 0;
+	// RcuCounted's: frees it.
+	virtual void destroy() = 0;
+
+protected:
+	~Departing() = default;
+};
 
 class Departed {
 public:
@@ -39,8 +50,8 @@ public:
 
 	// @end only waits from now on, unless that is known. Whoever calls has a reference on it,
 	// and calls forget() before the last one goes. Any context.
-	void note_resting(Endpoint &end);
-	void forget(Endpoint &end);
+	void note_resting(Departing &end);
+	void forget(Departing &end);
 	// Those that only wait leave, as long as all hold too much. Process.
 	void make_room();
 	// Somebody gets no ring of @bytes. If it is the account that has no room for one, some of
@@ -49,11 +60,11 @@ public:
 	void make_room_for(u32 bytes);
 
 private:
-	[[nodiscard]] shell::Ref<Endpoint> take_oldest(u64 max_bytes);
+	[[nodiscard]] shell::Ref<Departing> take_oldest(u64 max_bytes);
 	void shrink_to(u64 max_bytes);
 
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
-	shell::List<Endpoint, RestingTag> resting_ SMC_GUARDED_BY(lock_); // oldest first
+	shell::List<Departing, RestingTag> resting_ SMC_GUARDED_BY(lock_); // oldest first
 	u64 bytes_ SMC_GUARDED_BY(lock_) = 0;
 };
 

@@ -306,13 +306,13 @@ void Endpoint::on_message(const connection::CursorMessage &message)
 	});
 }
 
-void Endpoint::begin(const connection::EarlyMessages &early, bool &begun)
+void Endpoint::begin(const connection::EarlyMessages &early)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
 		u16 events = 0;
 
-		begun = true;
+		begun_ = true;
 		for (const connection::CursorMessage &message : early.all())
 			events |= hear_message_locked(message);
 		return events;

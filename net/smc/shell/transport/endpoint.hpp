@@ -43,7 +43,7 @@
 
 namespace smc::transport {
 
-class Endpoint : public shell::RcuCounted<Endpoint>, public shell::ListNode<RestingTag> {
+class Endpoint : public Departing {
 public:
 	// How long a closed connection may take to hand over its data to a peer that does not
 	// read, and is kept for the peer's close() then, counted from the last progress.
@@ -198,23 +198,20 @@ public:
 	// context.
 	void on_transport_lost(int err);
 
-	// Closed, with nothing left to say: waits for the peer no longer. Process.
-	void leave();
+	// Departing's.
+	void leave() override;
 
 	// Its memory goes: from here on nothing is posted, and no ring is looked into. Any context.
 	void detach();
-
-	// RcuCounted's: frees it.
-	virtual void destroy() = 0;
 
 protected:
 	// @shared: the lock of both neighbours, which outlives them.
 	Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared = nullptr);
 	~Endpoint();
 
-	// Takes in what the peer said before conn_ was there. @begun becomes true under the same
+	// Takes in what the peer said before conn_ was there. begun_ becomes true under the same
 	// lock, so that what comes then does not overtake it.
-	void begin(const connection::EarlyMessages &early, bool &begun);
+	void begin(const connection::EarlyMessages &early);
 	// Where the rings are; before the first use.
 	void set_rings(std::byte *sndbuf, std::byte *rmb)
 	{
@@ -266,6 +263,7 @@ private:
 protected:
 	shell::SpinLock &lock_;
 	connection::Connection conn_ SMC_GUARDED_BY(lock_);
+	bool begun_ SMC_GUARDED_BY(lock_) = false; // by begin()
 	// The transport, before conn_ had begun.
 	bool lost_early_ SMC_GUARDED_BY(lock_) = false;
 	// Before the CPU can read the ring.

@@ -100,19 +100,17 @@ Setup::Answer Setup::perform(const handshake::Effect &wanted)
 
 Setup::Answer Setup::acquire(Transport &from, const handshake::Effect &wanted)
 {
-	Acquired acquired = from.acquire(wanted, seeker_);
+	auto acquired = from.acquire(wanted, seeker_);
 
-	switch (acquired.status) {
-	case Acquired::Status::kDone:
-		endpoint_ = std::move(acquired.endpoint);
-		return acquired.answer;
-	case Acquired::Status::kWait:
-		awaited_ = acquired.awaited;
-		asked_ = &from;
-		wanted_ = wanted;
-		break;
-	case Acquired::Status::kFailed: return handshake::LinkFailed{acquired.reason};
+	if (!acquired)
+		return handshake::LinkFailed{acquired.error()};
+	if (acquired->endpoint) {
+		endpoint_ = std::move(acquired->endpoint);
+		return acquired->answer;
 	}
+	awaited_ = acquired->awaited;
+	asked_ = &from;
+	wanted_ = wanted;
 	return {};
 }
 

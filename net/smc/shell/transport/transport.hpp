@@ -9,6 +9,7 @@
 
 #include <array>
 
+#include "core/base/result.hpp"
 #include "core/group/doubt.hpp"
 #include "core/handshake/effect.hpp"
 #include "core/handshake/event.hpp"
@@ -44,17 +45,12 @@ protected:
 	~Awaited() = default;
 };
 
+// A connection that is to be, or the wait for one.
 struct Acquired {
-	enum class Status : u8 {
-		kDone,
-		kWait, // the observer will hear kGroupSettled; ask again then
-		kFailed,
-	};
-	Status status = Status::kFailed;
-	wire::DeclineReason reason = wire::DeclineReason::kMem; // kFailed
-	shell::Ref<Endpoint> endpoint;                          // kDone
-	handshake::Event answer;                                // kDone: what the machine asks for
-	Awaited *awaited = nullptr;                             // kWait; see stop_waiting()
+	shell::Ref<Endpoint> endpoint;
+	handshake::Event answer; // with an endpoint: what the machine asks for
+	// Without one: the observer will hear kGroupSettled; ask again then.
+	Awaited *awaited = nullptr;
 };
 
 // Whom a namespace reaches without leaving this kernel.
@@ -80,8 +76,9 @@ public:
 	virtual void offer(const Seeker &seeker, handshake::LocalOffer &offer) = 0;
 	// Is it this one that carries out such an effect?
 	[[nodiscard]] virtual bool acquires(const handshake::Effect &effect) const = 0;
-	[[nodiscard]] virtual Acquired acquire(const handshake::Effect &wanted,
-					       const Seeker &seeker) = 0;
+	// What @seeker gets, or why it gets nothing.
+	[[nodiscard]] virtual Result<Acquired, wire::DeclineReason>
+	acquire(const handshake::Effect &wanted, const Seeker &seeker) = 0;
 
 protected:
 	~Transport() = default;

@@ -2,14 +2,13 @@
 #include "shell/transport/loopback/device.hpp"
 
 #include "core/handshake/offer.hpp"
+#include "core/wire/clc.hpp"
 #include "kernel/abi/pernet.h"
 #include "shell/base/alloc.hpp"
+#include "shell/base/random.hpp"
 #include "shell/control/namespace.hpp"
-#include "shell/transport/departed.hpp"
 
 namespace smc::transport::loopback {
-
-using wire::DeclineReason;
 
 namespace {
 
@@ -17,23 +16,6 @@ namespace {
 constexpr u8 kVersion = 2;
 
 Device *the_device;
-
-u64 random_number()
-{
-	u64 number = 0;
-
-	while (number == 0)
-		number = smc_random_u64();
-	return number;
-}
-
-// The two namespaces are one, or neither wants to be kept apart.
-bool may_meet(net *a, net *b)
-{
-	if (a == b)
-		return usable_in(a);
-	return meets_others(a) && meets_others(b);
-}
 
 } // namespace
 
@@ -47,75 +29,31 @@ bool meets_others(net *net)
 	return smc_sysctl_smcd_loopback(net) == SMC_LOOPBACK_KERNEL;
 }
 
-Device::Device() : gid_(random_number()), gid_extension_(random_number()) {}
+Device::Device() : gid_(shell::random64()), gid_extension_(shell::random64()) {}
 
-Acquired Device::make_end(shell::Ref<Pair> pair, Side side, struct sock *sk)
-{
-	const u32 rcvbuf_bytes = smc_sk_asked_rcvbuf_bytes(sk);
-	const u32 sndbuf_bytes = smc_sk_asked_sndbuf_bytes(sk);
-	net *net = smc_sk_net(sk);
-	// The buffers of both ends in one: who sends expects as much room as with two.
-	const auto size = wire::BufferSize::covering(
-		u64{rcvbuf_bytes != 0 ? rcvbuf_bytes : smc_sysctl_rmem(net)} +
-		(sndbuf_bytes != 0 ? sndbuf_bytes : smc_sysctl_wmem(net)));
-
-	Dmb *dmb = pool_.take(sk, size);
-	if (dmb == nullptr || dmb->size() != size)
-		departed().make_room_for(size.bytes());
-	if (dmb == nullptr)
-		return {{}, DeclineReason::kMem};
-	auto endpoint = shell::make_counted<LoopbackEndpoint>(std::move(pair), side, *dmb, sk,
-							      random_number());
-	if (!endpoint) {
-		pool_.give_back(dmb, 0);
-		return {{}, DeclineReason::kMem};
-	}
-	return {std::move(endpoint), DeclineReason::kNone};
-}
-
-Acquired Device::open(struct sock *sk)
-{
-	if (!usable_in(smc_sk_net(sk)))
-		return {{}, DeclineReason::kNoSmcdDev};
-	auto pair = shell::make_counted<Pair>(*this);
-	if (!pair)
-		return {{}, DeclineReason::kMem};
-	Acquired acquired = make_end(std::move(pair), kServer, sk);
-	if (acquired.endpoint) {
-		shell::Guard guard(lock_);
-		bucket_locked(acquired.endpoint->token()).push_back(*acquired.endpoint);
-	}
-	return acquired;
-}
-
-shell::Ref<LoopbackEndpoint> Device::claim(u64 token)
+void Device::add(WaitingEnd &end)
 {
 	shell::Guard guard(lock_);
-	Waiting &waiting = bucket_locked(token);
-
-	for (LoopbackEndpoint *end = waiting.front(); end != nullptr; end = waiting.next(*end)) {
-		if (end->token() == token) {
-			waiting.remove(*end);
-			return shell::Ref<LoopbackEndpoint>::share(end);
-		}
-	}
-	return {};
+	bucket_locked(end.token()).push_back(end);
 }
 
-Acquired Device::attach(struct sock *sk, const wire::SmcdEndpoint &peer)
+void Device::forget(WaitingEnd &end)
 {
-	const auto server = claim(peer.dmb_token.value());
+	shell::Guard guard(lock_);
+	bucket_locked(end.token()).remove(end);
+}
 
-	if (!server || server->size() != peer.dmbe_size)
-		return {{}, DeclineReason::kCnfErr};
-	if (!may_meet(smc_sk_net(sk), server->netns()))
-		return {{}, DeclineReason::kNoSmcd2Dev};
-	Acquired acquired = make_end(server->pair_, kClient, sk);
-	if (acquired.endpoint && !LoopbackEndpoint::join(*server, *acquired.endpoint)) {
-		acquired.endpoint->abandon(/*peer_may_use=*/false);
-		return {{}, DeclineReason::kCnfErr};
+WaitingEnd *Device::take_locked(u64 token)
+{
+	Waiting &waiting = bucket_locked(token);
+
+	for (WaitingEnd *end = waiting.front(); end != nullptr; end = waiting.next(*end)) {
+		if (end->token() == token) {
+			waiting.remove(*end);
+			return end;
+		}
 	}
-	return acquired;
+	return nullptr;
 }
 
 bool Device::snapshot_group(net *net, smc_smcd_lgr_info &info) const
@@ -136,12 +74,6 @@ bool Device::snapshot_group(net *net, smc_smcd_lgr_info &info) const
 	info.conns = share.ends;
 	info.dmb_bytes = share.dmb_bytes;
 	return true;
-}
-
-void Device::forget(LoopbackEndpoint &endpoint)
-{
-	shell::Guard guard(lock_);
-	bucket_locked(endpoint.token()).remove(endpoint);
 }
 
 Device &device()

@@ -1,31 +1,37 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Device: the software ISM device of this kernel ("loopback-ism", CHID 0xFFFF). Both ends of a
-// connection over it are ours: the client finds the server's end by the token in its Accept. A
-// token is random, waits for one client, once, and only as long as the server's handshake lasts;
-// the Confirm then has to name the very end that was joined. So whoever shows our GID and is not
-// in this kernel, or does not speak over that TCP connection, gets at nothing.
+// connection over it are ours: the client finds the server's end (WaitingEnd) by the token in its
+// Accept. A token is random, waits for one client, once, and only as long as the server's handshake
+// lasts; the Confirm then has to name the very end that was joined. So whoever shows our GID and is
+// not in this kernel, or does not speak over that TCP connection, gets at nothing.
 //
 // Locking: lock_ (class LEAF) guards the table of those that wait.
 #pragma once
 
 #include <array>
 
-#include "core/handshake/effect.hpp"
-#include "core/wire/clc.hpp"
-#include "core/wire/decline_reason.hpp"
+#include "core/wire/ids.hpp"
 #include "kernel/abi/control.h"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/transport/loopback/dmb.hpp"
-#include "shell/transport/loopback/loopback_endpoint.hpp"
 
 namespace smc::transport::loopback {
 
-struct Acquired {
-	shell::Ref<LoopbackEndpoint> endpoint; // or empty, and why:
-	wire::DeclineReason reason = wire::DeclineReason::kNone;
+struct WaitingTag;
+
+// An end, as far as the device knows it: it may wait for its client under its token.
+class WaitingEnd : public shell::ListNode<WaitingTag> {
+public:
+	[[nodiscard]] u64 token() const { return token_; }
+
+protected:
+	explicit WaitingEnd(u64 token) : token_(token) {}
+	~WaitingEnd() = default;
+
+	const u64 token_; // unguessable: who has it was told it by us
 };
 
 class Device {
@@ -42,23 +48,28 @@ public:
 	// What @net has in that group; false if that is nothing. Process.
 	[[nodiscard]] bool snapshot_group(net *net, smc_smcd_lgr_info &info) const;
 
-	// A server's end, which waits for a client. Process.
-	[[nodiscard]] Acquired open(struct sock *sk);
-	// A client's end, joined to the one that waits as @peer says. Process.
-	[[nodiscard]] Acquired attach(struct sock *sk, const wire::SmcdEndpoint &peer);
+	// A server's end waits for its client, until forget() or claim(). Whoever has it has a
+	// reference on it, and calls forget() before the last one goes. Any context.
+	void add(WaitingEnd &end);
 	// It waits no longer. Any context.
-	void forget(LoopbackEndpoint &endpoint);
+	void forget(WaitingEnd &end);
+	// The end with @token, which is an End, if it waits; it does so no longer. Any context.
+	template <class End>
+	[[nodiscard]] shell::Ref<End> claim(u64 token)
+	{
+		shell::Guard guard(lock_);
+		return shell::Ref<End>::share(static_cast<End *>(take_locked(token)));
+	}
 
 private:
 	static constexpr u32 kBuckets = 64;
-	using Waiting = shell::List<LoopbackEndpoint, WaitingTag>;
+	using Waiting = shell::List<WaitingEnd, WaitingTag>;
 
 	[[nodiscard]] Waiting &bucket_locked(u64 token) SMC_REQUIRES(lock_)
 	{
 		return waiting_[token % kBuckets];
 	}
-	[[nodiscard]] Acquired make_end(shell::Ref<Pair> pair, Side side, struct sock *sk);
-	[[nodiscard]] shell::Ref<LoopbackEndpoint> claim(u64 token);
+	[[nodiscard]] WaitingEnd *take_locked(u64 token) SMC_REQUIRES(lock_);
 
 	wire::IsmGid gid_;
 	wire::IsmGid gid_extension_;

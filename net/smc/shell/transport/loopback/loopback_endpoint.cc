@@ -6,7 +6,6 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/control/namespace.hpp"
-#include "shell/transport/loopback/device.hpp"
 
 namespace smc::transport::loopback {
 
@@ -15,9 +14,9 @@ namespace event = connection::event;
 
 LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, struct sock *sk,
 				   u64 token)
-	: Endpoint(SMC_TECH_D, sk, &pair->lock_),
+	: Endpoint(SMC_TECH_D, sk, &pair->lock_), WaitingEnd(token),
 	  transports_(shell::Ref<LoopbackEndpoint>::share(this)), pair_(std::move(pair)),
-	  side_(side), token_(token), size_(dmb.size())
+	  side_(side), size_(dmb.size())
 {
 	// Both at once: the other end may be retired at any moment, and the last takes the DMBs.
 	shell::Guard guard(lock_);

@@ -25,11 +25,10 @@
 #include "shell/base/list.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/transport/endpoint.hpp"
+#include "shell/transport/loopback/device.hpp"
 #include "shell/transport/loopback/dmb.hpp"
 
 namespace smc::transport::loopback {
-
-class Device;
 
 enum Side : u8 {
 	kServer,
@@ -45,7 +44,6 @@ public:
 
 private:
 	friend class LoopbackEndpoint;
-	friend class Device;
 
 	Device &device_;
 	shell::SpinLock lock_{SMC_LOCK_ENDPOINT};
@@ -55,15 +53,17 @@ private:
 	u32 ends_ SMC_GUARDED_BY(lock_) = 0; // that are not retired
 };
 
-struct WaitingTag;
-
-class LoopbackEndpoint final : public Endpoint, public shell::ListNode<WaitingTag> {
+class LoopbackEndpoint final : public Endpoint, public WaitingEnd {
 public:
 	LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, struct sock *sk, u64 token);
 
-	[[nodiscard]] u64 token() const { return token_; }
+	[[nodiscard]] const shell::Ref<Pair> &pair() const { return pair_; }
+	// Of the DMB at first, as it was announced.
+	[[nodiscard]] wire::BufferSize size() const { return size_; }
 	// What Accept and Confirm say of it.
 	[[nodiscard]] wire::SmcdEndpoint announced() const;
+	// Process. False if the server's end was given up meanwhile.
+	[[nodiscard]] static bool join(LoopbackEndpoint &server, LoopbackEndpoint &client);
 	// The peer's Confirm names the end that was joined to this one.
 	[[nodiscard]] bool joined_to(const wire::SmcdEndpoint &peer);
 
@@ -72,8 +72,6 @@ public:
 	void abandon(bool peer_may_use) override;
 
 private:
-	friend class Device;
-
 	// After the reader's cgroup, or the host, had no memory for a larger ring.
 	static constexpr u64 kWidenPause_ms = 1000;
 
@@ -91,8 +89,6 @@ private:
 	void destroy() override;
 	void snapshot_transport(smc_sock_info &info) override;
 
-	// Process. False if the server's end was given up meanwhile.
-	[[nodiscard]] static bool join(LoopbackEndpoint &server, LoopbackEndpoint &client);
 	[[nodiscard]] bool start_locked(const LoopbackEndpoint &peer) SMC_REQUIRES(lock_);
 	// True if anything was said.
 	bool speak_locked() SMC_REQUIRES(lock_);
@@ -120,14 +116,12 @@ private:
 	{
 		return static_cast<LoopbackEndpoint *>(neighbour_);
 	}
-	[[nodiscard]] wire::BufferSize size() const { return size_; }
 
 	shell::Ref<LoopbackEndpoint> transports_; // reference, until it is retired
 	const shell::Ref<Pair> pair_;
 	const Side side_;
-	const u64 token_;             // unguessable: who has it was told it by us
-	const wire::BufferSize size_; // of the DMB at first, as it was announced
-	u64 widen_after_ms_ = 0;      // guarded by the socket lock
+	const wire::BufferSize size_;
+	u64 widen_after_ms_ = 0; // guarded by the socket lock
 	bool joined_ SMC_GUARDED_BY(lock_) = false;
 	bool gone_ SMC_GUARDED_BY(lock_) = false; // retired, or on its way
 	u64 peer_token_ SMC_GUARDED_BY(lock_) = 0;

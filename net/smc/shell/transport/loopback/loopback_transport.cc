@@ -1,9 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/loopback/loopback_transport.hpp"
 
+#include <utility>
+
+#include "kernel/abi/pernet.h"
+#include "shell/base/random.hpp"
+#include "shell/transport/departed.hpp"
 #include "shell/transport/loopback/device.hpp"
 
 namespace smc::transport::loopback {
+
+using wire::DeclineReason;
+
+namespace {
+
+// The two namespaces are one, or neither wants to be kept apart.
+bool may_meet(net *a, net *b)
+{
+	if (a == b)
+		return usable_in(a);
+	return meets_others(a) && meets_others(b);
+}
+
+} // namespace
 
 bool LoopbackTransport::set_up()
 {
@@ -44,21 +63,69 @@ bool LoopbackTransport::acquires(const handshake::Effect &effect) const
 	       std::get_if<handshake::AcquireClientDmb>(&effect) != nullptr;
 }
 
-transport::Acquired LoopbackTransport::acquire(const handshake::Effect &wanted,
-					       const Seeker &seeker)
+Result<Acquired, wire::DeclineReason> LoopbackTransport::acquire(const handshake::Effect &wanted,
+								 const Seeker &seeker)
 {
 	const auto *client = std::get_if<handshake::AcquireClientDmb>(&wanted);
-	Acquired got = client != nullptr ? device().attach(seeker.sk, client->peer)
-					 : device().open(seeker.sk);
-	transport::Acquired result;
+	auto end = SMC_TRY(client != nullptr ? attach(seeker.sk, client->peer) : open(seeker.sk));
+	const handshake::DmbAcquired answer{end->announced()};
 
-	result.reason = got.reason;
-	if (got.endpoint) {
-		result.status = transport::Acquired::Status::kDone;
-		result.answer = handshake::DmbAcquired{got.endpoint->announced()};
-		result.endpoint = shell::Ref<Endpoint>::adopt(got.endpoint.release());
+	return Acquired{.endpoint = shell::Ref<Endpoint>::adopt(end.release()), .answer = answer};
+}
+
+LoopbackTransport::Made LoopbackTransport::make_end(shell::Ref<Pair> pair, Side side,
+						    struct sock *sk)
+{
+	const u32 rcvbuf_bytes = smc_sk_asked_rcvbuf_bytes(sk);
+	const u32 sndbuf_bytes = smc_sk_asked_sndbuf_bytes(sk);
+	net *net = smc_sk_net(sk);
+	DmbPool &pool = device().pool();
+	// The buffers of both ends in one: who sends expects as much room as with two.
+	const auto size = wire::BufferSize::covering(
+		u64{rcvbuf_bytes != 0 ? rcvbuf_bytes : smc_sysctl_rmem(net)} +
+		(sndbuf_bytes != 0 ? sndbuf_bytes : smc_sysctl_wmem(net)));
+
+	Dmb *dmb = pool.take(sk, size);
+	if (dmb == nullptr || dmb->size() != size)
+		departed().make_room_for(size.bytes());
+	if (dmb == nullptr)
+		return fail(DeclineReason::kMem);
+	auto end = shell::make_counted<LoopbackEndpoint>(std::move(pair), side, *dmb, sk,
+							 shell::random64());
+	if (!end) {
+		pool.give_back(dmb, 0);
+		return fail(DeclineReason::kMem);
 	}
-	return result;
+	return end;
+}
+
+LoopbackTransport::Made LoopbackTransport::open(struct sock *sk)
+{
+	if (!usable_in(smc_sk_net(sk)))
+		return fail(DeclineReason::kNoSmcdDev);
+	auto pair = shell::make_counted<Pair>(device());
+	if (!pair)
+		return fail(DeclineReason::kMem);
+	Made made = make_end(std::move(pair), kServer, sk);
+	if (made)
+		device().add(**made);
+	return made;
+}
+
+LoopbackTransport::Made LoopbackTransport::attach(struct sock *sk, const wire::SmcdEndpoint &peer)
+{
+	const auto server = device().claim<LoopbackEndpoint>(peer.dmb_token.value());
+
+	if (!server || server->size() != peer.dmbe_size)
+		return fail(DeclineReason::kCnfErr);
+	if (!may_meet(smc_sk_net(sk), server->netns()))
+		return fail(DeclineReason::kNoSmcd2Dev);
+	Made made = make_end(server->pair(), kClient, sk);
+	if (made && !LoopbackEndpoint::join(*server, **made)) {
+		(*made)->abandon(/*peer_may_use=*/false);
+		return fail(DeclineReason::kCnfErr);
+	}
+	return made;
 }
 
 } // namespace smc::transport::loopback

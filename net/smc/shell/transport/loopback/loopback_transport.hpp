@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LoopbackTransport: SMC-D inside this kernel, for handshakes.
+// LoopbackTransport: SMC-D inside this kernel, for handshakes: makes both ends of a connection, and
+// joins them.
 #pragma once
 
+#include "core/wire/clc.hpp"
+#include "shell/transport/loopback/loopback_endpoint.hpp"
 #include "shell/transport/transport.hpp"
 
 namespace smc::transport::loopback {
@@ -15,8 +18,17 @@ public:
 	[[nodiscard]] Reach reach(net *net) const override;
 	void offer(const Seeker &seeker, handshake::LocalOffer &offer) override;
 	[[nodiscard]] bool acquires(const handshake::Effect &effect) const override;
-	[[nodiscard]] transport::Acquired acquire(const handshake::Effect &wanted,
-						  const Seeker &seeker) override;
+	[[nodiscard]] Result<Acquired, wire::DeclineReason> acquire(const handshake::Effect &wanted,
+								    const Seeker &seeker) override;
+
+private:
+	using Made = Result<shell::Ref<LoopbackEndpoint>, wire::DeclineReason>;
+
+	[[nodiscard]] static Made make_end(shell::Ref<Pair> pair, Side side, struct sock *sk);
+	// A server's end, which waits for a client.
+	[[nodiscard]] static Made open(struct sock *sk);
+	// A client's end, joined to the one that waits as @peer says.
+	[[nodiscard]] static Made attach(struct sock *sk, const wire::SmcdEndpoint &peer);
 };
 
 } // namespace smc::transport::loopback

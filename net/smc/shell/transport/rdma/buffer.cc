@@ -6,7 +6,6 @@
 
 #include "core/base/elapsed.hpp"
 #include "kernel/abi/stats.h"
-#include "shell/transport/rdma/link.hpp"
 
 namespace smc::transport::rdma {
 
@@ -27,22 +26,22 @@ Buffer::~Buffer()
 		smc_ib_buffer_destroy(memory_);
 }
 
-int Buffer::map(Link &link, const shell::Mutex &setup)
+Result<void, shell::Errno> Buffer::map(Link &link, const shell::Mutex &setup)
 {
 	smc_ib_region *&region = regions_[link.index()];
 	if (region != nullptr)
-		return 0;
+		return {};
 	const int ret = smc_ib_region_create(link.handle(setup), memory_, &region);
 	if (ret != 0) {
 		region = nullptr;
-		return ret;
+		return fail(shell::Errno{ret});
 	}
 	smc_ib_region_info(region, &infos_[link.index()]);
 	smc_stat_inc(net_, SMC_STAT_MR_NEW);
-	return 0;
+	return {};
 }
 
-int Buffer::enable(Link &link)
+Registration Buffer::enable(Link &link)
 {
 	return link.post_registration(regions_[link.index()]);
 }

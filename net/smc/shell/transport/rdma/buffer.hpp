@@ -16,12 +16,13 @@
 #include "kernel/abi/ring_memory.h"
 #include "kernel/abi/verbs.h"
 #include "shell/base/alloc.hpp"
+#include "shell/base/errno.hpp"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
+#include "shell/transport/rdma/link.hpp"
 
 namespace smc::transport::rdma {
 
-class Link;
 class Pool;
 
 struct FreeTag;
@@ -71,13 +72,13 @@ public:
 		return told_.under(group);
 	}
 
-	// Makes it known to the link's device; its keys can be told to the peer. 0 or -errno.
-	// Process, with the mutex that keeps the link.
-	int map(Link &link, const shell::Mutex &setup) SMC_REQUIRES(setup);
-	// Makes the keys work. The link must be ready to send. 0: they do; -EINPROGRESS: this is
-	// under way, and -EAGAIN: there is no room for it just now: ask again when the link says
-	// that something was sent. Else another -errno. Any context.
-	int enable(Link &link);
+	// Makes it known to the link's device; its keys can be told to the peer. Process, with the
+	// mutex that keeps the link.
+	[[nodiscard]] Result<void, shell::Errno> map(Link &link, const shell::Mutex &setup)
+		SMC_REQUIRES(setup);
+	// Makes the keys work. The link must be ready to send. kDone: they do; kUnderWay and
+	// kNoRoom: ask again when the link says that something was sent. Any context.
+	[[nodiscard]] Registration enable(Link &link);
 	// A request to do that stands in a link's queue: the buffer has to stay.
 	[[nodiscard]] bool registering() const;
 	// The link is gone. Process.

@@ -36,8 +36,8 @@ void ControlQueue::send(const group::SendLlc &message)
 	if (is_response(message.bytes().data(), message.bytes().size()))
 		receive = std::exchange(request_, nullptr);
 	// The group's last word stands behind nobody: what waits is of no use any more.
-	const int ret = unsent_.empty() || message.last ? post(message, receive) : -EAGAIN;
-	if (ret != -EAGAIN)
+	const bool may_go = unsent_.empty() || message.last;
+	if (may_go && post(message, receive))
 		return;
 	if (unsent_.push_back({message, receive}))
 		unsent_answers_ += receive != nullptr ? 1 : 0;
@@ -45,20 +45,17 @@ void ControlQueue::send(const group::SendLlc &message)
 		smc_stat_inc(netns_, SMC_STAT_LLC_OVERFLOW);
 }
 
-// Any error but -EAGAIN: the link is dead, and the group will hear of it.
-int ControlQueue::post(const group::SendLlc &message, smc_ib_receive_slot *receive)
+bool ControlQueue::post(const group::SendLlc &message, smc_ib_receive_slot *receive)
 {
-	u64 seq = 0;
-	const int ret = link_.post_control(message.bytes().data(), message.bytes().size(),
-					   message.last, &seq);
+	const auto seq = link_.post_control(message.bytes(), message.last);
 
-	if (ret != 0)
-		return ret;
-	last_seq_ = seq;
+	if (!seq)
+		return seq.error() != shell::Errno{-EAGAIN};
+	last_seq_ = *seq;
 	smc_stat_inc(netns_, SMC_STAT_LLC_TX);
-	if (receive != nullptr && !answers_.push({seq, receive}))
+	if (receive != nullptr && !answers_.push({*seq, receive}))
 		link_.give_back(receive);
-	return 0;
+	return true;
 }
 
 void ControlQueue::flush()
@@ -66,7 +63,7 @@ void ControlQueue::flush()
 	while (!unsent_.empty()) {
 		const Unsent &unsent = unsent_.front();
 
-		if (post(unsent.message, unsent.receive) == -EAGAIN)
+		if (!post(unsent.message, unsent.receive))
 			return;
 		unsent_answers_ -= unsent.receive != nullptr ? 1 : 0;
 		unsent_.erase(0);

@@ -90,7 +90,9 @@ private:
 	};
 
 	[[nodiscard]] std::size_t answering() const { return answers_.size() + unsent_answers_; }
-	[[nodiscard]] int post(const group::SendLlc &message, smc_ib_receive_slot *receive);
+	// False: there is no room. (One that a dead link has lost counts as posted: the group will
+	// hear of that.)
+	[[nodiscard]] bool post(const group::SendLlc &message, smc_ib_receive_slot *receive);
 	void flush();
 
 	Link &link_;

@@ -48,9 +48,11 @@ shell::Ref<LinkGroup> GroupTable::find_anywhere(Match &&match)
 }
 
 template <class Match>
-void GroupTable::look_for_idle(Bucket &bucket, Match &&match, Idle &idle)
+GroupTable::Idle GroupTable::idle_in(Bucket &bucket, Match &&match)
 {
 	shell::Guard guard(bucket.lock);
+	Idle idle;
+
 	for (LinkGroup *group = bucket.groups.front(); group != nullptr;
 	     group = bucket.groups.next(*group)) {
 		const u64 since_ms = match(*group) ? group->idle_since_ms() : 0;
@@ -63,14 +65,13 @@ void GroupTable::look_for_idle(Bucket &bucket, Match &&match, Idle &idle)
 			idle.since_ms = since_ms;
 		}
 	}
+	return idle;
 }
 
 void GroupTable::thin_out(Bucket &bucket)
 {
-	Idle idle;
+	const Idle idle = idle_in(bucket, [](const LinkGroup &) { return true; });
 
-	look_for_idle(
-		bucket, [](const LinkGroup &) { return true; }, idle);
 	if (idle.groups > kIdleMax)
 		idle.longest->end_if_idle();
 }
@@ -82,14 +83,18 @@ void GroupTable::make_room(net *net, const TcpAddress &from)
 		return group.is_server() && group.key().netns == net &&
 		       (crowd == Places::Crowd::kOfNamespace || group.founder_address() == from);
 	};
-	Idle idle;
+	Idle all;
 
 	if (crowd == Places::Crowd::kNone)
 		return;
-	for (Bucket &bucket : buckets_)
-		look_for_idle(bucket, gives_way, idle);
-	if (idle.longest)
-		idle.longest->end_if_idle();
+	for (Bucket &bucket : buckets_) {
+		Idle here = idle_in(bucket, gives_way);
+
+		if (here.longest && (!all.longest || here.since_ms < all.since_ms))
+			all = std::move(here);
+	}
+	if (all.longest)
+		all.longest->end_if_idle();
 }
 
 void GroupTable::reopen(LinkGroup &group)
@@ -168,7 +173,7 @@ void GroupTable::port_changed(smc_ib_device *device, u8 port, bool active)
 	}
 }
 
-shell::Ref<LinkGroup> GroupTable::next(net *net, u64 *cursor)
+shell::Ref<LinkGroup> GroupTable::next(net *net, u64 after)
 {
 	shell::Ref<LinkGroup> best;
 
@@ -176,13 +181,11 @@ shell::Ref<LinkGroup> GroupTable::next(net *net, u64 *cursor)
 		shell::Guard guard(bucket.lock);
 		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
 		     group = bucket.groups.next(*group)) {
-			if (group->key().netns == net && group->serial() > *cursor &&
+			if (group->key().netns == net && group->serial() > after &&
 			    (!best || group->serial() < best->serial()))
 				best = shell::Ref<LinkGroup>::share(group);
 		}
 	}
-	if (best)
-		*cursor = best->serial();
 	return best;
 }
 

@@ -15,27 +15,24 @@
 #include "shell/base/lock.hpp"
 #include "shell/transport/rdma/link_group.hpp"
 #include "shell/transport/rdma/places.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
 #include "shell/transport/transport.hpp"
 
 namespace smc::transport::rdma {
 
-class GroupTable {
+class GroupTable final : public LinkGroup::Table {
 public:
+	using Answer = Result<Acquired, wire::DeclineReason>;
+
 	// Process context, all of them.
-	[[nodiscard]] Acquired acquire(const handshake::AcquireServerLink &wanted,
-				       const Seeker &seeker);
-	[[nodiscard]] Acquired acquire(const handshake::AcquireClientLink &wanted,
-				       const Seeker &seeker);
+	[[nodiscard]] Answer acquire(const handshake::AcquireServerLink &wanted,
+				     const Seeker &seeker);
+	[[nodiscard]] Answer acquire(const handshake::AcquireClientLink &wanted,
+				     const Seeker &seeker);
 
-	// How this host is known to its peers: an instance number and the MAC of the first port
-	// that was used (RFC 7609, 3.5.1.1).
-	[[nodiscard]] wire::PeerId own_peer_id(const wire::Mac &mac);
-
-	// A group that was full has room again. Process.
-	void reopen(LinkGroup &group);
-	// Nobody finds it any more. The table's reference; none, if it was out already.
-	[[nodiscard]] shell::Ref<LinkGroup> take_out(LinkGroup &group);
+	// LinkGroup::Table
+	[[nodiscard]] wire::PeerId own_peer_id(const wire::Mac &mac) override;
+	void reopen(LinkGroup &group) override;
+	[[nodiscard]] shell::Ref<LinkGroup> take_out(LinkGroup &group) override;
 
 	// The end of the groups that match begins; nobody waits for it.
 	template <class Match>
@@ -45,8 +42,8 @@ public:
 	void end_all(Match &&match, wire::DeleteLinkReason reason);
 	// To all groups on it. Any context.
 	void port_changed(smc_ib_device *device, u8 port, bool active);
-	// The group with the smallest serial above *cursor, or none.
-	[[nodiscard]] shell::Ref<LinkGroup> next(net *net, u64 *cursor);
+	// The group with the smallest serial above @after, or none.
+	[[nodiscard]] shell::Ref<LinkGroup> next(net *net, u64 after);
 
 private:
 	static constexpr std::size_t kBuckets = 64;
@@ -72,9 +69,9 @@ private:
 		shell::Ref<LinkGroup> longest;
 		u64 since_ms = 0; // of that one
 	};
-	// Adds those of the bucket that match.
+	// Those of the bucket that match.
 	template <class Match>
-	static void look_for_idle(Bucket &bucket, Match &&match, Idle &idle);
+	[[nodiscard]] static Idle idle_in(Bucket &bucket, Match &&match);
 	// A group more than kIdleMax? The one that has been idle for longest goes.
 	static void thin_out(Bucket &bucket);
 	// The same, wherever it is, where places for one more of a server's become scarce.
@@ -102,20 +99,19 @@ private:
 	// A server's group with this key that takes a connection from there, or none.
 	[[nodiscard]] static shell::Ref<LinkGroup> find_open(Bucket &bucket, const GroupKey &key,
 							     const TcpAddress &from);
-	// Joins such a group; false if there is none.
-	[[nodiscard]] static bool join_open(Bucket &bucket, const GroupKey &key,
-					    const Seeker &seeker, Acquired *result);
-	// False if there is no room after all.
-	[[nodiscard]] static bool join(shell::Ref<LinkGroup> group, const Seeker &seeker,
-				       Acquired *result);
+	// What comes of joining such a group; nothing if there is none.
+	[[nodiscard]] static std::optional<Answer> join_open(Bucket &bucket, const GroupKey &key,
+							     const Seeker &seeker);
+	// What comes of joining this one; nothing if there is no room after all.
+	[[nodiscard]] static std::optional<Answer> join(shell::Ref<LinkGroup> group,
+							const Seeker &seeker);
 	// The same once more, or makes one: nobody else makes one for this bucket meanwhile.
-	[[nodiscard]] Acquired join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
-					    const handshake::Agreement &agreement, bool direct,
-					    const Seeker &seeker) SMC_REQUIRES(bucket.making);
-	[[nodiscard]] Acquired make_group(const GroupKey &key, const Port &port,
+	[[nodiscard]] Answer join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
 					  const handshake::Agreement &agreement, bool direct,
-					  const Seeker &seeker);
-	static void joined(Acquired *result, shell::Ref<RdmaEndpoint> endpoint, bool first_contact);
+					  const Seeker &seeker) SMC_REQUIRES(bucket.making);
+	[[nodiscard]] Answer make_group(const GroupKey &key, const Port &port,
+					const handshake::Agreement &agreement, bool direct,
+					const Seeker &seeker);
 
 	Places places_;
 	std::array<Bucket, kBuckets> buckets_;

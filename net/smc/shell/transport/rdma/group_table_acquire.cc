@@ -11,27 +11,27 @@ namespace smc::transport::rdma {
 
 namespace {
 
-using Status = Acquired::Status;
-
-Acquired failed(wire::DeclineReason reason)
-{
-	Acquired result;
-	result.reason = reason;
-	return result;
-}
-
 smc_ib_gid_type gid_type(u8 version)
 {
 	return version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2;
 }
 
-// Is there a route from here to the peer's GID, and does it go through a gateway?
-bool route_to(const Port &port, const wire::Gid &peer_gid, bool *uses_gateway)
+// From here to the peer's GID.
+enum class Route : u8 {
+	kNone,
+	kDirect,
+	kThroughGateway,
+};
+
+Route route_to(const Port &port, const wire::Gid &peer_gid)
 {
 	const auto address = wire::ipv4_from_gid(peer_gid);
+	bool uses_gateway;
 
-	return address && smc_ib_route_lookup(port.device.get(), port.number, &port.gid,
-					      address->data(), uses_gateway) == 0;
+	if (!address || smc_ib_route_lookup(port.device.get(), port.number, &port.gid,
+					    address->data(), &uses_gateway) != 0)
+		return Route::kNone;
+	return uses_gateway ? Route::kThroughGateway : Route::kDirect;
 }
 
 GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agreement &agreement,
@@ -53,19 +53,16 @@ GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agree
 	};
 }
 
-} // namespace
-
-void GroupTable::joined(Acquired *result, shell::Ref<RdmaEndpoint> endpoint, bool first_contact)
+Acquired joined(LinkGroup &group, shell::Ref<RdmaEndpoint> endpoint, bool first_contact)
 {
-	LinkGroup &group = endpoint->group();
+	const handshake::LinkAcquired answer{.first_contact = first_contact,
+					     .v2_direct = group.direct(),
+					     .local = group.local_end(*endpoint)};
 
-	result->status = Status::kDone;
-	result->reason = wire::DeclineReason::kNone;
-	result->answer = handshake::LinkAcquired{.first_contact = first_contact,
-						 .v2_direct = group.direct(),
-						 .local = group.local_end(*endpoint)};
-	result->endpoint = shell::Ref<Endpoint>::adopt(endpoint.release());
+	return {.endpoint = shell::Ref<Endpoint>::adopt(endpoint.release()), .answer = answer};
 }
+
+} // namespace
 
 shell::Ref<LinkGroup> GroupTable::find_open(Bucket &bucket, const GroupKey &key,
 					    const TcpAddress &from)
@@ -87,52 +84,47 @@ shell::Ref<LinkGroup> GroupTable::find_open(Bucket &bucket, const GroupKey &key,
 	return {};
 }
 
-bool GroupTable::join(shell::Ref<LinkGroup> group, const Seeker &seeker, Acquired *result)
+std::optional<GroupTable::Answer> GroupTable::join(shell::Ref<LinkGroup> group,
+						   const Seeker &seeker)
 {
-	shell::Ref<RdmaEndpoint> endpoint;
+	auto endpoint = group->join(seeker.sk, seeker.from(), false, *seeker.observer);
 
-	switch (group->join(seeker.sk, seeker.from(), false, *seeker.observer, &endpoint,
-			    &result->reason)) {
-	case LinkGroup::Join::kJoined: joined(result, std::move(endpoint), false); return true;
-	case LinkGroup::Join::kWait:
-		result->status = Status::kWait;
-		result->awaited = group.release();
-		return true;
-	case LinkGroup::Join::kNo: break;
+	if (endpoint)
+		return joined(*group, endpoint.take(), false);
+	switch (endpoint.error().then) {
+	case LinkGroup::NotJoined::Then::kWait: return Acquired{.awaited = group.release()};
+	case LinkGroup::NotJoined::Then::kTryAnother: break;
+	case LinkGroup::NotJoined::Then::kGiveUp: return fail(endpoint.error().reason);
 	}
-	if (result->reason == wire::DeclineReason::kNone)
-		return false;
-	result->status = Status::kFailed;
-	return true;
+	return std::nullopt;
 }
 
-bool GroupTable::join_open(Bucket &bucket, const GroupKey &key, const Seeker &seeker,
-			   Acquired *result)
+std::optional<GroupTable::Answer> GroupTable::join_open(Bucket &bucket, const GroupKey &key,
+							const Seeker &seeker)
 {
 	// One that has no room after all is not found again.
 	while (auto group = find_open(bucket, key, seeker.from())) {
-		if (join(std::move(group), seeker, result))
-			return true;
+		if (auto answer = join(std::move(group), seeker))
+			return answer;
 	}
-	return false;
+	return std::nullopt;
 }
 
-Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
-				const handshake::Agreement &agreement, bool direct,
-				const Seeker &seeker)
+GroupTable::Answer GroupTable::make_group(const GroupKey &key, const Port &port,
+					  const handshake::Agreement &agreement, bool direct,
+					  const Seeker &seeker)
 {
-	Acquired result;
-	shell::Ref<RdmaEndpoint> endpoint;
+	const TcpAddress from = seeker.from();
 	u64 serial;
 	u32 uid;
 
 	if (key.server) {
 		for (u32 i = 0; i < kGiveWay; i++)
-			make_room(key.netns, seeker.from());
+			make_room(key.netns, from);
 	}
-	Places::Place place = key.server ? places_.take(key.netns, seeker.from()) : Places::Place();
+	Places::Place place = key.server ? places_.take(key.netns, from) : Places::Place();
 	if (key.server && !place)
-		return failed(wire::DeclineReason::kMem);
+		return fail(wire::DeclineReason::kMem);
 	{
 		shell::Guard guard(lock_);
 		serial = ++serials_;
@@ -146,10 +138,11 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 	// messages would get through.
 	Port fresh = port;
 	fresh.refresh_mtu();
-	auto group = LinkGroup::create(key, fresh, agreement, direct, uid, seeker.from(),
-				       std::move(place));
+	const LinkGroup::Founding founding{
+		.agreement = agreement, .founder = from, .direct = direct, .uid = uid};
+	auto group = LinkGroup::create(*this, key, fresh, founding, std::move(place));
 	if (!group)
-		return failed(wire::DeclineReason::kMem);
+		return fail(wire::DeclineReason::kMem);
 	group->set_serial(serial);
 	{
 		shell::Guard guard(bucket.lock);
@@ -158,51 +151,57 @@ Acquired GroupTable::make_group(const GroupKey &key, const Port &port,
 			bucket.open.push_back(*group);
 	}
 	// The device may have begun to go before the group could be found.
-	if (!smc_ib_device_present(port.device.get()) ||
-	    group->join(seeker.sk, seeker.from(), true, *seeker.observer, &endpoint,
-			&result.reason) != LinkGroup::Join::kJoined) {
+	if (!smc_ib_device_present(port.device.get())) {
 		group->end(wire::DeleteLinkReason::kProgram);
-		return failed(result.reason == wire::DeclineReason::kNone
-				      ? wire::DeclineReason::kNoActLink
-				      : result.reason);
+		return fail(wire::DeclineReason::kNoActLink);
 	}
-	joined(&result, std::move(endpoint), true);
-	return result;
+	auto endpoint = group->join(seeker.sk, from, true, *seeker.observer);
+	if (!endpoint) {
+		const LinkGroup::NotJoined why = endpoint.error();
+
+		group->end(wire::DeleteLinkReason::kProgram);
+		return fail(why.then == LinkGroup::NotJoined::Then::kGiveUp
+				    ? why.reason
+				    : wire::DeclineReason::kNoActLink);
+	}
+	return joined(*group, endpoint.take(), true);
 }
 
-Acquired GroupTable::join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
-				  const handshake::Agreement &agreement, bool direct,
-				  const Seeker &seeker)
+GroupTable::Answer GroupTable::join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
+					    const handshake::Agreement &agreement, bool direct,
+					    const Seeker &seeker)
 {
-	Acquired result;
-
-	if (join_open(bucket, key, seeker, &result))
-		return result;
+	if (auto answer = join_open(bucket, key, seeker))
+		return std::move(*answer);
 	return make_group(key, port, agreement, direct, seeker);
 }
 
-Acquired GroupTable::acquire(const handshake::AcquireServerLink &wanted, const Seeker &seeker)
+GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wanted,
+				       const Seeker &seeker)
 {
 	const handshake::Agreement &agreement = wanted.agreement;
 	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement.version));
-	bool gateway = false;
-	Acquired result;
 
 	if (!port)
-		return failed(wire::DeclineReason::kNoSmcrDev);
-	if (agreement.version >= 2 && !route_to(*port, wanted.peer_gid, &gateway))
-		return failed(wire::DeclineReason::kNoRoute);
+		return fail(wire::DeclineReason::kNoSmcrDev);
+	// Version 1 is for one subnet.
+	const Route route =
+		agreement.version >= 2 ? route_to(*port, wanted.peer_gid) : Route::kDirect;
+	if (route == Route::kNone)
+		return fail(wire::DeclineReason::kNoRoute);
+	const bool direct = route == Route::kDirect;
 	const GroupKey key = key_from(*port, seeker, agreement, wanted.peer_id, wanted.peer_gid,
 				      wanted.peer_mac);
 	Bucket &bucket = bucket_of(key.peer_gid);
 
-	if (join_open(bucket, key, seeker, &result))
-		return result;
+	if (auto answer = join_open(bucket, key, seeker))
+		return std::move(*answer);
 	shell::Guard guard(bucket.making);
-	return join_or_make(bucket, key, *port, agreement, !gateway, seeker);
+	return join_or_make(bucket, key, *port, agreement, direct, seeker);
 }
 
-Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const Seeker &seeker)
+GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wanted,
+				       const Seeker &seeker)
 {
 	const handshake::Agreement &agreement = wanted.agreement;
 	const wire::SmcrEndpoint &peer = wanted.peer;
@@ -222,26 +221,23 @@ Acquired GroupTable::acquire(const handshake::AcquireClientLink &wanted, const S
 			       key.peer_qpn == peer.qpn &&
 			       group.state() < LinkGroup::State::kEnding;
 		};
-		Acquired result;
-
 		// One that ends meanwhile is not found again.
 		while (auto group = find(bucket_of(peer.gid), 0, leads_there)) {
-			if (join(std::move(group), seeker, &result))
-				return result;
+			if (auto answer = join(std::move(group), seeker))
+				return std::move(*answer);
 		}
-		return failed(wire::DeclineReason::kSyncErr);
+		return fail(wire::DeclineReason::kSyncErr);
 	}
 
 	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement.version));
 	if (!port)
-		return failed(wire::DeclineReason::kNoSmcrDev);
+		return fail(wire::DeclineReason::kNoSmcrDev);
 	if (agreement.version >= 2 && !wanted.v2_direct) {
-		bool gateway;
-
-		if (!route_to(*port, peer.gid, &gateway))
-			return failed(wire::DeclineReason::kNoRoute);
-		if (!gateway)
-			return failed(wire::DeclineReason::kNoIndirect);
+		switch (route_to(*port, peer.gid)) {
+		case Route::kNone: return fail(wire::DeclineReason::kNoRoute);
+		case Route::kDirect: return fail(wire::DeclineReason::kNoIndirect);
+		case Route::kThroughGateway: break;
+		}
 	}
 	GroupKey key = key_from(*port, seeker, agreement, peer.peer_id, peer.gid, peer.mac);
 

@@ -5,10 +5,6 @@
 #include <memory>
 #include <utility>
 
-#include "kernel/abi/stats.h"
-#include "shell/transport/rdma/link_group.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
-
 namespace smc::transport::rdma {
 
 Link::~Link()
@@ -18,12 +14,12 @@ Link::~Link()
 	smc_mem_free(awaited_);
 }
 
-int Link::create(smc_ib_device *device, u8 port)
+Result<void, shell::Errno> Link::create(smc_ib_device *device, u8 port)
 {
 	smc_ib_link *link;
 	int ret = smc_ib_link_create(device, port, this, &link);
 	if (ret != 0)
-		return ret;
+		return fail(shell::Errno{ret});
 	awaited_size_ = smc_ib_link_send_queue(link);
 	awaited_ = static_cast<Awaited *>(smc_mem_alloc(sizeof(Awaited) * awaited_size_));
 	if (awaited_ != nullptr)
@@ -31,12 +27,12 @@ int Link::create(smc_ib_device *device, u8 port)
 	ret = awaited_ == nullptr ? -ENOMEM : smc_ib_link_to_init(link);
 	if (ret != 0) {
 		smc_ib_link_destroy(link);
-		return ret;
+		return fail(shell::Errno{ret});
 	}
 	shell::Guard guard(lock_);
 	link_ = link;
 	dead_ = false;
-	return 0;
+	return {};
 }
 
 void Link::destroy(const shell::Mutex &)
@@ -55,7 +51,7 @@ void Link::destroy(const shell::Mutex &)
 	while (take_left()) {}
 }
 
-shell::Ref<RdmaEndpoint> Link::take_left()
+shell::Ref<LinkUser> Link::take_left()
 {
 	shell::Guard guard(lock_);
 	return count_ != 0 ? take_awaited_locked().endpoint : waiting_.pop_front();
@@ -70,48 +66,53 @@ Link::Awaited Link::take_awaited_locked()
 	return oldest;
 }
 
-int Link::post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
-	       const void *message, size_t message_bytes, bool signal,
-	       const connection::TransmitMarker &marker)
+bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, ByteSpan message,
+		bool signal, const connection::TransmitMarker &marker)
 {
 	shell::Guard guard(lock_);
 	u64 seq;
 	int ret;
 
 	if (dead_)
-		return -ENODEV;
+		return false;
 	// The response to the peer's DELETE_RKEY is posted under this lock, too.
-	if (n_writes != 0 && endpoint.writes_forbidden())
-		return -ESHUTDOWN;
+	if (!writes.empty() && endpoint.writes_forbidden())
+		return false;
 	// Nobody overtakes those that wait.
 	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_))
 		ret = -EAGAIN;
 	else
-		ret = smc_ib_link_post(link_, writes, n_writes, message, message_bytes,
-				       signal ? SMC_IB_POST_SIGNAL : 0, &seq);
+		ret = smc_ib_link_post(link_, writes.data(),
+				       static_cast<unsigned int>(writes.size()), message.data(),
+				       message.size(), signal ? SMC_IB_POST_SIGNAL : 0, &seq);
 	if (ret == 0) {
 		if (signal) {
 			awaited_[(head_ + count_) % awaited_size_] = {
-				seq, shell::Ref<RdmaEndpoint>::share(&endpoint), marker};
+				seq, shell::Ref<LinkUser>::share(&endpoint), marker};
 			count_++;
 		}
 	} else if (ret == -EAGAIN) {
 		if (!waiting_.linked(endpoint))
-			waiting_.push_back(shell::Ref<RdmaEndpoint>::share(&endpoint));
+			waiting_.push_back(shell::Ref<LinkUser>::share(&endpoint));
 	} else {
 		dead_ = true;
 	}
-	return ret;
+	return ret == 0;
 }
 
-int Link::post_control(const void *message, size_t message_bytes, bool last, u64 *seq)
+Result<u64, shell::Errno> Link::post_control(ByteSpan message, bool last)
 {
 	shell::Guard guard(lock_);
+	u64 seq = 0;
+
 	if (dead_)
-		return -ENODEV;
-	return smc_ib_link_post(
-		link_, nullptr, 0, message, message_bytes,
-		SMC_IB_POST_SIGNAL | (last ? SMC_IB_POST_LAST : SMC_IB_POST_CONTROL), seq);
+		return fail(shell::Errno{-ENODEV});
+	const int ret = smc_ib_link_post(
+		link_, nullptr, 0, message.data(), message.size(),
+		SMC_IB_POST_SIGNAL | (last ? SMC_IB_POST_LAST : SMC_IB_POST_CONTROL), &seq);
+	if (ret != 0)
+		return fail(shell::Errno{ret});
+	return seq;
 }
 
 void Link::give_back(smc_ib_receive_slot *receive)
@@ -121,12 +122,17 @@ void Link::give_back(smc_ib_receive_slot *receive)
 		smc_ib_link_give_back(link_, receive);
 }
 
-int Link::post_registration(smc_ib_region *region)
+Registration Link::post_registration(smc_ib_region *region)
 {
 	shell::Guard guard(lock_);
 	if (dead_)
-		return -ENODEV;
-	return smc_ib_region_post(region);
+		return Registration::kFailed;
+	switch (smc_ib_region_post(region)) {
+	case 0: return Registration::kDone;
+	case -EINPROGRESS: return Registration::kUnderWay;
+	case -EAGAIN: return Registration::kNoRoom;
+	default: return Registration::kFailed;
+	}
 }
 
 u64 Link::sent_up_to()
@@ -158,7 +164,7 @@ void Link::on_sent(u64 up_to_seq)
 void Link::serve_waiting()
 {
 	for (;;) {
-		shell::Ref<RdmaEndpoint> endpoint;
+		shell::Ref<LinkUser> endpoint;
 		{
 			shell::Guard guard(lock_);
 			served_ = nullptr;
@@ -174,29 +180,3 @@ void Link::serve_waiting()
 }
 
 } // namespace smc::transport::rdma
-
-// ---- Callbacks of kernel/verbs -----------------------------------------------------------------
-
-using smc::transport::rdma::Link;
-
-extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive, const void *head,
-				     const void *tail, u32 length_bytes)
-{
-	auto *link = static_cast<Link *>(context);
-	return link->group().on_received(*link,
-					 {receive, static_cast<const std::byte *>(head),
-					  static_cast<const std::byte *>(tail), length_bytes});
-}
-
-extern "C" void smc_ib_link_sent(void *context, u64 up_to_seq)
-{
-	auto *link = static_cast<Link *>(context);
-	link->on_sent(up_to_seq);
-	link->group().on_sent(up_to_seq);
-}
-
-extern "C" void smc_ib_link_failed(void *context, int status)
-{
-	auto *link = static_cast<Link *>(context);
-	link->group().on_link_failed(*link, status);
-}

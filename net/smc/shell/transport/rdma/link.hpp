@@ -7,29 +7,38 @@
 #pragma once
 
 #include <atomic>
+#include <span>
 
+#include "core/base/bytes.hpp"
 #include "core/connection/transmit_plan.hpp"
 #include "core/group/limits.hpp"
 #include "kernel/abi/verbs.h"
 #include "shell/base/alloc.hpp"
+#include "shell/base/errno.hpp"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
+#include "shell/transport/rdma/link_user.hpp"
 
 namespace smc::transport::rdma {
 
 class LinkGroup;
-class RdmaEndpoint;
 
-struct WaitingTag;
+// What has become of the registration of a region.
+enum class Registration : u8 {
+	kDone,
+	kUnderWay, // a request for it is in the send queue
+	kNoRoom,   // for the request; ask again when something was sent
+	kFailed,
+};
 
 class Link {
 public:
 	Link(LinkGroup &group, group::LinkIndex index) : group_(group), index_(index) {}
 	~Link();
 
-	// The queue pair, its receives posted. 0 or -errno. Process.
-	int create(smc_ib_device *device, u8 port);
+	// The queue pair, its receives posted. Process.
+	[[nodiscard]] Result<void, shell::Errno> create(smc_ib_device *device, u8 port);
 	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
 	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
 
@@ -40,6 +49,7 @@ public:
 	{
 		return link_;
 	}
+	// Its owner, which the callbacks of kernel/verbs go to.
 	[[nodiscard]] LinkGroup &group() const { return group_; }
 
 	// Something other than link control was received: the peer is alive. Any context.
@@ -54,18 +64,19 @@ public:
 		return heard_.exchange(false, std::memory_order_relaxed);
 	}
 
-	// A connection's batch: 0, -EAGAIN (no room, or others wait for it; the endpoint will hear
-	// on_room()), -ESHUTDOWN (nothing may be written there any more), or the link is dead.
-	// Under the endpoint's lock.
-	int post(RdmaEndpoint &endpoint, const smc_ib_write *writes, u32 n_writes,
-		 const void *message, size_t message_bytes, bool signal,
-		 const connection::TransmitMarker &marker);
+	// A connection's batch. True: it is posted. Else there is no room, or others wait for it,
+	// and the endpoint will hear on_room(); or nothing may be written there any more; or the
+	// link is dead. Under the endpoint's lock.
+	[[nodiscard]] bool post(LinkUser &endpoint, std::span<const smc_ib_write> writes,
+				ByteSpan message, bool signal,
+				const connection::TransmitMarker &marker);
 	// A message of link control; @last: it may take the place that is kept for the group's last
-	// word. *seq is its number for sent_up_to(). Any context.
-	int post_control(const void *message, size_t message_bytes, bool last, u64 *seq);
+	// word. Its number for sent_up_to(). -EAGAIN: no room. Any context.
+	[[nodiscard]] Result<u64, shell::Errno> post_control(ByteSpan message, bool last);
 	// A message that was kept has been dealt with. Any context.
 	void give_back(smc_ib_receive_slot *receive);
-	int post_registration(smc_ib_region *region);
+	// Asks for it, unless it is done or under way. Any context.
+	[[nodiscard]] Registration post_registration(smc_ib_region *region);
 	// Every post up to this number has left.
 	[[nodiscard]] u64 sent_up_to();
 
@@ -76,7 +87,7 @@ private:
 	// A post whose completion a connection waits for.
 	struct Awaited {
 		u64 seq = 0;
-		shell::Ref<RdmaEndpoint> endpoint;
+		shell::Ref<LinkUser> endpoint;
 		connection::TransmitMarker marker;
 	};
 
@@ -90,7 +101,7 @@ private:
 	// Lets the endpoints that found no room post, each in its turn.
 	void serve_waiting();
 	// Somebody who waits for something, if there is anybody.
-	[[nodiscard]] shell::Ref<RdmaEndpoint> take_left();
+	[[nodiscard]] shell::Ref<LinkUser> take_left();
 
 	LinkGroup &group_;
 	const group::LinkIndex index_;
@@ -105,8 +116,8 @@ private:
 	u32 head_ SMC_GUARDED_BY(lock_) = 0;
 	u32 count_ SMC_GUARDED_BY(lock_) = 0;
 	// Endpoints that found no room, or others before them.
-	shell::RefList<RdmaEndpoint, WaitingTag> waiting_ SMC_GUARDED_BY(lock_);
-	const RdmaEndpoint *served_ SMC_GUARDED_BY(lock_) = nullptr; // whose turn it is
+	shell::RefList<LinkUser, WaitingTag> waiting_ SMC_GUARDED_BY(lock_);
+	const LinkUser *served_ SMC_GUARDED_BY(lock_) = nullptr; // whose turn it is
 };
 
 } // namespace smc::transport::rdma

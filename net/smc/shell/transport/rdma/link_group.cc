@@ -11,7 +11,6 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/random.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
 
@@ -31,40 +30,30 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 	return config;
 }
 
-u64 largest_region_bytes(const Port &port)
-{
-	struct smc_ib_device_info device;
-
-	smc_ib_device_info(port.device.get(), &device);
-	return device.buffer_max_bytes;
-}
-
 } // namespace
 
 // ---- Life ---------------------------------------------------------------------------------------
 
-LinkGroup::LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
-		     bool direct, const group::Config &config, const TcpAddress &founder,
+LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const Founding &founding,
 		     Places::Place &&place)
-	: key_(key), founder_address_(founder), port_(port), agreement_(agreement), direct_(direct),
-	  own_psn_(shell::random24()), pool_(key.netns, largest_region_bytes(port)),
-	  control_(*this, link_, key.netns, config), doubt_(founder), place_(std::move(place))
+	: table_(table), key_(key), founder_address_(founding.founder), port_(port),
+	  agreement_(founding.agreement), direct_(founding.direct), own_psn_(shell::random24()),
+	  pool_(key.netns, port.device.info().buffer_max_bytes),
+	  control_(*this, link_, key.netns, machine_config(key, founding.agreement, founding.uid)),
+	  doubt_(founding.founder), place_(std::move(place))
 {
 	smc_completion_init(&ended_);
 }
 
 LinkGroup::~LinkGroup() = default;
 
-shell::Ref<LinkGroup> LinkGroup::create(const GroupKey &key, const Port &port,
-					const handshake::Agreement &agreement, bool direct, u32 uid,
-					const TcpAddress &founder, Places::Place &&place)
+shell::Ref<LinkGroup> LinkGroup::create(Table &table, const GroupKey &key, const Port &port,
+					const Founding &founding, Places::Place &&place)
 {
-	auto group = shell::make_counted<LinkGroup>(key, port, agreement, direct,
-						    machine_config(key, agreement, uid), founder,
-						    std::move(place));
+	auto group = shell::make_counted<LinkGroup>(table, key, port, founding, std::move(place));
 	if (!group)
 		return {};
-	if (group->link_.create(port.device.get(), port.number) != 0) {
+	if (!group->link_.create(port.device.get(), port.number)) {
 		shell::Guard guard(group->lock_);
 		// Not when its memory goes, that may be after the table has.
 		group->place_.give_back();
@@ -341,3 +330,29 @@ void LinkGroup::on_link_failed([[maybe_unused]] Link &link, int status)
 }
 
 } // namespace smc::transport::rdma
+
+// ---- Callbacks of kernel/verbs -----------------------------------------------------------------
+
+using smc::transport::rdma::Link;
+
+extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive, const void *head,
+				     const void *tail, u32 length_bytes)
+{
+	auto *link = static_cast<Link *>(context);
+	return link->group().on_received(*link,
+					 {receive, static_cast<const std::byte *>(head),
+					  static_cast<const std::byte *>(tail), length_bytes});
+}
+
+extern "C" void smc_ib_link_sent(void *context, u64 up_to_seq)
+{
+	auto *link = static_cast<Link *>(context);
+	link->on_sent(up_to_seq);
+	link->group().on_sent(up_to_seq);
+}
+
+extern "C" void smc_ib_link_failed(void *context, int status)
+{
+	auto *link = static_cast<Link *>(context);
+	link->group().on_link_failed(*link, status);
+}

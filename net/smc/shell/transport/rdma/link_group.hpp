@@ -35,15 +35,12 @@
 #include "shell/transport/rdma/link_control.hpp"
 #include "shell/transport/rdma/places.hpp"
 #include "shell/transport/rdma/port.hpp"
+#include "shell/transport/rdma/rdma_endpoint.hpp"
 #include "shell/transport/setup_observer.hpp"
 #include "shell/transport/transport.hpp"
 
 namespace smc::transport::rdma {
 
-class RdmaEndpoint;
-enum class AfterRegistration : u8;
-
-struct RegisteringTag;
 struct TableTag;
 struct OpenTag;
 
@@ -69,7 +66,7 @@ using group::TcpAddress;
 
 class LinkGroup final : public Awaited,
 			public LinkControl::Owner,
-			public shell::RcuCounted<LinkGroup>,
+			public EndpointGroup,
 			public shell::ListNode<TableTag>,
 			public shell::ListNode<OpenTag> {
 public:
@@ -79,6 +76,29 @@ public:
 	// How long a port may be without its carrier. A queue pair that has something to send gives
 	// up after its own retries, two seconds or so; this is for those that are quiet.
 	static constexpr u64 kPortGrace_ms = 5000;
+
+	// Where it can be found.
+	class Table {
+	public:
+		// How this host is known to its peers: an instance number and the MAC of the first
+		// port that was used (RFC 7609, 3.5.1.1).
+		[[nodiscard]] virtual wire::PeerId own_peer_id(const wire::Mac &mac) = 0;
+		// A group that was full has room again. Process.
+		virtual void reopen(LinkGroup &group) = 0;
+		// Nobody finds it any more. The table's reference; none, if it was out already.
+		[[nodiscard]] virtual shell::Ref<LinkGroup> take_out(LinkGroup &group) = 0;
+
+	protected:
+		~Table() = default;
+	};
+
+	// What it begins with.
+	struct Founding {
+		const handshake::Agreement &agreement;
+		const TcpAddress &founder; // the peer's end of the TCP connection of first contact
+		bool direct;
+		u32 uid;
+	};
 
 	enum class State : u8 { kForming, kActive, kEnding, kEnded };
 	[[nodiscard]] static constexpr bool state_change_is_legal(State from, State to)
@@ -92,12 +112,9 @@ public:
 		return false;
 	}
 
-	// With one link created; in no table yet. @founder: the peer's end of the TCP connection
-	// of the first contact. @place: a server's. Process.
-	static shell::Ref<LinkGroup> create(const GroupKey &key, const Port &port,
-					    const handshake::Agreement &agreement, bool direct,
-					    u32 uid, const TcpAddress &founder,
-					    Places::Place &&place);
+	// With one link created; not in @table yet. @place: a server's. Process.
+	static shell::Ref<LinkGroup> create(Table &table, const GroupKey &key, const Port &port,
+					    const Founding &founding, Places::Place &&place);
 
 	[[nodiscard]] const GroupKey &key() const { return key_; }
 	[[nodiscard]] bool is_server() const { return key_.server; }
@@ -111,52 +128,49 @@ public:
 	// ---- Setting up a connection; process context, by its handshake -------------------------
 
 	// What join() would say of one more connection, as far as that can be told beforehand.
-	// kLater: there is no room, and GroupTable::reopen() says when there is again.
+	// kLater: there is no room, and Table::reopen() says when there is again.
 	enum class Room : u8 { kThere, kNotForYou, kLater, kNever };
 	[[nodiscard]] Room room(const TcpAddress &from);
 
-	enum class Join : u8 { kJoined, kWait, kNo };
+	// Why a connection has not joined.
+	struct NotJoined {
+		enum class Then : u8 {
+			kWait,       // the group is forming: the observer will hear kGroupSettled
+			kTryAnother, // it is ending, or for a server full or begun from elsewhere
+			kGiveUp,
+		};
+		Then then;
+		wire::DeclineReason reason = wire::DeclineReason::kNone; // kGiveUp
+	};
 	// Adds a connection of @sk, whose peer's end of TCP is @from, with buffers of its own; the
-	// observer hears of what follows. kWait: the group is forming (and @founder is not set),
-	// the observer will hear kGroupSettled. kNo: it is ending, or for a server full or begun
-	// from elsewhere, or *reason says what is missing.
-	Join join(struct sock *sk, const TcpAddress &from, bool founder, SetupObserver &observer,
-		  shell::Ref<RdmaEndpoint> *endpoint, wire::DeclineReason *reason);
+	// observer hears of what follows. A @founder does not wait.
+	[[nodiscard]] Result<shell::Ref<RdmaEndpoint>, NotJoined>
+	join(struct sock *sk, const TcpAddress &from, bool founder, SetupObserver &observer);
 	// What the peer has to know of our end.
 	[[nodiscard]] wire::SmcrEndpoint local_end(const RdmaEndpoint &endpoint);
-	// The peer's end is known. On first contact the queue pair comes up: client ready to
-	// receive, server ready to send with the RMB registered. kNone if all is well; nothing if
-	// the observer will hear of it.
-	[[nodiscard]] std::optional<wire::DeclineReason>
-	connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards);
-	// Later contact: registers the RMB and tells the peer; the observer hears the result.
-	void announce_rkey(RdmaEndpoint &endpoint);
-	// First contact: CONFIRM_LINK; the observer hears the result.
-	void confirm_link(RdmaEndpoint &endpoint);
-	// The handshake has made a connection of it.
-	void complete(RdmaEndpoint &endpoint);
-	// First contact is done: what the peer said of itself.
-	void know_peer(const handshake::Agreement &agreement);
 	void stop_waiting(SetupObserver &observer) override;
-	// The handshake has no more use for the observer's calls.
-	void unobserve(RdmaEndpoint *endpoint, SetupObserver &observer);
-	// The connection did not come about here. @peer_may_use: it may be one for the peer, which
-	// is told if its end is known; else the RMB stays until the group ends.
-	void abandon(RdmaEndpoint &endpoint, bool peer_may_use);
+
+	// EndpointGroup
+	[[nodiscard]] Result<Connected, wire::DeclineReason>
+	connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards) override;
+	void announce_rkey(RdmaEndpoint &endpoint) override;
+	void confirm_link(RdmaEndpoint &endpoint) override;
+	void complete(RdmaEndpoint &endpoint) override;
+	void know_peer(const handshake::Agreement &agreement) override;
+	void unobserve(RdmaEndpoint &endpoint, SetupObserver &observer) override;
+	void abandon(RdmaEndpoint &endpoint, bool peer_may_use) override;
+	void disown(const TcpAddress &from) override;
+	void remove(RdmaEndpoint &endpoint) override;
+	void snapshot(smc_sock_info &info) override;
 
 	// ---- Ending -----------------------------------------------------------------------------
 
-	// A connection is over and its memory free. Process.
-	void remove(RdmaEndpoint &endpoint);
 	// Begins the end, if it has not begun. Any context.
 	void end(wire::DeleteLinkReason reason);
 	// Since when it has had no connection; 0: it has some, or is forming. Any context.
 	[[nodiscard]] u64 idle_since_ms();
 	// Begins the end, if it has no connection at this moment. Any context.
 	void end_if_idle();
-	// A Decline that came over TCP from there says that the peer does not know this group. Any
-	// context.
-	void disown(const TcpAddress &from);
 	// The link is lost.
 	void lose_link();
 	// The port has lost its carrier, or has it. The link is lost if that lasts. Any context.
@@ -177,10 +191,8 @@ public:
 	// ---- For the control plane; process -----------------------------------------------------
 
 	void snapshot(smc_lgr_info &info);
-	bool link_snapshot(smc_link_info &info);
 
-	LinkGroup(const GroupKey &key, const Port &port, const handshake::Agreement &agreement,
-		  bool direct, const group::Config &config, const TcpAddress &founder,
+	LinkGroup(Table &table, const GroupKey &key, const Port &port, const Founding &founding,
 		  Places::Place &&place);
 	~LinkGroup();
 
@@ -201,19 +213,23 @@ private:
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
+	// False if the link is gone.
+	[[nodiscard]] bool link_snapshot(smc_link_info &info);
 	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
-	[[nodiscard]] bool give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind kind,
-				       wire::BufferSize size);
+	// One that is mapped, of @size or smaller; nullptr if there is none, or the group ends.
+	[[nodiscard]] Buffer *take_mapped(struct sock *sk, smc_ib_buffer_kind kind,
+					  wire::BufferSize size);
 	// registration.cc
 	void register_buffers(RdmaEndpoint &endpoint, AfterRegistration next) SMC_REQUIRES(lock_);
 	void advance_registrations() SMC_REQUIRES(lock_);
-	[[nodiscard]] int post_registrations(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
+	[[nodiscard]] Registration post_registrations(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
 	void buffers_registered(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
 	void announce(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool ending();
 	[[nodiscard]] bool full() const SMC_REQUIRES(lock_);
 	[[nodiscard]] Room room_locked(const TcpAddress &from) const SMC_REQUIRES(lock_);
-	[[nodiscard]] wire::DeclineReason bring_up(const handshake::ConnectLink &towards);
+	[[nodiscard]] Result<void, wire::DeclineReason>
+	bring_up(const handshake::ConnectLink &towards);
 	[[nodiscard]] smc_ib_path path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
 					  wire::QpMtu mtu) const;
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
@@ -237,9 +253,9 @@ private:
 	void run();
 	void end_phase();
 	void arm() SMC_REQUIRES(lock_);
-	friend class shell::RcuCounted<LinkGroup>;
-	void destroy() { shell::Deleter()(this); }
+	void destroy() override { shell::Deleter()(this); }
 
+	Table &table_;
 	const GroupKey key_;
 	const TcpAddress founder_address_;
 	const Port port_;

@@ -8,7 +8,6 @@
 #include "kernel/abi/stats.h"
 #include "shell/transport/departed.hpp"
 #include "shell/transport/rdma/link_group.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
 
@@ -24,39 +23,46 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 
 bool LinkGroup::give_buffers(RdmaEndpoint &endpoint)
 {
+	struct sock *sk = endpoint.sk();
 	net *net = key_.netns;
 
-	return give_buffer(endpoint.sk(), endpoint.send_buffer_, SMC_IB_BUFFER_SEND,
-			   wanted_size(smc_sk_asked_sndbuf_bytes(endpoint.sk()),
-				       smc_sysctl_wmem(net))) &&
-	       give_buffer(
-		       endpoint.sk(), endpoint.rmb_buffer_, SMC_IB_BUFFER_RMB,
-		       wanted_size(smc_sk_asked_rcvbuf_bytes(endpoint.sk()), smc_sysctl_rmem(net)));
+	endpoint.send_buffer_ =
+		take_mapped(sk, SMC_IB_BUFFER_SEND,
+			    wanted_size(smc_sk_asked_sndbuf_bytes(sk), smc_sysctl_wmem(net)));
+	if (endpoint.send_buffer_ == nullptr)
+		return false;
+	endpoint.rmb_buffer_ =
+		take_mapped(sk, SMC_IB_BUFFER_RMB,
+			    wanted_size(smc_sk_asked_rcvbuf_bytes(sk), smc_sysctl_rmem(net)));
+	return endpoint.rmb_buffer_ != nullptr;
 }
 
 // There may be memory for a buffer, and none to map it for the device: bounce buffers and IOMMUs
 // have their own limits. Then a smaller one will do.
-bool LinkGroup::give_buffer(struct sock *sk, Buffer *&buffer, smc_ib_buffer_kind kind,
-			    wire::BufferSize size)
+Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize size)
 {
 	for (;;) {
-		buffer = pool_.take(sk, kind, size);
+		Buffer *buffer = pool_.take(sk, kind, size);
 		if (buffer == nullptr || buffer->size() != size)
 			departed().make_room_for(size.bytes());
 		if (buffer == nullptr)
-			return false;
+			return nullptr;
+		bool over;
 		{
 			shell::Guard guard(setup_mutex_);
-			if (ending())
-				return false;
-			if (buffer->map(link_, setup_mutex_) == 0)
-				return true;
+			over = ending();
+			if (!over && buffer->map(link_, setup_mutex_))
+				return buffer;
+		}
+		if (over) {
+			pool_.keep(buffer);
+			return nullptr;
 		}
 		size = buffer->size();
+		// Nobody has been told of one that never was mapped.
+		pool_.drop(buffer);
 		if (size.code() == 0)
-			return false;
-		// Nobody has been told of it.
-		pool_.drop(std::exchange(buffer, nullptr));
+			return nullptr;
 		size = wire::BufferSize{static_cast<u8>(size.code() - 1)};
 	}
 }

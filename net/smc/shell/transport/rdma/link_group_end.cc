@@ -6,9 +6,7 @@
 
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
-#include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/link_group.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
 
@@ -61,7 +59,7 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		}
 	}
 	if (was_full)
-		group_table().reopen(*this);
+		table_.reopen(*this);
 	take_back_buffers(endpoint, peer_is_done);
 }
 
@@ -214,7 +212,7 @@ void LinkGroup::end_phase()
 	// Whoever waits for the end may free the namespace next: what this object still does after
 	// that counts nothing. (Connections have a reference on the namespace.)
 	smc_stat_inc(key_.netns, SMC_STAT_GROUP_FREE);
-	const auto tables = group_table().take_out(*this);
+	const auto tables = table_.take_out(*this);
 	smc_complete_all(&ended_);
 }
 

@@ -6,9 +6,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/random.hpp"
-#include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/link_group.hpp"
-#include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
 
@@ -20,34 +18,31 @@ constexpr u8 kHopLimitGateway = 64;
 
 } // namespace
 
-LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder,
-				SetupObserver &observer, shell::Ref<RdmaEndpoint> *endpoint,
-				wire::DeclineReason *reason)
+Result<shell::Ref<RdmaEndpoint>, LinkGroup::NotJoined>
+LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder, SetupObserver &observer)
 {
+	using Then = NotJoined::Then;
+
 	auto fresh = shell::make_counted<RdmaEndpoint>(*this, sk);
-	if (!fresh) {
-		*reason = wire::DeclineReason::kMem;
-		return Join::kNo;
-	}
+	if (!fresh)
+		return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kMem});
 	{
 		shell::Guard guard(lock_);
 
-		*reason = wire::DeclineReason::kNone;
 		if (state_ >= State::kEnding)
-			return Join::kNo;
+			return fail(NotJoined{Then::kTryAnother});
 		if (!founder && room_locked(from) != Room::kThere)
-			return Join::kNo;
+			return fail(NotJoined{Then::kTryAnother});
 		if (state_ == State::kForming && !founder) {
 			if (!waiting_.linked(observer))
 				waiting_.push_back(observer);
-			return Join::kWait;
+			return fail(NotJoined{Then::kWait});
 		}
 		const auto token = endpoints_.insert(fresh, shell::random24());
-		if (!token) {
-			if (!key_.server)
-				*reason = wire::DeclineReason::kErrRtok;
-			return Join::kNo;
-		}
+		if (!token && !key_.server)
+			return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kErrRtok});
+		if (!token)
+			return fail(NotJoined{Then::kTryAnother});
 		place_.join();
 		if (key_.server)
 			doubt_.begin(from);
@@ -72,12 +67,11 @@ LinkGroup::Join LinkGroup::join(struct sock *sk, const TcpAddress &from, bool fo
 		// The peer has never heard of these buffers.
 		take_out(*fresh, true);
 		// A group that has begun to end meanwhile is no reason: there may be another.
-		if (!ending())
-			*reason = wire::DeclineReason::kMem;
-		return Join::kNo;
+		if (ending())
+			return fail(NotJoined{Then::kTryAnother});
+		return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kMem});
 	}
-	*endpoint = std::move(fresh);
-	return Join::kJoined;
+	return fresh;
 }
 
 LinkGroup::Room LinkGroup::room(const TcpAddress &from)
@@ -116,7 +110,7 @@ wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
 
 	return {
-		.peer_id = group_table().own_peer_id(port_.wire_mac()),
+		.peer_id = table_.own_peer_id(port_.wire_mac()),
 		.gid = port_.wire_gid(),
 		.mac = port_.wire_mac(),
 		.qpn = wire::Qpn{link_qpn()},
@@ -145,8 +139,8 @@ smc_ib_path LinkGroup::path_to(const wire::SmcrEndpoint &peer, const wire::Mac &
 	return path;
 }
 
-std::optional<wire::DeclineReason> LinkGroup::connect(RdmaEndpoint &endpoint,
-						      const handshake::ConnectLink &towards)
+Result<LinkGroup::Connected, wire::DeclineReason>
+LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards)
 {
 	{
 		const wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
@@ -165,30 +159,27 @@ std::optional<wire::DeclineReason> LinkGroup::connect(RdmaEndpoint &endpoint,
 				smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 				smc_stat_inc(key_.netns, SMC_STAT_CLC_MALFORMED);
 			}
-			return wire::DeclineReason::kErrRtok;
+			return fail(wire::DeclineReason::kErrRtok);
 		}
 		endpoint.rtoken_.under(lock_) = *index;
 		endpoint.rtoken_held_.under(lock_) = true;
 		if (towards.first_contact)
 			peer_ = {towards.peer.mac, towards.peer.gid, towards.peer.qpn};
 	}
-	if (towards.first_contact) {
-		const wire::DeclineReason reason = bring_up(towards);
-		if (reason != wire::DeclineReason::kNone)
-			return reason;
-	}
+	if (towards.first_contact)
+		SMC_TRY(bring_up(towards));
 	if (!endpoint.start_towards(towards.peer))
-		return wire::DeclineReason::kIntErr;
+		return fail(wire::DeclineReason::kIntErr);
 	if (!key_.server || !towards.first_contact)
-		return wire::DeclineReason::kNone;
+		return Connected::kNow;
 	shell::Guard guard(lock_);
 	if (state_ >= State::kEnding)
-		return wire::DeclineReason::kErrRegBuf;
+		return fail(wire::DeclineReason::kErrRegBuf);
 	register_buffers(endpoint, AfterRegistration::kConnected);
-	return std::nullopt;
+	return Connected::kLater;
 }
 
-wire::DeclineReason LinkGroup::bring_up(const handshake::ConnectLink &towards)
+Result<void, wire::DeclineReason> LinkGroup::bring_up(const handshake::ConnectLink &towards)
 {
 	wire::Mac next_hop = towards.peer.mac;
 
@@ -199,17 +190,17 @@ wire::DeclineReason LinkGroup::bring_up(const handshake::ConnectLink &towards)
 		if (!address ||
 		    smc_ib_route_resolve(port_.device.get(), port_.number, &port_.gid,
 					 address->data(), kNeighbourLimit_ms, &route) != 0)
-			return wire::DeclineReason::kNoRoute;
+			return fail(wire::DeclineReason::kNoRoute);
 		std::copy_n(route.next_hop_mac, next_hop.bytes.size(), next_hop.bytes.begin());
 	}
 	const smc_ib_path path = path_to(towards.peer, next_hop, towards.mtu);
 
 	shell::Guard guard(setup_mutex_);
 	if (ending() || smc_ib_link_to_rtr(link_.handle(setup_mutex_), &path) != 0)
-		return wire::DeclineReason::kErrRdyLnk;
+		return fail(wire::DeclineReason::kErrRdyLnk);
 	if (key_.server && smc_ib_link_to_rts(link_.handle(setup_mutex_), own_psn_.value()) != 0)
-		return wire::DeclineReason::kErrRdyLnk;
-	return wire::DeclineReason::kNone;
+		return fail(wire::DeclineReason::kErrRdyLnk);
+	return {};
 }
 
 void LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
@@ -264,15 +255,16 @@ void LinkGroup::know_peer(const handshake::Agreement &agreement)
 void LinkGroup::stop_waiting(SetupObserver &observer)
 {
 	const auto waiting_ones = shell::Ref<LinkGroup>::adopt(this);
+	shell::Guard guard(lock_);
 
-	unobserve(nullptr, observer);
+	waiting_.remove(observer);
 }
 
-void LinkGroup::unobserve(RdmaEndpoint *endpoint, SetupObserver &observer)
+void LinkGroup::unobserve(RdmaEndpoint &endpoint, SetupObserver &observer)
 {
 	shell::Guard guard(lock_);
-	if (endpoint != nullptr && endpoint->observer_.under(lock_) == &observer)
-		endpoint->observer_.under(lock_) = nullptr;
+	if (endpoint.observer_.under(lock_) == &observer)
+		endpoint.observer_.under(lock_) = nullptr;
 	waiting_.remove(observer);
 }
 

@@ -10,13 +10,11 @@ namespace smc::transport::rdma {
 
 bool LinkGroup::link_snapshot(smc_link_info &info)
 {
-	struct smc_ib_device_info device;
 	shell::Guard guard(setup_mutex_);
 
 	if (link_.handle(setup_mutex_) == nullptr)
 		return false;
-	smc_ib_device_info(port_.device.get(), &device);
-	std::memcpy(info.ib_name, device.name, sizeof(info.ib_name));
+	std::memcpy(info.ib_name, port_.device.info().name, sizeof(info.ib_name));
 	info.ib_port = port_.number;
 	info.ifindex = port_.gid.ifindex;
 	std::memcpy(info.gid, port_.gid.raw, sizeof(info.gid));
@@ -41,6 +39,12 @@ bool LinkGroup::link_snapshot(smc_link_info &info)
 	case group::LinkState::kActive: info.state = SMC_LINK_STATE_ACTIVE; break;
 	}
 	return true;
+}
+
+void LinkGroup::snapshot(smc_sock_info &info)
+{
+	info.is_server = key_.server;
+	info.has_link = link_snapshot(info.link);
 }
 
 void LinkGroup::snapshot(smc_lgr_info &info)

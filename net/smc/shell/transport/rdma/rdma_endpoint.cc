@@ -5,12 +5,11 @@
 #include "core/wire/cdc.hpp"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
-#include "shell/transport/rdma/link_group.hpp"
 
 namespace smc::transport::rdma {
 
-RdmaEndpoint::RdmaEndpoint(LinkGroup &group, struct sock *sk)
-	: Endpoint(SMC_TECH_R, sk), group_(shell::Ref<LinkGroup>::share(&group))
+RdmaEndpoint::RdmaEndpoint(EndpointGroup &group, struct sock *sk)
+	: LinkUser(sk), group_(shell::Ref<EndpointGroup>::share(&group))
 {
 }
 
@@ -51,13 +50,13 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 std::optional<handshake::Event> RdmaEndpoint::set_up(const handshake::Effect &wanted)
 {
 	if (const auto *towards = std::get_if<handshake::ConnectLink>(&wanted)) {
-		const auto reason = group_->connect(*this, *towards);
+		const auto connected = group_->connect(*this, *towards);
 
-		if (!reason)
-			return {};
-		if (*reason == wire::DeclineReason::kNone)
+		if (!connected)
+			return handshake::LinkConnectFailed{connected.error()};
+		if (*connected == EndpointGroup::Connected::kNow)
 			return handshake::LinkConnected{};
-		return handshake::LinkConnectFailed{*reason};
+		return {};
 	}
 	if (std::get_if<handshake::AnnounceRkey>(&wanted) != nullptr)
 		group_->announce_rkey(*this);
@@ -77,7 +76,7 @@ void RdmaEndpoint::established(const handshake::Agreement &agreement)
 
 void RdmaEndpoint::unobserve(SetupObserver &observer)
 {
-	group_->unobserve(this, observer);
+	group_->unobserve(*this, observer);
 }
 
 void RdmaEndpoint::abandon(bool peer_may_use)
@@ -94,7 +93,7 @@ void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
 {
 	{
 		shell::Guard guard(lock_);
-		if (!started_) {
+		if (!begun_) {
 			early_.keep(message);
 			return;
 		}
@@ -107,13 +106,13 @@ void RdmaEndpoint::send_locked()
 	connection::TransmitPlan plan;
 
 	while (conn_.plan_transmit(plan)) {
-		if (post_plan(plan) != 0)
+		if (!post_plan(plan))
 			return;
 		conn_.commit_transmit(plan);
 	}
 }
 
-int RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
+bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 {
 	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;
 	std::array<std::byte, wire::kCdcSize> message;
@@ -131,9 +130,9 @@ int RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 		};
 	}
 	wire::encode(connection::to_wire(plan.message), message);
-	const int ret = link_->post(*this, writes.data(), n, message.data(), message.size(),
-				    plan.signal, plan.marker);
-	if (ret == 0) {
+	const bool posted =
+		link_->post(*this, {writes.data(), n}, message, plan.signal, plan.marker);
+	if (posted) {
 		smc_stat_inc(netns(), SMC_STAT_CDC_TX);
 		if (n != 0) {
 			smc_stat_add(netns(), SMC_STAT_RDMA_WRITES, n);
@@ -144,7 +143,7 @@ int RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 	} else {
 		smc_stat_inc(netns(), SMC_STAT_SQ_FULL);
 	}
-	return ret;
+	return posted;
 }
 
 void RdmaEndpoint::sync_arrived_locked(const ring::Segments &arrived)
@@ -165,8 +164,7 @@ void RdmaEndpoint::destroy()
 void RdmaEndpoint::snapshot_transport(smc_sock_info &info)
 {
 	info.mode = SMC_MODE_SMCR;
-	info.is_server = group_->is_server();
-	info.has_link = group_->link_snapshot(info.link);
+	group_->snapshot(info);
 }
 
 } // namespace smc::transport::rdma

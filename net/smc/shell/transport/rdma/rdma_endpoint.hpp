@@ -3,23 +3,25 @@
 // RdmaEndpoint: an endpoint whose bytes go by RDMA writes over a link of a link group (SMC-R).
 #pragma once
 
-#include <atomic>
-
+#include "core/base/result.hpp"
 #include "core/connection/early_messages.hpp"
 #include "core/group/doubt.hpp"
 #include "core/group/rtoken_table.hpp"
+#include "core/handshake/effect.hpp"
 #include "core/wire/clc.hpp"
+#include "core/wire/decline_reason.hpp"
 #include "kernel/abi/control.h"
 #include "shell/base/list.hpp"
 #include "shell/base/ref.hpp"
-#include "shell/transport/endpoint.hpp"
 #include "shell/transport/rdma/buffer.hpp"
 #include "shell/transport/rdma/link.hpp"
+#include "shell/transport/rdma/link_user.hpp"
 #include "shell/transport/setup_observer.hpp"
 
 namespace smc::transport::rdma {
 
 class LinkGroup;
+class RdmaEndpoint;
 
 struct RegisteringTag;
 
@@ -30,31 +32,55 @@ enum class AfterRegistration : u8 {
 	kActivated, // first contact, client: CONFIRM_LINK is answered
 };
 
-class RdmaEndpoint final : public Endpoint,
-			   public shell::ListNode<WaitingTag>,
-			   public shell::ListNode<RegisteringTag> {
+// What an endpoint asks of the link group that it is in.
+class EndpointGroup : public shell::RcuCounted<EndpointGroup> {
 public:
-	RdmaEndpoint(LinkGroup &group, struct sock *sk);
+	// The peer's end is known. On first contact the queue pair comes up: client ready to
+	// receive, server ready to send with the RMB registered.
+	enum class Connected : u8 { kNow, kLater }; // kLater: the observer will hear of it
+	[[nodiscard]] virtual Result<Connected, wire::DeclineReason>
+	connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards) = 0;
+	// Later contact: registers the RMB and tells the peer; the observer hears the result.
+	virtual void announce_rkey(RdmaEndpoint &endpoint) = 0;
+	// First contact: CONFIRM_LINK; the observer hears the result.
+	virtual void confirm_link(RdmaEndpoint &endpoint) = 0;
+	// The handshake has made a connection of it.
+	virtual void complete(RdmaEndpoint &endpoint) = 0;
+	// First contact is done: what the peer said of itself.
+	virtual void know_peer(const handshake::Agreement &agreement) = 0;
+	// The handshake has no more use for the observer's calls.
+	virtual void unobserve(RdmaEndpoint &endpoint, SetupObserver &observer) = 0;
+	// The connection did not come about here. @peer_may_use: it may be one for the peer, which
+	// is told if its end is known; else the RMB stays until the group ends.
+	virtual void abandon(RdmaEndpoint &endpoint, bool peer_may_use) = 0;
+	// A Decline that came over TCP from there says that the peer does not know this group. Any
+	// context.
+	virtual void disown(const group::TcpAddress &from) = 0;
+	// A connection is over and its memory free. Process.
+	virtual void remove(RdmaEndpoint &endpoint) = 0;
+	// For sock_diag: which side this is, and the link. Process.
+	virtual void snapshot(smc_sock_info &info) = 0;
+
+	// RcuCounted's: frees it.
+	virtual void destroy() = 0;
+
+protected:
+	~EndpointGroup() = default;
+};
+
+class RdmaEndpoint final : public LinkUser, public shell::ListNode<RegisteringTag> {
+public:
+	RdmaEndpoint(EndpointGroup &group, struct sock *sk);
 
 	// The peer's end, and the start of the connection; the buffers must be there. False if
 	// something in it is out of bounds.
 	[[nodiscard]] bool start_towards(const wire::SmcrEndpoint &peer);
 
-	[[nodiscard]] LinkGroup &group() const { return *group_; }
 	[[nodiscard]] u32 token() const { return token_; }
 	// Asked by who starts it, or has taken it out of the group.
 	[[nodiscard]] bool started() const SMC_NO_LOCK_CHECK // nobody else changes it any more
 	{
-		return started_;
-	}
-
-	// The peer's RMB is gone: no write to it is posted any more, while messages still are.
-	// Whatever the caller posts next stands in the send queue behind the last of the writes.
-	// Any context.
-	void forbid_writes() { writes_forbidden_.store(true, std::memory_order_relaxed); }
-	[[nodiscard]] bool writes_forbidden() const
-	{
-		return writes_forbidden_.load(std::memory_order_relaxed);
+		return begun_;
 	}
 
 	[[nodiscard]] std::optional<handshake::Event>
@@ -83,16 +109,16 @@ private:
 	void snapshot_transport(smc_sock_info &info) override;
 
 	// With what came before.
-	void begin_messages() SMC_NO_LOCK_CHECK // begin() takes the lock before it touches either
+	void begin_messages() SMC_NO_LOCK_CHECK // begin() takes the lock before it looks at it
 	{
-		begin(early_, started_);
+		begin(early_);
 	}
-	// 0 if it was posted.
-	[[nodiscard]] int post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
+	// False if it was not posted.
+	[[nodiscard]] bool post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
 
 	friend class LinkGroup;
 
-	shell::Ref<LinkGroup> group_;
+	shell::Ref<EndpointGroup> group_;
 	Link *link_ = nullptr;
 	Buffer *send_buffer_ = nullptr;
 	Buffer *rmb_buffer_ = nullptr;
@@ -100,9 +126,7 @@ private:
 	bool first_contact_ = false;
 	u64 peer_address_ = 0;
 	u32 peer_rkey_ = 0;
-	bool started_ SMC_GUARDED_BY(lock_) = false;
 	connection::EarlyMessages early_ SMC_GUARDED_BY(lock_);
-	std::atomic<bool> writes_forbidden_{false}; // set for good; read under the link's lock
 	// What follows is the group's, as is what becomes of the buffers once they are registered:
 	// guarded by its lock.
 	shell::Guarded<bool> rtoken_held_;

@@ -52,7 +52,8 @@ bool RdmaTransport::acquires(const handshake::Effect &effect) const
 	       std::get_if<handshake::AcquireClientLink>(&effect) != nullptr;
 }
 
-Acquired RdmaTransport::acquire(const handshake::Effect &wanted, const Seeker &seeker)
+Result<Acquired, wire::DeclineReason> RdmaTransport::acquire(const handshake::Effect &wanted,
+							     const Seeker &seeker)
 {
 	if (const auto *server = std::get_if<handshake::AcquireServerLink>(&wanted))
 		return group_table().acquire(*server, seeker);

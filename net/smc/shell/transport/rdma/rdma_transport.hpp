@@ -15,8 +15,8 @@ public:
 	void leave(net *net) override;
 	void offer(const Seeker &seeker, handshake::LocalOffer &offer) override;
 	[[nodiscard]] bool acquires(const handshake::Effect &effect) const override;
-	[[nodiscard]] Acquired acquire(const handshake::Effect &wanted,
-				       const Seeker &seeker) override;
+	[[nodiscard]] Result<Acquired, wire::DeclineReason> acquire(const handshake::Effect &wanted,
+								    const Seeker &seeker) override;
 };
 
 } // namespace smc::transport::rdma

@@ -4,8 +4,6 @@
 // stands in the send queue behind what the peer may be slow to receive, or never does. So nobody
 // waits for it: it is posted, its completion says when it has ended, and what follows is done then.
 // Who has no patience leaves; the memory stays until the queue has let go of it.
-#include <cerrno>
-
 #include "shell/transport/rdma/link_group.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
@@ -24,31 +22,32 @@ void LinkGroup::register_buffers(RdmaEndpoint &endpoint, AfterRegistration next)
 void LinkGroup::advance_registrations()
 {
 	RdmaEndpoint *endpoint = nullptr;
-	int ret = 0;
+	auto last = Registration::kDone;
 
 	while (state_ < State::kEnding && (endpoint = registering_.front()) != nullptr) {
-		ret = post_registrations(*endpoint);
-		if (ret == -EAGAIN || ret == -EINPROGRESS)
+		last = post_registrations(*endpoint);
+		if (last == Registration::kNoRoom || last == Registration::kUnderWay)
 			break;
 		registering_.remove(*endpoint);
-		buffers_registered(*endpoint, ret == 0);
+		buffers_registered(*endpoint, last == Registration::kDone);
 	}
-	while (state_ < State::kEnding && endpoint != nullptr && ret != -EAGAIN) {
+	while (state_ < State::kEnding && endpoint != nullptr && last != Registration::kNoRoom) {
 		endpoint = registering_.next(*endpoint);
 		if (endpoint != nullptr)
-			ret = post_registrations(*endpoint);
+			last = post_registrations(*endpoint);
 	}
 }
 
-int LinkGroup::post_registrations(RdmaEndpoint &endpoint)
+// Of both buffers.
+Registration LinkGroup::post_registrations(RdmaEndpoint &endpoint)
 {
-	const int rmb = endpoint.rmb_buffer_->enable(link_);
+	const Registration rmb = endpoint.rmb_buffer_->enable(link_);
 
-	if (rmb != 0 && rmb != -EINPROGRESS)
+	if (rmb == Registration::kNoRoom || rmb == Registration::kFailed)
 		return rmb;
-	const int send = endpoint.send_buffer_->enable(link_);
+	const Registration send = endpoint.send_buffer_->enable(link_);
 
-	return send != 0 ? send : rmb;
+	return send != Registration::kDone ? send : rmb;
 }
 
 void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
