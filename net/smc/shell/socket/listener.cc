@@ -2,6 +2,7 @@
 #include "shell/socket/listener.hpp"
 
 #include <algorithm>
+#include <cerrno>
 
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
@@ -54,8 +55,8 @@ bool Listener::may_start()
 bool Listener::may_start_locked()
 {
 	limit_offers_locked();
-	held_up_ = under_way_.size() + failed_.size() >= kHandshakesMax ||
-		   waiting_locked() > smc_sk_max_backlog(sk_) + kHandshakesMax;
+	held_up_ = queue_.unsettled() >= kHandshakesMax ||
+		   queue_.waiting() > smc_sk_max_backlog(sk_) + kHandshakesMax;
 	return !closed_ && !held_up_;
 }
 
@@ -67,9 +68,9 @@ void Listener::limit_offers_locked()
 		return;
 	const u32 backlog = smc_sk_max_backlog(sk_);
 	const bool limited = limits_handshakes(limit_, smc_sk_net(sk_));
-	const u32 counted = waiting_locked() + (limited ? under_way_.size() : 0);
+	const u32 counted = queue_.waiting() + (limited ? queue_.under_way() : 0);
 	const u32 room = limited ? backlog : std::max(backlog, kBurst);
-	const bool full = under_way_.size() >= kOffersMax || counted > room;
+	const bool full = queue_.under_way() >= kOffersMax || counted > room;
 
 	smc_tcp_limit_handshakes(sk_, full, limit_);
 }
@@ -95,7 +96,7 @@ void Listener::set_limit(smc_hs_limit limit)
 
 void Listener::run()
 {
-	drop(&Listener::failed_);
+	drop(&AcceptQueue::take_failed);
 	// One without SMC may stand at the head now. Not if there was nothing to do: the user's
 	// wakeup is one for us, and could lead to the next run for ever.
 	if (take_out() && smc_tcp_accept_head(sk_) == SMC_ACCEPT_PLAIN)
@@ -114,7 +115,7 @@ bool Listener::take_out()
 	for (u32 left = smc_tcp_accept_up_to_smc(sk_); left != 0 && may_start(); left--) {
 		// poll() has promised one without SMC: once it is out, nothing may be missing.
 		if (!spare_)
-			spare_ = make<Plain>();
+			spare_ = make<AcceptQueue::Plain>();
 		if (!spare_) {
 			smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
 			work_.queue_if_idle(kLookAgain_ms);
@@ -142,12 +143,10 @@ void Listener::set_taking(bool taking)
 
 void Listener::put_aside(struct sock *child)
 {
-	Plain *plain = spare_.release();
-	plain->sk = child;
+	spare_->sk = child;
 	{
 		Guard guard(lock_);
-		plain->turn = turns_++;
-		plain_.push_back(*plain);
+		queue_.put_aside(std::move(spare_));
 		limit_offers_locked();
 	}
 	// Whom TCP woke for it may have looked while it was in neither queue.
@@ -179,8 +178,7 @@ void Listener::start(struct sock *child)
 			// Under the lock as well: once it is in the list, its socket is close()'s,
 			// and it may run to its end and be accepted at any moment.
 			handshake->watch();
-			handshake->set_turn(turns_++);
-			under_way_.push_back(handshake);
+			queue_.begin(handshake);
 			limit_offers_locked();
 		}
 	}
@@ -192,33 +190,17 @@ void Listener::start(struct sock *child)
 	smc_tcp_unwrap(sock);
 }
 
-// In which it is now.
-Listener::Children &Listener::list_of_locked(const Handshake &handshake)
-{
-	if (handshake.outcome() == nullptr)
-		return under_way_;
-	return handshake.failed() ? failed_ : done_;
-}
-
 bool Listener::on_handshake_done(Handshake &handshake)
 {
 	// All of it under the lock: once the handshake is out of our lists, accepted by somebody,
 	// close() does not know of it, and nothing of this function may be left to run then.
 	Guard guard(lock_);
-	Ref<Handshake> moves = under_way_.remove(handshake);
-	if (handshake.failed()) {
-		failed_.push_back(std::move(moves));
-		limit_offers_locked();
+	const bool for_user = queue_.end(handshake);
+	limit_offers_locked();
+	if (!for_user) {
 		work_.queue();
 		return true;
 	}
-	// In TCP's order: a client is through before its server is, and may have made its next
-	// connection when this one is told.
-	Handshake *before = done_.back();
-	while (before != nullptr && before->turn() > handshake.turn())
-		before = done_.previous(*before);
-	done_.insert_behind(before, std::move(moves));
-	limit_offers_locked();
 	smc_sk_wake(sk_, SMC_POLL_IN);
 	// There is room for one more, perhaps; or nobody wants this one any more.
 	if (held_up_ || smc_sk_state(sk_) != SMC_TCP_LISTEN)
@@ -227,33 +209,21 @@ bool Listener::on_handshake_done(Handshake &handshake)
 }
 
 // The one that TCP had first.
-smc_accept_head Listener::take_waiting(Ref<Handshake> *done, struct sock **plain)
+std::optional<Listener::Accepted> Listener::take_waiting()
 {
-	Owned<Plain> taken_aside; // freed without the lock
-	Guard guard(lock_);
-	// close() may be in the middle of one of them.
-	if (closed_)
-		return SMC_ACCEPT_EMPTY;
-	Handshake *handshake = done_.front();
-	Plain *aside = plain_.front();
-	smc_accept_head taken;
-
-	if (handshake != nullptr && (aside == nullptr || handshake->turn() < aside->turn)) {
-		*done = done_.remove(*handshake);
-		taken = SMC_ACCEPT_SMC;
-	} else if (aside != nullptr) {
-		plain_.remove(*aside);
-		taken_aside.reset(aside);
-		*plain = aside->sk;
-		taken = SMC_ACCEPT_PLAIN;
-	} else {
-		return SMC_ACCEPT_EMPTY;
+	AcceptQueue::First first; // freed without the lock
+	{
+		Guard guard(lock_);
+		// close() may be in the middle of one of them.
+		if (closed_ || queue_.waiting() == 0)
+			return std::nullopt;
+		first = queue_.take_first();
+		// There is room for one more, perhaps.
+		limit_offers_locked();
+		if (held_up_)
+			work_.queue();
 	}
-	// There is room for one more, perhaps.
-	limit_offers_locked();
-	if (held_up_)
-		work_.queue();
-	return taken;
+	return Accepted{std::move(first.done), first.plain ? first.plain->sk : nullptr};
 }
 
 // After a look into TCP's queue that found nobody: has somebody come past it?
@@ -263,31 +233,28 @@ bool Listener::came_meanwhile()
 		{
 			Guard guard(lock_);
 			if (!taking_)
-				return !closed_ && waiting_locked() != 0;
+				return !closed_ && queue_.waiting() != 0;
 		}
 		work_.wait();
 	}
 }
 
-smc_accept_head Listener::take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err)
+Result<Listener::Accepted, Errno> Listener::take(bool kern)
 {
 	for (;;) {
-		const smc_accept_head waiting = take_waiting(done, plain);
-		if (waiting != SMC_ACCEPT_EMPTY)
-			return waiting;
-		*err = -11;
+		if (auto waiting = take_waiting())
+			return std::move(*waiting);
+		int err = -EAGAIN;
 		struct sock *child = nullptr;
 		if (smc_tcp_accept_head(sk_) != SMC_ACCEPT_SMC || may_start())
-			child = smc_tcp_accept(sk_, kern, err);
+			child = smc_tcp_accept(sk_, kern, &err);
 		if (child == nullptr) {
 			if (came_meanwhile())
 				continue;
-			return SMC_ACCEPT_EMPTY;
+			return fail(Errno{err});
 		}
-		if (!smc_tcp_agreed(child)) {
-			*plain = child;
-			return SMC_ACCEPT_PLAIN;
-		}
+		if (!smc_tcp_agreed(child))
+			return Accepted{.done = {}, .plain = child};
 		start(child);
 	}
 }
@@ -296,7 +263,7 @@ bool Listener::ready()
 {
 	{
 		Guard guard(lock_);
-		if (waiting_locked() != 0)
+		if (queue_.waiting() != 0)
 			return true;
 	}
 	switch (smc_tcp_accept_head(sk_)) {
@@ -313,17 +280,17 @@ bool Listener::ready()
 
 void Listener::drop_done()
 {
-	drop(&Listener::done_);
+	drop(&AcceptQueue::take_done);
 	drop_plain();
 }
 
 void Listener::drop_plain()
 {
 	for (;;) {
-		Owned<Plain> plain;
+		Owned<AcceptQueue::Plain> plain;
 		{
 			Guard guard(lock_);
-			plain.reset(plain_.pop_front());
+			plain = queue_.take_plain();
 		}
 		if (!plain)
 			break;
@@ -331,7 +298,7 @@ void Listener::drop_plain()
 	}
 }
 
-void Listener::drop(Children Listener::*list)
+void Listener::drop(Ref<Handshake> (AcceptQueue::*take)())
 {
 	for (;;) {
 		Ref<Handshake> handshake;
@@ -340,7 +307,7 @@ void Listener::drop(Children Listener::*list)
 			// close() ends them itself, and must find those that it knows of.
 			if (closed_)
 				return;
-			handshake = (this->*list).pop_front();
+			handshake = (queue_.*take)();
 		}
 		if (!handshake)
 			break;
@@ -365,19 +332,19 @@ void Listener::close()
 		Ref<Handshake> handshake;
 		{
 			Guard guard(lock_);
-			handshake = done_.pop_front();
+			handshake = queue_.take_done();
 			if (!handshake)
-				handshake = failed_.pop_front();
+				handshake = queue_.take_failed();
 			// Stays in its list until it is certain that it does not run.
 			if (!handshake)
-				handshake = Ref<Handshake>::share(under_way_.front());
+				handshake = queue_.first_under_way();
 		}
 		if (!handshake)
 			break;
 		if (handshake->stop_for_heir()) {
 			{
 				Guard guard(lock_);
-				handshake = under_way_.remove(*handshake);
+				handshake = queue_.remove(*handshake);
 			}
 			orphans().adopt(std::move(handshake));
 			continue;
@@ -385,8 +352,8 @@ void Listener::close()
 		handshake->cancel();
 		{
 			Guard guard(lock_);
-			if (done_.linked(*handshake))
-				handshake = list_of_locked(*handshake).remove(*handshake);
+			if (auto removed = queue_.remove(*handshake))
+				handshake = std::move(removed);
 		}
 		smc_tcp_unwrap(handshake->sock());
 	}

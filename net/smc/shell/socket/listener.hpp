@@ -12,17 +12,21 @@
 // and long before there are kHandshakesMax handshakes. So there is always room for those that have
 // been.
 //
-// Locking: lock_ (class LISTENER) guards the lists, and what else changes with them.
+// Locking: lock_ (class LISTENER) guards those that wait or are under way (AcceptQueue), and what
+// else changes with them.
 #pragma once
+
+#include <optional>
 
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
 #include "shell/base/alloc.hpp"
-#include "shell/base/list.hpp"
+#include "shell/base/errno.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/wake_hook.hpp"
 #include "shell/base/work.hpp"
+#include "shell/socket/accept_queue.hpp"
 #include "shell/socket/handshake.hpp"
 
 namespace smc::shell {
@@ -39,10 +43,14 @@ public:
 	// The socket is a listener from now on. With the sock's lock; more than once.
 	void open();
 
-	// The next connection for the user, or none yet (SMC_ACCEPT_EMPTY), or a TCP child to be
-	// accepted as such (SMC_ACCEPT_PLAIN: *plain). SMC_ACCEPT_SMC: *done is a handshake that
-	// came to SMC or TCP. Process, no lock.
-	smc_accept_head take(bool kern, Ref<Handshake> *done, struct sock **plain, int *err);
+	// A connection for the user: a handshake that came to SMC or TCP, or else a TCP child to be
+	// accepted as such.
+	struct Accepted {
+		Ref<Handshake> done;
+		struct sock *plain = nullptr;
+	};
+	// The next one. -EAGAIN: there is none yet. Process, no lock.
+	[[nodiscard]] Result<Accepted, Errno> take(bool kern);
 	// For whoever connects from now on. Process.
 	void set_limit(smc_hs_limit limit);
 	// The sock becomes one of TCP's, and may be for longer than this module is there: what TCP
@@ -70,44 +78,26 @@ private:
 	static constexpr u32 kBurst = 32;
 	static constexpr u64 kLookAgain_ms = 100;
 
-	using Children = RefList<Handshake, ChildrenTag>;
-
-	struct PlainTag;
-	// One without SMC that was put aside.
-	struct Plain : ListNode<PlainTag> {
-		struct sock *sk = nullptr;
-		u64 turn = 0;
-	};
-
 	bool on_wake();
 	[[nodiscard]] bool may_start();
 	[[nodiscard]] bool may_start_locked() SMC_REQUIRES(lock_);
-	[[nodiscard]] u32 waiting_locked() const SMC_REQUIRES(lock_)
-	{
-		return done_.size() + plain_.size();
-	}
 	void limit_offers_locked() SMC_REQUIRES(lock_);
 	void start(struct sock *child);
 	void put_aside(struct sock *child);
 	void set_taking(bool taking);
 	[[nodiscard]] bool take_out();
 	void run();
-	smc_accept_head take_waiting(Ref<Handshake> *done, struct sock **plain);
+	[[nodiscard]] std::optional<Accepted> take_waiting();
 	[[nodiscard]] bool came_meanwhile();
-	// Of these children.
-	void drop(Children Listener::*list);
+	// Those that @take finds.
+	void drop(Ref<Handshake> (AcceptQueue::*take)());
 	void drop_plain();
-	[[nodiscard]] Children &list_of_locked(const Handshake &handshake) SMC_REQUIRES(lock_);
 
 	struct sock *const sk_;
 	SpinLock lock_{SMC_LOCK_LISTENER};
-	Children under_way_ SMC_GUARDED_BY(lock_);
-	Children done_ SMC_GUARDED_BY(lock_);               // for the user
-	Children failed_ SMC_GUARDED_BY(lock_);             // no event for the user
-	List<Plain, PlainTag> plain_ SMC_GUARDED_BY(lock_); // for the user
-	Owned<Plain> spare_;                                // run()'s, for the next one
-	u64 turns_ SMC_GUARDED_BY(lock_) = 0;               // so many were taken out of TCP's queue
-	bool taking_ SMC_GUARDED_BY(lock_) = false;         // run() has one that is in no list
+	AcceptQueue queue_ SMC_GUARDED_BY(lock_);
+	Owned<AcceptQueue::Plain> spare_;           // run()'s, for the next one without SMC
+	bool taking_ SMC_GUARDED_BY(lock_) = false; // run() has one that is in no list
 	// There was no room, when it was looked for last.
 	bool held_up_ SMC_GUARDED_BY(lock_) = false;
 	bool closed_ SMC_GUARDED_BY(lock_) = false;

@@ -58,27 +58,23 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 	long timeo = smc_sk_rcvtimeo(sk, (flags & kNonblockFlag) != 0);
 
 	for (;;) {
-		Ref<Handshake> done;
-		struct sock *plain = nullptr;
-		int err = 0;
-
 		if (smc_sk_state(sk) != SMC_TCP_LISTEN)
 			return -EINVAL;
-		switch (state.listener().take(kern, &done, &plain, &err)) {
-		case SMC_ACCEPT_PLAIN:
+		const auto taken = state.listener().take(kern);
+		if (taken && taken->done)
+			return adopt(*taken->done, new_sock);
+		if (taken) {
 			smc_stat_fallback(smc_sk_net(sk),
 					  static_cast<u32>(wire::DeclineReason::kPeerNoSmc), true);
-			smc_tcp_adopt(plain, new_sock);
+			smc_tcp_adopt(taken->plain, new_sock);
 			smc_sock_make_plain(new_sock);
 			return 0;
-		case SMC_ACCEPT_SMC: return adopt(*done, new_sock);
-		case SMC_ACCEPT_EMPTY: break;
 		}
-		if (err != -EAGAIN)
-			return err;
+		if (taken.error() != Errno{-EAGAIN})
+			return taken.error().code;
 		AcceptWait wait{&state, sk};
 		smc_sk_lock(sk);
-		err = smc_sk_sleep(sk, &timeo, may_accept, &wait, true);
+		const int err = smc_sk_sleep(sk, &timeo, may_accept, &wait, true);
 		smc_sk_unlock(sk);
 		if (err != 0)
 			return err;
