@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "kernel/abi/stats.h"
+#include "shell/socket/socket_list.hpp"
 
 namespace smc::shell {
 
