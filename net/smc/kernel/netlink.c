@@ -19,33 +19,30 @@
 #define SMC_NL_OUR_VERSION 2
 #define SMC_NL_OUR_RELEASE 1
 
-static int smc_nl_dump_sys_info(struct sk_buff *skb, struct netlink_callback *cb)
+static int smc_nl_put_sys_info(struct sk_buff *skb)
 {
-	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);
 	char host[SMC_HOSTNAME_LEN + 1] = "";
-	struct nlattr *nest;
-	void *hdr;
 
-	if (ctx->done)
-		return skb->len;
-
-	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_SYS_INFO);
-	if (!hdr)
-		return -EMSGSIZE;
 	smc_hostname_of_caller(host);
-
-	nest = nla_nest_start(skb, SMC_NL_A_SYS_INFO);
-	if (!nest ||
-	    nla_put_u8(skb, SMC_NL_SYS_VER, SMC_NL_OUR_VERSION) ||
+	if (nla_put_u8(skb, SMC_NL_SYS_VER, SMC_NL_OUR_VERSION) ||
 	    nla_put_u8(skb, SMC_NL_SYS_REL, SMC_NL_OUR_RELEASE) ||
 	    nla_put_u8(skb, SMC_NL_SYS_IS_ISM_V2, 0) ||
 	    nla_put_u8(skb, SMC_NL_SYS_IS_SMCR_V2, 1) ||
-	    nla_put_string(skb, SMC_NL_SYS_LOCAL_HOST, host)) {
-		genlmsg_cancel(skb, hdr);
+	    nla_put_string(skb, SMC_NL_SYS_LOCAL_HOST, host))
 		return -EMSGSIZE;
-	}
-	nla_nest_end(skb, nest);
-	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+static int smc_nl_dump_sys_info(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);
+	struct smc_nl_message message;
+
+	if (ctx->done)
+		return skb->len;
+	if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_SYS_INFO, SMC_NL_A_SYS_INFO) ||
+	    smc_nl_message_end(&message, smc_nl_put_sys_info(skb)))
+		return -EMSGSIZE;
 	ctx->done = true;
 	return skb->len;
 }

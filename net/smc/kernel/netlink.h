@@ -35,6 +35,18 @@ static inline void *smc_nl_dump_put(struct sk_buff *skb, struct netlink_callback
 }
 
 /* netlink_put.c */
+/* One message of a dump of SMC_GEN_NETLINK, with all that it says in one nest. */
+struct smc_nl_message {
+	struct sk_buff *skb;
+	void *hdr;
+	struct nlattr *nest;
+};
+
+/* -EMSGSIZE: the buffer is full, and nothing was put there. */
+int smc_nl_message_begin(struct smc_nl_message *message, struct sk_buff *skb,
+			 struct netlink_callback *cb, u8 cmd, int attr);
+/* @err: of what was put in; takes the message out again unless it is 0. Returns @err. */
+int smc_nl_message_end(struct smc_nl_message *message, int err);
 /*
  * What a dump returns when an object did not fit: one that does not even fit into an empty
  * buffer would loop for ever.

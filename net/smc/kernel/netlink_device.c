@@ -40,34 +40,20 @@ static int smc_nl_put_pci(struct sk_buff *skb, const struct smc_dev_info *dev)
 	return 0;
 }
 
-static int smc_nl_put_dev(struct sk_buff *skb, struct netlink_callback *cb,
-			  const struct smc_dev_info *dev)
+static int smc_nl_put_dev(struct sk_buff *skb, const struct smc_dev_info *dev)
 {
-	struct nlattr *nest;
-	void *hdr;
 	int i;
 
-	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_DEV_SMCR);
-	if (!hdr)
-		return -EMSGSIZE;
-	nest = nla_nest_start(skb, SMC_NL_A_DEV_SMCR);
-	if (!nest ||
-	    nla_put_u8(skb, SMC_NL_DEV_IS_CRIT, dev->critical) ||
+	if (nla_put_u8(skb, SMC_NL_DEV_IS_CRIT, dev->critical) ||
 	    smc_nl_put_pci(skb, dev) ||
 	    nla_put_string(skb, SMC_NL_DEV_IB_NAME, dev->name))
-		goto full;
+		return -EMSGSIZE;
 	for (i = 0; i < SMC_DEV_PORTS; i++) {
 		if (dev->port[i].valid &&
 		    smc_nl_put_port(skb, SMC_NL_DEV_PORT + i, &dev->port[i]))
-			goto full;
+			return -EMSGSIZE;
 	}
-	nla_nest_end(skb, nest);
-	genlmsg_end(skb, hdr);
 	return 0;
-
-full:
-	genlmsg_cancel(skb, hdr);
-	return -EMSGSIZE;
 }
 
 int smc_nl_dump_dev_smcr(struct sk_buff *skb, struct netlink_callback *cb)
@@ -75,10 +61,13 @@ int smc_nl_dump_dev_smcr(struct sk_buff *skb, struct netlink_callback *cb)
 	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);
 	struct net *net = sock_net(skb->sk);
 	u64 cursor = ctx->cursor;
+	struct smc_nl_message message;
 	struct smc_dev_info dev;
 
 	while (smc_ctl_dev_next(net, &cursor, &dev) > 0) {
-		if (smc_nl_put_dev(skb, cb, &dev))
+		if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_DEV_SMCR,
+					 SMC_NL_A_DEV_SMCR) ||
+		    smc_nl_message_end(&message, smc_nl_put_dev(skb, &dev)))
 			return smc_nl_full(skb);
 		ctx->cursor = cursor;
 	}

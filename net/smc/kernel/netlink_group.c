@@ -100,32 +100,16 @@ static int smc_nl_put_lgr_attrs(struct sk_buff *skb, struct net *net,
 static int smc_nl_put_lgr(struct sk_buff *skb, struct netlink_callback *cb, struct net *net,
 			  const struct smc_lgr_info *lgr)
 {
-	struct nlattr *nest;
-	void *hdr;
+	struct smc_nl_message message;
 
-	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_LGR_SMCR);
-	if (!hdr)
+	if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_LGR_SMCR, SMC_NL_A_LGR_SMCR))
 		return -EMSGSIZE;
-	nest = nla_nest_start(skb, SMC_NL_A_LGR_SMCR);
-	if (!nest || smc_nl_put_lgr_attrs(skb, net, lgr))
-		return -EMSGSIZE;
-	nla_nest_end(skb, nest);
-	genlmsg_end(skb, hdr);
-	return 0;
+	return smc_nl_message_end(&message, smc_nl_put_lgr_attrs(skb, net, lgr));
 }
 
-static int smc_nl_put_link(struct sk_buff *skb, struct netlink_callback *cb,
-			   const struct smc_link_info *link)
+static int smc_nl_put_link_attrs(struct sk_buff *skb, const struct smc_link_info *link)
 {
-	struct nlattr *nest;
-	void *hdr;
-
-	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_LINK_SMCR);
-	if (!hdr)
-		return -EMSGSIZE;
-	nest = nla_nest_start(skb, SMC_NL_A_LINK_SMCR);
-	if (!nest ||
-	    nla_put_u8(skb, SMC_NL_LINK_ID, link->id) ||
+	if (nla_put_u8(skb, SMC_NL_LINK_ID, link->id) ||
 	    nla_put_u32(skb, SMC_NL_LINK_STATE, link->state) ||
 	    nla_put_u32(skb, SMC_NL_LINK_CONNS, link->conns) ||
 	    nla_put_u8(skb, SMC_NL_LINK_IB_PORT, link->ib_port) ||
@@ -136,9 +120,17 @@ static int smc_nl_put_link(struct sk_buff *skb, struct netlink_callback *cb,
 	    smc_nl_put_gid(skb, SMC_NL_LINK_GID, link->gid) ||
 	    smc_nl_put_gid(skb, SMC_NL_LINK_PEER_GID, link->peer_gid))
 		return -EMSGSIZE;
-	nla_nest_end(skb, nest);
-	genlmsg_end(skb, hdr);
 	return 0;
+}
+
+static int smc_nl_put_link(struct sk_buff *skb, struct netlink_callback *cb,
+			   const struct smc_link_info *link)
+{
+	struct smc_nl_message message;
+
+	if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_LINK_SMCR, SMC_NL_A_LINK_SMCR))
+		return -EMSGSIZE;
+	return smc_nl_message_end(&message, smc_nl_put_link_attrs(skb, link));
 }
 
 /* A group and, if asked for, its links behind it: all of that or nothing. */
@@ -220,20 +212,11 @@ static int smc_nl_put_smcd_lgr_attrs(struct sk_buff *skb, const struct smc_smcd_
 static int smc_nl_put_smcd_lgr(struct sk_buff *skb, struct netlink_callback *cb,
 			       const struct smc_smcd_lgr_info *lgr)
 {
-	struct nlattr *nest;
-	void *hdr;
+	struct smc_nl_message message;
 
-	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_LGR_SMCD);
-	if (!hdr)
+	if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_LGR_SMCD, SMC_NL_A_LGR_SMCD))
 		return -EMSGSIZE;
-	nest = nla_nest_start(skb, SMC_NL_A_LGR_SMCD);
-	if (!nest || smc_nl_put_smcd_lgr_attrs(skb, lgr)) {
-		genlmsg_cancel(skb, hdr);
-		return -EMSGSIZE;
-	}
-	nla_nest_end(skb, nest);
-	genlmsg_end(skb, hdr);
-	return 0;
+	return smc_nl_message_end(&message, smc_nl_put_smcd_lgr_attrs(skb, lgr));
 }
 
 int smc_nl_dump_lgr_smcd(struct sk_buff *skb, struct netlink_callback *cb)

@@ -20,6 +20,32 @@ struct genl_family smc_gen_family = {
 	.resv_start_op	= SMC_NL_CMD_END,
 };
 
+int smc_nl_message_begin(struct smc_nl_message *message, struct sk_buff *skb,
+			 struct netlink_callback *cb, u8 cmd, int attr)
+{
+	message->skb = skb;
+	message->hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, cmd);
+	if (!message->hdr)
+		return -EMSGSIZE;
+	message->nest = nla_nest_start(skb, attr);
+	if (!message->nest) {
+		genlmsg_cancel(skb, message->hdr);
+		return -EMSGSIZE;
+	}
+	return 0;
+}
+
+int smc_nl_message_end(struct smc_nl_message *message, int err)
+{
+	if (err) {
+		genlmsg_cancel(message->skb, message->hdr);
+		return err;
+	}
+	nla_nest_end(message->skb, message->nest);
+	genlmsg_end(message->skb, message->hdr);
+	return 0;
+}
+
 int smc_nl_full(const struct sk_buff *skb)
 {
 	return skb->len ? skb->len : -EMSGSIZE;

@@ -113,32 +113,28 @@ static int smc_nl_put_tech(struct sk_buff *skb, struct net *net, int attr, u32 t
 	return 0;
 }
 
-int smc_nl_dump_stats(struct sk_buff *skb, struct netlink_callback *cb)
+static int smc_nl_put_stats(struct sk_buff *skb, struct net *net)
 {
-	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);
-	struct net *net = sock_net(skb->sk);
-	struct nlattr *nest;
-	void *hdr;
-
-	if (ctx->done)
-		return skb->len;
-
-	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_STATS);
-	if (!hdr)
-		return -EMSGSIZE;
-	nest = nla_nest_start(skb, SMC_NL_A_STATS);
-	if (!nest ||
-	    smc_nl_put_tech(skb, net, SMC_NL_STATS_SMCD, SMC_TECH_D) ||
+	if (smc_nl_put_tech(skb, net, SMC_NL_STATS_SMCD, SMC_TECH_D) ||
 	    smc_nl_put_tech(skb, net, SMC_NL_STATS_SMCR, SMC_TECH_R) ||
 	    smc_nl_put_u64(skb, SMC_NL_STATS_CLNT_HS_ERR,
 			   smc_stat_read(net, SMC_STAT_CLNT_HS_ERR)) ||
 	    smc_nl_put_u64(skb, SMC_NL_STATS_SRV_HS_ERR,
-			   smc_stat_read(net, SMC_STAT_SRV_HS_ERR))) {
-		genlmsg_cancel(skb, hdr);
+			   smc_stat_read(net, SMC_STAT_SRV_HS_ERR)))
 		return -EMSGSIZE;
-	}
-	nla_nest_end(skb, nest);
-	genlmsg_end(skb, hdr);
+	return 0;
+}
+
+int smc_nl_dump_stats(struct sk_buff *skb, struct netlink_callback *cb)
+{
+	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);
+	struct smc_nl_message message;
+
+	if (ctx->done)
+		return skb->len;
+	if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_STATS, SMC_NL_A_STATS) ||
+	    smc_nl_message_end(&message, smc_nl_put_stats(skb, sock_net(skb->sk))))
+		return -EMSGSIZE;
 	ctx->done = true;
 	return skb->len;
 }
@@ -146,36 +142,23 @@ int smc_nl_dump_stats(struct sk_buff *skb, struct netlink_callback *cb)
 /* How the counter of reasons without a slot of their own shows up. */
 #define SMC_NL_REASON_OTHER U32_MAX
 
-/* One reason of one role; @totals: the first message also has the sums. */
-static int smc_nl_put_reason(struct sk_buff *skb, struct netlink_callback *cb, struct net *net,
-			     bool server, u32 reason, u64 count, bool totals)
+/* One reason of one role; @totals: with the sums, in the first message. */
+static int smc_nl_put_reason(struct sk_buff *skb, struct net *net, bool server, u32 reason,
+			     u64 count, bool totals)
 {
-	struct nlattr *nest;
-	void *hdr;
-
-	hdr = smc_nl_dump_put(skb, cb, &smc_gen_family, SMC_NL_GET_FBACK_STATS);
-	if (!hdr)
+	if (nla_put_u8(skb, SMC_NL_FBACK_TYPE, server))
 		return -EMSGSIZE;
-	nest = nla_nest_start(skb, SMC_NL_A_FBACK_STATS);
-	if (!nest || nla_put_u8(skb, SMC_NL_FBACK_TYPE, server))
-		goto full;
 	if (totals &&
 	    (smc_nl_put_u64(skb, SMC_NL_FBACK_SRV_CNT,
 			    smc_stat_read(net, SMC_STAT_FALLBACK_SRV)) ||
 	     smc_nl_put_u64(skb, SMC_NL_FBACK_CLNT_CNT,
 			    smc_stat_read(net, SMC_STAT_FALLBACK_CLNT))))
-		goto full;
+		return -EMSGSIZE;
 	if (nla_put_u32(skb, SMC_NL_FBACK_RSN_CODE, reason) ||
 	    nla_put_u16(skb, SMC_NL_FBACK_RSN_CNT, min_t(u64, count, U16_MAX)) ||
 	    smc_nl_put_u64(skb, SMC_NL_FBACK_RSN_CNT64, count))
-		goto full;
-	nla_nest_end(skb, nest);
-	genlmsg_end(skb, hdr);
+		return -EMSGSIZE;
 	return 0;
-
-full:
-	genlmsg_cancel(skb, hdr);
-	return -EMSGSIZE;
 }
 
 /* Every slot and "other" of the server, then of the client. */
@@ -199,6 +182,7 @@ int smc_nl_dump_fback_stats(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);
 	struct net *net = sock_net(skb->sk);
+	struct smc_nl_message message;
 	bool server;
 	u32 reason;
 	u64 count;
@@ -206,7 +190,10 @@ int smc_nl_dump_fback_stats(struct sk_buff *skb, struct netlink_callback *cb)
 	for (; ctx->position < 2 * SMC_NL_REASON_SLOTS; ctx->position++) {
 		if (!smc_nl_reason_at(net, ctx->position, &server, &reason, &count))
 			continue;
-		if (smc_nl_put_reason(skb, cb, net, server, reason, count, !ctx->done))
+		if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_FBACK_STATS,
+					 SMC_NL_A_FBACK_STATS) ||
+		    smc_nl_message_end(&message, smc_nl_put_reason(skb, net, server, reason,
+								   count, !ctx->done)))
 			return smc_nl_full(skb);
 		ctx->done = true;
 	}
