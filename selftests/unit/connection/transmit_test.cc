@@ -250,6 +250,36 @@ TEST(TransmitTest, SecondMessageIsSignalledThirdWaits)
 	EXPECT_EQ(pair.b.receive(), "1234");
 }
 
+TEST(TransmitTest, AStreamTakesOneMessageForEachCompletion)
+{
+	Pair pair;
+	pair.a.send("1");
+	pair.a.send("2");
+	for (int i = 0; i < 20; i++) {
+		const std::size_t posted = pair.a.posted.size();
+
+		pair.a.send("three");
+		pair.a.send("words");
+		pair.a.send("each ");
+		EXPECT_EQ(pair.a.posted.size(), posted);
+		pair.wire.carry(pair.a);
+		if (i == 0)
+			pair.wire.carry(pair.a);
+		ASSERT_EQ(pair.a.completions.size(), 1u);
+		EXPECT_TRUE(pair.wire.complete(pair.a).has(event::kCanTransmit));
+		EXPECT_EQ(pair.a.transmit(), 1);
+		EXPECT_EQ(pair.a.last_plan.write_bytes, 15u);
+		EXPECT_TRUE(pair.a.last_plan.signal);
+		while (!pair.b.arrived.empty())
+			pair.wire.deliver(pair.b);
+		EXPECT_EQ(pair.b.receive().size(), i == 0 ? 2u : 15u);
+	}
+	// Nothing waits when this one completes: the stream is at its end.
+	pair.wire.settle();
+	pair.a.send("x");
+	EXPECT_FALSE(pair.a.last_plan.signal);
+}
+
 TEST(TransmitTest, ConsumerCursorEndsTheWaitAsWell)
 {
 	Pair pair;

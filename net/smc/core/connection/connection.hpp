@@ -488,6 +488,7 @@ private:
 
 	bool update_due_ = false;           // a message must go out for its consumer cursor
 	bool completion_requested_ = false; // the next one must be signalled
+	bool clock_wanted_ = false;         // data waited for the clock: the next data is signalled
 	bool corked_ = false;               // TCP_CORK
 	bool more_ = false;                 // last produce() said kMore
 	bool push_ = false;                 // nothing is held until all has gone

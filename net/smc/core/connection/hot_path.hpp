@@ -91,7 +91,7 @@ inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t stat
 		return true;
 	if (write_bytes == 0)
 		return false;
-	if (send_.outstanding() && !clock_running())
+	if (clock_wanted_ || (send_.outstanding() && !clock_running()))
 		return true;
 	const std::uint64_t known_bytes =
 		std::max(last_signalled_bytes_, send_.acknowledged_bytes());
@@ -182,6 +182,7 @@ inline void Connection::commit_transmit(const TransmitPlan &plan)
 		last_signalled_message_ = plan.marker.message_number;
 		last_signalled_bytes_ = plan.marker.sent_bytes;
 		completion_requested_ = false;
+		clock_wanted_ = false;
 	}
 }
 
@@ -270,6 +271,10 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 		return verdict;
 	}
 	const bool was_writable = writable_for_poll();
+	// A stream: the next completion has to be that of the message that this one lets go. Else
+	// the data behind it would go alone, only to get the clock running again.
+	if (send_.pending_bytes() != 0 && held(send_.pending_bytes()))
+		clock_wanted_ = true;
 	completed_messages_ = std::max(completed_messages_, marker.message_number);
 	send_.complete_to(marker.sent_bytes);
 	if (!was_writable && writable_for_poll())
