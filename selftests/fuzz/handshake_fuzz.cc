@@ -6,6 +6,7 @@
 #include "core/handshake/client.hpp"
 #include "core/handshake/endpoint.hpp"
 #include "core/handshake/server.hpp"
+#include "doubles/time.hpp"
 #include "script.hpp"
 #include "support.hpp"
 
@@ -208,14 +209,7 @@ private:
 
 	void sleep(std::uint64_t ms)
 	{
-		const std::uint64_t until_ms = now_ms_ + ms;
-
-		while (deadline_ms_ && *deadline_ms_ <= until_ms) {
-			now_ms_ = std::max(now_ms_, *deadline_ms_);
-			deadline_ms_.reset();
-			deliver(Timer{});
-		}
-		now_ms_ = until_ms;
+		pass_time(ms, now_ms_, deadline_ms_, [this] { deliver(Timer{}); });
 	}
 
 	void step(const Event &event)

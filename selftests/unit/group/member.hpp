@@ -16,6 +16,8 @@
 #include "core/group/event.hpp"
 #include "core/group/machine.hpp"
 #include "core/wire/llc.hpp"
+#include "doubles/time.hpp"
+#include "effect_log.hpp"
 #include "wire/hex_byte.hpp"
 
 // One end of a link group: the machine, its timer, and what it wanted done. Watches what holds for
@@ -23,15 +25,6 @@
 namespace smc::group::test {
 
 using Bytes = std::vector<std::byte>;
-
-inline Bytes from_hex(std::string_view hex)
-{
-	Bytes bytes;
-
-	for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-		bytes.push_back(byte_of_hex(hex.substr(i, 2)));
-	return bytes;
-}
 
 inline Bytes encoded(const wire::LlcBody &body, bool response = false,
 		     wire::LlcVersion version = wire::LlcVersion::kV2)
@@ -41,6 +34,25 @@ inline Bytes encoded(const wire::LlcBody &body, bool response = false,
 	bytes.resize(wire::encode({version, response, body}, bytes));
 	EXPECT_FALSE(bytes.empty());
 	return bytes;
+}
+
+// Responses to requests about RMBs.
+inline Bytes confirm_response(std::uint32_t rkey, bool negative = false)
+{
+	wire::ConfirmRkey body;
+
+	body.token = {wire::Rkey{rkey}, 0xff2c06a7c4b50000};
+	body.negative = negative;
+	return encoded(body, /*response=*/true);
+}
+
+inline Bytes delete_response(bool negative = false)
+{
+	wire::DeleteRkey body;
+
+	body.count = 1;
+	body.negative = negative;
+	return encoded(body, /*response=*/true);
 }
 
 // The golden vectors' hosts: 1 is the server, 2 the client.
@@ -82,7 +94,7 @@ inline LinkRkeys rkeys_of(std::uint32_t rkey, LinkIndex link = 0)
 	return rkeys;
 }
 
-class Member {
+class Member : public EffectLog<Effect> {
 public:
 	explicit Member(const Config &config) : machine_(std::make_unique<GroupMachine>(config)) {}
 
@@ -108,16 +120,12 @@ public:
 	// Time passes; the timer runs out whenever it does.
 	void sleep(std::uint64_t ms)
 	{
-		const std::uint64_t until_ms = now_ms_ + ms;
 		int wakeups = 0;
 
-		while (deadline_ms_ && *deadline_ms_ <= until_ms) {
-			now_ms_ = std::max(now_ms_, *deadline_ms_);
-			deadline_ms_.reset();
-			deliver(Timer{});
+		pass_time(ms, now_ms_, deadline_ms_, [this, &wakeups] {
 			ASSERT_LT(++wakeups, 10000) << "the timer never rests";
-		}
-		now_ms_ = until_ms;
+			deliver(Timer{});
+		});
 	}
 
 	[[nodiscard]] GroupMachine &machine() { return *machine_; }
@@ -125,27 +133,6 @@ public:
 	[[nodiscard]] std::optional<std::uint64_t> deadline_ms() const { return deadline_ms_; }
 	[[nodiscard]] const TerminateGroup *terminated() const { return last<TerminateGroup>(); }
 	[[nodiscard]] bool over() const { return terminated() != nullptr; }
-
-	template <class Wanted>
-	[[nodiscard]] int count() const
-	{
-		int found = 0;
-
-		for (const Effect &effect : log_)
-			found += std::holds_alternative<Wanted>(effect) ? 1 : 0;
-		return found;
-	}
-	template <class Wanted>
-	[[nodiscard]] const Wanted *last() const
-	{
-		const Wanted *found = nullptr;
-
-		for (const Effect &effect : log_) {
-			if (const auto *wanted = std::get_if<Wanted>(&effect))
-				found = wanted;
-		}
-		return found;
-	}
 
 	// The next message sent; empty: none.
 	[[nodiscard]] Bytes take_sent()
@@ -210,7 +197,6 @@ private:
 	}
 
 	std::unique_ptr<GroupMachine> machine_;
-	std::vector<Effect> log_;
 	std::deque<std::pair<LinkIndex, Bytes>> sent_;
 	std::optional<std::uint64_t> deadline_ms_;
 	Bytes last_taken_;

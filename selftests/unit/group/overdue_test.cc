@@ -11,24 +11,6 @@
 namespace smc::group::test {
 namespace {
 
-Bytes confirm_response(std::uint32_t rkey, bool negative = false)
-{
-	wire::ConfirmRkey body;
-
-	body.token = {wire::Rkey{rkey}, 0xff2c06a7c4b50000};
-	body.negative = negative;
-	return encoded(body, /*response=*/true);
-}
-
-Bytes delete_response(bool negative = false)
-{
-	wire::DeleteRkey body;
-
-	body.count = 1;
-	body.negative = negative;
-	return encoded(body, /*response=*/true);
-}
-
 std::uint32_t deleted_rkey(const Bytes &request)
 {
 	const auto message = wire::decode_llc(request);

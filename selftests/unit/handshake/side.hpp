@@ -17,6 +17,8 @@
 #include "core/handshake/event.hpp"
 #include "core/handshake/server.hpp"
 #include "core/wire/clc.hpp"
+#include "doubles/time.hpp"
+#include "effect_log.hpp"
 #include "wire/hex_byte.hpp"
 
 // One end of a handshake: the machine, its TCP receive queue, its timer, and a shell that answers
@@ -24,15 +26,6 @@
 namespace smc::handshake::test {
 
 using Bytes = std::vector<std::byte>;
-
-inline Bytes from_hex(std::string_view hex)
-{
-	Bytes bytes;
-
-	for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-		bytes.push_back(byte_of_hex(hex.substr(i, 2)));
-	return bytes;
-}
 
 template <class Message>
 Bytes encoded(const Message &message)
@@ -160,7 +153,7 @@ inline Answers answers(const wire::SmcdEndpoint &local)
 }
 
 template <class Machine>
-class Side {
+class Side : public EffectLog<Effect> {
 public:
 	Side(const LocalOffer &offer, Answers answers, Timeouts timeouts = {})
 		: answers_(std::move(answers)), machine_(offer, timeouts)
@@ -194,14 +187,7 @@ public:
 	// Time passes until the timer that is set, or until so many ms have passed.
 	void sleep(std::uint64_t ms)
 	{
-		const std::uint64_t until_ms = now_ms_ + ms;
-
-		while (deadline_ms_ && *deadline_ms_ <= until_ms) {
-			now_ms_ = std::max(now_ms_, *deadline_ms_);
-			deadline_ms_.reset();
-			deliver(Timer{});
-		}
-		now_ms_ = until_ms;
+		pass_time(ms, now_ms_, deadline_ms_, [this] { deliver(Timer{}); });
 	}
 
 	[[nodiscard]] bool finished() const { return outcome_.has_value(); }
@@ -229,27 +215,6 @@ public:
 		return failed() != nullptr && failed()->error == error;
 	}
 
-	// How often an effect came, and the last one.
-	template <class Wanted>
-	[[nodiscard]] int count() const
-	{
-		int found = 0;
-
-		for (const Effect &effect : log_)
-			found += std::holds_alternative<Wanted>(effect) ? 1 : 0;
-		return found;
-	}
-	template <class Wanted>
-	[[nodiscard]] const Wanted *last() const
-	{
-		const Wanted *found = nullptr;
-
-		for (const Effect &effect : log_) {
-			if (const auto *wanted = std::get_if<Wanted>(&effect))
-				found = wanted;
-		}
-		return found;
-	}
 	// When an effect came first, as its index among all; -1: never.
 	template <class Wanted>
 	[[nodiscard]] int position() const
@@ -401,7 +366,6 @@ private:
 	std::deque<Event> pending_;
 	Bytes stream_;
 	Bytes sent_;
-	std::vector<Effect> log_;
 	std::optional<Finished> outcome_;
 	std::optional<std::uint64_t> deadline_ms_;
 	std::optional<wire::Decline> decline_sent_;
@@ -414,6 +378,48 @@ private:
 
 using Client = Side<ClientHandshake>;
 using Server = Side<ServerHandshake>;
+
+// An answer to something that is not asked changes nothing, in a machine whose state make() gives.
+template <class Make>
+void expect_strays_ignored(Make make, const wire::SmcrEndpoint &local)
+{
+	const std::pair<State, Event> answers[] = {
+		{State::kAcquiringLink, LinkAcquired{true, true, local}},
+		{State::kAcquiringLink, LinkFailed{}},
+		{State::kConnectingLink, LinkConnected{}},
+		{State::kConnectingLink, LinkConnectFailed{}},
+		{State::kAnnouncingRkey, RkeyAnnounced{}},
+		{State::kAnnouncingRkey, RkeyAnnounceFailed{}},
+		{State::kConfirmingLink, LinkConfirmed{}},
+		{State::kConfirmingLink, LinkConfirmFailed{}},
+		{State::kIdle, Start{}},
+	};
+
+	for (const auto &[at_home, event] : answers) {
+		auto side = make();
+		const State state = side.state();
+		if (state == at_home)
+			continue;
+		side.deliver(event);
+		EXPECT_EQ(side.state(), state) << name(state);
+		EXPECT_TRUE(side.sent().empty());
+	}
+}
+
+// Of all changes of state these are legal, and no others.
+template <class Machine, std::size_t Count>
+void expect_transitions(const std::pair<State, State> (&legal)[Count])
+{
+	for (std::uint8_t from = 0; from < kStates; from++) {
+		for (std::uint8_t to = 0; to < kStates; to++) {
+			const std::pair pair{static_cast<State>(from), static_cast<State>(to)};
+			const bool listed = std::find(std::begin(legal), std::end(legal), pair) !=
+					    std::end(legal);
+			EXPECT_EQ(Machine::transition_is_legal(pair.first, pair.second), listed)
+				<< name(pair.first) << " -> " << name(pair.second);
+		}
+	}
+}
 
 // Carries bytes both ways until nothing moves, in pieces of so many bytes.
 template <class One, class Other>

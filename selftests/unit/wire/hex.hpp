@@ -25,11 +25,7 @@ inline Bytes hex(std::string_view text)
 	std::string digits;
 	std::copy_if(text.begin(), text.end(), std::back_inserter(digits),
 		     [](char c) { return c != ' ' && c != '\n' && c != '\t'; });
-	Bytes bytes;
-	bytes.reserve((digits.size() + 1) / 2);
-	for (std::size_t i = 0; i < digits.size(); i += 2)
-		bytes.push_back(byte_of_hex(std::string_view(digits).substr(i, 2)));
-	return bytes;
+	return from_hex(digits);
 }
 
 inline std::string to_hex(const Bytes &bytes)

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 namespace smc {
 
@@ -18,6 +19,16 @@ inline std::byte byte_of_hex(std::string_view digits)
 	const bool whole = std::from_chars(digits.data(), end, value, 16).ptr == end;
 	EXPECT_TRUE(whole && digits.size() == 2) << "no hex byte: " << digits;
 	return std::byte{value};
+}
+
+// Bytes out of hex digits, without blanks.
+inline std::vector<std::byte> from_hex(std::string_view hex)
+{
+	std::vector<std::byte> bytes;
+
+	for (std::size_t i = 0; i < hex.size(); i += 2)
+		bytes.push_back(byte_of_hex(hex.substr(i, 2)));
+	return bytes;
 }
 
 } // namespace smc

@@ -6,6 +6,7 @@
 
 #include "core/base/check.hpp"
 #include "core/base/elapsed.hpp"
+#include "core/handshake/answer.hpp"
 #include "core/handshake/endpoint.hpp"
 #include "core/handshake/stream_head.hpp"
 
@@ -98,39 +99,8 @@ Effects ClientHandshake::step(const Event &event, std::uint64_t now_ms)
 		tcp_bytes(*bytes, now_ms, effects);
 	} else if (const auto *broken = std::get_if<TcpError>(&event)) {
 		fail(broken->error, effects);
-	} else if (const auto *acquired = std::get_if<LinkAcquired>(&event)) {
-		if (state_ == State::kAcquiringLink)
-			link_acquired(*acquired, effects);
-	} else if (const auto *dmb = std::get_if<DmbAcquired>(&event)) {
-		if (state_ == State::kAcquiringLink)
-			dmb_acquired(*dmb, effects);
-	} else if (const auto *missing = std::get_if<LinkFailed>(&event)) {
-		if (state_ == State::kAcquiringLink) {
-			exchange_.acquire_failed();
-			decline(missing->reason, effects);
-		}
-	} else if (std::get_if<LinkConnected>(&event) != nullptr) {
-		if (state_ == State::kConnectingLink)
-			link_connected(now_ms, effects);
-	} else if (const auto *unconnected = std::get_if<LinkConnectFailed>(&event)) {
-		if (state_ == State::kConnectingLink)
-			decline(unconnected->reason, effects);
-	} else if (std::get_if<RkeyAnnounced>(&event) != nullptr) {
-		if (state_ == State::kAnnouncingRkey)
-			rkey_announced(effects);
-	} else if (const auto *unannounced = std::get_if<RkeyAnnounceFailed>(&event)) {
-		if (state_ == State::kAnnouncingRkey)
-			decline(unannounced->reason, effects);
-	} else if (std::get_if<LinkConfirmed>(&event) != nullptr) {
-		if (state_ == State::kConfirmingLink)
-			use_smc(effects);
-	} else if (const auto *unconfirmed = std::get_if<LinkConfirmFailed>(&event)) {
-		if (state_ == State::kConfirmingLink)
-			confirm_failed(unconfirmed->reason, now_ms, effects);
-	} else if (std::get_if<Timer>(&event) != nullptr) {
-		timer(now_ms, effects);
-	} else if (std::get_if<Abort>(&event) != nullptr) {
-		fail(kConnectionAborted, effects);
+	} else {
+		answer(*this, event, now_ms, effects);
 	}
 	return effects;
 }
@@ -176,15 +146,12 @@ void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 		awaited = wire::ClcType::kAccept;
 	if (state_ == State::kAwaitProposal)
 		awaited = wire::ClcType::kProposal;
-	const StreamHead found = stream_head(bytes.peeked, awaited);
+	const StreamHead found = exchange_.take_head(bytes, awaited, effects);
 
 	switch (found.head) {
-	case Head::kNothing:
-		if (bytes.eof)
-			tcp_eof(effects);
-		break;
+	case Head::kNothing: break;
+	case Head::kEnd: tcp_eof(effects); break;
 	case Head::kAwaited:
-		Exchange::emit(effects, ConsumeTcp{found.message.size()});
 		exchange_.set_decline_version(wire::decline_version(found.message));
 		if (state_ == State::kAwaitProposal)
 			decline(DeclineReason::kOptUnsupp, effects);
@@ -192,7 +159,6 @@ void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 			accept_arrived(found.message, now_ms, effects);
 		break;
 	case Head::kDecline:
-		Exchange::emit(effects, ConsumeTcp{found.message.size()});
 		exchange_.declined(found.decline, confirm_failure_, effects);
 		set_state(State::kFinished);
 		break;
@@ -224,7 +190,7 @@ std::size_t ClientHandshake::peers_proposal_bytes(ByteSpan peeked) const
 {
 	if (state_ != State::kAwaitAccept)
 		return 0;
-	const StreamHead found = stream_head(peeked, wire::ClcType::kProposal);
+	const StreamHead found = stream_head(peeked, false, wire::ClcType::kProposal);
 	const ByteSpan own = exchange_.last_sent();
 
 	if (found.head != Head::kAwaited || !wire::decode_proposal(found.message))
@@ -312,7 +278,8 @@ DeclineReason ClientHandshake::examine_smcd(const wire::Accept &accept) const
 	return usable(*accept.smcd(), offer) ? DeclineReason::kNone : DeclineReason::kCnfErr;
 }
 
-void ClientHandshake::dmb_acquired(const DmbAcquired &dmb, Effects &effects)
+void ClientHandshake::dmb_acquired(const DmbAcquired &dmb, std::uint64_t /*now_ms*/,
+				   Effects &effects)
 {
 	local_dmb_ = dmb.local;
 	if (send_confirm(effects))
@@ -321,7 +288,8 @@ void ClientHandshake::dmb_acquired(const DmbAcquired &dmb, Effects &effects)
 		decline(DeclineReason::kIntErr, effects);
 }
 
-void ClientHandshake::link_acquired(const LinkAcquired &link, Effects &effects)
+void ClientHandshake::link_acquired(const LinkAcquired &link, std::uint64_t /*now_ms*/,
+				    Effects &effects)
 {
 	local_ = link.local;
 	local_.peer_id = exchange_.offer().peer_id;
@@ -329,6 +297,12 @@ void ClientHandshake::link_acquired(const LinkAcquired &link, Effects &effects)
 	v2_direct_ = link.v2_direct;
 	Exchange::emit(effects, ConnectLink{agreement_.first_contact, peer_, local_.mtu});
 	set_state(State::kConnectingLink);
+}
+
+void ClientHandshake::link_failed(DeclineReason reason, Effects &effects)
+{
+	exchange_.acquire_failed();
+	decline(reason, effects);
 }
 
 void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
@@ -350,7 +324,12 @@ void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 	set_state(State::kConfirmingLink);
 }
 
-void ClientHandshake::rkey_announced(Effects &effects)
+void ClientHandshake::connect_failed(DeclineReason reason, Effects &effects)
+{
+	decline(reason, effects);
+}
+
+void ClientHandshake::rkey_announced(std::uint64_t /*now_ms*/, Effects &effects)
 {
 	if (send_confirm(effects))
 		use_smc(effects);

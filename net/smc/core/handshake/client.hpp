@@ -52,6 +52,10 @@ public:
 	[[nodiscard]] static bool transition_is_legal(State from, State to);
 
 private:
+	template <class Machine>
+	friend void answer(Machine &machine, const Event &event, std::uint64_t now_ms,
+			   Effects &effects);
+
 	void start(bool crossed, std::uint64_t now_ms, Effects &effects);
 	void propose(std::uint64_t now_ms, Effects &effects);
 	void foreign(ByteSpan peeked, Effects &effects);
@@ -61,12 +65,14 @@ private:
 	void tcp_eof(Effects &effects);
 	void accept_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] wire::DeclineReason examine(const wire::Accept &accept) const;
-	void link_acquired(const LinkAcquired &link, Effects &effects);
+	void link_acquired(const LinkAcquired &link, std::uint64_t now_ms, Effects &effects);
+	void link_failed(wire::DeclineReason reason, Effects &effects);
 	[[nodiscard]] wire::DeclineReason examine_smcd(const wire::Accept &accept) const;
-	void dmb_acquired(const DmbAcquired &dmb, Effects &effects);
+	void dmb_acquired(const DmbAcquired &dmb, std::uint64_t now_ms, Effects &effects);
 	void link_connected(std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] bool send_confirm(Effects &effects);
-	void rkey_announced(Effects &effects);
+	void connect_failed(wire::DeclineReason reason, Effects &effects);
+	void rkey_announced(std::uint64_t now_ms, Effects &effects);
 	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void decline(wire::DeclineReason reason, Effects &effects);

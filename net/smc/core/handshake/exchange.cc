@@ -12,6 +12,16 @@ void Exchange::emit(Effects &effects, const Effect &effect)
 	expects(fits);
 }
 
+StreamHead Exchange::take_head(const TcpBytes &bytes, std::optional<wire::ClcType> awaited,
+			       Effects &effects)
+{
+	const StreamHead found = stream_head(bytes.peeked, bytes.eof, awaited);
+
+	if (found.head == Head::kAwaited || found.head == Head::kDecline)
+		emit(effects, ConsumeTcp{found.message.size()});
+	return found;
+}
+
 void Exchange::set_timer(std::uint64_t now_ms, std::uint32_t timeout_ms, Effects &effects)
 {
 	deadline_ms_ = now_ms + timeout_ms;

@@ -7,7 +7,9 @@
 #include <optional>
 
 #include "core/handshake/effect.hpp"
+#include "core/handshake/event.hpp"
 #include "core/handshake/offer.hpp"
+#include "core/handshake/stream_head.hpp"
 #include "core/wire/clc.hpp"
 #include "core/wire/decline_reason.hpp"
 
@@ -41,6 +43,10 @@ public:
 		return size != 0;
 	}
 	[[nodiscard]] ByteSpan last_sent() const { return ByteSpan{out_}.first(sent_bytes_); }
+
+	// What lies at the head of the stream; a message is taken out of it.
+	[[nodiscard]] static StreamHead
+	take_head(const TcpBytes &bytes, std::optional<wire::ClcType> awaited, Effects &effects);
 
 	void set_timer(std::uint64_t now_ms, std::uint32_t timeout_ms, Effects &effects);
 	// Has the timer run out? If not, it is set again.

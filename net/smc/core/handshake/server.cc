@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/base/check.hpp"
+#include "core/handshake/answer.hpp"
 #include "core/handshake/endpoint.hpp"
 #include "core/handshake/stream_head.hpp"
 
@@ -23,39 +24,8 @@ Effects ServerHandshake::step(const Event &event, std::uint64_t now_ms)
 		tcp_bytes(*bytes, now_ms, effects);
 	} else if (const auto *broken = std::get_if<TcpError>(&event)) {
 		tcp_error(broken->error, effects);
-	} else if (const auto *acquired = std::get_if<LinkAcquired>(&event)) {
-		if (state_ == State::kAcquiringLink)
-			link_acquired(*acquired, now_ms, effects);
-	} else if (const auto *dmb = std::get_if<DmbAcquired>(&event)) {
-		if (state_ == State::kAcquiringLink) {
-			local_dmb_ = dmb->local;
-			send_accept(now_ms, effects);
-		}
-	} else if (const auto *missing = std::get_if<LinkFailed>(&event)) {
-		if (state_ == State::kAcquiringLink)
-			link_failed(missing->reason, effects);
-	} else if (std::get_if<LinkConnected>(&event) != nullptr) {
-		if (state_ == State::kConnectingLink)
-			link_connected(now_ms, effects);
-	} else if (const auto *unconnected = std::get_if<LinkConnectFailed>(&event)) {
-		if (state_ == State::kConnectingLink)
-			give_up(unconnected->reason, effects);
-	} else if (std::get_if<RkeyAnnounced>(&event) != nullptr) {
-		if (state_ == State::kAnnouncingRkey)
-			send_accept(now_ms, effects);
-	} else if (const auto *unannounced = std::get_if<RkeyAnnounceFailed>(&event)) {
-		if (state_ == State::kAnnouncingRkey)
-			decline(unannounced->reason, effects);
-	} else if (std::get_if<LinkConfirmed>(&event) != nullptr) {
-		if (state_ == State::kConfirmingLink)
-			use_smc(effects);
-	} else if (const auto *unconfirmed = std::get_if<LinkConfirmFailed>(&event)) {
-		if (state_ == State::kConfirmingLink)
-			confirm_failed(unconfirmed->reason, now_ms, effects);
-	} else if (std::get_if<Timer>(&event) != nullptr) {
-		timer(now_ms, effects);
-	} else if (std::get_if<Abort>(&event) != nullptr) {
-		fail(kConnectionAborted, effects);
+	} else {
+		answer(*this, event, now_ms, effects);
 	}
 	return effects;
 }
@@ -79,15 +49,12 @@ void ServerHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 		awaited = wire::ClcType::kProposal;
 	if (state_ == State::kAwaitConfirm)
 		awaited = wire::ClcType::kConfirm;
-	const StreamHead found = stream_head(bytes.peeked, awaited);
+	const StreamHead found = exchange_.take_head(bytes, awaited, effects);
 
 	switch (found.head) {
-	case Head::kNothing:
-		if (bytes.eof)
-			tcp_eof(effects);
-		break;
+	case Head::kNothing: break;
+	case Head::kEnd: tcp_eof(effects); break;
 	case Head::kAwaited:
-		Exchange::emit(effects, ConsumeTcp{found.message.size()});
 		if (state_ == State::kAwaitProposal) {
 			exchange_.set_decline_version(wire::decline_version(found.message));
 			proposal_arrived(found.message, now_ms, effects);
@@ -96,7 +63,6 @@ void ServerHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 		}
 		break;
 	case Head::kDecline:
-		Exchange::emit(effects, ConsumeTcp{found.message.size()});
 		exchange_.declined(found.decline, DeclineReason::kNone, effects);
 		set_state(State::kFinished);
 		break;
@@ -188,6 +154,17 @@ void ServerHandshake::link_acquired(const LinkAcquired &link, std::uint64_t now_
 	}
 	Exchange::emit(effects, AnnounceRkey{});
 	set_state(State::kAnnouncingRkey);
+}
+
+void ServerHandshake::dmb_acquired(const DmbAcquired &dmb, std::uint64_t now_ms, Effects &effects)
+{
+	local_dmb_ = dmb.local;
+	send_accept(now_ms, effects);
+}
+
+void ServerHandshake::rkey_announced(std::uint64_t now_ms, Effects &effects)
+{
+	send_accept(now_ms, effects);
 }
 
 void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
@@ -339,6 +316,11 @@ void ServerHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kConfirmingLink);
+}
+
+void ServerHandshake::connect_failed(DeclineReason reason, Effects &effects)
+{
+	give_up(reason, effects);
 }
 
 // The Confirm is here, and it does not lead to a connection.

@@ -48,6 +48,10 @@ public:
 	[[nodiscard]] static bool transition_is_legal(State from, State to);
 
 private:
+	template <class Machine>
+	friend void answer(Machine &machine, const Event &event, std::uint64_t now_ms,
+			   Effects &effects);
+
 	void start(std::uint64_t now_ms, Effects &effects);
 	void tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects);
 	void tcp_eof(Effects &effects);
@@ -56,6 +60,8 @@ private:
 	void acquire_next(Effects &effects);
 	void link_failed(wire::DeclineReason reason, Effects &effects);
 	void link_acquired(const LinkAcquired &link, std::uint64_t now_ms, Effects &effects);
+	void dmb_acquired(const DmbAcquired &dmb, std::uint64_t now_ms, Effects &effects);
+	void rkey_announced(std::uint64_t now_ms, Effects &effects);
 	void send_accept(std::uint64_t now_ms, Effects &effects);
 	void confirm_arrived(ByteSpan message, std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] wire::DeclineReason examine(const wire::Confirm &confirm) const;
@@ -63,6 +69,7 @@ private:
 	[[nodiscard]] bool is_proposer(const wire::SmcrEndpoint &peer) const;
 	void connecting(std::uint64_t now_ms, Effects &effects);
 	void link_connected(std::uint64_t now_ms, Effects &effects);
+	void connect_failed(wire::DeclineReason reason, Effects &effects);
 	void give_up(wire::DeclineReason reason, Effects &effects);
 	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);

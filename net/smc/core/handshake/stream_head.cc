@@ -3,13 +3,15 @@
 
 namespace smc::handshake {
 
-StreamHead stream_head(ByteSpan peeked, std::optional<wire::ClcType> awaited)
+StreamHead stream_head(ByteSpan peeked, bool eof, std::optional<wire::ClcType> awaited)
 {
 	const wire::ClcFrame frame = wire::clc_frame(peeked);
 	StreamHead found;
 
 	switch (frame.state) {
-	case wire::ClcFrame::State::kNeedMore: return found;
+	case wire::ClcFrame::State::kNeedMore:
+		found.head = eof ? Head::kEnd : Head::kNothing;
+		return found;
 	case wire::ClcFrame::State::kNotClc: found.head = Head::kForeign; return found;
 	case wire::ClcFrame::State::kComplete: break;
 	}

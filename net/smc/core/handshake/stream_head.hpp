@@ -13,6 +13,7 @@ namespace smc::handshake {
 // A Decline may come instead of any.
 enum class Head : std::uint8_t {
 	kNothing, // not enough bytes yet
+	kEnd,     // not enough bytes, and there will be no more
 	kAwaited, // a message of the awaited type; its content may still be malformed
 	kDecline, // a well-formed Decline
 	kForeign, // not CLC, or CLC that has no business here
@@ -24,7 +25,8 @@ struct StreamHead {
 	wire::Decline decline; // if kDecline
 };
 
-// Without an awaited type only a Decline is in place.
-[[nodiscard]] StreamHead stream_head(ByteSpan peeked, std::optional<wire::ClcType> awaited);
+// Without an awaited type only a Decline is in place. eof: the peer's FIN follows these bytes.
+[[nodiscard]] StreamHead stream_head(ByteSpan peeked, bool eof,
+				     std::optional<wire::ClcType> awaited);
 
 } // namespace smc::handshake
