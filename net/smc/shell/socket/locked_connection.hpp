@@ -4,6 +4,8 @@
 // bytes.
 #pragma once
 
+#include <optional>
+
 #include "kernel/abi/sock.h"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
@@ -43,6 +45,26 @@ private:
 	const SmcSocket &socket_;
 	Endpoint *endpoint_;
 	Ref<Endpoint> kept_;
+};
+
+// One send() or recv(): what it was called with.
+class StreamCall {
+public:
+	StreamCall(LockedConnection &connection, msghdr *msg, size_t len, u32 flags, bool nonblock)
+		: connection_(connection), endpoint_(connection.endpoint()), sk_(connection.sk()),
+		  msg_(msg), len_(len), flags_(flags), nonblock_(nonblock)
+	{
+	}
+
+protected:
+	LockedConnection &connection_;
+	Endpoint &endpoint_;
+	struct sock *const sk_;
+	msghdr *const msg_;
+	const size_t len_;
+	const u32 flags_;
+	const bool nonblock_;
+	std::optional<long> timeo_jiffies_; // asked for by the first that has to sleep
 };
 
 // The TCP connection underneath has died. Its error is reported once, like any error of a socket;

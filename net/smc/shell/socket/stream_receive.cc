@@ -86,11 +86,10 @@ struct View {
 };
 
 // One recv() of the stream.
-class Receive {
+class Receive : StreamCall {
 public:
 	Receive(LockedConnection &connection, msghdr *msg, size_t len, int flags, bool nonblock)
-		: connection_(connection), endpoint_(connection.endpoint()), sk_(connection.sk()),
-		  msg_(msg), len_(len), flags_(static_cast<u32>(flags)), nonblock_(nonblock),
+		: StreamCall(connection, msg, len, static_cast<u32>(flags), nonblock),
 		  peek_((flags_ & SMC_MSG_PEEK) != 0), urgent_inline_(smc_sk_urgent_inline(sk_)),
 		  peek_offset_bytes_(peek_ ? smc_sk_peek_offset(sk_) : 0)
 	{
@@ -118,20 +117,12 @@ private:
 	// 0, or -errno.
 	[[nodiscard]] int wait_for_data();
 
-	LockedConnection &connection_;
-	Endpoint &endpoint_;
-	struct sock *const sk_;
-	msghdr *const msg_;
-	const size_t len_;
-	const u32 flags_;
-	const bool nonblock_;
 	const bool peek_;
 	// TCP looks at SO_OOBINLINE when it reads; nobody is told when it changes. That needs the
 	// sock's lock.
 	bool urgent_inline_;
 	const u32 peek_offset_bytes_;
 	size_t got_ = 0;
-	std::optional<long> timeo_jiffies_; // asked for by the first that has to sleep
 };
 
 View Receive::look(bool &tell_peer)

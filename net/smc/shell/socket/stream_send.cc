@@ -81,11 +81,10 @@ int send_in_vain(Endpoint &endpoint, msghdr *msg, size_t len)
 }
 
 // One send().
-class Send {
+class Send : StreamCall {
 public:
 	Send(LockedConnection &connection, msghdr *msg, size_t len, bool nonblock)
-		: connection_(connection), endpoint_(connection.endpoint()), sk_(connection.sk()),
-		  msg_(msg), len_(len), flags_(smc_msg_flags(msg)), nonblock_(nonblock)
+		: StreamCall(connection, msg, len, smc_msg_flags(msg), nonblock)
 	{
 	}
 
@@ -107,16 +106,8 @@ private:
 	[[nodiscard]] int wait_for_room();
 	[[nodiscard]] SendHint hint(bool last) const;
 
-	LockedConnection &connection_;
-	Endpoint &endpoint_;
-	struct sock *const sk_;
-	msghdr *const msg_;
-	const size_t len_;
-	const u32 flags_;
-	const bool nonblock_;
 	size_t sent_ = 0;
 	bool waited_ = false;
-	std::optional<long> timeo_jiffies_; // asked for by the first that has to sleep
 	std::optional<int> reset_;
 };
 
