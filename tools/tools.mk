@@ -17,7 +17,7 @@ MANDIR     ?= $(PREFIX)/share/man
 
 HOSTCC       ?= cc
 TOOLS_CFLAGS ?= -O2 -g
-TOOLS_CFLAGS += -std=gnu11 -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow
+TOOLS_CFLAGS += -std=gnu11 -Iinclude -Wall -Wextra -Werror -Wmissing-prototypes -Wshadow
 
 TOOLS         :=
 TOOLS_INSTALL :=

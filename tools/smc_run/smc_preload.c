@@ -26,16 +26,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "size.h"
+#include <smc/family.h>
 
-#ifndef AF_SMC
-#define AF_SMC 43
-#endif
-#ifndef IPPROTO_SMC
-#define IPPROTO_SMC 256
-#endif
-#define SMCPROTO_SMC 0 /* TCP over IPv4 underneath */
-#define SMCPROTO_SMC6 1 /* TCP over IPv6 underneath */
+#include "size.h"
 
 typedef int (*socket_fn)(int domain, int type, int protocol);
 

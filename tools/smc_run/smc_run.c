@@ -23,14 +23,10 @@
 #include <sys/xattr.h>
 #include <unistd.h>
 
+#include <smc/family.h>
+
 #include "size.h"
 
-#ifndef AF_SMC
-#define AF_SMC 43
-#endif
-#ifndef IPPROTO_SMC
-#define IPPROTO_SMC 256
-#endif
 #define PRELOAD_NAME "libsmc_preload.so"
 #define INTERPRETER_DEPTH_MAX 4
 

@@ -4,12 +4,12 @@ TOOLS         += $(TOOLS_OUT)/smc_run $(TOOLS_OUT)/libsmc_preload.so
 TOOLS_INSTALL += install-smc_run
 TOOLS_FILES   += $(BINDIR)/smc_run $(TOOLLIBDIR)/libsmc_preload.so $(MANDIR)/man8/smc_run.8
 
-$(TOOLS_OUT)/smc_run: tools/smc_run/smc_run.c tools/smc_run/size.h dkms.conf
+$(TOOLS_OUT)/smc_run: tools/smc_run/smc_run.c tools/smc_run/size.h include/smc/family.h dkms.conf
 	@mkdir -p $(@D)
 	$(HOSTCC) $(TOOLS_CFLAGS) $(TOOLS_DEFINES) -o $@ $<
 
 # smc_run looks for the library beside itself, then in ../lib/smc.
-$(TOOLS_OUT)/libsmc_preload.so: tools/smc_run/smc_preload.c tools/smc_run/size.h
+$(TOOLS_OUT)/libsmc_preload.so: tools/smc_run/smc_preload.c tools/smc_run/size.h include/smc/family.h
 	@mkdir -p $(@D)
 	$(HOSTCC) $(TOOLS_CFLAGS) -fPIC -fvisibility=hidden -shared \
 		-Wl,-soname,libsmc_preload.so -Wl,-z,defs -o $@ $< -ldl

@@ -10,14 +10,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
-#ifndef AF_SMC
-#define AF_SMC 43
-#endif
-#ifndef IPPROTO_SMC
-#define IPPROTO_SMC 256
-#endif
-#define SMCPROTO_SMC 0
-#define SMCPROTO_SMC6 1
+#include <smc/family.h>
 
 enum mode {
 	MODE_TCP, /* socket(AF_INET[6], SOCK_STREAM, IPPROTO_TCP) */
