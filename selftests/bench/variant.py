@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What is measured against what, and how a guest gets it."""
 
+import sys
 from pathlib import Path
 
 from harness.guest import Guest
+from harness.kernel import Kernel, kernel
+from harness.own import own_module
 
 PROGRAM = "build/selftests/smc_bench"
 PORT = 7400
@@ -13,6 +16,15 @@ UNIX, PIPE = "AF_UNIX", "pipe"
 
 class BenchFailed(Exception):
     """A figure would not mean what the table says."""
+
+
+def built(version: str) -> tuple[Kernel, Path]:
+    """The kernel to measure on, and this module for it. Ends the program if that is not built."""
+    found = kernel(version)
+    own = own_module(found)
+    if not own.exists():
+        sys.exit(f"{own} is not built; make first")
+    return found, own
 
 
 def load(guest: Guest, variant: str, own: Path, other: Path | None = None) -> None:

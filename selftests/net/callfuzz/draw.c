@@ -25,10 +25,10 @@
 #define SOL_SMC_LEVEL 286
 
 static const enum op usual_ops[] = {
-	OP_SOCKET, OP_BIND, OP_LISTEN,	 OP_CONNECT, OP_CONNECT, OP_ACCEPT,   OP_ACCEPT,
-	OP_SEND,   OP_SEND, OP_SEND,	 OP_SENDMSG, OP_SENDMSG, OP_RECV,     OP_RECV,
-	OP_RECV,   OP_RECV, OP_RECVMSG,	 OP_RECVMSG, OP_GETOPT,	 OP_SETOPT,   OP_SETOPT,
-	OP_IOCTL,  OP_IOCTL, OP_SHUTDOWN, OP_POLL,    OP_NAME,	 OP_DUP,      OP_CLOSE,
+	CALL_SOCKET, CALL_BIND, CALL_LISTEN,	 CALL_CONNECT, CALL_CONNECT, CALL_ACCEPT,   CALL_ACCEPT,
+	CALL_SEND,   CALL_SEND, CALL_SEND,	 CALL_SENDMSG, CALL_SENDMSG, CALL_RECV,     CALL_RECV,
+	CALL_RECV,   CALL_RECV, CALL_RECVMSG,	 CALL_RECVMSG, CALL_GETOPT,	 CALL_SETOPT,   CALL_SETOPT,
+	CALL_IOCTL,  CALL_IOCTL, CALL_SHUTDOWN, CALL_POLL,    CALL_NAME,	 CALL_DUP,      CALL_CLOSE,
 };
 
 static const int send_flags[] = {
@@ -81,8 +81,8 @@ static void draw_option(struct random *random, struct call *call, bool compared)
 			call->name += 1000;
 		entry = option_find(call->level, call->name);
 	}
-	if (compared && call->op == OP_SETOPT && entry && !entry->sets)
-		call->op = OP_GETOPT;
+	if (compared && call->op == CALL_SETOPT && entry && !entry->sets)
+		call->op = CALL_GETOPT;
 	call->value = random_of(random, wild_numbers);
 	if (random_once_in(random, 4))
 		call->value |= (int64_t)random_below(random, 3) << 32;
@@ -142,41 +142,41 @@ static void draw_call(struct random *random, struct call *call, enum mode mode, 
 	call->salt = (uint32_t)random_next(random);
 	call->length = random_of(random, wild_lengths);
 	switch (call->op) {
-	case OP_SOCKET:
-	case OP_ACCEPT:
+	case CALL_SOCKET:
+	case CALL_ACCEPT:
 		call->flags = random_once_in(random, 4) ? 0 : SOCK_NONBLOCK;
 		break;
-	case OP_BIND:
-	case OP_CONNECT:
+	case CALL_BIND:
+	case CALL_CONNECT:
 		/* Mostly as long as an address of its kind is. */
 		if (!random_once_in(random, 8))
 			call->length = 0;
 		break;
-	case OP_LISTEN:
-	case OP_SHUTDOWN:
+	case CALL_LISTEN:
+	case CALL_SHUTDOWN:
 		call->name = random_once_in(random, 4) ? random_of(random, wild_numbers) :
 							 (int32_t)random_below(random, 3);
 		break;
-	case OP_SEND:
-	case OP_SENDMSG:
+	case CALL_SEND:
+	case CALL_SENDMSG:
 		draw_send(random, call, compared);
 		break;
-	case OP_RECV:
-	case OP_RECVMSG:
+	case CALL_RECV:
+	case CALL_RECVMSG:
 		draw_recv(random, call, compared);
 		break;
-	case OP_GETOPT:
-	case OP_SETOPT:
+	case CALL_GETOPT:
+	case CALL_SETOPT:
 		draw_option(random, call, compared);
 		break;
-	case OP_IOCTL:
+	case CALL_IOCTL:
 		call->value = (int64_t)random_of(random, ioctls);
 		break;
-	case OP_POLL:
-	case OP_NAME:
-	case OP_DUP:
-	case OP_CLOSE:
-	case OP_COUNT:
+	case CALL_POLL:
+	case CALL_NAME:
+	case CALL_DUP:
+	case CALL_CLOSE:
+	case CALL_COUNT:
 		break;
 	}
 }
@@ -197,7 +197,7 @@ static struct call *append(struct sequence *sequence, enum op op, uint8_t slot, 
 static void begin_apart(struct sequence *sequence, struct random *random, enum mode mode)
 {
 	for (uint8_t slot = 0; slot < 3; slot++) {
-		struct call *call = append(sequence, OP_SOCKET, slot, 0);
+		struct call *call = append(sequence, CALL_SOCKET, slot, 0);
 
 		call->mode = draw_mode(random, mode);
 		call->v6 = random_once_in(random, 3);
@@ -210,17 +210,17 @@ static void begin_connected(struct sequence *sequence, struct random *random, en
 	const bool v6 = random_once_in(random, 3);
 	struct call *call;
 
-	call = append(sequence, OP_SOCKET, 0, 0);
+	call = append(sequence, CALL_SOCKET, 0, 0);
 	call->mode = draw_mode(random, mode);
 	call->v6 = v6;
-	append(sequence, OP_BIND, 0, 0)->target = TARGET_LOCAL;
-	append(sequence, OP_LISTEN, 0, 0)->name = 8;
-	call = append(sequence, OP_SOCKET, 1, 0);
+	append(sequence, CALL_BIND, 0, 0)->target = TARGET_LOCAL;
+	append(sequence, CALL_LISTEN, 0, 0)->name = 8;
+	call = append(sequence, CALL_SOCKET, 1, 0);
 	call->mode = draw_mode(random, mode);
 	call->v6 = v6;
-	append(sequence, OP_CONNECT, 1, 0)->target = TARGET_OTHER;
+	append(sequence, CALL_CONNECT, 1, 0)->target = TARGET_OTHER;
 	if (!random_once_in(random, 8))
-		append(sequence, OP_ACCEPT, 0, 2);
+		append(sequence, CALL_ACCEPT, 0, 2);
 }
 
 void sequence_draw(struct sequence *sequence, uint64_t seed, enum mode mode, bool compared)

@@ -129,7 +129,7 @@ static socklen_t place_address(const struct world *world, const struct call *cal
 
 	make_address(world, call, &address);
 	memcpy(world_region(world, REGION_NAME), &address.storage, sizeof(address.storage));
-	return call->length && call->op != OP_SENDMSG ? (socklen_t)call->length : address.length;
+	return call->length && call->op != CALL_SENDMSG ? (socklen_t)call->length : address.length;
 }
 
 /* Ports that the kernel has chosen are another one each time. */
@@ -495,58 +495,58 @@ static int64_t do_close(struct world *world, const struct call *call)
 static void carry_out(struct world *world, const struct call *call, struct outcome *outcome)
 {
 	switch (call->op) {
-	case OP_SOCKET:
+	case CALL_SOCKET:
 		outcome->ret = do_socket(world, call);
 		break;
-	case OP_BIND:
+	case CALL_BIND:
 		outcome->ret = do_bind(world, call);
 		break;
-	case OP_LISTEN:
+	case CALL_LISTEN:
 		outcome->ret = do_listen(world, call);
 		break;
-	case OP_CONNECT:
+	case CALL_CONNECT:
 		outcome->ret = do_connect(world, call);
 		break;
-	case OP_ACCEPT:
+	case CALL_ACCEPT:
 		outcome->ret = do_accept(world, call, outcome);
 		break;
-	case OP_SEND:
+	case CALL_SEND:
 		outcome->ret = do_send(world, call);
 		break;
-	case OP_SENDMSG:
+	case CALL_SENDMSG:
 		outcome->ret = do_sendmsg(world, call);
 		break;
-	case OP_RECV:
+	case CALL_RECV:
 		outcome->ret = do_recv(world, call, outcome);
 		break;
-	case OP_RECVMSG:
+	case CALL_RECVMSG:
 		outcome->ret = do_recvmsg(world, call, outcome);
 		break;
-	case OP_GETOPT:
+	case CALL_GETOPT:
 		outcome->ret = do_getopt(world, call, outcome);
 		break;
-	case OP_SETOPT:
+	case CALL_SETOPT:
 		outcome->ret = do_setopt(world, call);
 		break;
-	case OP_IOCTL:
+	case CALL_IOCTL:
 		outcome->ret = do_ioctl(world, call, outcome);
 		break;
-	case OP_SHUTDOWN:
+	case CALL_SHUTDOWN:
 		outcome->ret = do_shutdown(world, call);
 		break;
-	case OP_POLL:
+	case CALL_POLL:
 		outcome->ret = do_poll(world, call, outcome);
 		break;
-	case OP_NAME:
+	case CALL_NAME:
 		outcome->ret = do_name(world, call, outcome);
 		break;
-	case OP_DUP:
+	case CALL_DUP:
 		outcome->ret = do_dup(world, call);
 		break;
-	case OP_CLOSE:
+	case CALL_CLOSE:
 		outcome->ret = do_close(world, call);
 		break;
-	case OP_COUNT:
+	case CALL_COUNT:
 		break;
 	}
 }
@@ -558,8 +558,8 @@ void perform(struct world *world, const struct call *asked, struct outcome *outc
 	struct pollfd poller = { .fd = world->fds[call.slot], .events = POLLRDHUP };
 
 	if (world->gentle && poll(&poller, 1, 0) > 0 && poller.revents & POLLRDHUP) {
-		call.flags &= call.op == OP_SEND || call.op == OP_SENDMSG ? ~MSG_OOB : ~0;
-		if (call.op == OP_BIND && poller.revents & POLLHUP)
+		call.flags &= call.op == CALL_SEND || call.op == CALL_SENDMSG ? ~MSG_OOB : ~0;
+		if (call.op == CALL_BIND && poller.revents & POLLHUP)
 			return;
 	}
 	carry_out(world, &call, outcome);

@@ -4,13 +4,13 @@
 
 #include "call.h"
 
-static const char *const op_names[OP_COUNT] = {
-	[OP_SOCKET] = "socket",	  [OP_BIND] = "bind",	      [OP_LISTEN] = "listen",
-	[OP_CONNECT] = "connect", [OP_ACCEPT] = "accept",     [OP_SEND] = "send",
-	[OP_SENDMSG] = "sendmsg", [OP_RECV] = "recv",	      [OP_RECVMSG] = "recvmsg",
-	[OP_GETOPT] = "getsockopt", [OP_SETOPT] = "setsockopt", [OP_IOCTL] = "ioctl",
-	[OP_SHUTDOWN] = "shutdown", [OP_POLL] = "poll",	      [OP_NAME] = "name",
-	[OP_DUP] = "dup",	  [OP_CLOSE] = "close",
+static const char *const op_names[CALL_COUNT] = {
+	[CALL_SOCKET] = "socket",	  [CALL_BIND] = "bind",	      [CALL_LISTEN] = "listen",
+	[CALL_CONNECT] = "connect", [CALL_ACCEPT] = "accept",     [CALL_SEND] = "send",
+	[CALL_SENDMSG] = "sendmsg", [CALL_RECV] = "recv",	      [CALL_RECVMSG] = "recvmsg",
+	[CALL_GETOPT] = "getsockopt", [CALL_SETOPT] = "setsockopt", [CALL_IOCTL] = "ioctl",
+	[CALL_SHUTDOWN] = "shutdown", [CALL_POLL] = "poll",	      [CALL_NAME] = "name",
+	[CALL_DUP] = "dup",	  [CALL_CLOSE] = "close",
 };
 
 static const char *const pointer_names[POINTER_COUNT] = {
@@ -31,48 +31,48 @@ void call_print(const struct call *call)
 {
 	printf("%s(%u", op_names[call->op], call->slot);
 	switch (call->op) {
-	case OP_SOCKET:
+	case CALL_SOCKET:
 		printf(", %s, %s, flags %#x", mode_name(call->mode), call->v6 ? "v6" : "v4",
 		       call->flags);
 		break;
-	case OP_BIND:
-	case OP_CONNECT:
+	case CALL_BIND:
+	case CALL_CONNECT:
 		printf(", %s of %u, length %lld", target_names[call->target], call->other,
 		       (long long)call->length);
 		break;
-	case OP_LISTEN:
-	case OP_SHUTDOWN:
+	case CALL_LISTEN:
+	case CALL_SHUTDOWN:
 		printf(", %d", call->name);
 		break;
-	case OP_ACCEPT:
+	case CALL_ACCEPT:
 		printf(", into %u, flags %#x, length %lld", call->other, call->flags,
 		       (long long)call->length);
 		break;
-	case OP_SEND:
-	case OP_SENDMSG:
-	case OP_RECV:
-	case OP_RECVMSG:
+	case CALL_SEND:
+	case CALL_SENDMSG:
+	case CALL_RECV:
+	case CALL_RECVMSG:
 		printf(", %lld bytes, flags %#x, value %lld", (long long)call->length, call->flags,
 		       (long long)call->value);
 		break;
-	case OP_GETOPT:
-	case OP_SETOPT:
+	case CALL_GETOPT:
+	case CALL_SETOPT:
 		printf(", level %d, name %d, value %#llx, length %lld", call->level, call->name,
 		       (long long)call->value, (long long)call->length);
 		break;
-	case OP_IOCTL:
+	case CALL_IOCTL:
 		printf(", %#llx", (long long)call->value);
 		break;
-	case OP_NAME:
+	case CALL_NAME:
 		printf(", %s, length %lld", call->salt & 256 ? "peer" : "own",
 		       (long long)call->length);
 		break;
-	case OP_DUP:
+	case CALL_DUP:
 		printf(", into %u", call->other);
 		break;
-	case OP_POLL:
-	case OP_CLOSE:
-	case OP_COUNT:
+	case CALL_POLL:
+	case CALL_CLOSE:
+	case CALL_COUNT:
 		break;
 	}
 	printf(", salt %#x)", call->salt);

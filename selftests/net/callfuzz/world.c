@@ -118,7 +118,7 @@ static void watch(const struct world *world, struct outcome *outcome)
 
 static bool reaches_others(enum op op)
 {
-	return op != OP_GETOPT && op != OP_IOCTL && op != OP_NAME && op != OP_POLL && op != OP_BIND;
+	return op != CALL_GETOPT && op != CALL_IOCTL && op != CALL_NAME && op != CALL_POLL && op != CALL_BIND;
 }
 
 /* Until a connect() that goes on behind the call has come to its end. */
@@ -145,7 +145,7 @@ static void settle(const struct world *world, const struct sequence *sequence,
 {
 	struct outcome before;
 
-	if (call->op == OP_CONNECT && outcome->ret == -EINPROGRESS)
+	if (call->op == CALL_CONNECT && outcome->ret == -EINPROGRESS)
 		wait_connected(world, call);
 	if (reaches_others(call->op))
 		pause_us(world->pause_us);

@@ -225,8 +225,8 @@ static void end_sessions(const struct runner *runner)
 		free(current.forks[i]);
 		current.forks[i] = NULL;
 	}
-	host_close(runner->client);
-	host_close(runner->server);
+	host_close(runner->test.client);
+	host_close(runner->test.server);
 }
 
 /* Both hosts' statistics; false with the reason set where they cannot be had. */
@@ -237,10 +237,10 @@ static bool read_stats(const struct runner *runner, struct smc_stat *client,
 
 	memset(client, 0, sizeof(*client));
 	memset(server, 0, sizeof(*server));
-	if (runner->client_mode != MODE_TCP)
-		ret = host_stat(runner->client, client);
-	if (!ret && runner->server_mode != MODE_TCP)
-		ret = host_stat(runner->server, server);
+	if (runner->test.client_mode != MODE_TCP)
+		ret = host_stat(runner->test.client, client);
+	if (!ret && runner->test.server_mode != MODE_TCP)
+		ret = host_stat(runner->test.server, server);
 	if (ret)
 		snprintf(current.reason, sizeof(current.reason), "no SMC statistics: %s",
 			 strerror(-ret));
@@ -322,16 +322,16 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 	if (fate == FATE_NONE || runner->expectation == EXPECT_ANY)
 		return true;
 	if (fate == FATE_TCP_ONLY)
-		return judge_fallback(runner->client_mode, fate, false, client, REASON_TCP_ONLY);
+		return judge_fallback(runner->test.client_mode, fate, false, client, REASON_TCP_ONLY);
 	if (runner->expectation != EXPECT_FALLBACK)
 		return judge_smc(runner->expectation, fate, client, server);
 	/* Those that never asked for SMC have a reason of their own. */
 	if (fate == FATE_MIXED)
-		return judge_fallback(runner->client_mode, fate, false, client, 0) &&
-		       judge_fallback(runner->server_mode, fate, true, server, 0);
-	return judge_fallback(runner->client_mode, fate, false, client, runner->client_reason) &&
+		return judge_fallback(runner->test.client_mode, fate, false, client, 0) &&
+		       judge_fallback(runner->test.server_mode, fate, true, server, 0);
+	return judge_fallback(runner->test.client_mode, fate, false, client, runner->client_reason) &&
 	       (fate == FATE_UNACCEPTED ||
-		judge_fallback(runner->server_mode, fate, true, server, runner->server_reason));
+		judge_fallback(runner->test.server_mode, fate, true, server, runner->server_reason));
 }
 
 /*
@@ -359,17 +359,10 @@ static bool run_once(const struct runner *runner, const struct test_case *test_c
 	static struct test test;
 	bool good;
 
-	test = (struct test){
-		.client = runner->client,
-		.server = runner->server,
-		.client_mode = runner->client_mode,
-		.server_mode = runner->server_mode,
-		.family = runner->family,
-		.server_address = runner->server_address,
-		.nowhere = fresh_nowhere(&runner->nowhere),
-		.expect_smc = runner->expectation == EXPECT_SMCR ||
-			      runner->expectation == EXPECT_SMCD,
-	};
+	test = runner->test;
+	test.nowhere = fresh_nowhere(&runner->test.nowhere);
+	test.expect_smc = runner->expectation == EXPECT_SMCR ||
+			  runner->expectation == EXPECT_SMCD;
 	current.runner = runner;
 	current.skipped = false;
 	memset(&current.notes, 0, sizeof(current.notes));
@@ -424,8 +417,8 @@ const char *run_case(const struct runner *runner, const struct test_case *test_c
 	static char text[REASON_BYTES + 16];
 	struct runner tcp = *runner;
 
-	tcp.client_mode = MODE_TCP;
-	tcp.server_mode = MODE_TCP;
+	tcp.test.client_mode = MODE_TCP;
+	tcp.test.server_mode = MODE_TCP;
 	tcp.expectation = EXPECT_ANY;
 	*skipped = false;
 	if (!run_once(&tcp, test_case)) {

@@ -13,13 +13,8 @@ enum expectation {
 };
 
 struct runner {
-	struct host *client;
-	struct host *server;
-	enum mode client_mode;
-	enum mode server_mode;
-	int family;
-	struct address server_address;
-	struct address nowhere;
+	/* As each case gets it, but for what is made anew for each run: nowhere, expect_smc. */
+	struct test test;
 	enum expectation expectation;
 	uint32_t client_reason; /* of the fallback; 0: any */
 	uint32_t server_reason;

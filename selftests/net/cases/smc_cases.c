@@ -50,7 +50,8 @@ struct settings {
 	int known_count;
 };
 
-static void usage(FILE *out)
+/* Returns the exit status. */
+static int usage(FILE *out)
 {
 	fputs("Usage: smc_cases --agent [--port PORT]\n"
 	      "       smc_cases --list\n"
@@ -65,6 +66,7 @@ static void usage(FILE *out)
 	      "  --known FILE                lines of a pattern and a reason: these may fail\n"
 	      "  --step-timeout SECONDS      a step that takes longer has failed (30)\n",
 	      out);
+	return out == stdout ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
 /* The next case of all tables after the given place; NULL at the end. */
@@ -245,12 +247,12 @@ static void meet(struct settings *settings, const struct address *peer, bool is_
 		exit(EXIT_USAGE);
 	}
 	host_close(&there);
-	runner->client = is_client ? &here : &there;
-	runner->server = is_client ? &there : &here;
-	runner->server_address = is_client ? *peer : local;
-	address_set_port(&runner->server_address, 0);
-	runner->family = peer->storage.ss_family;
-	runner->nowhere = neighbour(peer);
+	runner->test.client = is_client ? &here : &there;
+	runner->test.server = is_client ? &there : &here;
+	runner->test.server_address = is_client ? *peer : local;
+	address_set_port(&runner->test.server_address, 0);
+	runner->test.family = peer->storage.ss_family;
+	runner->test.nowhere = neighbour(peer);
 }
 
 enum option_id {
@@ -324,8 +326,9 @@ int main(int argc, char **argv)
 	bool is_client = true;
 	int option;
 
-	runner->client_mode = MODE_SMC;
-	runner->server_mode = MODE_COUNT;
+	signal(SIGPIPE, SIG_IGN);
+	runner->test.client_mode = MODE_SMC;
+	runner->test.server_mode = MODE_COUNT;
 	runner->step_timeout_ms = STEP_TIMEOUT_DEFAULT_S * 1000;
 	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
 		switch (option) {
@@ -334,17 +337,17 @@ int main(int argc, char **argv)
 			break;
 		case OPT_LIST:
 			return list_cases();
-		case OPT_TO:
-			host = optarg;
-			break;
 		case OPT_PORT:
 			port = (uint16_t)argument_number(optarg, 10, UINT16_MAX);
 			break;
+		case OPT_TO:
+			host = optarg;
+			break;
 		case OPT_MODE:
-			runner->client_mode = argument_mode(optarg);
+			runner->test.client_mode = argument_mode(optarg);
 			break;
 		case OPT_SERVER_MODE:
-			runner->server_mode = argument_mode(optarg);
+			runner->test.server_mode = argument_mode(optarg);
 			break;
 		case OPT_ROLE:
 			is_client = argument_choice(optarg, role_names) == 0;
@@ -370,22 +373,17 @@ int main(int argc, char **argv)
 				(int)argument_number(optarg, 10, STEP_TIMEOUT_MAX_S) * 1000;
 			break;
 		case OPT_HELP:
-			usage(stdout);
-			return EXIT_SUCCESS;
+			return usage(stdout);
 		default:
-			usage(stderr);
-			return EXIT_USAGE;
+			return usage(stderr);
 		}
 	}
-	signal(SIGPIPE, SIG_IGN);
 	if (is_agent)
 		return serve_as_agent(port);
-	if (!host || optind != argc || address_make(&peer, AF_UNSPEC, host, port)) {
-		usage(stderr);
-		return EXIT_USAGE;
-	}
-	if (runner->server_mode == MODE_COUNT)
-		runner->server_mode = runner->client_mode;
+	if (!host || optind != argc || address_make(&peer, AF_UNSPEC, host, port))
+		return usage(stderr);
+	if (runner->test.server_mode == MODE_COUNT)
+		runner->test.server_mode = runner->test.client_mode;
 	meet(&settings, &peer, is_client);
 	return run_all(&settings);
 }

@@ -104,7 +104,8 @@ static const struct option options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-static void usage(FILE *out)
+/* Returns the exit status. */
+static int usage(FILE *out)
 {
 	fputs("Usage: smc_xfer --serve [--port PORT]\n"
 	      "       smc_xfer --to HOST [--port PORT] [options]\n"
@@ -130,6 +131,7 @@ static void usage(FILE *out)
 	      "  --client-reason CODE, --server-reason CODE   of the fallback, hexadecimal\n"
 	      "  --uncounted client|server   whose module has no statistics: not looked at\n",
 	      out);
+	return out == stdout ? EXIT_SUCCESS : EXIT_USAGE;
 }
 
 static int32_t small(const char *text)
@@ -421,11 +423,9 @@ int main(int argc, char **argv)
 				wanted.server_uncounted = true;
 			break;
 		case OPT_HELP:
-			usage(stdout);
-			return EXIT_SUCCESS;
+			return usage(stdout);
 		default:
-			usage(stderr);
-			return EXIT_USAGE;
+			return usage(stderr);
 		}
 	}
 	signal(SIGPIPE, SIG_IGN);
@@ -436,10 +436,8 @@ int main(int argc, char **argv)
 	if (plan.server_mode == MODE_COUNT)
 		plan.server_mode = plan.client_mode;
 	if (!host || optind != argc || !plan.connections || !plan.parallel || !plan.write_bytes ||
-	    !plan.read_bytes || (plan.hold && plan.connections % plan.parallel)) {
-		usage(stderr);
-		return EXIT_USAGE;
-	}
+	    !plan.read_bytes || (plan.hold && plan.connections % plan.parallel))
+		return usage(stderr);
 	if (address_make(&server, AF_UNSPEC, host, port)) {
 		fprintf(stderr, "smc_xfer: %s is not an address\n", host);
 		return EXIT_USAGE;
