@@ -4,6 +4,7 @@
 // port numbers, memory that runs out. A plain list beside it says what has to come of it. The
 // attributes themselves are taken apart by the kernel, by the policies in kernel/netlink*.c; what
 // those let through is a part of what comes here.
+#include "kernel/abi/callbacks/control.h"
 #include "shell/control/eid.cc"
 #include "shell/control/namespace.cc"
 #include "shell/control/pnet.cc"
@@ -285,8 +286,10 @@ private:
 		same(found_eth, out,
 		     first([&](const Row &row) { return row.port == 0 && row.name == name; }));
 		which_ = 0;
-		const bool found_ib = smc_pnet_of_ib(name.c_str(), parent.c_str(), port, out);
-		same(found_ib, out, first([&](const Row &row) {
+		const auto found_ib = pnet_of_ib(name.c_str(), parent.c_str(), port);
+		if (found_ib)
+			std::copy(found_ib->begin(), found_ib->end(), out);
+		same(found_ib.has_value(), out, first([&](const Row &row) {
 			     return port != 0 && row.port == port &&
 				    (row.name == name || row.name == parent);
 		     }));
@@ -359,14 +362,14 @@ private:
 
 	void check_eids()
 	{
-		u8 list[SMC_UEIDS][SMC_EID_LEN];
+		const Eids list = eids_of(here());
 		Eid out;
 		u64 cursor = 0;
 
-		demand(smc_eid_list(here(), list) == eids().size());
+		demand(list.size() == eids().size());
 		for (std::size_t i = 0; i < eids().size(); i++) {
 			demand(smc_ctl_ueid_next(here(), &cursor, out.data()) == 1);
-			demand(out == eids()[i] && std::equal(out.begin(), out.end(), list[i]));
+			demand(out == eids()[i] && out == list[i]);
 		}
 		demand(smc_ctl_ueid_next(here(), &cursor, out.data()) == 0);
 	}

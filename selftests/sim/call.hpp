@@ -8,6 +8,8 @@
 #include <vector>
 
 #include "calls.hpp"
+#include "kernel/abi/callbacks/control.h"
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/control.h"
 #include "scheduler.hpp"
 #include "shell/socket/smc_socket.hpp"

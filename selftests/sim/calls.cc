@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "calls.hpp"
 
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
 #include "scheduler.hpp"

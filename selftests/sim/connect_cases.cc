@@ -6,6 +6,8 @@
 
 #include <cerrno>
 
+#include "kernel/abi/callbacks/control.h"
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/control.h"
 #include "plot.hpp"
 #include "process.hpp"

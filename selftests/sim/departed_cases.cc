@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "call.hpp"
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "memory.hpp"

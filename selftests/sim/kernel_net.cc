@@ -53,8 +53,6 @@ bool smc_sysctl_limit_smc_hs(net *)
 	return false;
 }
 
-void smc_sysctl_set_limit_smc_hs(net *, bool) {}
-
 void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
 {
 	static constexpr char kName[] = "SIMULATED";
@@ -66,11 +64,6 @@ void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
 void smc_hostname_of_caller(u8 out[SMC_HOSTNAME_LEN])
 {
 	smc_hostname(out);
-}
-
-u64 smc_net_cookie(net *net)
-{
-	return net->index + 1;
 }
 
 net *smc_init_net()
@@ -100,11 +93,6 @@ void smc_stat_add(net *net, u32 index, s64 n)
 	net->stats[index] += n;
 	if (sim::count_watcher())
 		sim::count_watcher()(net, index);
-}
-
-u64 smc_stat_read(net *net, u32 index)
-{
-	return static_cast<u64>(net->stats[index]);
 }
 
 bool smc_pnet_of_netdev(net *, u32, u8 *)

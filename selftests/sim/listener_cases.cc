@@ -6,6 +6,7 @@
 
 #include <cerrno>
 
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "plot.hpp"

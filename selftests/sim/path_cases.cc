@@ -4,6 +4,7 @@
 #include "cases.hpp"
 
 #include "core/wire/decline_reason.hpp"
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/stats.h"
 #include "plot.hpp"

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "scenario.hpp"
+#include "kernel/abi/callbacks/control.h"
+#include "kernel/abi/callbacks/module.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -7,7 +9,6 @@
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/mem.h"
-#include "kernel/abi/shell.h"
 #include "memory.hpp"
 #include "process.hpp"
 #include "rdma_observer.hpp"

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "kernel/abi/callbacks/socket.h"
 #include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"

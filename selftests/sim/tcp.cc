@@ -52,11 +52,6 @@ bool smc_tcp_addr_is_here(const struct sock *, const struct sockaddr *, int)
 	return true;
 }
 
-bool smc_tcp_uses_ipsec(struct sock *)
-{
-	return false;
-}
-
 // ---- Accepting ----------------------------------------------------------------------------------
 
 smc_accept_head smc_tcp_accept_head(struct sock *listener)

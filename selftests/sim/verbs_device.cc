@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <cstring>
 
+#include "kernel/abi/callbacks/verbs.h"
 #include "llc_observer.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"

@@ -251,10 +251,3 @@ void smc_work_flush_all()
 {
 	wait_while([] { return !state.queue.empty() || state.running != 0; });
 }
-
-int smc_work_setup()
-{
-	return 0;
-}
-
-void smc_work_teardown() {}

@@ -14,8 +14,9 @@
 #include <net/netlink.h>
 #include <net/sock.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
-#include "kernel/abi/netlink.h"
+#include "kernel/stages.h"
 
 /* Where a dump goes on; lives in the callback's zeroed context. */
 struct smc_diag_ctx {

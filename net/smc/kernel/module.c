@@ -8,10 +8,10 @@
 #include <linux/rcupdate.h>
 
 #include "kernel/abi.h"
-#include "kernel/abi/netlink.h"
+#include "kernel/abi/callbacks/module.h"
 #include "kernel/abi/pernet.h"
-#include "kernel/abi/shell.h"
 #include "kernel/abi/verbs.h"
+#include "kernel/stages.h"
 
 struct stage {
 	const char *name;

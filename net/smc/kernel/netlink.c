@@ -10,10 +10,12 @@
 
 #include <smc/genl.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
-#include "kernel/abi/netlink.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/netlink.h"
+#include "kernel/pernet.h"
+#include "kernel/stages.h"
 
 /* What SYS_INFO says we speak: SMCv2.1. */
 #define SMC_NL_OUR_VERSION 2

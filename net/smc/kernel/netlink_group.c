@@ -10,9 +10,11 @@
 
 #include <smc/genl.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/netlink.h"
+#include "kernel/pernet.h"
 
 static int smc_nl_put_wire32(struct sk_buff *skb, int attr, const u8 bytes[4])
 {

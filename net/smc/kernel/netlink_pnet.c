@@ -10,6 +10,7 @@
 
 #include <smc/genl.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/netlink.h"
 

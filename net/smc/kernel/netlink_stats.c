@@ -7,9 +7,11 @@
 
 #include <smc/genl.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/stats.h"
 #include "kernel/netlink.h"
+#include "kernel/pernet.h"
 
 /* One counter of a technology and the attribute that carries it. */
 struct smc_nl_stat_attr {

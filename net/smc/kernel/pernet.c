@@ -5,9 +5,11 @@
 #include <linux/mutex.h>
 #include <net/net_namespace.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/pernet.h"
+#include "kernel/stages.h"
 
 /* Held while a namespace ends, and while what that would tell is taken apart. */
 static DEFINE_MUTEX(exit_mutex);

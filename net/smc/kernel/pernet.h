@@ -37,14 +37,20 @@ struct smc_pernet {
 /* pernet_state.c */
 extern unsigned int smc_pernet_id;
 struct smc_pernet *smc_pernet(const struct net *net);
+/* Identifies a namespace to user space (NET_COOKIE of a link group). */
+u64 smc_net_cookie(struct net *net);
 
 /* sysctl.c */
 int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn);
 void smc_sysctl_net_exit(struct smc_pernet *pn);
+/* What smc_sysctl_limit_smc_hs() says from now on. Any context. */
+void smc_sysctl_set_limit_smc_hs(struct net *net, bool on);
 
 /* stats.c */
 int smc_stats_net_init(struct smc_pernet *pn);
 void smc_stats_net_exit(struct smc_pernet *pn);
+/* Sum over all CPUs; 0 for an index out of range (kernel/abi/stats.h). Any context. */
+u64 smc_stat_read(struct net *net, u32 index);
 
 /* stats_proc.c */
 int smc_stats_proc_init(struct net *net);

@@ -5,6 +5,7 @@
 #include <linux/netdevice.h>
 #include <net/net_namespace.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 
 /* Stops the walk at the first device with nothing under it. */

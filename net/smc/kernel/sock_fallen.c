@@ -17,6 +17,7 @@
 #include <linux/tcp.h>
 #include <net/sock.h>
 
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/lock.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"

@@ -12,8 +12,8 @@
 #include <net/protocol.h>
 #include <net/sock.h>
 
-#include "kernel/abi/sock_ops.h"
 #include "kernel/sock_ops.h"
+#include "kernel/stages.h"
 
 #define SMCPROTO_SMC 0
 #define SMCPROTO_SMC6 1

@@ -7,7 +7,7 @@
 #include <linux/net.h>
 #include <net/sock.h>
 
-#include "kernel/abi/sock_ops.h"
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock_wait.h"
 #include "kernel/sock_ops.h"
 

@@ -72,6 +72,11 @@ void smc_drop_creator(struct sock *sk);
  * child that nobody else has seen. Any context; also of one that has nothing.
  */
 void smc_tcp_give_back_af(struct sock *sk);
+/*
+ * Takes away what smc_tcp_limit_handshakes() and smc_tcp_watch_children() have left in a sock,
+ * before that can outlive this module. -EOPNOTSUPP: it listens. With its lock, sleeps.
+ */
+int smc_tcp_unlimit_handshakes(struct sock *sk);
 /* Learns that table of TCP's for the family of @sk, a fresh one. */
 void smc_tcp_learn_af(const struct sock *sk);
 

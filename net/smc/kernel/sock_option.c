@@ -13,6 +13,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock_ops.h"
 #include "kernel/sock_ops.h"
 

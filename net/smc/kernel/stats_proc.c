@@ -6,6 +6,7 @@
 #include <linux/seq_file.h>
 #include <net/net_namespace.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/stats.h"
 #include "kernel/pernet.h"

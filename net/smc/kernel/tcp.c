@@ -5,13 +5,13 @@
  */
 #include <linux/jump_label.h>
 #include <linux/tcp.h>
-#include <net/dst.h>
 #include <net/inet_connection_sock.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
 #include "kernel/abi/tcp.h"
+#include "kernel/stages.h"
 
 #if !IS_ENABLED(CONFIG_SMC)
 #error "this kernel's TCP does not know the SMC option: no variant for it yet"
@@ -82,17 +82,4 @@ enum smc_tcp_opened smc_tcp_opened(const struct sock *sk)
 	if (!READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime))
 		return SMC_TCP_OPENED_CROSSED;
 	return SMC_TCP_OPENED;
-}
-
-bool smc_tcp_uses_ipsec(struct sock *sk)
-{
-	bool ipsec = false;
-#ifdef CONFIG_XFRM
-	struct dst_entry *dst = sk_dst_get(sk);
-
-	ipsec = rcu_access_pointer(sk->sk_policy[0]) || rcu_access_pointer(sk->sk_policy[1]) ||
-		(dst && dst->xfrm);
-	dst_release(dst);
-#endif
-	return ipsec;
 }

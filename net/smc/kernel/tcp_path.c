@@ -23,6 +23,16 @@ static bool is_v4(const struct sock *sk)
 	return true;
 }
 
+static bool uses_ipsec(const struct sock *sk, const struct dst_entry *dst)
+{
+#ifdef CONFIG_XFRM
+	return rcu_access_pointer(sk->sk_policy[0]) || rcu_access_pointer(sk->sk_policy[1]) ||
+	       dst->xfrm;
+#else
+	return false;
+#endif
+}
+
 static int vlan_below(struct net_device *lower, struct netdev_nested_priv *priv)
 {
 	u16 *vlan_id = priv->data;
@@ -114,7 +124,7 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	memset(path, 0, sizeof(*path));
 	if (!dst)
 		return false;
-	path->ipsec = smc_tcp_uses_ipsec(sk);
+	path->ipsec = uses_ipsec(sk, dst);
 	path->ipv4 = is_v4(sk);
 	rcu_read_lock();
 	path->ifindex = dst->dev->ifindex;

@@ -4,6 +4,7 @@
  */
 #include <linux/workqueue.h>
 
+#include "kernel/abi/callbacks/verbs.h"
 #include "kernel/verbs.h"
 
 static void smc_ib_link_failed_work(struct work_struct *work)

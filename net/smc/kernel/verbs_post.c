@@ -9,6 +9,7 @@
  */
 #include <linux/string.h>
 
+#include "kernel/abi/callbacks/verbs.h"
 #include "kernel/verbs.h"
 
 u32 smc_ib_post_used(const struct smc_ib_link *link)

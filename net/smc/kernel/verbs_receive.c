@@ -8,6 +8,7 @@
  */
 #include <linux/slab.h>
 
+#include "kernel/abi/callbacks/verbs.h"
 #include "kernel/verbs.h"
 
 #define SMC_IB_RECEIVE_HEADS_BYTES (SMC_IB_RECEIVES * SMC_IB_MESSAGE_HEAD_BYTES)

@@ -6,6 +6,8 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
+#include "kernel/abi/callbacks/verbs.h"
+#include "kernel/stages.h"
 #include "kernel/verbs.h"
 
 /* Guards the list only; never held while calling out. */

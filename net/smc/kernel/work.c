@@ -19,6 +19,7 @@
 #include <linux/workqueue.h>
 
 #include "kernel/abi/lock.h"
+#include "kernel/stages.h"
 
 struct work_item {
 	struct delayed_work delayed;

@@ -3,10 +3,10 @@
 // Life of the C++ half, and where the control plane finds its objects.
 #include <cerrno>
 
+#include "kernel/abi/callbacks/module.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/lock.h"
 #include "kernel/abi/mem.h"
-#include "kernel/abi/shell.h"
 #include "shell/control/directory.hpp"
 #include "shell/socket/orphans.hpp"
 #include "shell/socket/rendezvous.hpp"

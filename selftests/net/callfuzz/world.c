@@ -118,7 +118,8 @@ static void watch(const struct world *world, struct outcome *outcome)
 
 static bool reaches_others(enum op op)
 {
-	return op != CALL_GETOPT && op != CALL_IOCTL && op != CALL_NAME && op != CALL_POLL && op != CALL_BIND;
+	return op != CALL_GETOPT && op != CALL_IOCTL && op != CALL_NAME && op != CALL_POLL &&
+	       op != CALL_BIND;
 }
 
 /* Until a connect() that goes on behind the call has come to its end. */

@@ -319,19 +319,22 @@ static bool judge_fallback(enum mode mode, enum fate fate, bool is_server,
 static bool judge_way(const struct runner *runner, enum fate fate, const struct smc_stat *client,
 		      const struct smc_stat *server)
 {
+	enum mode client_mode = runner->test.client_mode;
+	enum mode server_mode = runner->test.server_mode;
+
 	if (fate == FATE_NONE || runner->expectation == EXPECT_ANY)
 		return true;
 	if (fate == FATE_TCP_ONLY)
-		return judge_fallback(runner->test.client_mode, fate, false, client, REASON_TCP_ONLY);
+		return judge_fallback(client_mode, fate, false, client, REASON_TCP_ONLY);
 	if (runner->expectation != EXPECT_FALLBACK)
 		return judge_smc(runner->expectation, fate, client, server);
 	/* Those that never asked for SMC have a reason of their own. */
 	if (fate == FATE_MIXED)
-		return judge_fallback(runner->test.client_mode, fate, false, client, 0) &&
-		       judge_fallback(runner->test.server_mode, fate, true, server, 0);
-	return judge_fallback(runner->test.client_mode, fate, false, client, runner->client_reason) &&
+		return judge_fallback(client_mode, fate, false, client, 0) &&
+		       judge_fallback(server_mode, fate, true, server, 0);
+	return judge_fallback(client_mode, fate, false, client, runner->client_reason) &&
 	       (fate == FATE_UNACCEPTED ||
-		judge_fallback(runner->test.server_mode, fate, true, server, runner->server_reason));
+		judge_fallback(server_mode, fate, true, server, runner->server_reason));
 }
 
 /*

@@ -134,7 +134,7 @@ static void read_known(struct settings *settings, const char *path)
 
 static int run_all(const struct settings *settings)
 {
-	const char *family = settings->runner.family == AF_INET6 ? "ipv6" : "ipv4";
+	const char *family = settings->runner.test.family == AF_INET6 ? "ipv6" : "ipv4";
 	const struct test_case *test_case;
 	int number = 0;
 	int failed = 0;
@@ -157,13 +157,13 @@ static int run_all(const struct settings *settings)
 		number++;
 		if (skip) {
 			printf("ok %d - %s %s %s # SKIP %s\n", number,
-			       mode_name(settings->runner.client_mode), family, test_case->name,
+			       mode_name(settings->runner.test.client_mode), family, test_case->name,
 			       wrong);
 			skipped++;
 			continue;
 		}
 		printf("%s %d - %s %s %s%s%s\n", wrong ? "not ok" : "ok", number,
-		       mode_name(settings->runner.client_mode), family, test_case->name,
+		       mode_name(settings->runner.test.client_mode), family, test_case->name,
 		       reason ? " # TODO " : "", reason ? reason : "");
 		if (wrong) {
 			printf("# %s\n", wrong);

@@ -2,6 +2,7 @@
 //
 // shell/control on the host: what netlink and the handshake get from it, with errnos, namespaces
 // and memory that runs out.
+#include "kernel/abi/callbacks/control.h"
 #include "shell/control/eid.cc"
 #include "shell/control/fallback.cc"
 #include "shell/control/namespace.cc"
@@ -78,10 +79,8 @@ protected:
 	}
 	static std::string ib(const char *name, const char *parent, u8 port)
 	{
-		u8 out[SMC_PNETID_LEN];
-		if (!smc_pnet_of_ib(name, parent, port, out))
-			return "";
-		return {out, out + SMC_PNETID_LEN};
+		const auto id = pnet_of_ib(name, parent, port);
+		return id ? std::string(id->begin(), id->end()) : "";
 	}
 	static Eid eid(const std::string &text)
 	{
@@ -175,10 +174,9 @@ TEST_F(ControlTest, EidsOfEachNamespace)
 	EXPECT_EQ(smc_ctl_ueid_del(init_, eid("TWO").data()), 0);
 	EXPECT_EQ(smc_ctl_ueid_del(init_, eid("TWO").data()), -ENOENT);
 
-	u8 list[SMC_UEIDS][SMC_EID_LEN];
-	ASSERT_EQ(smc_eid_list(init_, list), 3u);
-	EXPECT_EQ(std::memcmp(list[1], eid("THREE").data(), SMC_EID_LEN), 0);
-	EXPECT_EQ(smc_eid_list(&other_, list), 0u);
+	ASSERT_EQ(eids_of(init_).size(), 3u);
+	EXPECT_EQ(eids_of(init_)[1], eid("THREE"));
+	EXPECT_TRUE(eids_of(&other_).empty());
 
 	u8 next[SMC_EID_LEN];
 	u64 cursor = 0;
@@ -187,7 +185,7 @@ TEST_F(ControlTest, EidsOfEachNamespace)
 		count++;
 	EXPECT_EQ(count, 3);
 	smc_ctl_ueid_flush(init_);
-	EXPECT_EQ(smc_eid_list(init_, list), 0u);
+	EXPECT_TRUE(eids_of(init_).empty());
 }
 
 TEST_F(ControlTest, EndsInsideTheKernelAreCountedByNamespace)
@@ -213,10 +211,10 @@ TEST_F(ControlTest, EndsInsideTheKernelAreCountedByNamespace)
 TEST_F(ControlTest, FallbacksAreCountedByRoleAndReason)
 {
 	for (int i = 0; i < 3; i++)
-		smc_stat_fallback(init_, 0x03010000, true);
-	smc_stat_fallback(init_, 0x05000000, true);
-	smc_stat_fallback(init_, 0x05000000, false);
-	smc_stat_fallback(&other_, 0x05000000, false);
+		count_fallback(init_, 0x03010000, true);
+	count_fallback(init_, 0x05000000, true);
+	count_fallback(init_, 0x05000000, false);
+	count_fallback(&other_, 0x05000000, false);
 
 	EXPECT_EQ(init_->stats[SMC_STAT_FALLBACK_SRV], 4);
 	EXPECT_EQ(init_->stats[SMC_STAT_FALLBACK_CLNT], 1);
@@ -232,7 +230,7 @@ TEST_F(ControlTest, FallbacksAreCountedByRoleAndReason)
 
 	// However many reasons a peer makes up, each is counted once and the list stays bounded.
 	for (u32 code = 1; code <= 200; code++)
-		smc_stat_fallback(&other_, code, true);
+		count_fallback(&other_, code, true);
 	s64 sum = 0;
 	for (u32 slot = 0; slot <= SMC_FALLBACK_REASONS; slot++)
 		sum += other_.stats[SMC_STAT_REASON_SRV + slot];

@@ -131,9 +131,15 @@ bool smc_pnet_of_netdev(net *, u32, u8 out[SMC_PNETID_LEN])
 	return pad(netdev_pnetid, out);
 }
 
-bool smc_pnet_of_ib(const char *name, const char *, u8 port, u8 out[SMC_PNETID_LEN])
+std::optional<smc::control::PnetIdBytes> smc::control::pnet_of_ib(const char *name, const char *,
+								  u8 port)
 {
-	return pad(devices[static_cast<std::size_t>(*name - '0')]->ports[port - 1U].pnetid, out);
+	PnetIdBytes id;
+
+	if (!pad(devices[static_cast<std::size_t>(*name - '0')]->ports[port - 1U].pnetid,
+		 id.data()))
+		return std::nullopt;
+	return id;
 }
 
 namespace smc::transport::rdma {

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The control plane: PNET table, EIDs, and the snapshots of groups, links,
- * devices and sockets that user space asks for.
+ * The control plane: the PNET ID of a network device, and what user space asks for and
+ * is shown: PNET entries, and the snapshots of groups, links, devices and sockets.
  *
- * State and locks are in shell/control/ (C++); kernel/netlink.c and
- * kernel/diag.c translate it from and to attributes. Unless it says
- * otherwise a function is defined in C++, may be called in any context,
- * never sleeps and takes only a lock of class SMC_LOCK_CONTROL.
- *
- * Walks (smc_ctl_*_next) take a cursor that starts at 0 and is advanced past
- * the object returned. They return 1 with an object, 0 at the end, or a
- * negative errno. No lock is held between two steps, objects may come and go
- * meanwhile; one that stays is returned exactly once. All of them see only
- * what belongs to @net.
+ * State and locks are in shell/control/ (C++, kernel/abi/callbacks/control.h);
+ * kernel/netlink*.c and kernel/diag.c translate it from and to attributes.
  */
 #ifndef SMC_KERNEL_ABI_CONTROL_H
 #define SMC_KERNEL_ABI_CONTROL_H
@@ -29,21 +21,9 @@ SMC_ABI_BEGIN
 #define SMC_GROUP_LINKS 3
 
 /*
- * One namespace's state. create() may sleep and returns NULL without memory;
- * destroy() first lets the directory's owner end what it has in @net. Where several
- * go together leave() comes before that, for each of them: what takes its time begins
- * in all of them, before any is waited for.
- */
-void *smc_control_net_create(struct net *net);
-void smc_control_net_leave(struct net *net);
-void smc_control_net_destroy(struct net *net, void *control);
-
-/* ---- device search, called by the shell ---- */
-
-/*
  * PNET ID of a network device: the entry of the lowest device under it, then
- * of the device itself. Blank padded. False if there is none. Defined in C
- * (kernel/pnet.c); any context that may take RCU's read lock.
+ * of the device itself. Blank padded. False if there is none. Any context that
+ * may take RCU's read lock.
  *
  * Both a device without PNET ID and a port without PNET ID are "unset"; the
  * search then goes by the fabric alone (the port whose network device the
@@ -51,22 +31,7 @@ void smc_control_net_destroy(struct net *net, void *control);
  */
 bool smc_pnet_of_netdev(struct net *net, u32 ifindex, u8 out[SMC_PNETID_LEN]);
 
-/*
- * PNET ID of port @port (from 1) of the RDMA device @name; @parent is the
- * name of the device it sits on (a PCI address) or NULL. RDMA devices are
- * configured in the initial namespace alone.
- */
-bool smc_pnet_of_ib(const char *name, const char *parent, u8 port, u8 out[SMC_PNETID_LEN]);
-
-/* ---- EIDs, called by the shell ---- */
-
-/*
- * User EIDs belong to a network namespace and start out empty in each; a
- * container neither sees nor uses the host's.
- */
-u32 smc_eid_list(struct net *net, u8 out[SMC_UEIDS][SMC_EID_LEN]);
-
-/* ---- PNET table, called by kernel/netlink.c ---- */
+/* ---- PNET table ---- */
 
 struct smc_pnet_request {
 	const char *pnetid;	/* as the user wrote it */
@@ -81,37 +46,6 @@ struct smc_pnet_entry {
 	char pnetid[SMC_PNETID_LEN + 1];
 	char dev_name[SMC_IB_NAME_LEN];
 };
-
-/*
- * 0 if at least one entry is new. EINVAL: bad PNET ID, name or port. EEXIST:
- * nothing new. ENOSPC: table full. ENOMEM. May sleep. All or nothing, but for
- * a part that exists already.
- */
-int smc_ctl_pnet_add(struct net *net, const struct smc_pnet_request *request);
-/* ENOENT if there was none. */
-int smc_ctl_pnet_del(struct net *net, const char *pnetid);
-void smc_ctl_pnet_flush(struct net *net);
-/* @pnetid NULL: all. */
-int smc_ctl_pnet_next(struct net *net, const char *pnetid, u64 *cursor,
-		      struct smc_pnet_entry *out);
-bool smc_ctl_pnet_of_eth(struct net *net, const char *name, u8 out[SMC_PNETID_LEN]);
-
-/* ---- EID table, called by kernel/netlink.c ---- */
-
-/* EINVAL: not a valid EID. ERANGE: all SMC_UEIDS used. EEXIST. */
-int smc_ctl_ueid_add(struct net *net, const u8 eid[SMC_EID_LEN]);
-/* ENOENT. */
-int smc_ctl_ueid_del(struct net *net, const u8 eid[SMC_EID_LEN]);
-void smc_ctl_ueid_flush(struct net *net);
-int smc_ctl_ueid_next(struct net *net, u64 *cursor, u8 out[SMC_EID_LEN]);
-
-/* ---- fallback reasons (counts: kernel/abi/stats.h) ---- */
-
-/*
- * The code in slot @slot of a role's list, 0 .. SMC_FALLBACK_REASONS - 1;
- * false if the slot is free, and so are all behind it.
- */
-bool smc_ctl_fallback_reason(struct net *net, bool server, u32 slot, u32 *reason);
 
 /*
  * ---- snapshots; groups and sockets: whoever owns them fills them in
@@ -255,18 +189,6 @@ struct smc_sock_info {
 		u64 peer_token;
 	} dmb;
 };
-
-/* These four in process context. */
-int smc_ctl_lgr_next(struct net *net, u64 *cursor, struct smc_lgr_info *out);
-/* One group at most, and only while @net has an end in it. */
-int smc_ctl_smcd_lgr_next(struct net *net, u64 *cursor, struct smc_smcd_lgr_info *out);
-/*
- * RDMA devices that @net may use, with the links that groups of @net have on
- * them. The cursor counts devices, so one that is unplugged meanwhile may hide
- * its neighbour from this walk.
- */
-int smc_ctl_dev_next(struct net *net, u64 *cursor, struct smc_dev_info *out);
-int smc_ctl_sock_next(struct net *net, u64 *cursor, struct smc_sock_info *out);
 
 SMC_ABI_END
 

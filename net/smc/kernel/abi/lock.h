@@ -121,9 +121,6 @@ void smc_work_wait(struct smc_work *work);
 /* Waits until everything queued so far has run. */
 void smc_work_flush_all(void);
 
-int smc_work_setup(void);
-void smc_work_teardown(void);
-
 SMC_ABI_END
 
 #endif

@@ -14,17 +14,6 @@
 SMC_ABI_BEGIN
 
 /*
- * Order of the module's init: smc_pernet_init(), everything that makes
- * sockets and groups, set_directory() (shell/control/directory.hpp), then
- * smc_netlink_init() and smc_diag_init() (kernel/abi/netlink.h), because
- * these let user space in. Exit is the reverse; smc_pernet_exit() is last
- * because counters are used until the last group is gone.
- *
- * Process context. 0 or a negative errno.
- */
-int smc_pernet_init(void);
-void smc_pernet_exit(void);
-/*
  * No namespace ends between the two, but for its sockets; one that was about to waits.
  * Process context.
  */
@@ -45,7 +34,6 @@ u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */
  * netlink and, for one listener, by setsockopt(SOL_SMC, SMC_LIMIT_HS).
  */
 bool smc_sysctl_limit_smc_hs(struct net *net);
-void smc_sysctl_set_limit_smc_hs(struct net *net, bool on);
 
 enum {
 	SMC_BUF_TYPE_PHYS,	/* physically contiguous */
@@ -67,9 +55,6 @@ void smc_hostname(u8 out[SMC_HOSTNAME_LEN]);
  * called is not for everybody in it. Process, in a call of a user's.
  */
 void smc_hostname_of_caller(u8 out[SMC_HOSTNAME_LEN]);
-
-/* Identifies a namespace to user space (NET_COOKIE of a link group). */
-u64 smc_net_cookie(struct net *net);
 
 /*
  * The namespace that configures RDMA devices. Their PNET IDs are looked up

@@ -155,15 +155,6 @@ struct smc_counters *smc_counters(struct net *net);
 void smc_count(struct smc_counters *counters, u32 index, s64 n);
 void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n);
 
-/* Sum over all CPUs; 0 for an index out of range. */
-u64 smc_stat_read(struct net *net, u32 index);
-
-/*
- * A connection goes on as TCP for @reason (a Decline diagnosis, protocol
- * RFC 7609 appendix / SMCv2; local or PEERDECL). Any context, lock-free.
- */
-void smc_stat_fallback(struct net *net, u32 reason, bool server);
-
 static inline void smc_stat_inc(struct net *net, u32 index)
 {
 	smc_stat_add(net, index, 1);

@@ -13,10 +13,6 @@
 
 SMC_ABI_BEGIN
 
-/* Makes TCP able to write and read the option (RFC 7609 section 3.1). */
-int smc_tcp_setup(void);
-void smc_tcp_teardown(void);
-
 /* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
 void smc_tcp_offer(struct sock *sk);
 void smc_tcp_withdraw(struct sock *sk);
@@ -36,7 +32,6 @@ enum smc_tcp_opened {
 	SMC_TCP_OPENED_SELF,	/* the socket has connected to its own address and port */
 };
 enum smc_tcp_opened smc_tcp_opened(const struct sock *sk);
-bool smc_tcp_uses_ipsec(struct sock *sk);
 
 SMC_ABI_END
 

@@ -42,11 +42,6 @@ void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limi
  * before it listens; more than once.
  */
 void smc_tcp_watch_children(struct sock *listener);
-/*
- * Takes away what the two above have left in a sock, before that can outlive this
- * module. -EOPNOTSUPP: it listens. With its lock, sleeps.
- */
-int smc_tcp_unlimit_handshakes(struct sock *sk);
 
 SMC_ABI_END
 

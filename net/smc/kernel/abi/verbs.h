@@ -48,16 +48,6 @@ struct smc_ib_receive_slot;
 struct smc_ib_buffer;
 struct smc_ib_region;
 
-/* ---- Module ------------------------------------------------------------ */
-
-/*
- * Process context. Init delivers smc_ib_device_added() for every device that
- * is already there; exit delivers smc_ib_device_removing() for every device
- * that still is. Before exit C++ should have destroyed all links and buffers.
- */
-int smc_ib_init(void);
-void smc_ib_exit(void);
-
 /* ---- Devices and ports ------------------------------------------------- */
 
 struct smc_ib_device_info {
@@ -124,22 +114,6 @@ bool smc_ib_port_active(const struct smc_ib_device *dev, u8 port);
  * Process context.
  */
 bool smc_ib_port_carries(struct smc_ib_device *dev, u8 port, struct net *net, u32 ifindex);
-
-/* Implemented by C++; all in process context, one call per device at a time. */
-
-/* A device came. It stays valid until smc_ib_device_removing() returns. */
-void smc_ib_device_added(struct smc_ib_device *dev);
-/*
- * The device is about to go: destroy every link on it and every region of
- * those links. The caller then waits for the last of them, so one that is
- * being destroyed by another task may still be under way on return.
- */
-void smc_ib_device_removing(struct smc_ib_device *dev);
-/*
- * State, MTU, GIDs or address of the port may have changed. @active false
- * means that nothing goes through it for now. Delivered from a work item.
- */
-void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
 
 /* ---- GIDs and routes --------------------------------------------------- */
 
@@ -282,34 +256,6 @@ bool smc_ib_link_writable(const struct smc_ib_link *link);
  * bottom halves off; once each. Any context.
  */
 void smc_ib_link_give_back(struct smc_ib_link *link, struct smc_ib_receive_slot *receive);
-
-/*
- * Implemented by C++. sent and received run in softirq, one at a time per
- * link and in order. failed comes once per link, in process context from a work
- * item, possibly while one of the others is still running.
- */
-
-/*
- * A message of @length_bytes came: the first SMC_IB_MESSAGE_HEAD_BYTES (or
- * fewer) at @head, the rest at @tail. True: dealt with, its receive is posted
- * again. False: it stays valid, and its receive away from the peer, until
- * smc_ib_link_give_back(), or the end of the link.
- */
-bool smc_ib_link_received(void *context, struct smc_ib_receive_slot *receive, const void *head,
-			  const void *tail, u32 length_bytes);
-/*
- * All posts up to number @up_to_seq are done: the peer's hardware has them.
- * Also says that the queue has room again; then the number may be an old one,
- * or 0 before the first post.
- */
-void smc_ib_link_sent(void *context, u64 up_to_seq);
-/*
- * The link is lost. @status is an ib_wc_status (> 0) of the work request that
- * failed, or a negative errno. Whether posts not yet reported reached the peer
- * is unknown. No more posts succeed, and no more are reported as sent, save by
- * a call that was under way already.
- */
-void smc_ib_link_failed(void *context, int status);
 
 /* ---- Buffers and regions ----------------------------------------------- */
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Snapshot of the RDMA devices, from what the verbs say and from the links on them.
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/verbs.h"
 #include "shell/base/ib_device.hpp"
+#include "shell/control/pnet.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -33,7 +35,10 @@ void describe_port(const shell::IbDevice &device, net *net, u8 number, smc_dev_i
 	port.valid = true;
 	port.active = info->active;
 	port.ifindex = info->ifindex;
-	port.pnet_by_user = smc_pnet_of_ib(out.name, out.parent, number, port.pnetid);
+	const auto pnet = control::pnet_of_ib(out.name, out.parent, number);
+	port.pnet_by_user = pnet.has_value();
+	if (pnet)
+		std::copy(pnet->begin(), pnet->end(), port.pnetid);
 }
 
 // Without a second link on another port a group ends together with this one.

@@ -33,6 +33,8 @@ struct Directory {
 // smc_netlink_init(), take out after smc_netlink_exit(). Because namespaces may end at any time,
 // take it out only when namespace_exit has nothing more to do.
 void set_directory(const Directory *directory);
+// The one that is installed, or nullptr.
+[[nodiscard]] const Directory *directory();
 
 // For the control plane: tells the owner that @net is about to go, and that it goes away.
 void leave_namespace(net *net);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // EID table: what kernel/netlink.c and the CLC handshake ask for.
 
+#include "shell/control/eid.hpp"
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "shell/control/namespace.hpp"
 
@@ -26,6 +28,17 @@ void copy_out(const Eid &eid, u8 *out)
 }
 
 } // namespace
+
+Eids eids_of(net *net)
+{
+	return Namespace::of(net).with_tables([](Namespace::Tables &tables) {
+		Eids eids;
+		for (const EidTable::Row &row : tables.eids.rows())
+			(void)eids.push_back(row.eid);
+		return eids;
+	});
+}
+
 } // namespace smc::control
 
 using namespace smc::control;
@@ -66,15 +79,5 @@ int smc_ctl_ueid_next(net *net, u64 *cursor, u8 *out)
 			return 1;
 		}
 		return 0;
-	});
-}
-
-u32 smc_eid_list(net *net, u8 (*out)[SMC_EID_LEN])
-{
-	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
-		u32 count = 0;
-		for (const EidTable::Row &row : tables.eids.rows())
-			copy_out(row.eid, out[count++]);
-		return count;
 	});
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // Fallback statistics: which counter belongs to which reason.
 
+#include "shell/control/fallback.hpp"
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/stats.h"
 #include "shell/control/namespace.hpp"
 
-using smc::control::Namespace;
+namespace smc::control {
 
-void smc_stat_fallback(net *net, u32 reason, bool server)
+void count_fallback(net *net, u32 reason, bool server)
 {
 	const auto slot = Namespace::of(net).reasons(server).slot_of(reason);
 	const u32 first = server ? SMC_STAT_REASON_SRV : SMC_STAT_REASON_CLNT;
@@ -15,6 +17,10 @@ void smc_stat_fallback(net *net, u32 reason, bool server)
 	smc_stat_inc(net, server ? SMC_STAT_FALLBACK_SRV : SMC_STAT_FALLBACK_CLNT);
 	smc_stat_inc(net, first + static_cast<u32>(slot));
 }
+
+} // namespace smc::control
+
+using smc::control::Namespace;
 
 bool smc_ctl_fallback_reason(net *net, bool server, u32 slot, u32 *reason)
 {

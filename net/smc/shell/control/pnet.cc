@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 // PNET table: what kernel/netlink.c and the device search ask for.
 
+#include "shell/control/pnet.hpp"
 #include "core/control/ascii.hpp"
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "shell/base/alloc.hpp"
@@ -61,6 +63,21 @@ void describe(const PnetEntry &entry, smc_pnet_entry &out)
 }
 
 } // namespace
+
+std::optional<PnetIdBytes> pnet_of_ib(const char *name, const char *parent, u8 port)
+{
+	const std::string_view parent_name = parent ? parent : "";
+	return Namespace::of(smc_init_net())
+		.with_tables([&](Namespace::Tables &tables) -> std::optional<PnetIdBytes> {
+			const PnetId *id = tables.pnet.of_ib(name, parent_name, port);
+			if (!id)
+				return std::nullopt;
+			PnetIdBytes bytes;
+			copy_out(*id, bytes.data());
+			return bytes;
+		});
+}
+
 } // namespace smc::control
 
 using namespace smc::control;
@@ -122,17 +139,6 @@ bool smc_ctl_pnet_of_eth(net *net, const char *name, u8 *out)
 {
 	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
 		const PnetId *id = tables.pnet.of_eth(name);
-		if (id)
-			copy_out(*id, out);
-		return id != nullptr;
-	});
-}
-
-bool smc_pnet_of_ib(const char *name, const char *parent, u8 port, u8 *out)
-{
-	const std::string_view parent_name = parent ? parent : "";
-	return Namespace::of(smc_init_net()).with_tables([&](Namespace::Tables &tables) {
-		const PnetId *id = tables.pnet.of_ib(name, parent_name, port);
 		if (id)
 			copy_out(*id, out);
 		return id != nullptr;

@@ -8,14 +8,11 @@ namespace smc::control {
 std::optional<PnetIdBytes> pnet_of_port(const char *name, u8 port)
 {
 	const auto device = shell::IbDevice::adopt(smc_ib_device_find(name));
-	PnetIdBytes id{};
 
 	if (!device)
 		return std::nullopt;
 	const struct smc_ib_device_info info = device.info();
-	if (!smc_pnet_of_ib(info.name, info.parent_name, port, id.data()))
-		return std::nullopt;
-	return id;
+	return pnet_of_ib(info.name, info.parent_name, port);
 }
 
 } // namespace smc::control

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include <array>
 #include <optional>
 
-#include "kernel/abi/control.h"
+#include "shell/control/pnet.hpp"
 
 namespace smc::control {
-
-using PnetIdBytes = std::array<u8, SMC_PNETID_LEN>;
 
 // PNET ID of a port of the RDMA device called @name, by that name or by the device's parent. None
 // if there is none or no such device. Process context.

@@ -4,6 +4,7 @@
 #include <cerrno>
 
 #include "kernel/abi/stats.h"
+#include "shell/control/fallback.hpp"
 #include "shell/socket/handshake.hpp"
 #include "shell/socket/rendezvous.hpp"
 
@@ -189,7 +190,7 @@ void Handshake::count_outcome()
 
 		smc_stat_inc(net_, SMC_STAT_OF(tech, smc->agreement.version == 1 ? v1 : v2));
 	} else if (const auto *tcp = std::get_if<handshake::FallBack>(&finished_->outcome)) {
-		smc_stat_fallback(net_, static_cast<u32>(tcp->reason), server);
+		control::count_fallback(net_, static_cast<u32>(tcp->reason), server);
 		if (server && tcp->reason == wire::DeclineReason::kCnfErr)
 			count_violation(SMC_STAT_CLC_MALFORMED);
 		else if (server && tcp->reason == wire::DeclineReason::kPeerNoSmc && !timed_out_)

@@ -4,6 +4,7 @@
 // one that has fallen back, is a TCP socket, and TCP's own code answers. Here are the end of a
 // socket, what asks for its state, and its options; connect(), accept() and the bytes are beside.
 #include "shell/socket/ops.hpp"
+#include "kernel/abi/callbacks/socket.h"
 
 #include <cerrno>
 

@@ -3,10 +3,12 @@
 // listen() and accept().
 #include <cerrno>
 
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "shell/control/fallback.hpp"
 #include "shell/socket/ops.hpp"
 
 namespace smc::shell {
@@ -64,8 +66,9 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 		if (taken && taken->done)
 			return adopt(*taken->done, new_sock);
 		if (taken) {
-			smc_stat_fallback(smc_sk_net(sk),
-					  static_cast<u32>(wire::DeclineReason::kPeerNoSmc), true);
+			control::count_fallback(smc_sk_net(sk),
+						static_cast<u32>(wire::DeclineReason::kPeerNoSmc),
+						true);
 			smc_tcp_adopt(taken->plain, new_sock);
 			smc_sock_make_plain(new_sock);
 			return 0;

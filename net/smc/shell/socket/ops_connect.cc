@@ -3,10 +3,12 @@
 // connect(), also of what is connected already, and connect(AF_UNSPEC).
 #include <cerrno>
 
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
 #include "kernel/abi/verbs.h"
+#include "shell/control/fallback.hpp"
 #include "shell/socket/ops.hpp"
 #include "shell/transport/transports.hpp"
 
@@ -169,8 +171,9 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 	SmcSocket *state = SmcSocket::get_or_make(sock);
 	if (state == nullptr) {
 		smc_sock_fall(sock);
-		smc_stat_fallback(smc_sk_net(smc_sock_sk(sock)),
-				  static_cast<u32>(smc::wire::DeclineReason::kMem), false);
+		smc::control::count_fallback(smc_sk_net(smc_sock_sk(sock)),
+					     static_cast<u32>(smc::wire::DeclineReason::kMem),
+					     false);
 		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
 	state->resolve();

@@ -5,6 +5,7 @@
 
 #include <optional>
 
+#include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
 #include "shell/socket/ops.hpp"

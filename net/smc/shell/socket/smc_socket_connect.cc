@@ -7,6 +7,7 @@
 
 #include "core/wire/clc.hpp"
 #include "kernel/abi/stats.h"
+#include "shell/control/fallback.hpp"
 #include "shell/socket/smc_socket.hpp"
 
 namespace smc::shell {
@@ -83,7 +84,7 @@ bool SmcSocket::fall_without_handshake(wire::DeclineReason reason)
 	if (!change_mode<Mode::kConnecting, Mode::kFallen>())
 		return false;
 	fallback_reason_ = static_cast<u32>(reason);
-	smc_stat_fallback(smc_sk_net(sk_), fallback_reason_, false);
+	control::count_fallback(smc_sk_net(sk_), fallback_reason_, false);
 	// After a SYN in place of a SYN-ACK TCP still has it, for the next connection.
 	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
@@ -193,7 +194,7 @@ bool SmcSocket::decline_for_memory()
 		smc_sk_report_error(sk_, -ret);
 	else if (ret != 0)
 		smc_log_notice("no memory to decline for", "a connection", 0);
-	smc_stat_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
+	control::count_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
 	fall(decline.reason, wire::DeclineReason::kNone);
 	unhook();
 	return true;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/socket/stream.hpp"
+#include "kernel/abi/callbacks/socket.h"
 
 #include <algorithm>
 

@@ -4,6 +4,7 @@
 // without the sock's lock, which they take. Results are those of struct proto_ops.
 #pragma once
 
+#include "kernel/abi/callbacks/socket.h"
 #include "shell/socket/smc_socket.hpp"
 #include "shell/transport/endpoint.hpp"
 

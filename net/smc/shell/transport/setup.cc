@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/setup.hpp"
+#include "shell/control/eid.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -17,12 +18,9 @@ static_assert(SMC_PATH_PREFIXES == wire::kClcIpv6PrefixesMax);
 
 void add_eids(net *net, handshake::LocalOffer &offer)
 {
-	u8 eids[SMC_UEIDS][SMC_EID_LEN];
-	const u32 n = smc_eid_list(net, eids);
-
-	for (u32 i = 0; i < n; i++) {
+	for (const control::Eid &known : control::eids_of(net)) {
 		wire::Eid eid;
-		std::copy_n(eids[i], SMC_EID_LEN, eid.bytes.begin());
+		std::copy(known.begin(), known.end(), eid.bytes.begin());
 		if (!offer.eids.push_back(eid))
 			break;
 	}

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/group_table.hpp"
+#include "kernel/abi/callbacks/verbs.h"
 
 #include <algorithm>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/link_group.hpp"
+#include "kernel/abi/callbacks/verbs.h"
 
 #include <algorithm>
 #include <utility>

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/port.hpp"
+#include "shell/control/pnet.hpp"
 
 #include <algorithm>
 
@@ -88,10 +89,9 @@ std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_
 		return std::nullopt;
 	const auto of_pnet = [&](smc_ib_device *, const struct smc_ib_device_info &info,
 				 u8 number) {
-		u8 other[SMC_PNETID_LEN];
+		const auto other = control::pnet_of_ib(info.name, info.parent_name, number);
 
-		return smc_pnet_of_ib(info.name, info.parent_name, number, other) &&
-		       std::equal(pnetid, pnetid + SMC_PNETID_LEN, other);
+		return other && std::equal(other->begin(), other->end(), pnetid);
 	};
 	const auto below = [&](smc_ib_device *device, const struct smc_ib_device_info &,
 			       u8 number) {

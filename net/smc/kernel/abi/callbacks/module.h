@@ -2,8 +2,8 @@
 /*
  * Life of the C++ half as a whole. Defined in shell/module.cc; process context.
  */
-#ifndef SMC_KERNEL_ABI_SHELL_H
-#define SMC_KERNEL_ABI_SHELL_H
+#ifndef SMC_KERNEL_ABI_CALLBACKS_MODULE_H
+#define SMC_KERNEL_ABI_CALLBACKS_MODULE_H
 
 #include "kernel/abi/types.h"
 

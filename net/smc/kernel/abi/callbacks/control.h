@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The control plane: PNET table, EIDs, and walks over the groups, links, devices and
+ * sockets that user space asks for. Defined in shell/control/, which has state and locks.
+ * Unless it says otherwise a function may be called in any context, never sleeps and takes
+ * only a lock of class SMC_LOCK_CONTROL.
+ *
+ * Walks (smc_ctl_*_next) take a cursor that starts at 0 and is advanced past
+ * the object returned. They return 1 with an object, 0 at the end, or a
+ * negative errno. No lock is held between two steps, objects may come and go
+ * meanwhile; one that stays is returned exactly once. All of them see only
+ * what belongs to @net.
+ */
+#ifndef SMC_KERNEL_ABI_CALLBACKS_CONTROL_H
+#define SMC_KERNEL_ABI_CALLBACKS_CONTROL_H
+
+#include "kernel/abi/control.h"
+
+SMC_ABI_BEGIN
+
+/*
+ * One namespace's state. create() may sleep and returns NULL without memory;
+ * destroy() first lets the directory's owner end what it has in @net. Where several
+ * go together leave() comes before that, for each of them: what takes its time begins
+ * in all of them, before any is waited for.
+ */
+void *smc_control_net_create(struct net *net);
+void smc_control_net_leave(struct net *net);
+void smc_control_net_destroy(struct net *net, void *control);
+
+/* ---- PNET table, for kernel/netlink_pnet.c ---- */
+
+/*
+ * 0 if at least one entry is new. EINVAL: bad PNET ID, name or port. EEXIST:
+ * nothing new. ENOSPC: table full. ENOMEM. May sleep. All or nothing, but for
+ * a part that exists already.
+ */
+int smc_ctl_pnet_add(struct net *net, const struct smc_pnet_request *request);
+/* ENOENT if there was none. */
+int smc_ctl_pnet_del(struct net *net, const char *pnetid);
+void smc_ctl_pnet_flush(struct net *net);
+/* @pnetid NULL: all. */
+int smc_ctl_pnet_next(struct net *net, const char *pnetid, u64 *cursor,
+		      struct smc_pnet_entry *out);
+bool smc_ctl_pnet_of_eth(struct net *net, const char *name, u8 out[SMC_PNETID_LEN]);
+
+/* ---- EID table, for kernel/netlink.c ---- */
+
+/* EINVAL: not a valid EID. ERANGE: all SMC_UEIDS used. EEXIST. */
+int smc_ctl_ueid_add(struct net *net, const u8 eid[SMC_EID_LEN]);
+/* ENOENT. */
+int smc_ctl_ueid_del(struct net *net, const u8 eid[SMC_EID_LEN]);
+void smc_ctl_ueid_flush(struct net *net);
+int smc_ctl_ueid_next(struct net *net, u64 *cursor, u8 out[SMC_EID_LEN]);
+
+/* ---- fallback reasons (counts: kernel/abi/stats.h) ---- */
+
+/*
+ * The code in slot @slot of a role's list, 0 .. SMC_FALLBACK_REASONS - 1;
+ * false if the slot is free, and so are all behind it.
+ */
+bool smc_ctl_fallback_reason(struct net *net, bool server, u32 slot, u32 *reason);
+
+/* ---- snapshots: these four in process context ---- */
+
+int smc_ctl_lgr_next(struct net *net, u64 *cursor, struct smc_lgr_info *out);
+/* One group at most, and only while @net has an end in it. */
+int smc_ctl_smcd_lgr_next(struct net *net, u64 *cursor, struct smc_smcd_lgr_info *out);
+/*
+ * RDMA devices that @net may use, with the links that groups of @net have on
+ * them. The cursor counts devices, so one that is unplugged meanwhile may hide
+ * its neighbour from this walk.
+ */
+int smc_ctl_dev_next(struct net *net, u64 *cursor, struct smc_dev_info *out);
+int smc_ctl_sock_next(struct net *net, u64 *cursor, struct smc_sock_info *out);
+
+SMC_ABI_END
+
+#endif

@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What happens to RDMA devices and links (kernel/abi/verbs.h). Defined in
+ * shell/transport/rdma/group_table.cc and link_group.cc.
+ */
+#ifndef SMC_KERNEL_ABI_CALLBACKS_VERBS_H
+#define SMC_KERNEL_ABI_CALLBACKS_VERBS_H
+
+#include "kernel/abi/verbs.h"
+
+SMC_ABI_BEGIN
+
+/* ---- Devices: process context, one call per device at a time ---- */
+
+/* A device came. It stays valid until smc_ib_device_removing() returns. */
+void smc_ib_device_added(struct smc_ib_device *dev);
+/*
+ * The device is about to go: destroy every link on it and every region of
+ * those links. The caller then waits for the last of them, so one that is
+ * being destroyed by another task may still be under way on return.
+ */
+void smc_ib_device_removing(struct smc_ib_device *dev);
+/*
+ * State, MTU, GIDs or address of the port may have changed. @active false
+ * means that nothing goes through it for now. Delivered from a work item.
+ */
+void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
+
+/*
+ * ---- Links. sent and received run in softirq, one at a time per
+ * link and in order. failed comes once per link, in process context from a work
+ * item, possibly while one of the others is still running.
+ */
+
+/*
+ * A message of @length_bytes came: the first SMC_IB_MESSAGE_HEAD_BYTES (or
+ * fewer) at @head, the rest at @tail. True: dealt with, its receive is posted
+ * again. False: it stays valid, and its receive away from the peer, until
+ * smc_ib_link_give_back(), or the end of the link.
+ */
+bool smc_ib_link_received(void *context, struct smc_ib_receive_slot *receive, const void *head,
+			  const void *tail, u32 length_bytes);
+/*
+ * All posts up to number @up_to_seq are done: the peer's hardware has them.
+ * Also says that the queue has room again; then the number may be an old one,
+ * or 0 before the first post.
+ */
+void smc_ib_link_sent(void *context, u64 up_to_seq);
+/*
+ * The link is lost. @status is an ib_wc_status (> 0) of the work request that
+ * failed, or a negative errno. Whether posts not yet reported reached the peer
+ * is unknown. No more posts succeed, and no more are reported as sent, save by
+ * a call that was under way already.
+ */
+void smc_ib_link_failed(void *context, int status);
+
+SMC_ABI_END
+
+#endif

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What module.c sets up when the module is loaded, and tears down when it is unloaded, but
+ * for the C++ half (kernel/abi/callbacks/module.h). Process context; 0 or -errno, and on
+ * error nothing stays.
+ */
+#ifndef SMC_KERNEL_STAGES_H
+#define SMC_KERNEL_STAGES_H
+
+/* work.c */
+int smc_work_setup(void);
+void smc_work_teardown(void);
+
+/*
+ * pernet.c; before all that makes sockets and groups. Goes last, because counters are used
+ * until the last group is gone.
+ */
+int smc_pernet_init(void);
+void smc_pernet_exit(void);
+
+/*
+ * verbs_registry.c. Init delivers smc_ib_device_added() for every device that is already
+ * there, exit smc_ib_device_removing() for every device that still is. Before exit C++
+ * should have destroyed all links and buffers.
+ */
+int smc_ib_init(void);
+void smc_ib_exit(void);
+
+/* tcp.c: TCP is able to write and read the option (RFC 7609 section 3.1). */
+int smc_tcp_setup(void);
+void smc_tcp_teardown(void);
+
+/*
+ * netlink.c: the families SMC_PNETID and SMC_GEN_NETLINK. diag.c: sock_diag of AF_SMC. They
+ * let user space in, so what they show is there before them.
+ */
+int smc_netlink_init(void);
+void smc_netlink_exit(void);
+int smc_diag_init(void);
+void smc_diag_exit(void);
+
+/* sock_family.c: PF_SMC and IPPROTO_SMC. Sockets can be made from here on. */
+int smc_sock_setup(void);
+void smc_sock_teardown(void);
+
+#endif

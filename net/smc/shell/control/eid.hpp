@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "core/base/fixed_vector.hpp"
+#include "core/control/eid_table.hpp"
+#include "kernel/abi/types.h"
+
+namespace smc::control {
+
+// The user EIDs of a network namespace, which starts out without any: a container neither sees nor
+// uses the host's. Any context.
+using Eids = FixedVector<Eid, EidTable::kCapacity>;
+[[nodiscard]] Eids eids_of(net *net);
+
+} // namespace smc::control
