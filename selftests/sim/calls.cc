@@ -87,7 +87,7 @@ int sys_send(struct socket *sock, msghdr &msg)
 	enter_kernel();
 	if (sock->nonblock)
 		msg.flags |= SMC_MSG_DONTWAIT;
-	return sock->ours ? smc_op_sendmsg(sock, &msg, msg.length_bytes)
+	return sock->ours ? smc_op_sendmsg(sock, &msg, msg.length_bytes, msg.flags, false)
 			  : smc_tcp_ops_sendmsg(sock, &msg, msg.length_bytes);
 }
 
@@ -96,9 +96,9 @@ int sys_receive(struct socket *sock, msghdr &msg)
 	enter_kernel();
 	if (sock->nonblock)
 		msg.flags |= SMC_MSG_DONTWAIT;
-	const auto flags = static_cast<int>(msg.flags);
-	return sock->ours ? smc_op_recvmsg(sock, &msg, msg.length_bytes, flags)
-			  : smc_tcp_ops_recvmsg(sock, &msg, msg.length_bytes, flags);
+	return sock->ours ? smc_op_recvmsg(sock, &msg, msg.length_bytes, msg.flags)
+			  : smc_tcp_ops_recvmsg(sock, &msg, msg.length_bytes,
+						static_cast<int>(msg.flags));
 }
 
 u32 sys_poll(struct socket *sock)

@@ -52,6 +52,8 @@ extern const std::span<const Case> stream_cases;
 extern const std::span<const Case> listener_cases;
 // About handshakes that fail, or are forged (handshake_cases.cc).
 extern const std::span<const Case> handshake_cases;
+// How many calls cross the border between the languages (border_cases.cc).
+extern const std::span<const Case> border_cases;
 // Both ends of a connection in the hands of one process (script_cases.cc).
 extern const std::span<const Case> script_cases;
 // Where a peer, or somebody who says that he is one, does what it likes (group_cases.cc).

@@ -22,11 +22,6 @@ size_t whole(const msghdr *msg, size_t len)
 
 } // namespace
 
-u32 smc_msg_flags(const msghdr *msg)
-{
-	return msg->flags;
-}
-
 size_t smc_msg_copy_from(msghdr *msg, void *to, size_t len)
 {
 	const size_t n = whole(msg, len);
@@ -53,19 +48,12 @@ size_t smc_msg_copy_to(msghdr *msg, const void *from, size_t len)
 	return n;
 }
 
-void smc_msg_no_name(msghdr *) {}
-
 bool smc_msg_control_is_good(struct sock *, msghdr *)
 {
 	return true;
 }
 
 void smc_msg_add_flags(msghdr *, u32) {}
-
-bool smc_msg_wants_inq(const struct sock *, const msghdr *)
-{
-	return false;
-}
 
 void smc_msg_put_inq(const struct sock *, msghdr *, u32) {}
 

@@ -13,6 +13,7 @@ SIM_RUNS ?= 200
 MINUTES ?= 5
 SEEDS ?= 20
 SIM_CXX ?= g++
+OBJCOPY ?= objcopy
 # Not vptr: that asks for RTTI, which the module is built without.
 SIM_SANITIZE ?= -fsanitize=address,undefined -fno-sanitize=vptr -fno-sanitize-recover=all
 SIM_OPTIMIZE ?= -O1 -g -fno-omit-frame-pointer
@@ -34,20 +35,27 @@ sim-flags := -std=gnu++20 $(SIM_OPTIMIZE) $(SIM_SANITIZE) -Wall -Wextra -Werror 
 # CLC messages in memory are read along, see near_clc.cc.
 sim-link := -Wl,--wrap=_ZN3smc5shell10Rendezvous4sendERNS0_7NearClcESt4spanIKSt4byteLm18446744073709551615EE
 
-$(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc selftests/sim/sim.mk
+# Calls from one language to the other are counted.
+sim-border := $(sim-dir)/border.S $(sim-dir)/services.syms $(sim-dir)/callbacks.syms
+$(sim-border) &: selftests/sim/border $(wildcard $(SIM_SOURCE)/kernel/abi/*.h $(SIM_SOURCE)/kernel/abi/callbacks/*.h)
+	@selftests/sim/border $(SIM_SOURCE)/kernel/abi $(sim-dir)
+
+$(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc selftests/sim/sim.mk $(sim-dir)/services.syms
 	@mkdir -p $(@D)
 	@$(SIM_CXX) $(sim-flags) -ffreestanding -fbuiltin -fno-exceptions -fno-rtti \
 		-fno-threadsafe-statics -c $< -o $@
+	@$(OBJCOPY) --redefine-syms=$(sim-dir)/services.syms $@
 
-$(sim-dir)/kernel/%.o: selftests/sim/%.cc selftests/sim/sim.mk
+$(sim-dir)/kernel/%.o: selftests/sim/%.cc selftests/sim/sim.mk $(sim-dir)/callbacks.syms
 	@mkdir -p $(@D)
 	@$(SIM_CXX) $(sim-flags) -Iselftests/sim -c $< -o $@
+	@$(OBJCOPY) --redefine-syms=$(sim-dir)/callbacks.syms $@
 
 $(sim-dir)/doubles/%.o: selftests/doubles/%.cc
 	@mkdir -p $(@D)
 	@$(SIM_CXX) $(sim-flags) -Iselftests -c $< -o $@
 
-$(sim-dir)/sim: $(sim-objects)
+$(sim-dir)/sim: $(sim-objects) $(sim-dir)/border.S
 	@$(SIM_CXX) $(SIM_SANITIZE) $(sim-link) $^ -o $@
 
 -include $(sim-objects:.o=.d)

@@ -168,6 +168,11 @@ int smc_sk_error(const struct sock *sk)
 	return sk->err;
 }
 
+bool smc_sk_is_broken(const struct sock *sk)
+{
+	return sk->err != 0 || sk->state == SMC_TCP_CLOSE;
+}
+
 int smc_sk_take_error(struct sock *sk)
 {
 	return -std::exchange(sk->err, 0);
@@ -194,6 +199,22 @@ size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
 	const size_t lowat =
 		waitall ? len : std::min<size_t>(static_cast<size_t>(sk->rcvlowat), len);
 	return lowat != 0 ? lowat : 1;
+}
+
+void smc_sk_receive_options(const struct sock *sk, const msghdr *, bool waitall, size_t len,
+			    smc_receive_options *options)
+{
+	*options = {.low_water_bytes = smc_sk_rcvlowat(sk, waitall, len),
+		    .urgent_inline = sk->urgent_inline,
+		    .moves_peek_offset = false,
+		    .wants_inq = false};
+}
+
+void smc_sk_lock_to_receive(struct sock *sk, const msghdr *msg, bool waitall, size_t len,
+			    smc_receive_options *options)
+{
+	smc_sk_lock(sk);
+	smc_sk_receive_options(sk, msg, waitall, len, options);
 }
 
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)

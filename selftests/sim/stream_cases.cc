@@ -264,11 +264,13 @@ void reconnect_beside_calls()
 		};
 
 		scheduler().spawn("sender", [sock, when_locked] {
-			when_locked([sock](msghdr &msg) { return smc_op_sendmsg(sock, &msg, 1); });
+			when_locked([sock](msghdr &msg) {
+				return smc_op_sendmsg(sock, &msg, 1, msg.flags, false);
+			});
 		});
 		scheduler().spawn("receiver", [sock, when_locked] {
 			when_locked([sock](msghdr &msg) {
-				return smc_op_recvmsg(sock, &msg, 1, SMC_MSG_DONTWAIT);
+				return smc_op_recvmsg(sock, &msg, 1, msg.flags);
 			});
 		});
 		if (sys_disconnect(sock) != 0)

@@ -132,6 +132,11 @@ bool smc_sk_is_shut(const struct sock *sk)
 	return READ_ONCE(sk->sk_shutdown);
 }
 
+bool smc_sk_is_broken(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_err) || inet_sk_state_load(sk) == TCP_CLOSE;
+}
+
 int smc_sk_error(const struct sock *sk)
 {
 	return READ_ONCE(sk->sk_err);
@@ -161,6 +166,22 @@ long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock)
 size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
 {
 	return sock_rcvlowat(sk, waitall, min_t(size_t, len, INT_MAX));
+}
+
+void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, bool waitall,
+			    size_t len, struct smc_receive_options *options)
+{
+	options->low_water_bytes = smc_sk_rcvlowat(sk, waitall, len);
+	options->urgent_inline = sock_flag(sk, SOCK_URGINLINE);
+	options->moves_peek_offset = READ_ONCE(sk->sk_peek_off) >= 0;
+	options->wants_inq = tcp_sk(sk)->recvmsg_inq || msg->msg_get_inq;
+}
+
+void smc_sk_lock_to_receive(struct sock *sk, const struct msghdr *msg, bool waitall, size_t len,
+			    struct smc_receive_options *options)
+{
+	lock_sock(sk);
+	smc_sk_receive_options(sk, msg, waitall, len, options);
 }
 
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)

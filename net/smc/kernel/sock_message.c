@@ -16,12 +16,7 @@ static_assert(SMC_MSG_OOB == MSG_OOB && SMC_MSG_PEEK == MSG_PEEK);
 static_assert(SMC_MSG_TRUNC == MSG_TRUNC && SMC_MSG_DONTWAIT == MSG_DONTWAIT);
 static_assert(SMC_MSG_WAITALL == MSG_WAITALL && SMC_MSG_MORE == MSG_MORE);
 static_assert(SMC_MSG_ERRQUEUE == MSG_ERRQUEUE && SMC_MSG_NOSIGNAL == MSG_NOSIGNAL);
-static_assert(SMC_MSG_FASTOPEN == MSG_FASTOPEN);
-
-u32 smc_msg_flags(const struct msghdr *msg)
-{
-	return msg->msg_flags;
-}
+static_assert(SMC_MSG_FASTOPEN == MSG_FASTOPEN && SMC_MSG_ZEROCOPY == MSG_ZEROCOPY);
 
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len)
 {
@@ -38,8 +33,6 @@ bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg)
 {
 	struct sockcm_cookie sockc;
 
-	if (!msg->msg_controllen)
-		return true;
 	sockcm_init(&sockc, sk);
 	return !sock_cmsg_send(sk, msg, &sockc);
 }
@@ -47,11 +40,6 @@ bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg)
 void smc_msg_add_flags(struct msghdr *msg, u32 flags)
 {
 	msg->msg_flags |= flags;
-}
-
-bool smc_msg_wants_inq(const struct sock *sk, const struct msghdr *msg)
-{
-	return tcp_sk(sk)->recvmsg_inq || msg->msg_get_inq;
 }
 
 void smc_msg_put_inq(const struct sock *sk, struct msghdr *msg, u32 inq_bytes)
@@ -69,8 +57,7 @@ int smc_zerocopy_begin(struct sock *sk, const struct msghdr *msg, size_t len,
 	struct ubuf_info *uarg;
 
 	/* With a uarg of the caller's own (io_uring) it is he who notifies. */
-	if (!(msg->msg_flags & MSG_ZEROCOPY) || !len || msg->msg_ubuf ||
-	    !sock_flag(sk, SOCK_ZEROCOPY))
+	if (!len || msg->msg_ubuf || !sock_flag(sk, SOCK_ZEROCOPY))
 		return 0;
 	uarg = msg_zerocopy_realloc(sk, len, NULL);
 	if (!uarg)
@@ -88,11 +75,6 @@ void smc_zerocopy_end(struct smc_zerocopy *notice, bool sent)
 		net_zcopy_put(uarg);
 	else
 		net_zcopy_put_abort(uarg, true);
-}
-
-void smc_msg_no_name(struct msghdr *msg)
-{
-	msg->msg_namelen = 0;
 }
 
 long smc_splice_read_copy(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,

@@ -40,6 +40,17 @@ static __poll_t smc_poll(struct file *file, struct socket *sock, struct poll_tab
 	return (__force __poll_t)smc_op_poll(file, sock, wait);
 }
 
+static int smc_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	return smc_op_sendmsg(sock, msg, len, msg->msg_flags, msg->msg_controllen != 0);
+}
+
+static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
+{
+	msg->msg_namelen = 0;
+	return smc_op_recvmsg(sock, msg, len, flags);
+}
+
 static int smc_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
 {
 	/* TCP's zero-copy receive; bytes that come by RDMA are not in skbs. */
@@ -108,8 +119,8 @@ static const struct proto_ops own_ops = {
 	.shutdown = smc_op_shutdown,
 	.setsockopt = smc_setsockopt,
 	.getsockopt = smc_getsockopt,
-	.sendmsg = smc_op_sendmsg,
-	.recvmsg = smc_op_recvmsg,
+	.sendmsg = smc_sendmsg,
+	.recvmsg = smc_recvmsg,
 	.mmap = smc_mmap,
 	.set_rcvlowat = smc_set_rcvlowat,
 	.splice_read = smc_splice_read,

@@ -157,8 +157,8 @@ static int run_all(const struct settings *settings)
 		number++;
 		if (skip) {
 			printf("ok %d - %s %s %s # SKIP %s\n", number,
-			       mode_name(settings->runner.test.client_mode), family, test_case->name,
-			       wrong);
+			       mode_name(settings->runner.test.client_mode), family,
+			       test_case->name, wrong);
 			skipped++;
 			continue;
 		}

@@ -62,6 +62,8 @@ bool smc_sk_is_shut(const struct sock *sk);
 
 /* Pending error as a positive errno; take clears it and returns -errno or 0. */
 int smc_sk_error(const struct sock *sk);
+/* An error is pending, or TCP is in state CLOSE. */
+bool smc_sk_is_broken(const struct sock *sk);
 int smc_sk_take_error(struct sock *sk);
 /* Sets it and wakes everybody. @err is positive. */
 void smc_sk_report_error(struct sock *sk, int err);
@@ -71,6 +73,18 @@ long smc_sk_sndtimeo(const struct sock *sk, bool nonblock);
 long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock);
 /* Bytes that recv() waits for: SO_RCVLOWAT, or all of @len with MSG_WAITALL. */
 size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len);
+/* What recv() wants to know of a sock. May change while its lock is free. */
+struct smc_receive_options {
+	size_t low_water_bytes;	/* as smc_sk_rcvlowat() */
+	bool urgent_inline;	/* as smc_sk_urgent_inline() */
+	bool moves_peek_offset;	/* SO_PEEK_OFF is set: smc_sk_move_peek_offset() is wanted */
+	bool wants_inq;		/* TCP_INQ: smc_msg_put_inq() is wanted */
+};
+void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, bool waitall,
+			    size_t len, struct smc_receive_options *options);
+/* The same once the lock is taken, as by smc_sk_lock(). */
+void smc_sk_lock_to_receive(struct sock *sk, const struct msghdr *msg, bool waitall, size_t len,
+			    struct smc_receive_options *options);
 /* SO_LINGER: false if off, else its time in jiffies. */
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies);
 bool smc_process_exiting(void);

@@ -17,19 +17,18 @@ SMC_ABI_BEGIN
 #define SMC_MSG_MORE 0x8000u
 #define SMC_MSG_ERRQUEUE 0x2000u
 #define SMC_MSG_NOSIGNAL 0x4000u
+#define SMC_MSG_ZEROCOPY 0x4000000u
 #define SMC_MSG_FASTOPEN 0x20000000u
-u32 smc_msg_flags(const struct msghdr *msg);
 /* Bytes copied; fewer than @len means EFAULT. Sleeps. */
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len);
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len);
 /* Control data of a send: what TCP would refuse, or pass over. */
 bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg);
 void smc_msg_add_flags(struct msghdr *msg, u32 flags);
-/* TCP_INQ: tells how much is left. */
-bool smc_msg_wants_inq(const struct sock *sk, const struct msghdr *msg);
+/* TCP_INQ: tells how much is left, if smc_receive_options says so. */
 void smc_msg_put_inq(const struct sock *sk, struct msghdr *msg, u32 inq_bytes);
 /*
- * A send with MSG_ZEROCOPY on a socket with SO_ZEROCOPY owes a notification on
+ * For a send with MSG_ZEROCOPY alone: on a socket with SO_ZEROCOPY it owes a notification on
  * the error queue. Begin before the send, sock lock held: 0 (@notice stays as it
  * was if none is owed) or -ENOBUFS. End sends it, or none if nothing was @sent.
  */
@@ -37,8 +36,6 @@ struct smc_zerocopy;
 int smc_zerocopy_begin(struct sock *sk, const struct msghdr *msg, size_t len,
 		       struct smc_zerocopy **notice);
 void smc_zerocopy_end(struct smc_zerocopy *notice, bool sent);
-/* No address comes with a stream's bytes. */
-void smc_msg_no_name(struct msghdr *msg);
 /* Splices through copies, for a socket whose bytes are not in TCP. */
 long smc_splice_read_copy(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
 			  unsigned int flags);

@@ -123,7 +123,11 @@ extern Rcu rcu_read_side;
 
 class SMC_SCOPED_CAPABILITY RcuGuard {
 public:
+	// Where the read side has been entered already, under a lock that is free by now.
+	struct Entered {};
+
 	RcuGuard() SMC_ACQUIRE_SHARED(rcu_read_side) { smc_rcu_read_lock(); }
+	explicit RcuGuard(Entered) SMC_ACQUIRE_SHARED(rcu_read_side) {}
 	~RcuGuard() SMC_RELEASE() { smc_rcu_read_unlock(); }
 	RcuGuard(const RcuGuard &) = delete;
 	RcuGuard &operator=(const RcuGuard &) = delete;

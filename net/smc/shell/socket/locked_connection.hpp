@@ -23,6 +23,13 @@ public:
 		smc_sk_lock(sk());
 		endpoint_ = socket_.connection_locked();
 	}
+	LockedConnection(const SmcSocket &socket, const msghdr *msg, size_t len, u32 flags,
+			 smc_receive_options &options)
+		: socket_(socket)
+	{
+		smc_sk_lock_to_receive(sk(), msg, (flags & SMC_MSG_WAITALL) != 0, len, &options);
+		endpoint_ = socket_.connection_locked();
+	}
 	~LockedConnection() { smc_sk_unlock(sk()); }
 	LockedConnection(const LockedConnection &) = delete;
 	LockedConnection &operator=(const LockedConnection &) = delete;
@@ -50,9 +57,9 @@ private:
 // One send() or recv(): what it was called with.
 class StreamCall {
 public:
-	StreamCall(LockedConnection &connection, msghdr *msg, size_t len, u32 flags, bool nonblock)
+	StreamCall(LockedConnection &connection, msghdr *msg, size_t len, u32 flags)
 		: connection_(connection), endpoint_(connection.endpoint()), sk_(connection.sk()),
-		  msg_(msg), len_(len), flags_(flags), nonblock_(nonblock)
+		  msg_(msg), len_(len), flags_(flags)
 	{
 	}
 
@@ -63,7 +70,6 @@ protected:
 	msghdr *const msg_;
 	const size_t len_;
 	const u32 flags_;
-	const bool nonblock_;
 	std::optional<long> timeo_jiffies_; // asked for by the first that has to sleep
 };
 

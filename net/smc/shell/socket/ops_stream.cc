@@ -74,10 +74,8 @@ using namespace smc::shell;
 
 extern "C" {
 
-int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
+int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool has_control)
 {
-	const u32 flags = smc_msg_flags(msg);
-
 	if ((flags & SMC_MSG_FASTOPEN) != 0 && mode_of(sock) == Mode::kIdle) {
 		const int refused = leave_to_tcp(sock);
 		return refused != 0 ? refused : smc_tcp_ops_sendmsg(sock, msg, len);
@@ -90,7 +88,7 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 			// It asks for a connection first.
 			if ((flags & SMC_MSG_FASTOPEN) != 0)
 				err = claim_connection(sock, *socket);
-			return err != 0 ? err : stream::send(*socket, msg, len, nonblock);
+			return err != 0 ? err : stream::send(*socket, msg, len, flags, has_control);
 		}
 		if (err != 0 || (flags & SMC_MSG_FASTOPEN) != 0)
 			break;
@@ -110,24 +108,24 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	return err;
 }
 
-int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
+int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags)
 {
-	const bool nonblock = (static_cast<u32>(flags) & SMC_MSG_DONTWAIT) != 0;
+	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
 	int err = 0;
 
-	if ((static_cast<u32>(flags) & SMC_MSG_ERRQUEUE) != 0)
-		return smc_tcp_ops_recvmsg(sock, msg, len, flags);
+	if ((flags & SMC_MSG_ERRQUEUE) != 0)
+		return smc_tcp_ops_recvmsg(sock, msg, len, static_cast<int>(flags));
 	do {
 		if (SmcSocket *socket = connected_by_smc(sock, nonblock, true, &err))
-			return stream::receive(*socket, msg, len, flags, nonblock);
+			return stream::receive(*socket, msg, len, flags);
 		if (err != 0)
 			return err;
-		if ((static_cast<u32>(flags) & SMC_MSG_OOB) != 0)
+		if ((flags & SMC_MSG_OOB) != 0)
 			break;
 		if (const auto ret = answer_unconnected(sock, smc_sk_receive_closed))
 			return *ret;
 	} while (!is_settled(sock));
-	return smc_tcp_ops_recvmsg(sock, msg, len, flags);
+	return smc_tcp_ops_recvmsg(sock, msg, len, static_cast<int>(flags));
 }
 
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,

@@ -12,8 +12,8 @@ namespace smc::shell::stream {
 
 // Where @socket is not connected by SMC any more, both say what TCP says of a socket that was just
 // disconnected: what came afterwards, another connection even, is for the next call.
-int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock);
-int receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock);
+int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control);
+int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags);
 // Poll bits; the poller is registered already. Does not sleep.
 u32 poll(struct sock *sk, transport::Endpoint &endpoint, bool shut_rcv);
 int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg,

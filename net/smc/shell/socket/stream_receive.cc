@@ -35,8 +35,7 @@ bool may_read(void *arg)
 
 	return connection.endpoint().ready_to_read(waiter->seen_bytes) ||
 	       (waiter->stops_at_mark && connection.endpoint().with_lock(at_mark)) ||
-	       smc_sk_error(connection.sk()) != 0 || tcp_died(connection.sk()) ||
-	       connection.shut_rcv();
+	       smc_sk_is_broken(connection.sk()) || connection.shut_rcv();
 }
 
 u32 copy_out(const Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
@@ -47,11 +46,11 @@ u32 copy_out(const Endpoint &endpoint, const ring::Segments &segments, msghdr *m
 	});
 }
 
-int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, int flags)
+int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, u32 flags,
+		   bool urgent_inline)
 {
 	struct sock *sk = connection.sk();
-	const bool peek = (flags & static_cast<int>(SMC_MSG_PEEK)) != 0;
-	const bool urgent_inline = smc_sk_urgent_inline(sk);
+	const bool peek = (flags & SMC_MSG_PEEK) != 0;
 	bool tell_peer = false;
 	const connection::UrgentRead read = connection.endpoint().with_lock([&](Connection &conn) {
 		tell_peer = conn.set_urgent_inline(urgent_inline);
@@ -88,9 +87,10 @@ struct View {
 // One recv() of the stream.
 class Receive : StreamCall {
 public:
-	Receive(LockedConnection &connection, msghdr *msg, size_t len, int flags, bool nonblock)
-		: StreamCall(connection, msg, len, static_cast<u32>(flags), nonblock),
-		  peek_((flags_ & SMC_MSG_PEEK) != 0), urgent_inline_(smc_sk_urgent_inline(sk_)),
+	Receive(LockedConnection &connection, msghdr *msg, size_t len, u32 flags,
+		smc_receive_options &options)
+		: StreamCall(connection, msg, len, flags), options_(options),
+		  peek_((flags_ & SMC_MSG_PEEK) != 0),
 		  peek_offset_bytes_(peek_ ? smc_sk_peek_offset(sk_) : 0)
 	{
 	}
@@ -106,10 +106,7 @@ private:
 	[[nodiscard]] View look(bool &tell_peer);
 	// As run() begins, and after each piece and each sleep.
 	[[nodiscard]] View look_and_tell();
-	[[nodiscard]] bool is_enough() const
-	{
-		return got_ >= smc_sk_rcvlowat(sk_, (flags_ & SMC_MSG_WAITALL) != 0, len_);
-	}
+	[[nodiscard]] bool is_enough() const { return got_ >= options_.low_water_bytes; }
 	// Gives the user what is there. False: not all of it could be copied.
 	[[nodiscard]] bool take(const View &view);
 	// There is nothing, or nothing more: true if that is the end of this call.
@@ -117,10 +114,10 @@ private:
 	// 0, or -errno.
 	[[nodiscard]] int wait_for_data();
 
-	const bool peek_;
-	// TCP looks at SO_OOBINLINE when it reads; nobody is told when it changes. That needs the
+	// TCP looks at options when it reads; nobody is told when they change. That needs the
 	// sock's lock.
-	bool urgent_inline_;
+	smc_receive_options &options_;
+	const bool peek_;
 	const u32 peek_offset_bytes_;
 	size_t got_ = 0;
 };
@@ -131,7 +128,7 @@ View Receive::look(bool &tell_peer)
 		const u32 most = static_cast<u32>(std::min<size_t>(len_ - got_, 1U << 30));
 		const u32 seen = seen_bytes();
 
-		tell_peer = conn.set_urgent_inline(urgent_inline_);
+		tell_peer = conn.set_urgent_inline(options_.urgent_inline);
 		if (!peek_ && len_ != 0 && got_ == 0)
 			conn.leave_mark();
 		View view{.segments = peek_ ? conn.peek_segments(most, seen)
@@ -174,14 +171,15 @@ bool Receive::take(const View &view)
 	// What the user has not got stays: no byte twice, none lost.
 	if (!peek_ && n != 0)
 		endpoint_.consume(n);
-	smc_sk_move_peek_offset(sk_, n, peek_);
+	if (options_.moves_peek_offset)
+		smc_sk_move_peek_offset(sk_, n, peek_);
 	got_ += n;
 	return n == want;
 }
 
 bool Receive::ends_with(const View &view) const
 {
-	return view.ended || tcp_died(sk_) || connection_.shut_rcv() || smc_sk_error(sk_) != 0;
+	return view.ended || connection_.shut_rcv() || smc_sk_is_broken(sk_);
 }
 
 int Receive::wait_for_data()
@@ -190,11 +188,10 @@ int Receive::wait_for_data()
 
 	connection_.keep();
 	if (!timeo_jiffies_)
-		timeo_jiffies_ =
-			smc_sk_rcvtimeo(sk_, nonblock_ || (flags_ & SMC_MSG_DONTWAIT) != 0);
+		timeo_jiffies_ = smc_sk_rcvtimeo(sk_, (flags_ & SMC_MSG_DONTWAIT) != 0);
 	const int ret = smc_sk_sleep_for_data(sk_, &*timeo_jiffies_, may_read, &waiter);
 
-	urgent_inline_ = smc_sk_urgent_inline(sk_);
+	smc_sk_receive_options(sk_, msg_, (flags_ & SMC_MSG_WAITALL) != 0, len_, &options_);
 	return ret;
 }
 
@@ -236,23 +233,23 @@ int Receive::run()
 
 } // namespace
 
-int receive(SmcSocket &socket, msghdr *msg, size_t len, int flags, bool nonblock)
+int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags)
 {
-	LockedConnection connection(socket);
+	smc_receive_options options;
+	LockedConnection connection(socket, msg, len, flags, options);
 	if (!connection.there())
 		return -ENOTCONN;
 	struct sock *sk = connection.sk();
 	Endpoint &endpoint = connection.endpoint();
 	int ret;
 
-	smc_msg_no_name(msg);
-	if ((flags & static_cast<int>(SMC_MSG_OOB)) != 0) {
+	if ((flags & SMC_MSG_OOB) != 0) {
 		endpoint.count(SMC_TS_URGENT);
-		ret = receive_urgent(connection, msg, len, flags);
+		ret = receive_urgent(connection, msg, len, flags, options.urgent_inline);
 	} else {
-		ret = Receive(connection, msg, len, flags, nonblock).run();
+		ret = Receive(connection, msg, len, flags, options).run();
 	}
-	if (ret >= 0 && smc_msg_wants_inq(sk, msg))
+	if (ret >= 0 && options.wants_inq)
 		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {
 			return conn.at_eof() ? 1 : conn.inquired_bytes();
 		}));

@@ -25,8 +25,7 @@ bool may_write(void *arg)
 {
 	const LockedConnection &connection = *static_cast<LockedConnection *>(arg);
 
-	return connection.endpoint().ready_to_write() || smc_sk_error(connection.sk()) != 0 ||
-	       tcp_died(connection.sk());
+	return connection.endpoint().ready_to_write() || smc_sk_is_broken(connection.sk());
 }
 
 // Copies from the user into the send buffer. Fewer bytes than there is room for: EFAULT.
@@ -83,8 +82,8 @@ int send_in_vain(Endpoint &endpoint, msghdr *msg, size_t len)
 // One send().
 class Send : StreamCall {
 public:
-	Send(LockedConnection &connection, msghdr *msg, size_t len, bool nonblock)
-		: StreamCall(connection, msg, len, smc_msg_flags(msg), nonblock)
+	Send(LockedConnection &connection, msghdr *msg, size_t len, u32 flags, bool has_control)
+		: StreamCall(connection, msg, len, flags), has_control_(has_control)
 	{
 	}
 
@@ -106,6 +105,7 @@ private:
 	[[nodiscard]] int wait_for_room();
 	[[nodiscard]] SendHint hint(bool last) const;
 
+	const bool has_control_;
 	size_t sent_ = 0;
 	bool waited_ = false;
 	std::optional<int> reset_;
@@ -114,10 +114,10 @@ private:
 std::optional<int> Send::refuse(SendStatus status)
 {
 	if ((status != SendStatus::kOpen && status != SendStatus::kPeerClosed) ||
-	    smc_sk_error(sk_) != 0 || tcp_died(sk_))
+	    smc_sk_is_broken(sk_))
 		return sent_ != 0 ? static_cast<int>(sent_)
 				  : smc_sk_stream_error(sk_, flags_, -EPIPE);
-	if (sent_ == 0 && !smc_msg_control_is_good(sk_, msg_))
+	if (sent_ == 0 && has_control_ && !smc_msg_control_is_good(sk_, msg_))
 		return -EINVAL;
 	return {};
 }
@@ -139,8 +139,7 @@ int Send::wait_for_room()
 	// Nothing may be held back by a cork while somebody waits for room.
 	smc_sk_set_nospace(sk_);
 	if (!timeo_jiffies_)
-		timeo_jiffies_ =
-			smc_sk_sndtimeo(sk_, nonblock_ || (flags_ & SMC_MSG_DONTWAIT) != 0);
+		timeo_jiffies_ = smc_sk_sndtimeo(sk_, (flags_ & SMC_MSG_DONTWAIT) != 0);
 	const int ret = smc_sk_wait(sk_, &*timeo_jiffies_, may_write, &connection_, false);
 
 	waited_ = ret == 0;
@@ -210,17 +209,17 @@ void count_request(Endpoint &endpoint, u32 flags, size_t len)
 
 } // namespace
 
-int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
+int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control)
 {
 	LockedConnection connection(socket);
 	struct sock *sk = connection.sk();
 	if (!connection.there())
-		return smc_sk_stream_error(sk, smc_msg_flags(msg), -EPIPE);
+		return smc_sk_stream_error(sk, flags, -EPIPE);
 	// MSG_ZEROCOPY: copied, and said so. Where TCP takes no notice of it, nor does this.
 	smc_zerocopy *notice = nullptr;
-	int ret = smc_zerocopy_begin(sk, msg, len, &notice);
+	int ret = (flags & SMC_MSG_ZEROCOPY) != 0 ? smc_zerocopy_begin(sk, msg, len, &notice) : 0;
 	if (ret == 0) {
-		Send send(connection, msg, len, nonblock);
+		Send send(connection, msg, len, flags, has_control);
 
 		ret = send.run();
 		if (send.reset() && smc_sk_state(sk) != SMC_TCP_CLOSE)
@@ -229,7 +228,7 @@ int send(SmcSocket &socket, msghdr *msg, size_t len, bool nonblock)
 			smc_zerocopy_end(notice, ret > 0);
 	}
 	Endpoint &endpoint = connection.endpoint();
-	count_request(endpoint, smc_msg_flags(msg), len);
+	count_request(endpoint, flags, len);
 	smc_stat_tx(endpoint.counters(), endpoint.tech(), len, ret);
 	return ret;
 }

@@ -12,8 +12,6 @@ namespace smc::transport {
 template <class F>
 void Endpoint::change(F &&f)
 {
-	// The neighbour may be given back meanwhile, by whoever has it.
-	shell::RcuGuard rcu;
 	Endpoint *neighbour;
 	u16 own;
 	u16 theirs = 0;
@@ -23,14 +21,18 @@ void Endpoint::change(F &&f)
 		own |= std::exchange(heard_events_, u16{0});
 		neighbour = neighbour_;
 		if (neighbour != nullptr) {
+			// It may be given back meanwhile, by whoever has it.
+			smc_rcu_read_lock();
 			shares_lock_with(*neighbour);
 			theirs = std::exchange(neighbour->heard_events_, u16{0});
 		}
 	}
 	if (own != 0 || lingering_.load(std::memory_order_acquire))
 		settle(own);
-	if (neighbour != nullptr &&
-	    (theirs != 0 || neighbour->lingering_.load(std::memory_order_acquire)))
+	if (neighbour == nullptr)
+		return;
+	const shell::RcuGuard rcu(shell::RcuGuard::Entered{});
+	if (theirs != 0 || neighbour->lingering_.load(std::memory_order_acquire))
 		neighbour->settle_neighbour(theirs);
 }
 

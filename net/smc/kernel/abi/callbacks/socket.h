@@ -22,8 +22,11 @@ int smc_op_shutdown(struct socket *sock, int how);
 bool smc_op_keeps_tcp(struct socket *sock);
 /* False in the handshake, and for an SMC connection that is over, whatever TCP underneath says. */
 bool smc_op_has_peer(struct socket *sock);
-int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len);
-int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags);
+/* @flags: those of @msg. @has_control: it has control data. */
+int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flags,
+		   bool has_control);
+/* @msg has no name: no address comes with a stream's bytes. */
+int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flags);
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
 			unsigned int flags);
 /* Nothing follows what was sent with MSG_MORE. */

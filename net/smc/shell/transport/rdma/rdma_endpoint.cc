@@ -132,18 +132,20 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 	wire::encode(connection::to_wire(plan.message), message);
 	const bool posted =
 		link_->post(*this, {writes.data(), n}, message, plan.signal, plan.marker);
-	if (posted) {
-		smc_stat_inc(netns(), SMC_STAT_CDC_TX);
-		if (n != 0) {
-			smc_stat_add(netns(), SMC_STAT_RDMA_WRITES, n);
-			smc_stat_add(netns(), SMC_STAT_RDMA_WRITE_BYTES, plan.write_bytes);
-		} else {
-			smc_stat_inc(netns(), SMC_STAT_CURSOR_UPDATES);
-		}
-	} else {
+	if (!posted) {
 		smc_stat_inc(netns(), SMC_STAT_SQ_FULL);
+		return false;
 	}
-	return posted;
+	if (n == 0) {
+		smc_stat_inc(netns(), SMC_STAT_CDC_TX);
+		smc_stat_inc(netns(), SMC_STAT_CURSOR_UPDATES);
+		return true;
+	}
+	smc_count_call(counters(), SMC_STAT_CDC_TX, SMC_STAT_RDMA_WRITES, SMC_STAT_RDMA_WRITE_BYTES,
+		       plan.write_bytes);
+	if (n > 1)
+		smc_stat_add(netns(), SMC_STAT_RDMA_WRITES, n - 1);
+	return true;
 }
 
 void RdmaEndpoint::sync_arrived_locked(const ring::Segments &arrived)
