@@ -179,7 +179,7 @@ def a_module_that_comes_and_goes(vm):
     close."""
     process = vm.a.spawn(f"{PROGRAM} makers {PORT}")
     process.expect("ready")
-    # Ten times, or as often as 20 s allow. On a slow machine somebody has a socket nearly always.
+    # Ten times, or as often as 20 s allow; on a slow machine most often while the makers rest.
     gone = vm.a.run("gone=0; late=$((SECONDS + 20)); last=$((SECONDS + 120));"
                     " while [ $gone -lt 10 ] && [ $SECONDS -lt $last ] &&"
                     " { [ $gone -eq 0 ] || [ $SECONDS -lt $late ]; }; do"
