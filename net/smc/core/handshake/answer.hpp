@@ -12,9 +12,11 @@ namespace smc::handshake {
 
 // Hands an event to the function of the machine that handles it, for the events that client and
 // server have in common: the answers to effects, the timer and the abort. An answer counts only in
-// the state that awaits it.
+// the state that awaits it. Always inline: with Event in its type, the symbol's name would be
+// longer than the kernel's backtraces bear.
 template <class Machine>
-void answer(Machine &machine, const Event &event, std::uint64_t now_ms, Effects &effects)
+[[gnu::always_inline]] inline void answer(Machine &machine, const Event &event,
+					  std::uint64_t now_ms, Effects &effects)
 {
 	const State state = machine.state();
 
