@@ -37,7 +37,7 @@ sim-link := -Wl,--wrap=_ZN3smc5shell10Rendezvous4sendERNS0_7NearClcESt4spanIKSt4
 
 # Calls from one language to the other are counted.
 sim-border := $(sim-dir)/border.S $(sim-dir)/services.syms $(sim-dir)/callbacks.syms
-$(sim-border) &: selftests/sim/border $(wildcard $(SIM_SOURCE)/kernel/abi/*.h $(SIM_SOURCE)/kernel/abi/callbacks/*.h)
+$(sim-border) &: selftests/sim/border scripts/check/prototype.py $(wildcard $(SIM_SOURCE)/kernel/abi/*.h $(SIM_SOURCE)/kernel/abi/callbacks/*.h)
 	@selftests/sim/border $(SIM_SOURCE)/kernel/abi $(sim-dir)
 
 $(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc selftests/sim/sim.mk $(sim-dir)/services.syms
