@@ -134,7 +134,7 @@ bool smc_sk_is_shut(const struct sock *sk)
 
 bool smc_sk_is_broken(const struct sock *sk)
 {
-	return READ_ONCE(sk->sk_err) || inet_sk_state_load(sk) == TCP_CLOSE;
+	return smc_sk_error(sk) || smc_sk_state(sk) == TCP_CLOSE;
 }
 
 int smc_sk_error(const struct sock *sk)

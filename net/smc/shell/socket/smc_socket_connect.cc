@@ -101,7 +101,7 @@ void SmcSocket::resolve()
 bool SmcSocket::settled() const
 {
 	switch (mode()) {
-	case Mode::kConnecting: return smc_sk_state(sk_) == SMC_TCP_CLOSE || smc_sk_error(sk_) != 0;
+	case Mode::kConnecting: return smc_sk_is_broken(sk_);
 	case Mode::kHandshaking: return false;
 	case Mode::kIdle:
 	case Mode::kSmc:
