@@ -196,7 +196,8 @@ void founders_fall_silent()
 
 // ---- A peer with a new name each time -----------------------------------------------------------
 
-// Host a is another one with each connection that it makes from here on, by what it says of itself.
+// From here on host a has another peer ID with each connection, never its own (whose first byte is
+// random).
 class Renamed {
 public:
 	explicit Renamed(char first_name) : name_(first_name)
@@ -206,7 +207,7 @@ public:
 			constexpr char kConfirm = 3;
 
 			if (message[4] == kProposal || message[4] == kConfirm)
-				message[8] = name_;
+				message[8] = static_cast<char>(message[8] ^ name_);
 		};
 	}
 	~Renamed() { clc_forger() = nullptr; }
