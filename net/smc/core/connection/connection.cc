@@ -87,7 +87,8 @@ void Connection::push()
 
 void Connection::request_completion()
 {
-	// Not if the newest message is signalled and under way, or everything is known already.
+	// Only if that teaches us something: not if all has completed, or the newest message is
+	// signalled.
 	completion_requested_ =
 		sent_messages_ > std::max(completed_messages_, last_signalled_message_);
 }
@@ -102,8 +103,8 @@ void Connection::drop_pending_data()
 
 // --- Receiving -------------------------------------------------------------------------------
 
-// The peer has moved the connection to another link and says how far its messages were known to
-// have arrived there. If that is further than we have seen, one is lost for good.
+// The peer has moved the connection to another link, and says up to which message its old link had
+// delivered. If that is further than we have seen, a message is lost for good.
 Verdict Connection::on_failover_validation(std::int16_t ahead)
 {
 	if (!close_.started() || close_.finished() || close_.locally_aborted())
@@ -111,13 +112,14 @@ Verdict Connection::on_failover_validation(std::int16_t ahead)
 	if (ahead > 0)
 		return {.violation = Violation::kMessagesLost};
 	peer_failed_over_ = true;
-	// If it asks again, the first answer may have been lost.
+	// The flag counts when it is set anew; after a failover our answer to the last one may be
+	// lost.
 	peer_producer_flags_ &= static_cast<std::uint8_t>(~producer_flag::kConsumerUpdateWanted);
 	return {};
 }
 
-// After a failover the peer repeats messages that we may have had already, cut differently, and so
-// may stand behind what we know: then what we know stays.
+// After a failover the peer repeats messages, cut differently, that we may have had already. Their
+// cursors may lie behind ours: then ours stay.
 Violation Connection::classify_producer(const ring::Cursor &producer) const
 {
 	if (!ring::forward_distance_bytes(producer, receive_.producer(), receive_.size_bytes()))
@@ -153,14 +155,14 @@ std::uint16_t Connection::take_in_state_flags(std::uint8_t state_flags)
 	return events;
 }
 
-// Data of a peer that has said that there is no more. While the reader has yet to reach that end it
-// belongs to the stream: a program that exits on the kernel's own module says "closed" at once and
-// sends what it had corked behind that. Once the reader may have seen the end, it is a violation.
-// And data that nobody will read is refused.
+// Data of a peer that has announced the end of its stream. Until our reader has reached that end
+// the data still belongs to the stream: when a program exits on the kernel's own module, that sends
+// "closed" at once and the corked data behind it. Once the reader may have seen the end, it is a
+// violation. After shutdown(SHUT_RD) and close() it is refused, as on TCP.
 std::optional<Verdict> Connection::refuse_data_of(const CursorMessage &message)
 {
 	if (at_eof()) {
-		// Its reader must not take that end for the end.
+		// The reader must not take that for an orderly end.
 		close_.disown_end();
 		return Verdict{.violation = Violation::kProducerBehindEnd};
 	}
@@ -185,8 +187,9 @@ std::uint16_t Connection::take_in_urgent_flags(const CursorMessage &message,
 					       std::uint32_t produced_bytes)
 {
 	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) {
-		// The message with the byte says so first; others repeat it. Nor may a byte that
-		// came without it get a mark now: a reader may be copying it.
+		// Only the message that brings the byte sets the mark; later ones repeat the flag.
+		// A byte that came without the flag gets no mark afterwards: a reader may be
+		// copying it already.
 		if (produced_bytes == 0)
 			return 0;
 		urgent_rx_.arrive(receive_.received_bytes() - 1);
@@ -249,7 +252,7 @@ bool Connection::change_urgent_inline(bool urgent_inline)
 	return close_.may_transmit();
 }
 
-// The reader stands at the mark also when the byte behind it has been taken out of its way.
+// Also where the reader has been moved past the byte, see skip_urgent_byte().
 bool Connection::at_mark() const
 {
 	if (!urgent_rx_.has_mark())
@@ -292,15 +295,16 @@ std::uint32_t Connection::inquired_bytes(bool urgent_inline) const
 	return static_cast<std::uint32_t>(urgent_rx_.position_bytes() - receive_.consumed_bytes());
 }
 
-// The urgent byte does not belong to the stream: the reader gets past it without reading it. The
-// kernel's own module sends nothing after an urgent byte until it hears that.
+// An urgent byte out of line does not belong to the stream, so the reader moves past it without
+// reading it. The peer is told: the kernel's own module sends nothing behind an urgent byte until
+// it is consumed.
 void Connection::skip_urgent_byte()
 {
 	receive_.consume(1);
 	update_due_ = true;
 }
 
-// Needs a mark.
+// Needs an urgent mark.
 void Connection::reader_moved()
 {
 	const std::uint64_t mark_bytes = urgent_rx_.position_bytes();
@@ -325,8 +329,8 @@ void Connection::shutdown_write()
 
 void Connection::close()
 {
-	// To TCP an urgent byte that nobody has read past is unread, also when MSG_OOB has fetched
-	// it.
+	// As on TCP: an urgent byte that the reader has not passed counts as unread, even if
+	// MSG_OOB has fetched it.
 	const bool unread = receive_.stored_bytes() != 0 || at_mark();
 
 	if (unread)

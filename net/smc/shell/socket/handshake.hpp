@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Handshake: runs the core's handshake machine for one connection, client or server, and carries
-// out what it wants: CLC messages over TCP, or in memory to a peer in this kernel (NearClc). What
-// else it wants is the transports' (Setup). It runs in a work item, one step after the other, and
-// never waits for the network: it is woken by the TCP socket's wait queue, by the transport, by its
-// peer, and by its timer. Nor does it wait for the user, who may keep the lock of a client's sock:
-// then the rest of what a step wants is done by a later run (SockTurn).
+// Handshake: runs the core's handshake machine for one connection, client or server, and performs
+// its effects: CLC messages over TCP, or in memory to a peer in this kernel (NearClc); the
+// transports' effects are performed by Setup. It runs in a work item, one step after the other, and
+// never waits for the network: the TCP socket's wait queue, the transport, its peer and its timer
+// wake it. Nor does it wait for a user who holds the lock of a client's sock: then a later run
+// performs the rest of a step's effects (SockTurn).
 //
-// Locking: lock_ (class LEAF) guards what wakers leave for the next run; all else belongs to the
-// work item. Wakers hold a reference or are taken away before the last one goes.
+// Locking: lock_ (class LEAF) guards the results that wakers leave for the next run; all else
+// belongs to the work item. A waker holds a reference, or is removed before the last reference
+// goes.
 #pragma once
 
 #include <atomic>
@@ -35,12 +36,12 @@ class Handshake;
 
 class HandshakeOwner {
 public:
-	// Process context, from the work item; outcome() is there now. False: it needs the lock of
-	// a sock that a user keeps, and is to be asked again.
+	// Process context, from the work item; outcome() is valid now. False: it needs the lock of
+	// a sock that a user holds, and is to be called again.
 	[[nodiscard]] virtual bool on_handshake_done(Handshake &handshake) = 0;
-	// TCP wakes for each byte from here on, whatever SO_RCVLOWAT says: the bytes are not the
-	// user's. What he has set, or sets meanwhile, is kept by the owner: clc_ends() says it.
-	// With the sock's lock; one call each.
+	// From here on TCP wakes for each byte, whatever SO_RCVLOWAT says: the bytes are not the
+	// user's. The owner keeps the value that the user has set, or sets meanwhile, and
+	// clc_ends() returns it. With the sock's lock; one call each.
 	virtual void clc_begins(int) {}
 	[[nodiscard]] virtual int clc_ends(int rcvlowat) { return rcvlowat; }
 
@@ -57,40 +58,39 @@ class Handshake final : public RefCounted<Handshake>,
 public:
 	enum class Role : u8 { kClient, kServer };
 
-	// @sock stays the owner's; it must outlive the handshake's last run. @crossed: of a client
-	// whose peer is known to be one, too.
+	// The owner keeps @sock, which must outlive the last run. @crossed: a client whose peer is
+	// known to be a client, too.
 	Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool crossed = false);
 	~Handshake();
 
-	// Begins. Process.
+	// Begins it. Process.
 	void start();
-	// Something may have happened. Any context.
+	// Queues a run. Any context.
 	void wake();
-	// Ends it without an outcome, unless there is one already, and waits until it does not run.
+	// Ends it without an outcome, unless it has one already, and waits until it does not run.
 	// Process, not from within on_handshake_done().
 	void cancel() { (void)end(/*may_wait=*/true); }
-	// The same for a work item. False: a user keeps the sock's lock, and it is to be tried
-	// again; nothing else becomes of the handshake meanwhile.
+	// The same for a work item. False: a user holds the sock's lock, and it is to be called
+	// again; the handshake does nothing meanwhile.
 	[[nodiscard]] bool try_cancel() { return end(/*may_wait=*/false); }
-	// Stops it, until go_on(). False, and it is to be cancelled, unless it is a server's whose
-	// client may take the connection for established any moment: only its Confirm says whom to
-	// tell that nobody wants it. Process, not from within on_handshake_done().
+	// Stops it until go_on(). False, and it is to be cancelled, unless it is a server's whose
+	// client may take the connection for established at any moment: only the Confirm names the
+	// connection that has to be reset. Process, not from within on_handshake_done().
 	[[nodiscard]] bool stop_for_heir();
-	// Runs on to its end, which @heir hears of.
+	// Runs on to its end, and tells @heir.
 	void go_on(HandshakeOwner &heir);
 
 	[[nodiscard]] struct socket *sock() const { return sock_; }
 	[[nodiscard]] net *netns() const { return net_; }
-	// Of a server's child: when TCP had it, in the order of its listener, under whose lock it
-	// is given.
+	// Of a server's child: its number in TCP's order, given under its listener's lock.
 	[[nodiscard]] u64 turn() const { return turn_; }
 	void set_turn(u64 turn) { turn_ = turn; }
-	// After on_handshake_done() only; nullptr if it was cancelled.
+	// After on_handshake_done(); nullptr if it was cancelled.
 	[[nodiscard]] const handshake::Finished *outcome() const
 	{
 		return finished_ ? &*finished_ : nullptr;
 	}
-	// It has ended, and TCP's connection with it.
+	// It ended with Fail, which resets TCP's connection.
 	[[nodiscard]] bool failed() const
 	{
 		return finished_ && std::get_if<handshake::Fail>(&finished_->outcome) != nullptr;
@@ -100,8 +100,7 @@ public:
 	// The connection of a UseSmc; once.
 	[[nodiscard]] Ref<transport::Endpoint> take_endpoint() { return setup_.take_endpoint(); }
 
-	// Watches the socket's wait queue. For a server's child; a client's socket has its own
-	// hook.
+	// Runs at each wakeup of the socket's wait queue, until it ends.
 	void watch();
 
 	void on_setup_result(transport::SetupResult result, wire::DeclineReason reason) override;
@@ -114,23 +113,23 @@ private:
 		wire::DeclineReason reason;
 	};
 	static constexpr std::size_t kResultsMax = 8;
-	// How long a client that could be near its server waits for it to come: as a rule the
-	// listener's work is queued behind its own.
+	// How long a client that may be near its server waits for it: as a rule the listener's work
+	// is queued behind its own.
 	static constexpr u64 kAlone_ms = 10;
 
 	void run();
 	[[nodiscard]] bool end(bool may_wait);
 	void come_again();
-	// One step, and those that its own effects lead to, unless one of these has to wait for the
-	// sock's lock: it is stalled() then, and takes no other step until proceed() has been
-	// through with it.
+	// Gives the event to the machine, performs its effects, and gives it their answers. If an
+	// effect has to wait for the sock's lock it is stalled(), and no other step begins until
+	// proceed() has performed the rest.
 	void step(const handshake::Event &event);
 	void step_once(const handshake::Event &event);
 	void proceed();
 	[[nodiscard]] bool stalled() const { return performed_ < effects_.size(); }
 	[[nodiscard]] bool may_step() const { return !finished_ && !stalled(); }
 	[[nodiscard]] bool lock_sock() SMC_TRY_ACQUIRE(true, turn_at_sock_);
-	// False: the sock's lock is missing, and nothing was done.
+	// False: the sock's lock was not free, and nothing was done.
 	[[nodiscard]] bool perform(const handshake::Effect &effect);
 	template <std::size_t... kIndices>
 	[[nodiscard]] bool perform_alternative(const handshake::Effect &effect,
@@ -174,17 +173,17 @@ private:
 	transport::Setup setup_;
 	NearClc near_clc_;
 	bool alone_ = false;     // a client that waits for its server, and has sent nothing
-	bool from_near_ = false; // the bytes that the machine was shown last
+	bool from_near_ = false; // the machine's last bytes came from the inbox
 	bool look_due_ = false;
 	bool timed_out_ = false; // this run's timer step
 	bool told_ = false;      // the owner knows the outcome
-	int tcp_error_ = 0;      // the last call of TCP's failed; a positive errno
+	int tcp_error_ = 0;      // of TCP's last failed call; a positive errno
 	SockTurn turn_at_sock_;
-	bool may_wait_ = false; // for the sock's lock
-	// Of the last step, and how many of them were carried out.
+	bool may_wait_ = false; // may sleep for the sock's lock
+	// Effects of the last step, and how many of them were performed.
 	handshake::Effects effects_;
 	std::size_t performed_ = 0;
-	// Answers to effects, delivered after the step that asked for them.
+	// Answers to effects, given to the machine after the step that has these effects.
 	FixedVector<handshake::Event, 4> events_;
 	struct smc_tcp_clc saved_ {};
 	u64 deadline_ms_ = 0;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What user space calls, sorted by what the socket is at that moment. A socket without state, or
-// one that has fallen back, is a TCP socket, and TCP's own code answers. Here are the end of a
-// socket, what asks for its state, and its options; connect(), accept() and the bytes are beside.
+// The calls of user space, by the socket's state at that moment. A socket without state, or one
+// that has fallen back, is a TCP socket and TCP's own code answers. This file has release, poll,
+// shutdown, ioctl and options; connect(), accept() and the data calls are in ops_*.cc.
 #include "shell/socket/ops.hpp"
 #include "kernel/abi/callbacks/socket.h"
 
@@ -96,14 +96,14 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 	if (state->mode() == Mode::kConnecting) {
 		const u32 mask = smc_tcp_ops_poll(file, sock, nullptr);
 
-		// TCP takes itself for connected while the handshake has yet to begin.
+		// TCP counts as connected before the handshake begins.
 		state->resolve();
-		// Or its wakeup, which says what kind of connection it is, is about to come.
+		// Or the wakeup that says which kind of connection it is comes next.
 		if (state->mode() == Mode::kConnecting)
 			return smc_sk_state(sk) == SMC_TCP_ESTABLISHED ? 0 : mask;
 	}
 	switch (state->mode()) {
-	// An error as well is told when the handshake has ended by it: connect() knows it then.
+	// Also an error is shown only after the handshake has ended by it: connect() knows it then.
 	case Mode::kHandshaking: return 0;
 	case Mode::kSmc: {
 		const RcuGuard rcu;
@@ -128,7 +128,7 @@ int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	SmcSocket *state = SmcSocket::of(sock);
 	bool handled = false;
 
-	// As on TCP while it connects: what is in its queues is of the handshake.
+	// As on TCP while it connects: the bytes in its queues belong to the handshake.
 	if (mode_of(sock) == Mode::kHandshaking &&
 	    (cmd == SMC_SIOCINQ || cmd == SMC_SIOCOUTQ || cmd == SMC_SIOCOUTQNSD))
 		return smc_put_user_int(0, arg);
@@ -151,7 +151,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 	const bool valid = how >= kShutRd && how <= kShutRdWr;
 	Mode mode = state->mode();
 	while (valid && mode == Mode::kHandshaking) {
-		// As with TCP before it is established: connect() fails, and may be tried again.
+		// As on TCP before it is established: connect() fails, and may be repeated.
 		state->give_up_handshake(smc::handshake::kConnectionReset);
 		mode = state->mode();
 		if (mode == Mode::kIdle) {
@@ -161,7 +161,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 	}
 	if (mode != Mode::kHandshaking && mode != Mode::kSmc) {
 		const int ret = smc_tcp_ops_shutdown(sock, how);
-		// A connect() under way has ended by it.
+		// It has ended a connect() under way.
 		state->disarm();
 		end_listening(*state);
 		return ret;
@@ -175,13 +175,13 @@ int smc_op_shutdown(struct socket *sock, int how)
 		smc_sk_unlock(sk);
 		return -ENOTCONN;
 	}
-	// What connect() has not told yet, it will not tell any more. Of a connection that is gone
-	// it will, or connect(AF_UNSPEC) has just said what the socket is.
+	// connect() does not report its success after that. If the connection is gone it still
+	// reports an error, unless connect(AF_UNSPEC) has just reset the socket.
 	if (smc_sk_state(sk) != SMC_TCP_CLOSE && state->take_connect_result())
 		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
 	if (how != kShutWr)
 		state->set_shut_rcv();
-	// As on TCP: there is nothing to shut down in a connection that is over.
+	// As on TCP: in a connection that has ended there is nothing to shut down.
 	const bool dead = is_over(sk, *endpoint);
 	endpoint->shutdown(how != kShutRd, state->shut_rcv());
 	smc_sk_unlock(sk);
@@ -201,8 +201,8 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 	}
 	switch (mode) {
 	case Mode::kIdle:
-		// TCP_ULP, TCP_REPAIR, TCP_FASTOPEN: SMC cannot do these, TCP can. IPV6_ADDRFORM is
-		// for connected sockets; one that connects at this moment must not lose its ops.
+		// TCP_ULP, TCP_REPAIR, TCP_FASTOPEN: TCP can do these, SMC cannot. IPV6_ADDRFORM is
+		// for connected sockets; one that connects at this moment must keep its ops.
 		return option == SMC_OPTION_ADDRFORM ? -ENOTCONN : leave_to_tcp(sock);
 	case Mode::kConnecting:
 	case Mode::kHandshaking:

@@ -75,13 +75,13 @@ bool SmcSocket::become_listener()
 {
 	if (mode() == Mode::kListening)
 		return true;
-	// One that has left by now is TCP's, and may be for longer than this module is there.
+	// A socket that has fallen back is TCP's, and may outlive this module.
 	if (mode() != Mode::kIdle)
 		return false;
 	if (!listener_)
 		listener_ = make<Listener>(sock_, hs_limit_);
-	// In this order: of a socket that another thread has just left to TCP, nobody would take
-	// the listener's hook away.
+	// In this order: nobody would remove the listener's hook from a socket that another thread
+	// has just made TCP's.
 	if (!listener_ || !change_mode<Mode::kIdle, Mode::kListening>())
 		return false;
 	listener_->open();
@@ -126,7 +126,7 @@ void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagno
 {
 	fallback_reason_ = static_cast<u32>(reason);
 	peer_diagnosis_ = static_cast<u32>(peer_diagnosis);
-	// TCP had the option; what this socket does next, it does without.
+	// TCP offered the option; later connections of this socket go without it.
 	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
 	(void)change_mode<Mode::kHandshaking, Mode::kFallen>();
@@ -137,7 +137,7 @@ bool SmcSocket::fall_unused(wire::DeclineReason reason)
 {
 	if (!change_mode<Mode::kIdle, Mode::kFallen>())
 		return false;
-	// An earlier connect(), which failed, has left the offer there.
+	// An earlier connect() that failed has left the offer there.
 	smc_sk_lock(sk_);
 	smc_tcp_withdraw(sk_);
 	smc_sk_unlock(sk_);
@@ -149,7 +149,7 @@ bool SmcSocket::fall_unused(wire::DeclineReason reason)
 
 void SmcSocket::release()
 {
-	// Whoever walks the list must not find what is taken apart from here on.
+	// A walk of the list must not find a socket that is being taken apart.
 	socket_list().remove(*this);
 	unhook();
 	cancel_handshake();
@@ -161,11 +161,11 @@ void SmcSocket::release()
 
 void SmcSocket::disconnect()
 {
-	// As TCP says it of the connection that it has ended.
+	// The same error as TCP's for the connection that it has ended.
 	give_up_handshake(handshake::kConnectionReset);
 	disarm();
-	// Others may sleep in calls on this connection: with the lock, none is inside its rings,
-	// and none will find anything there.
+	// Other threads may sleep in calls on this connection: under the lock none of them is
+	// inside its rings, and none will find the endpoint afterwards.
 	smc_sk_lock(sk_);
 	Ref<transport::Endpoint> endpoint;
 	if (mode() == Mode::kSmc)
@@ -175,7 +175,7 @@ void SmcSocket::disconnect()
 		attempt_failed_.store(true, std::memory_order_release);
 		endpoint->abort();
 		endpoint->close();
-		// What the peer answers is not for the next connection.
+		// The peer's answers are not for this socket's next connection.
 		endpoint->leave_sock();
 	}
 	smc_sk_unlock(sk_);
@@ -195,11 +195,12 @@ void SmcSocket::end_connection(transport::Endpoint &endpoint)
 	};
 	const auto [answers, broken_off] = endpoint.with_lock(look);
 
-	// The user has learnt of it by the error that TCP left at the socket. The peer may not even
-	// know the connection any more, so there is no answer to wait for.
+	// The user has got the error that TCP left at the socket. The peer may not even know the
+	// connection any more, so no answer is awaited.
 	const bool tcp_died = answers && smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
-	// A peer that only waits would learn by its link's heartbeat, up to a minute later.
+	// A peer that only waits would otherwise notice by its link's heartbeat, up to a minute
+	// later.
 	if (broken_off) {
 		smc_sk_lock(sk_);
 		smc_tcp_reset(sk_, 0);

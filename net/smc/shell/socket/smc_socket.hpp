@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// SmcSocket: what stands beside a socket of ours from its connect() or listen() on. Until then a
+// SmcSocket: the state beside one of our sockets, from its connect() or listen() on. Before that a
 // socket has TCP's state alone; after a fallback it has so again, and this object only waits for
 // the socket's release.
 //
 //	kConnecting   TCP is connecting, with the option on its SYN
-//	kHandshaking  TCP is established, both ends can do SMC: the CLC exchange runs in a work item
+//	kHandshaking  TCP is established, both ends can do SMC: the CLC exchange runs
 //	kSmc          bytes go by the endpoint
 //	kListening    listen() was called
-//	kFallen       plain TCP; sock->ops say so too
+//	kFallen       plain TCP, and sock->ops are TCP's
 //	kIdle         a connect failed; the socket may be used again
 //
-// Locking: mode_ only moves by compare-and-swap, since it does so in wakeups, too, where no lock
-// can be taken. endpoint_ is set before the mode becomes kSmc, and goes with release(), when no
-// call is left, or with disconnect(), under the sock's lock; who uses it meanwhile has that lock,
-// or a reference of its own, taken under RCU.
+// Locking: mode_ changes by compare-and-swap, since wakeups change it, too, where no lock can be
+// taken. endpoint_ is set before the mode becomes kSmc, and is taken by release(), when no call is
+// left, or by disconnect(), under the sock's lock. A user of it meanwhile holds that lock, or a
+// reference taken under RCU.
 #pragma once
 
 #include <atomic>
@@ -45,7 +45,7 @@ enum class Mode : u8 {
 	kFallen,
 };
 
-// Whether a socket can go from one mode to the other at all.
+// The table of legal changes.
 [[nodiscard]] constexpr bool mode_change_is_legal(Mode from, Mode to)
 {
 	switch (from) {
@@ -72,49 +72,47 @@ public:
 
 	// The one beside @sock, made if there is none yet. Nullptr without memory. Process.
 	static SmcSocket *get_or_make(struct socket *sock);
-	// The one there is, or nullptr.
+	// The existing one, or nullptr.
 	static SmcSocket *of(struct socket *sock)
 	{
 		return static_cast<SmcSocket *>(smc_sock_state(sock));
 	}
 
 	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
-	// What carries the bytes in mode kSmc, else nothing. Process.
+	// The endpoint in mode kSmc, else nothing. Process.
 	[[nodiscard]] Ref<transport::Endpoint> connection() const;
-	// The same without a reference, for a look at it: it stays as long as RCU's read side does.
+	// The same without a reference: valid inside RCU's read side.
 	[[nodiscard]] transport::Endpoint *connection_under_rcu() const
 		SMC_REQUIRES_SHARED(rcu_read_side)
 	{
 		return endpoint_.look();
 	}
-	// The same without a reference: it stays until the sock's lock is let go of. Sock lock
-	// held, on behalf of a user's call.
+	// The same without a reference: valid until the sock's lock is released. Sock lock held, on
+	// behalf of a user's call.
 	[[nodiscard]] transport::Endpoint *connection_locked() const
 	{
 		return mode() == Mode::kSmc ? endpoint_.look() : nullptr;
 	}
-	// In mode kListening, and afterwards.
+	// In mode kListening, and after it.
 	[[nodiscard]] Listener &listener() const { return *listener_; }
 
 	// ---- Connecting ----------------------------------------------------------------------
 
-	// Before TCP's connect: puts the option on its SYN and watches for what comes of it.
-	// Sock lock held.
+	// Before TCP's connect: puts the option on its SYN, and a hook on the wait queue. Sock lock
+	// held.
 	void arm();
-	// TCP's connect may have failed, or been shut down: then nothing is left of it. Process,
-	// no lock.
+	// After TCP's connect failed, or was shut down: removes option and hook. Process, no lock.
 	void disarm();
-	// Has TCP been established meanwhile? Then it is a fallback, or the handshake begins.
-	// Process.
+	// If TCP is established by now, falls back or begins the handshake. Process.
 	void resolve();
-	// Waits until it is neither connecting nor handshaking, or TCP has failed. Sock lock held.
+	// Waits until the mode is decided, or TCP has failed. Sock lock held.
 	[[nodiscard]] int wait_settled(long *timeo_jiffies);
 	[[nodiscard]] bool settled() const;
-	// Ends a handshake under way, and waits for it. Process, no lock.
+	// Ends the handshake, if one is under way, and waits for it. Process, no lock.
 	void cancel_handshake();
-	// The same for a socket that goes on: TCP's connection is reset, and the user sees @error,
-	// unless the handshake comes to its own end just now. Its mode is another one then, so
-	// nothing of the handshake is left when the socket becomes something new. Process, no lock.
+	// The same for a socket that stays in use: resets TCP's connection and reports @error,
+	// unless the handshake completes just now. The mode is another one afterwards, so nothing
+	// of the handshake is left when the socket is used again. Process, no lock.
 	void give_up_handshake(int error);
 
 	// ---- Other ways to get a mode -----------------------------------------------------------
@@ -123,26 +121,26 @@ public:
 	void become_smc(Ref<transport::Endpoint> endpoint);
 	// Sock lock held.
 	[[nodiscard]] bool become_listener();
-	// If TCP does not listen (any more), neither does this; true then. What its listener holds
-	// stays until release. Process, no lock.
+	// If TCP does not listen any more, leaves kListening; true then. The listener's connections
+	// stay until release. Process, no lock.
 	bool stop_listening();
-	// connect(AF_UNSPEC) has ended TCP's connection, or its handshake: so ends SMC's, and the
-	// socket can be used again. Process, no lock.
+	// After connect(AF_UNSPEC) has ended TCP's connection, or its handshake: ends SMC's, and
+	// the socket can be used again. Process, no lock.
 	void disconnect();
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
 	// SMC_LIMIT_HS, for this socket as a listener. Process, no lock.
 	void limit_handshakes(bool on);
 	[[nodiscard]] bool limits_handshakes() const;
-	// Of a fallen one that leaves us, with the sock's lock: Listener::stop_limiting().
+	// When a fallen socket becomes TCP's, with the sock's lock: Listener::stop_limiting().
 	void stop_limiting_handshakes();
 	// From kIdle only, for an option that SMC does not have. False in other modes. Process, no
 	// lock.
 	[[nodiscard]] bool fall_unused(wire::DeclineReason reason);
-	// The user has closed the socket, or has no more use for this object; more than once does
-	// no harm. Process, no lock.
+	// The user has closed the socket, or this object is not needed any more; may be called
+	// again. Process, no lock.
 	void release();
 
-	// connect() has not told the user yet that it succeeded.
+	// True once: connect() has not yet reported its success.
 	[[nodiscard]] bool take_connect_result() { return !std::exchange(connect_reported_, true); }
 	void set_shut_rcv() { shut_rcv_.store(true, std::memory_order_relaxed); }
 	[[nodiscard]] const std::atomic<bool> &shut_rcv() const { return shut_rcv_; }
@@ -158,8 +156,8 @@ public:
 		return rcvlowat_.exchange(kNoMark, std::memory_order_relaxed);
 	}
 
-	// Keeps the user's SO_RCVLOWAT while the handshake uses the sock's own. False if it does
-	// not. Sock lock held.
+	// Keeps the user's SO_RCVLOWAT while the handshake uses the sock's own; false if no
+	// handshake does. Sock lock held.
 	[[nodiscard]] bool keep_rcvlowat(int bytes)
 	{
 		if (rcvlowat_.load(std::memory_order_relaxed) == kNoMark)
@@ -168,15 +166,15 @@ public:
 		return true;
 	}
 
-	// For sock_diag: describes the socket with the smallest serial above @after. That serial;
-	// none behind the last one.
+	// For sock_diag: describes the socket with the smallest serial above @after, and returns
+	// that serial; none behind the last one.
 	[[nodiscard]] static std::optional<u64> next(net *net, u64 after, ::smc_sock_info &out);
 
 private:
 	static constexpr int kNoMark = -1;
 	static constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
 
-	// The one place where the mode changes. False: it is another one than @from.
+	// The one place where the mode changes. False: the mode is not @from.
 	template <Mode from, Mode to>
 	[[nodiscard]] bool change_mode()
 	{
@@ -186,19 +184,20 @@ private:
 		return mode_.compare_exchange_strong(expected, to, std::memory_order_acq_rel);
 	}
 	bool on_wake();
-	// In any context. @woken: by TCP itself, at a wakeup. True if nothing is left to watch for.
+	// Any context. @woken: called by TCP's wakeup. True if the hook is to be removed.
 	bool look_at_tcp(bool woken);
 	bool fall_without_handshake(wire::DeclineReason reason);
 	// Sock lock held.
 	void fail_attempt(int error, bool shut);
-	// False: the user keeps the sock's lock, and it comes to run() again.
+	// False: a user holds the sock's lock, and run() is to be called again.
 	[[nodiscard]] bool make_handshake();
 	[[nodiscard]] bool decline_for_memory();
 	[[nodiscard]] bool drop_handshake();
 	[[nodiscard]] bool lock_sock() SMC_TRY_ACQUIRE(true, turn_at_sock_);
-	// TCP may have been reset under a handshake, which has then read the error meant for users.
+	// TCP may have been reset during the handshake, which has read the error meant for the
+	// user.
 	void look_for_dead_tcp();
-	// With the options that were set before.
+	// Applies the options that were set before.
 	void take_connection(Ref<transport::Endpoint> endpoint);
 	void unhook();
 	void end_connection(transport::Endpoint &endpoint);
@@ -208,18 +207,18 @@ private:
 	std::atomic<Mode> mode_{Mode::kIdle};
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
-	std::atomic<bool> attempt_failed_{false};  // or is over: handshake_ is its
+	std::atomic<bool> attempt_failed_{false};  // or has ended: handshake_ belongs to it
 	std::atomic<bool> worked_{false};          // work_ has been queued
-	std::atomic<bool> crossed_{false};         // the peer connects, too
+	std::atomic<bool> crossed_{false};         // the peer is a client, too
 	std::atomic<int> rcvlowat_{kNoMark};       // written under the sock's lock
-	std::atomic<int> given_up_{0};             // the next run is to end the attempt by this
+	std::atomic<int> given_up_{0};             // run() ends the attempt with this error
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
-	Ref<Handshake> handshake_; // of work_ and release()
+	Ref<Handshake> handshake_; // used by work_ and release()
 	AtomicRef<transport::Endpoint> endpoint_;
 	Owned<Listener> listener_;
-	SockTurn turn_at_sock_; // of work_
+	SockTurn turn_at_sock_; // work_'s
 	WakeHook<SmcSocket, &SmcSocket::on_wake> hook_{sock_, *this};
 	Work<SmcSocket, &SmcSocket::run> work_{*this, SMC_WORK_OF_SOCKET};
 };

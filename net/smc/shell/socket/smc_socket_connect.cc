@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// SmcSocket's way from connect() to what it becomes: TCP connects, and a handshake is made, runs,
-// ends, or is given up.
+// SmcSocket from connect() on: TCP connects; a handshake is made, runs, ends, or is given up.
 #include <algorithm>
 #include <cerrno>
 
@@ -14,7 +13,7 @@ namespace smc::shell {
 
 void SmcSocket::arm()
 {
-	// A connect that shutdown() has ended left its mode behind.
+	// shutdown() has ended an earlier connect() and left its mode.
 	if (!change_mode<Mode::kIdle, Mode::kConnecting>() && mode() != Mode::kConnecting)
 		return;
 	connect_reported_ = false;
@@ -30,7 +29,7 @@ void SmcSocket::disarm()
 	smc_sk_lock(sk_);
 	const bool disarmed = smc_sock_ss(sock_) == SMC_SS_UNCONNECTED &&
 			      change_mode<Mode::kConnecting, Mode::kIdle>();
-	// With the lock: behind it another thread's connect() hangs the same hook in again.
+	// Under the lock: after it another thread's connect() adds the same hook again.
 	if (disarmed) {
 		smc_tcp_withdraw(sk_);
 		unhook();
@@ -47,8 +46,8 @@ bool SmcSocket::look_at_tcp(bool woken)
 {
 	switch (mode()) {
 	case Mode::kConnecting: break;
-	case Mode::kHandshaking: work_.queue(); return false;
 	case Mode::kIdle:
+	case Mode::kHandshaking:
 	case Mode::kSmc:
 	case Mode::kListening:
 	case Mode::kFallen: return false;
@@ -59,13 +58,13 @@ bool SmcSocket::look_at_tcp(bool woken)
 		return false;
 	switch (smc_tcp_opened(sk_)) {
 	case SMC_TCP_OPENED_PLAIN:
-		// This is all that a peer without SMC costs.
+		// The only cost of a peer without SMC.
 		return fall_without_handshake(wire::DeclineReason::kPeerNoSmc);
 	case SMC_TCP_OPENED_SELF:
-		// There is nobody to talk to, and whatever was said the user would be told.
+		// Connected to itself: CLC messages would reach the user as data.
 		return fall_without_handshake(wire::DeclineReason::kOptUnsupp);
 	case SMC_TCP_OPENED_CROSSED:
-		// Perhaps: the wakeup that is about to come knows.
+		// A crossed SYN, perhaps: only the wakeup that comes next can tell.
 		if (!woken)
 			return false;
 		crossed_.store(true, std::memory_order_relaxed);
@@ -85,7 +84,7 @@ bool SmcSocket::fall_without_handshake(wire::DeclineReason reason)
 		return false;
 	fallback_reason_ = static_cast<u32>(reason);
 	control::count_fallback(smc_sk_net(sk_), fallback_reason_, false);
-	// After a SYN in place of a SYN-ACK TCP still has it, for the next connection.
+	// After a SYN in place of a SYN-ACK TCP still offers SMC, for the next connection.
 	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
 	return true;
@@ -93,7 +92,7 @@ bool SmcSocket::fall_without_handshake(wire::DeclineReason reason)
 
 void SmcSocket::resolve()
 {
-	// Of what comes later, the hook knows.
+	// The hook handles what comes later.
 	if (mode() == Mode::kConnecting && look_at_tcp(/*woken=*/false))
 		unhook();
 }
@@ -118,13 +117,13 @@ int SmcSocket::wait_settled(long *timeo_jiffies)
 		[](void *self) { return static_cast<SmcSocket *>(self)->settled(); }, this, false);
 }
 
-// The handshake lives and dies here, so that release() knows when nothing of it runs any more.
+// The handshake is made and freed here, so that release() knows when none of it runs any more.
 void SmcSocket::run()
 {
 	if (mode() != Mode::kHandshaking)
 		return;
-	// What is left of an attempt that failed, or of a connection that was disconnected, must
-	// not be taken for this one's. It has ended, so nobody's lock is needed.
+	// A handshake left over from an earlier attempt, or a connection that was disconnected,
+	// must not be taken for this attempt's. It has ended, so cancel() needs no lock.
 	if (attempt_failed_.exchange(false, std::memory_order_acq_rel) && handshake_) {
 		handshake_->cancel();
 		handshake_.reset();
@@ -158,14 +157,17 @@ bool SmcSocket::drop_handshake()
 
 bool SmcSocket::make_handshake()
 {
-	if (!handshake_) {
-		const bool crossed = crossed_.load(std::memory_order_relaxed);
-		handshake_ =
-			make_counted<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
-		if (!handshake_)
-			return decline_for_memory();
-	}
-	handshake_->wake();
+	if (handshake_)
+		return true;
+	// Only here, where no handshake can end: after that another thread's connect() may use the
+	// hook.
+	unhook();
+	const bool crossed = crossed_.load(std::memory_order_relaxed);
+	handshake_ = make_counted<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
+	if (!handshake_)
+		return decline_for_memory();
+	handshake_->watch();
+	handshake_->start();
 	return true;
 }
 
@@ -175,7 +177,8 @@ bool SmcSocket::decline_for_memory()
 		return false;
 	smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
 	if (crossed_.load(std::memory_order_relaxed)) {
-		// The peer speaks, too, and nobody is there to take it out of the user's data.
+		// The peer sends a CLC message, too, and without a handshake the user would read it
+		// as data.
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_CLNT_HS_ERR);
 		fail_attempt(ENOMEM, /*shut=*/true);
 		turn_at_sock_.give();
@@ -189,14 +192,13 @@ bool SmcSocket::decline_for_memory()
 	const std::size_t length = wire::encode(decline, bytes);
 	const int ret = smc_tcp_send(sk_, bytes.data(), length);
 	turn_at_sock_.give();
-	// A connection that has died meanwhile: its error is the user's.
+	// The connection has died meanwhile: the user gets its error.
 	if (ret != 0 && smc_sk_state(sk_) == SMC_TCP_CLOSE)
 		smc_sk_report_error(sk_, -ret);
 	else if (ret != 0)
 		smc_log_notice("no memory to decline for", "a connection", 0);
 	control::count_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
 	fall(decline.reason, wire::DeclineReason::kNone);
-	unhook();
 	return true;
 }
 
@@ -206,11 +208,10 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 
 	if (const auto *tcp = std::get_if<handshake::FallBack>(&outcome->outcome)) {
 		fall(tcp->reason, tcp->peer_diagnosis);
-		unhook();
 		return true;
 	}
 	SockTurn &turn = handshake.turn_at_sock();
-	// Also, whoever sets an option finds the connection, or is found by it.
+	// With the lock: a socket option that is set meanwhile is applied to the connection.
 	if (!turn.take())
 		return false;
 	if (const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome)) {
@@ -220,19 +221,17 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 	}
 	look_for_dead_tcp();
 	take_connection(handshake.take_endpoint());
-	// Before others see the mode, who may disconnect the socket and connect it again.
-	unhook();
 	(void)change_mode<Mode::kHandshaking, Mode::kSmc>();
 	turn.give();
 	smc_sk_wake(sk_, kWakeAll);
 	return true;
 }
 
-// @shut: as TCP leaves a connection that the peer has refused, or reset.
+// @shut: as TCP leaves a connection that the peer has refused or reset.
 void SmcSocket::fail_attempt(int error, bool shut)
 {
 	unhook();
-	// First the error, so that whoever sees the mode sees it, too.
+	// The error first, so that it is visible to all who see the mode.
 	if (shut)
 		smc_tcp_abort(sk_, error);
 	else
@@ -244,18 +243,17 @@ void SmcSocket::fail_attempt(int error, bool shut)
 
 void SmcSocket::cancel_handshake()
 {
-	// Without a hook nobody begins one any more.
+	// release() has removed the hook, so no handshake begins any more.
 	if (!worked_.load(std::memory_order_relaxed))
 		return;
-	// Once the work does not run, it is known whether there is a handshake.
+	// Once the work does not run, handshake_ is final.
 	work_.cancel_sync();
 	if (handshake_)
 		handshake_->cancel();
-	work_.cancel_sync();
 	handshake_.reset();
 }
 
-// By the work item, which owns the handshake: several threads may want this at once.
+// The work item does it, as it owns the handshake: several threads may call this at once.
 void SmcSocket::give_up_handshake(int error)
 {
 	while (mode() == Mode::kHandshaking) {
@@ -264,7 +262,7 @@ void SmcSocket::give_up_handshake(int error)
 		work_.wait();
 		if (mode() != Mode::kHandshaking)
 			break;
-		// Another thread keeps the lock of this same socket, which it has to itself.
+		// Another thread holds the lock of this socket: wait for it, and try again.
 		smc_sk_lock(sk_);
 		smc_sk_unlock(sk_);
 	}
