@@ -242,8 +242,8 @@ enum {
 	SMC_NL_FBACK_RSN_CNT,		/* u16, stops at 65535 */
 	SMC_NL_FBACK_END,
 	/*
-	 * Ours, far from numbers that others may give out: the whole count, u64.
-	 * Who does not know it skips it.
+	 * Ours, far from numbers that others may use: the whole count, u64. Programs that do not
+	 * know it skip it.
 	 */
 	SMC_NL_FBACK_RSN_CNT64 = 0x1000,
 };

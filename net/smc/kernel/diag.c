@@ -18,7 +18,7 @@
 #include "kernel/abi/control.h"
 #include "kernel/stages.h"
 
-/* Where a dump goes on; lives in the callback's zeroed context. */
+/* Position of a dump; lives in the callback's zeroed context. */
 struct smc_diag_ctx {
 	u64 cursor;
 };
@@ -29,7 +29,7 @@ static void smc_diag_fill_id(struct inet_diag_sockid *id, struct sock *sk)
 	id->idiag_sport = htons(sk->sk_num);
 	id->idiag_dport = sk->sk_dport;
 	id->idiag_if = sk->sk_bound_dev_if;
-	/* The rest of an IPv4 address is zero; that is how it is told apart. */
+	/* The rest of an IPv4 address is zero; user space recognises it by that. */
 	if (sk->sk_family == AF_INET) {
 		id->idiag_src[0] = sk->sk_rcv_saddr;
 		id->idiag_dst[0] = sk->sk_daddr;

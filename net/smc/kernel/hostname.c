@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * The host's name as peers and tools are told it.
- */
+/* The host's name for peers and tools. */
 #include <linux/string.h>
 #include <linux/utsname.h>
 
 #include "kernel/abi/pernet.h"
 
-/* No lock; who renames the host right now gets a mixture once. */
+/* No lock: a rename at this moment may be seen half done. */
 static void put_nodename(const struct new_utsname *uts, u8 out[SMC_HOSTNAME_LEN])
 {
 	size_t len = strnlen(uts->nodename, SMC_HOSTNAME_LEN);
@@ -18,7 +16,7 @@ static void put_nodename(const struct new_utsname *uts, u8 out[SMC_HOSTNAME_LEN]
 
 void smc_hostname(u8 out[SMC_HOSTNAME_LEN])
 {
-	/* The host's name, not a container's: groups may serve several of these. */
+	/* The host's name, not a container's: a group may serve several containers. */
 	put_nodename(init_utsname(), out);
 }
 

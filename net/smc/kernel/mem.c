@@ -17,7 +17,9 @@ static_assert(offsetof(struct smc_rcu_head, opaque) == 0);
 
 void *smc_mem_alloc(size_t size_bytes)
 {
-	/* Without it a connection becomes TCP; peers are not to fill the log for that. */
+	/*
+	 * Without memory a connection becomes TCP; peers must not be able to fill the log by that.
+	 */
 	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
@@ -26,7 +28,7 @@ void smc_mem_free(void *mem)
 	kvfree(mem);
 }
 
-/* Of the type that RCU calls: kernels with control-flow integrity check it. */
+/* With the type that RCU calls: kernels with control-flow integrity check it. */
 static void run_deferred(struct rcu_head *rcu)
 {
 	struct smc_rcu_head *head = (struct smc_rcu_head *)rcu;
@@ -57,7 +59,7 @@ void smc_rcu_barrier(void)
 
 u64 smc_now_ms(void)
 {
-	/* Not the faster one that may step back between processors. */
+	/* Not ktime_get_mono_fast_ns(), which may step back between processors. */
 	return ktime_get_ns() / NSEC_PER_MSEC;
 }
 

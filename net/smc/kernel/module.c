@@ -27,7 +27,7 @@ static const struct stage stages[] = {
 	{ "tcp", smc_tcp_setup, smc_tcp_teardown },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
 	{ "diag", smc_diag_init, smc_diag_exit },
-	/* The last one, and after its first way to make a socket it does not fail. */
+	/* Last, and after its first way to make a socket it cannot fail. */
 	{ "sockets", smc_sock_setup, smc_sock_teardown },
 };
 
@@ -35,7 +35,7 @@ static void teardown(size_t done)
 {
 	while (done)
 		stages[--done].teardown();
-	/* Memory that is still to be freed by functions of ours. */
+	/* Memory is still to be freed by functions of this module. */
 	rcu_barrier();
 }
 

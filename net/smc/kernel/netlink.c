@@ -111,7 +111,7 @@ static int smc_nl_flush_ueid(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* The system EID comes with s390's ISM devices: an empty message says no. */
+/* Only s390's ISM devices have a system EID: an empty message means none. */
 static int smc_nl_dump_seid(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	struct smc_nl_dump_ctx *ctx = smc_nl_dump_ctx(cb);

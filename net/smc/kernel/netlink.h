@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Shared by the files that speak generic netlink: netlink_pnet.c has the family
- * SMC_PNETID, the others have SMC_GEN_NETLINK.
+ * Shared by the files of generic netlink: netlink_pnet.c has the family SMC_PNETID, the others have
+ * SMC_GEN_NETLINK.
  */
 #ifndef SMC_KERNEL_NETLINK_H
 #define SMC_KERNEL_NETLINK_H
@@ -13,7 +13,7 @@ extern struct genl_family smc_pnet_family;
 /* netlink_put.c */
 extern struct genl_family smc_gen_family;
 
-/* Where a dump goes on; lives in the callback's zeroed context. */
+/* Position of a dump; lives in the callback's zeroed context. */
 struct smc_nl_dump_ctx {
 	u64 cursor;
 	u32 position;
@@ -35,7 +35,7 @@ static inline void *smc_nl_dump_put(struct sk_buff *skb, struct netlink_callback
 }
 
 /* netlink_put.c */
-/* One message of a dump of SMC_GEN_NETLINK, with all that it says in one nest. */
+/* One message of a dump of SMC_GEN_NETLINK, with all its attributes in one nest. */
 struct smc_nl_message {
 	struct sk_buff *skb;
 	void *hdr;
@@ -45,11 +45,11 @@ struct smc_nl_message {
 /* -EMSGSIZE: the buffer is full, and nothing was put there. */
 int smc_nl_message_begin(struct smc_nl_message *message, struct sk_buff *skb,
 			 struct netlink_callback *cb, u8 cmd, int attr);
-/* @err: of what was put in; takes the message out again unless it is 0. Returns @err. */
+/* @err: the result of filling it; unless 0 the message is removed. Returns @err. */
 int smc_nl_message_end(struct smc_nl_message *message, int err);
 /*
- * What a dump returns when an object did not fit: one that does not even fit into an empty
- * buffer would loop for ever.
+ * The result of a dump when an object did not fit. If it does not fit into an empty buffer either,
+ * repeating the dump would loop for ever.
  */
 int smc_nl_full(const struct sk_buff *skb);
 /* Not on every kernel: an unsigned integer of 4 bytes if these suffice, or 8. */

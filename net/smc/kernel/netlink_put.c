@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * What messages of the family SMC_GEN_NETLINK are made with.
- */
+/* Building blocks of messages of the family SMC_GEN_NETLINK. */
 #include <linux/module.h>
 #include <linux/string.h>
 
@@ -10,7 +8,7 @@
 #include "kernel/abi/control.h"
 #include "kernel/netlink.h"
 
-/* Its commands write messages of it, so smc_netlink_init() adds them. */
+/* Here, since its commands put it into their messages; smc_netlink_init() adds the commands. */
 struct genl_family smc_gen_family = {
 	.name		= SMC_NL_GEN_FAMILY,
 	.version	= SMC_NL_GEN_VERSION,

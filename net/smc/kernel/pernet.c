@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Network namespaces: how the module comes into each of them, and leaves it.
- */
+/* Network namespaces: what happens when one begins and ends. */
 #include <linux/mutex.h>
 #include <net/net_namespace.h>
 
@@ -11,7 +9,7 @@
 #include "kernel/pernet.h"
 #include "kernel/stages.h"
 
-/* Held while a namespace ends, and while what that would tell is taken apart. */
+/* Held while a namespace ends, and while the module takes apart what that uses. */
 static DEFINE_MUTEX(exit_mutex);
 
 static void end_control(struct net *net, struct smc_pernet *pn)
@@ -54,8 +52,8 @@ err_stats:
 }
 
 /*
- * Of those that end together each comes here before the first one comes to .exit, so
- * that dead peers of all of them are waited for at the same time.
+ * Of namespaces that end together each one gets here before the first one gets to .exit, so that
+ * the dead peers of all of them are waited for at the same time.
  */
 static void smc_pernet_net_pre_exit(struct net *net)
 {
@@ -69,7 +67,7 @@ static void smc_pernet_net_exit(struct net *net)
 	struct smc_pernet *pn = smc_pernet(net);
 
 	smc_stats_proc_exit(net);
-	/* What ends now still reads sysctls and counts. */
+	/* Its objects, which end here, still read sysctls and count. */
 	end_control(net, pn);
 	smc_sysctl_net_exit(pn);
 	smc_stats_net_exit(pn);

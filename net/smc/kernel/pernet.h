@@ -54,7 +54,7 @@ u64 smc_stat_read(struct net *net, u32 index);
 
 /* stats_proc.c */
 int smc_stats_proc_init(struct net *net);
-/* Nobody can read the counters any more. */
+/* Afterwards nobody can read the counters. */
 void smc_stats_proc_exit(struct net *net);
 
 #endif

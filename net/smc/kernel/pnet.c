@@ -15,7 +15,7 @@ static int smc_pnet_is_base(struct net_device *dev, struct netdev_nested_priv *p
 	return list_empty(&dev->adj_list.lower);
 }
 
-/* Of several devices side by side, as in a bond, the first one stands for all. */
+/* Of several devices side by side, as in a bond, the first one counts. */
 static struct net_device *smc_pnet_base_rcu(struct net_device *dev)
 {
 	struct netdev_nested_priv priv = { .data = dev };
@@ -32,7 +32,7 @@ bool smc_pnet_of_netdev(struct net *net, u32 ifindex, u8 out[SMC_PNETID_LEN])
 	rcu_read_lock();
 	dev = dev_get_by_index_rcu(net, ifindex);
 	if (dev) {
-		/* The fabric under a container's device is its owner's to name. */
+		/* The owner of a container's device names the fabric under it. */
 		base = smc_pnet_base_rcu(dev);
 		found = smc_ctl_pnet_of_eth(dev_net(base), base->name, out) ||
 			(dev != base && smc_ctl_pnet_of_eth(net, dev->name, out));

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Memory of rings: whose it is, and how much there may be.
- */
+/* Memory of rings: who is charged, and how much there may be. */
 #include <linux/atomic.h>
 #include <linux/cgroup.h>
 #include <linux/memcontrol.h>
@@ -44,7 +42,7 @@ bool smc_ring_enter(const struct sock *sk, size_t size_bytes)
 {
 	const long pages = size_bytes >> PAGE_SHIFT;
 
-	/* First entered, then looked at: of several at once none may slip through. */
+	/* Add first, then look: of several at once none may slip through. */
 	if (fits(atomic_long_add_return(pages, &ring_pages), size_bytes))
 		return true;
 	atomic_long_sub(pages, &ring_pages);
@@ -77,9 +75,9 @@ void *smc_ring_vmalloc(size_t size_bytes, gfp_t gfp)
 	if (ring || gfpflags_allow_blocking(gfp))
 		return ring;
 	/*
-	 * The cgroup's limit, or the host has no pages at hand, as usual where files fill its
-	 * memory. Against the latter it helps to take some that no cgroup pays for: they are
-	 * free then.
+	 * The cgroup's limit is reached, or the host has no free pages at hand, as usual where
+	 * files fill its memory. In the second case it helps to allocate some pages that no cgroup
+	 * pays for: afterwards they are free.
 	 */
 	vfree(__vmalloc(size_bytes, GFP_KERNEL | __GFP_NOWARN | effort));
 	return __vmalloc(size_bytes, gfp | effort | __GFP_ZERO);
@@ -103,7 +101,7 @@ void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare)
 
 	if (!smc_ring_enter(sk, size_bytes))
 		return NULL;
-	/* The peer asks for it, in a call of his own. */
+	/* The peer asks for it in a call of its own. */
 	if (spare)
 		gfp &= ~__GFP_DIRECT_RECLAIM;
 	old = set_active_memcg(smc_ring_memcg(sk));

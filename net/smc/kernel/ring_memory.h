@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What rings of every kind have in common: the account, and who is charged.
- */
+/* Shared by all kinds of rings: the account, and who is charged. */
 #ifndef SMC_KERNEL_RING_MEMORY_H
 #define SMC_KERNEL_RING_MEMORY_H
 
@@ -17,10 +15,10 @@
  */
 bool smc_ring_enter(const struct sock *sk, size_t size_bytes);
 void smc_ring_leave(size_t size_bytes);
-/* Of all there are, in every namespace. */
+/* Of all rings, in every namespace. */
 u64 smc_ring_bytes(void);
 
-/* Nobody is charged without one: the current task may be the peer's program. */
+/* Without a cgroup nobody is charged: the current task may be the peer's program. */
 static inline struct mem_cgroup *smc_ring_memcg(const struct sock *sk)
 {
 #ifdef CONFIG_MEMCG
@@ -31,9 +29,9 @@ static inline struct mem_cgroup *smc_ring_memcg(const struct sock *sk)
 }
 
 /*
- * For allocations under set_active_memcg(smc_ring_memcg(@sk)). Work items run for everybody: where
- * the cgroup is full they take less, or nothing. They do not reclaim in it, nor wait as one has to
- * that is above its memory.high.
+ * For allocations under set_active_memcg(smc_ring_memcg(@sk)). A work item runs for everybody:
+ * where the cgroup is full it takes less, or nothing. It neither reclaims in the cgroup nor waits,
+ * as a task does whose cgroup is above its memory.high.
  */
 static inline gfp_t smc_ring_gfp(const struct sock *sk)
 {

@@ -34,7 +34,7 @@ static_assert(SMC_SIOCOUTQNSD == SIOCOUTQNSD && SMC_SIOCATMARK == SIOCATMARK);
 
 void *smc_sock_state(struct socket *sock)
 {
-	/* Pairs with the cmpxchg() that published it: what it points to is there, too. */
+	/* Pairs with the cmpxchg() that published it: its content is visible, too. */
 	return smp_load_acquire(&SOCK_INODE(sock)->i_private);
 }
 
@@ -105,7 +105,7 @@ bool smc_sk_try_lock(struct sock *sk, bool patient)
 
 	spin_lock_bh(&sk->sk_lock.slock);
 	while (sk->sk_lock.owned && left_jiffies) {
-		/* In turn with those in lock_sock(), of whom one is woken at a time. */
+		/* Queued with those in lock_sock(), of which one is woken at a time. */
 		prepare_to_wait_exclusive(&sk->sk_lock.wq, &wait, TASK_UNINTERRUPTIBLE);
 		spin_unlock_bh(&sk->sk_lock.slock);
 		left_jiffies = schedule_timeout(left_jiffies);
@@ -123,7 +123,7 @@ bool smc_sk_try_lock(struct sock *sk, bool patient)
 
 int smc_sk_state(const struct sock *sk)
 {
-	/* As inet_sk_state_load(): what TCP set before the state is there, too. */
+	/* As inet_sk_state_load(): what TCP set before the state is visible, too. */
 	return smp_load_acquire(&((struct sock *)sk)->sk_state);
 }
 

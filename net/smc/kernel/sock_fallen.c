@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fallen sockets: they run TCP's own functions, but keep their reference on this
- * module until they are released, because a thread of the process may still be on
- * its way out of one of our functions.
+ * Fallen sockets: they run TCP's own functions, but keep their reference to this module until they
+ * are released, because a thread of the process may still be inside one of our functions.
  *
- * Two things replace the ops of a TCP socket behind everybody's back: kTLS,
- * which also copies the table of the first TLS socket for all later ones, and
- * IPV6_ADDRFORM. So fallen sockets watch for these two options, and have TCP's
- * own table before either can happen.
+ * Two things replace the ops of a TCP socket without a call of ours: kTLS, which also copies the
+ * table of the first TLS socket for all later ones, and IPV6_ADDRFORM. So a fallen socket watches
+ * for these two options, and gets TCP's own table before either can happen.
  */
 #include <linux/in6.h>
 #include <linux/list.h>
@@ -27,11 +25,10 @@ static struct proto_ops fallen_v4 __ro_after_init;
 static struct proto_ops fallen_v6 __ro_after_init;
 
 /*
- * A fallen socket with TCP's own ops does not come back to us at release, and
- * other threads may still be inside our functions with its state: both it and
- * the reference on this module stay until the socket is closed. Nothing in a
- * sock tells that which its clones would not inherit, and these hold no
- * reference on this module: so it is looked at from time to time.
+ * A fallen socket with TCP's own ops does not call us at release, and other threads may still be
+ * inside our functions with its state. So the state and the reference to this module stay until the
+ * socket is closed. Nothing in a sock can tell us that without its clones inheriting it, and these
+ * hold no reference: so the sock is looked at from time to time.
  */
 struct guest {
 	struct list_head node;
@@ -40,7 +37,7 @@ struct guest {
 };
 
 #define GUEST_LOOK_MS 200
-/* Users choose how many there are: the lock is free again after so many. */
+/* Users choose how many there are: the lock is released after so many. */
 #define GUESTS_AT_ONCE 64
 
 static LIST_HEAD(guests);
@@ -56,7 +53,7 @@ static bool look_at_some(struct list_head *todo, struct list_head *gone)
 	spin_lock(&guests_lock);
 	for (n = 0; n < GUESTS_AT_ONCE && !list_empty(todo); n++) {
 		guest = list_first_entry(todo, struct guest, node);
-		/* Nobody has its descriptor any more, or is in a call on it. */
+		/* Nobody has its descriptor any more, nor is inside a call on it. */
 		list_move(&guest->node, sock_flag(guest->sk, SOCK_DEAD) ? gone : &guests);
 	}
 	spin_unlock(&guests_lock);
@@ -84,7 +81,7 @@ static void look_at_guests(struct smc_work *work)
 		smc_op_forget(guest->state);
 		sock_put(guest->sk);
 		kfree(guest);
-		/* smc_fallen_teardown() waits for what comes after the last. */
+		/* smc_fallen_teardown() waits for the rest of this run. */
 		module_put(THIS_MODULE);
 		cond_resched();
 	}
@@ -96,8 +93,8 @@ static const struct proto_ops *fallen_ops_of(const struct sock *sk)
 }
 
 /*
- * For good. Whoever takes over the ops, now or in a thread that was asked to
- * long ago, finds TCP's own, and nothing of ours has to be put back after it.
+ * For good: a thread that takes over the ops, now or later, finds TCP's own, and nothing of ours
+ * has to be put back afterwards.
  */
 static int leave(struct socket *sock)
 {
@@ -106,7 +103,7 @@ static int leave(struct socket *sock)
 	bool left;
 	int ret;
 
-	/* One of the kernel's own may go with its namespace at any moment. */
+	/* A socket of the kernel may go with its namespace at any moment. */
 	if (!sk->sk_net_refcnt)
 		return -EOPNOTSUPP;
 	guest = kmalloc(sizeof(*guest), GFP_KERNEL);
@@ -115,7 +112,7 @@ static int leave(struct socket *sock)
 	/* User space can make others wait for this, but only on the same socket. */
 	lock_sock(sk);
 	left = READ_ONCE(sock->ops) == fallen_ops_of(sk);
-	/* It may have been a listener of ours, and be one of TCP's some day, with children. */
+	/* It may have been a listener of ours, and become one of TCP's later, with children. */
 	if (left)
 		smc_op_stop_limiting(smc_sock_state(sock));
 	ret = left ? smc_tcp_unlimit_handshakes(sk) : 0;
@@ -134,7 +131,7 @@ static int leave(struct socket *sock)
 	sock_hold(sk);
 	guest->sk = sk;
 	guest->state = smc_sock_state(sock);
-	/* Its release does not come by here, so it lets go of the socket now. */
+	/* Its release does not call us, so its state stops using the socket now. */
 	smc_op_leave(guest->state);
 	spin_lock(&guests_lock);
 	list_add(&guest->node, &guests);
@@ -159,7 +156,7 @@ int smc_fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t
 void smc_sock_fall(struct socket *sock)
 {
 	smc_drop_creator(sock->sk);
-	/* Only ours: by the time a slow one comes here, kTLS may have put its own there. */
+	/* Only if it is our table: kTLS may have put its own there meanwhile. */
 	(void)cmpxchg(&sock->ops, smc_ops_of(sock->sk), fallen_ops_of(sock->sk));
 }
 
@@ -167,9 +164,9 @@ void smc_sock_make_plain(struct socket *new_sock)
 {
 	const struct proto_ops *ops = new_sock->ops;
 
-	/* It may listen one day, to peers that its owner will not do SMC with. */
+	/* It may listen later, to peers with which its owner does not want SMC. */
 	smc_tcp_withdraw(new_sock->sk);
-	/* kernel_accept() gives it the listener's, with a reference, when it is back. */
+	/* kernel_accept() then gives it the listener's ops, with a reference, when this returns. */
 	if (!ops)
 		return;
 	new_sock->ops = smc_base_ops(new_sock->sk);
@@ -196,6 +193,6 @@ void __init smc_fallen_setup(void)
 
 void smc_fallen_teardown(void)
 {
-	/* There are no guests any more, but it may be on its way out. */
+	/* No guest is left, but the last run may not have ended. */
 	smc_work_cancel_sync(&guests_work);
 }

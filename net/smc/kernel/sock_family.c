@@ -84,8 +84,8 @@ static struct inet_protosw inet6_smc_protosw = {
 static bool smc_protocol_v6;
 
 /*
- * Whoever has a socket holds the module, but one whose loading fails goes all the
- * same. So all that can fail comes before the first way to make one.
+ * An open socket holds the module, but a module whose loading fails goes all the same. So
+ * everything that can fail comes before the first way to make a socket.
  */
 int __init smc_sock_setup(void)
 {
@@ -106,7 +106,7 @@ int __init smc_sock_setup(void)
 	}
 	inet_register_protosw(&inet_smc_protosw);
 	if (smc_have_ipv6()) {
-		/* If IPv6 has that protocol already, there are the other ways. */
+		/* If IPv6 has that protocol already, the other ways remain. */
 		ret = inet6_register_protosw(&inet6_smc_protosw);
 		smc_protocol_v6 = ret == 0;
 		if (ret)

@@ -20,7 +20,9 @@ static_assert(SMC_MSG_FASTOPEN == MSG_FASTOPEN && SMC_MSG_ZEROCOPY == MSG_ZEROCO
 
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len)
 {
-	/* Past hardened usercopy, which looks a vmalloc()ed ring up under a lock each time. */
+	/*
+	 * Without hardened usercopy, which would look up a vmalloc()ed ring under a lock each time.
+	 */
 	return _copy_from_iter(to, len, &msg->msg_iter);
 }
 
@@ -56,7 +58,7 @@ int smc_zerocopy_begin(struct sock *sk, const struct msghdr *msg, size_t len,
 {
 	struct ubuf_info *uarg;
 
-	/* With a uarg of the caller's own (io_uring) it is he who notifies. */
+	/* With a uarg of its own (io_uring) the caller notifies. */
 	if (!len || msg->msg_ubuf || !sock_flag(sk, SOCK_ZEROCOPY))
 		return 0;
 	uarg = msg_zerocopy_realloc(sk, len, NULL);

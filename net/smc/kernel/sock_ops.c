@@ -53,7 +53,7 @@ static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int 
 
 static int smc_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)
 {
-	/* TCP's zero-copy receive; bytes that come by RDMA are not in skbs. */
+	/* TCP's zero-copy receive: bytes that come by RDMA are not in skbs. */
 	return -ENODEV;
 }
 
@@ -79,14 +79,14 @@ static int smc_set_rcvlowat(struct sock *sk, int val)
 		WRITE_ONCE(sk->sk_rcvlowat, 1);
 		return 0;
 	}
-	/* What is there may be enough now. TCP looks into its own queue only. */
+	/* What is there may be enough now; TCP looks only into its own queue. */
 	if (!ret)
 		smc_sk_wake(sk, SMC_POLL_ANY | SMC_POLL_IN);
 	return ret;
 }
 
 #ifdef HAVE_SPLICE_EOF
-/* Each piece of the file was said not to be the last; nothing follows, so nothing waits for it. */
+/* Each piece of the file was sent with MSG_MORE; nothing follows, so nothing is to be held back. */
 static void smc_splice_eof(struct socket *sock)
 {
 	smc_op_push(sock);
@@ -139,7 +139,7 @@ static void __init fill(struct proto_ops *ops, const struct proto_ops *base)
 {
 	*ops = own_ops;
 	ops->family = base->family;
-	/* Options that this kernel's TCP has, or has not. */
+	/* Options that not every kernel's TCP has. */
 	ops->set_peek_off = base->set_peek_off;
 }
 

@@ -43,7 +43,7 @@ int smc_fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t
 			  unsigned int optlen);
 
 /* sock_ulp.c */
-/* What it is known by. */
+/* Its name in setsockopt(). */
 #define SMC_ULP_NAME "smc"
 /* setsockopt(TCP_ULP, "smc"): what may fail, and then the layer itself. */
 int smc_ulp_prepare(void);
@@ -51,7 +51,7 @@ void smc_ulp_forget(void);
 void smc_ulp_setup(void);
 void smc_ulp_teardown(void);
 /*
- * Lets go of TCP_ULP "smc", if that made this an SMC socket. Under the sock's lock, or when its
+ * Releases TCP_ULP "smc", if that made this an SMC socket. Under the sock's lock, or when its
  * socket is being released.
  */
 void smc_drop_ulp(struct sock *sk);
@@ -61,23 +61,23 @@ extern struct proto smc_inet_prot;
 extern struct proto smc_inet6_prot;
 void smc_creators_setup(void);
 /*
- * Lets go of what IPPROTO_SMC holds the module with until the socket is there, and its ops do. Any
- * context; more than once.
+ * Releases the reference to the module that IPPROTO_SMC holds until the socket exists and its ops
+ * hold one. Any context; may be called again.
  */
 void smc_drop_creator(struct sock *sk);
 
 /* tcp_listener.c */
 /*
- * Takes away what smc_tcp_watch_children() has put into a sock, when that listens no more, or is a
- * child that nobody else has seen. Any context; also of one that has nothing.
+ * Removes what smc_tcp_watch_children() has put into a sock, when it does not listen any more, or
+ * is a child that nobody else has seen. Any context; also for a sock that has nothing.
  */
 void smc_tcp_give_back_af(struct sock *sk);
 /*
- * Takes away what smc_tcp_limit_handshakes() and smc_tcp_watch_children() have left in a sock,
- * before that can outlive this module. -EOPNOTSUPP: it listens. With its lock, sleeps.
+ * Removes what smc_tcp_limit_handshakes() and smc_tcp_watch_children() have left in a sock that may
+ * outlive this module. -EOPNOTSUPP: it listens. With its lock, sleeps.
  */
 int smc_tcp_unlimit_handshakes(struct sock *sk);
-/* Learns that table of TCP's for the family of @sk, a fresh one. */
+/* Stores TCP's table for the family of @sk, a fresh sock. */
 void smc_tcp_learn_af(const struct sock *sk);
 
 #endif

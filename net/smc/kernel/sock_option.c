@@ -23,7 +23,7 @@ static bool is_fastopen_option(int optname)
 	       optname == TCP_FASTOPEN_KEY || optname == TCP_FASTOPEN_NO_COOKIE;
 }
 
-/* What an option means to a socket of ours; -1 if nothing. */
+/* The kind of an option that matters to SMC; -1 for all others. */
 static int option_kind(int level, int optname)
 {
 	if (level == SOL_TCP) {
@@ -69,7 +69,7 @@ static int put_option(int value, char __user *optval, int __user *optlen)
 	return 0;
 }
 
-/* As TCP reads it, once: what is found out about it must stay so. */
+/* Read once, as TCP does: a second read might find another name. */
 static int get_layer_name(char name[TCP_ULP_NAME_MAX], sockptr_t optval, unsigned int optlen)
 {
 	long len;
@@ -95,7 +95,7 @@ int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval
 		ret = get_layer_name(layer, optval, optlen);
 		if (ret)
 			return ret;
-		/* It has that one, by whatever way, and stays what it is. */
+		/* It has that layer already, however it got it: nothing changes. */
 		if (!strcmp(layer, SMC_ULP_NAME) && READ_ONCE(sock->ops) == smc_ops_of(sock->sk))
 			return -EEXIST;
 		optval = KERNEL_SOCKPTR(layer);
@@ -108,7 +108,9 @@ int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval
 		ret = smc_op_option(sock, kind);
 		if (ret)
 			return ret;
-		/* It is a TCP socket now; whoever made it one may not have come to its ops yet. */
+		/*
+		 * It is a TCP socket now; the thread that made it one may not have set its ops yet.
+		 */
 		smc_sock_fall(sock);
 		return smc_fallen_setsockopt(sock, level, optname, optval, optlen);
 	}
@@ -123,7 +125,7 @@ int smc_getsockopt(struct socket *sock, int level, int optname, char __user *opt
 {
 	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
 		return put_option(smc_op_limits_handshakes(sock), optval, optlen);
-	/* It takes bytes out of TCP, which are the handshake's, or are not there. */
+	/* It would take bytes out of TCP that belong to the handshake, or are not there. */
 	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && smc_op_keeps_tcp(sock))
 		return -EOPNOTSUPP;
 	return sock_common_getsockopt(sock, level, optname, optval, optlen);

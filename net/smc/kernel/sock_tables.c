@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Which ops tables there are: those of SMC sockets, which sock_ops.c fills, and
- * TCP's own that stand behind them.
- */
+/* The ops tables: those of SMC sockets, which sock_ops.c fills, and TCP's own behind them. */
 #include <linux/net.h>
 #include <net/inet_common.h>
 #include <net/sock.h>

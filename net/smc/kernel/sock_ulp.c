@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * setsockopt(TCP_ULP, "smc"): makes an SMC socket of a fresh TCP socket. Its
- * ops change and nothing else, under the sock's lock; a call of another thread
- * that is inside TCP's ops at that moment stays what it is, TCP.
+ * setsockopt(TCP_ULP, "smc"): makes an SMC socket of a fresh TCP socket. Only its ops change, under
+ * the sock's lock; a call of another thread that is inside TCP's ops at that moment stays a TCP
+ * call.
  *
- * The layer stays until the socket is released, or leaves for TCP's own ops: one
- * of those calls may be a TCP_ULP that has yet to read the name of another layer,
- * and that must find the place taken. So must an IPV6_ADDRFORM, which would give
- * the sock TCP's ops behind our back: it refuses any sk_prot but TCP's own.
+ * The layer stays until the socket is released, or gets TCP's own ops: one of those calls may be a
+ * TCP_ULP that has yet to read the name of another layer, and must find the place taken. So must an
+ * IPV6_ADDRFORM, which would give the sock TCP's ops without a call of ours: it refuses any sk_prot
+ * but TCP's own.
  */
 #include <linux/kmemleak.h>
 #include <linux/module.h>
@@ -24,9 +24,9 @@
 #include "kernel/sock_ops.h"
 
 /*
- * A copy of TCP's, which differs by its address. A listener's half-open requests
- * keep it for as long as they last, and so may a child that is made while the
- * listener lets go: nothing in it is ours, and it stays when the module goes.
+ * A copy of TCP's, which differs by its address only. Half-open requests of a listener use it as
+ * long as they last, and so may a child that is made while the listener ends: nothing in it is
+ * ours, and it stays when the module goes.
  */
 static struct proto *taken_v6_prot __ro_after_init;
 
@@ -38,20 +38,20 @@ static int ulp_init(struct sock *sk)
 		return -EISCONN;
 	if (sk->sk_family == AF_INET6 && !smc_have_ipv6())
 		return -EAFNOSUPPORT;
-	/* Ours already, or it was and has fallen back for good. */
+	/* Ours already, or a socket of ours that has fallen back for good. */
 	if (READ_ONCE(sock->ops) == smc_ops_of(sk) || smc_sock_state(sock))
 		return -EEXIST;
-	/* Someone else has put something of his own there. */
+	/* Another layer has put its own there. */
 	if (READ_ONCE(sock->ops) != smc_base_ops(sk) ||
 	    (sk->sk_family == AF_INET6 && sk->sk_prot != &tcpv6_prot))
 		return -EINVAL;
 	/*
-	 * Given back with the socket, as for any ops of a module, instead of what it has held
-	 * so far: IPv6 may be one, which stays for as long as we are there.
+	 * Released with the socket, as for any module's ops, instead of the reference held so far:
+	 * IPv6 may be a module, which stays for as long as this one does.
 	 */
 	__module_get(THIS_MODULE);
 	module_put(smc_base_ops(sk)->owner);
-	/* TCP has taken it away, as from any socket with a layer; this one sends as TCP does. */
+	/* TCP has cleared it, as for any socket with a layer; this one sends as TCP does. */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	if (sk->sk_family == AF_INET6)
 		WRITE_ONCE(sk->sk_prot, taken_v6_prot);
@@ -66,7 +66,7 @@ static void give_back_prot(struct sock *sk)
 		WRITE_ONCE(sk->sk_prot, &tcpv6_prot);
 }
 
-/* A listener's children have no reference on the layer, and no use for it. */
+/* A listener's children have no reference to the layer, and do not need it. */
 static void ulp_clone(const struct request_sock *req, struct sock *child, const gfp_t priority)
 {
 	inet_csk(child)->icsk_ulp_ops = NULL;
@@ -98,7 +98,7 @@ void __init smc_ulp_setup(void)
 	const int ret = tcp_register_ulp(&smc_ulp);
 
 	if (ret) {
-		/* Somebody else has the name. */
+		/* The name is taken. */
 		pr_err("smc: no TCP_ULP \"" SMC_ULP_NAME "\": error %d\n", ret);
 		smc_ulp_forget();
 		taken_v6_prot = NULL;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Sleeping on a socket, and waking who sleeps there or polls.
- */
+/* Sleeping on a socket, and waking sleepers and pollers. */
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
@@ -25,7 +23,7 @@ static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *
 
 	if (!*timeo_jiffies)
 		return -EAGAIN;
-	/* Whoever does not look again must not keep a SIGIO back: this comes first. */
+	/* First: a sleeper that does not look again must not keep a SIGIO back. */
 	interrupted = signal_pending(current);
 	if (reads && !interrupted)
 		sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
@@ -75,7 +73,10 @@ void smc_sk_wake(struct sock *sk, u32 events)
 	struct socket_wq *wq;
 
 	rcu_read_lock();
-	/* First: who sleeps in recv() gets no signal, and is not asleep any more afterwards. */
+	/*
+	 * Before the wakeup: a sleeper in recv() gets no signal, and does not sleep any more
+	 * afterwards.
+	 */
 	if (events & SMC_POLL_IN)
 		sk_wake_async(sk, SOCK_WAKE_WAITD, POLL_IN);
 	if (events & SMC_POLL_OUT)
@@ -104,7 +105,7 @@ void smc_poll_register(struct file *file, struct socket *sock, struct poll_table
 
 void smc_sk_sigurg(struct sock *sk)
 {
-	/* It looks at sk_socket and its file more than once; close() takes both away under this. */
+	/* It reads sk_socket and its file more than once; close() clears both under this lock. */
 	read_lock_bh(&sk->sk_callback_lock);
 	sk_send_sigurg(sk);
 	read_unlock_bh(&sk->sk_callback_lock);

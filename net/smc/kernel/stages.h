@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What module.c sets up when the module is loaded, and tears down when it is unloaded, but
- * for the C++ half (kernel/abi/callbacks/module.h). Process context; 0 or -errno, and on
- * error nothing stays.
+ * The stages that module.c sets up when the module is loaded, and tears down when it is unloaded,
+ * except the C++ half (kernel/abi/callbacks/module.h). Process context; 0 or -errno, and on error
+ * nothing stays.
  */
 #ifndef SMC_KERNEL_STAGES_H
 #define SMC_KERNEL_STAGES_H
@@ -12,8 +12,8 @@ int smc_work_setup(void);
 void smc_work_teardown(void);
 
 /*
- * pernet.c; before all that makes sockets and groups. Goes last, because counters are used
- * until the last group is gone.
+ * pernet.c; before everything that makes sockets and groups. Torn down last, because counters are
+ * used until the last group is gone.
  */
 int smc_pernet_init(void);
 void smc_pernet_exit(void);
@@ -26,13 +26,13 @@ void smc_pernet_exit(void);
 int smc_ib_init(void);
 void smc_ib_exit(void);
 
-/* tcp.c: TCP is able to write and read the option (RFC 7609 section 3.1). */
+/* tcp.c: TCP can write and read the option (RFC 7609 section 3.1). */
 int smc_tcp_setup(void);
 void smc_tcp_teardown(void);
 
 /*
- * netlink.c: the families SMC_PNETID and SMC_GEN_NETLINK. diag.c: sock_diag of AF_SMC. They
- * let user space in, so what they show is there before them.
+ * netlink.c: the families SMC_PNETID and SMC_GEN_NETLINK. diag.c: sock_diag of AF_SMC. User space
+ * can call these, so the objects that they show exist before.
  */
 int smc_netlink_init(void);
 void smc_netlink_exit(void);

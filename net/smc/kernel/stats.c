@@ -48,7 +48,7 @@ u64 smc_stat_read(struct net *net, u32 index)
 
 	if (index >= SMC_STATS)
 		return 0;
-	/* A gauge may be below zero on one CPU; only the sum means something. */
+	/* A gauge may be negative on one CPU; only the sum counts. */
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(stats, cpu)[index]);
 	return sum;

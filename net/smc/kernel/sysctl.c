@@ -18,7 +18,7 @@ static int smc_links_min = 1;
 static int smc_links_max = 2;
 static int smc_conns_min = 16;
 static int smc_conns_max = 255;
-/* In milliseconds it still has to be an int. */
+/* It has to fit into an int in milliseconds, too. */
 static int smc_testlink_max = INT_MAX / MSEC_PER_SEC;
 
 static const struct smc_sysctl smc_sysctl_defaults = {
@@ -81,7 +81,7 @@ int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn)
 	size_t i;
 
 	pn->sysctl = smc_sysctl_defaults;
-	/* Without sysctls the defaults stand. */
+	/* Without sysctls the defaults apply. */
 	if (!IS_ENABLED(CONFIG_SYSCTL))
 		return 0;
 

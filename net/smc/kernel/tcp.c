@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The option of SMC on the TCP connection under a socket. Here TCP itself writes and
- * reads it (kernels built with CONFIG_SMC): it only has to be told.
+ * SMC's option on the TCP connection under a socket. Here TCP itself writes and reads it (kernels
+ * built with CONFIG_SMC), and only has to be told.
  */
 #include <linux/jump_label.h>
 #include <linux/tcp.h>
@@ -55,7 +55,7 @@ static bool is_own_peer(const struct sock *sk)
 	if (inet->inet_sport != inet->inet_dport)
 		return false;
 #if IS_ENABLED(CONFIG_IPV6)
-	/* IPv4 addresses are there, too, as mapped ones. */
+	/* IPv4 addresses are in it, too, as mapped ones. */
 	if (sk->sk_family == AF_INET6)
 		return ipv6_addr_equal(&sk->sk_v6_rcv_saddr, &sk->sk_v6_daddr);
 #endif
@@ -66,18 +66,14 @@ enum smc_tcp_opened smc_tcp_opened(const struct sock *sk)
 {
 	const struct tcp_sock *tp = tcp_sk(sk);
 
-	/*
-	 * At a SYN-ACK without the option TCP forgets that we have shown it, at a SYN it
-	 * does not.
-	 */
+	/* A SYN-ACK without the option clears syn_smc; a SYN does not. */
 	if (!READ_ONCE(tp->syn_smc) || !tp->rx_opt.smc_ok)
 		return SMC_TCP_OPENED_PLAIN;
 	if (is_own_peer(sk))
 		return SMC_TCP_OPENED_SELF;
 	/*
-	 * tcp_finish_connect(), which a SYN-ACK leads to, takes the connection's beginning
-	 * for the time when data came last. By way of SYN_RECV there is no such time until
-	 * data come.
+	 * tcp_finish_connect(), which a SYN-ACK leads to, sets lrcvtime, as if data had come. By
+	 * way of SYN_RECV it stays 0 until data come.
 	 */
 	if (!READ_ONCE(inet_csk(sk)->icsk_ack.lrcvtime))
 		return SMC_TCP_OPENED_CROSSED;

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Whether an address is one of this kernel.
- */
+/* Finds out whether an address belongs to this kernel. */
 #include <linux/in.h>
 #include <linux/inetdevice.h>
 #include <linux/rtnetlink.h>
@@ -25,7 +23,7 @@ static bool addr6_is_of(struct net *net, const struct in6_addr *addr)
 	if (ipv6_addr_v4mapped(addr))
 		return addr4_is_of(net, addr->s6_addr32[3]);
 #if IS_ENABLED(CONFIG_IPV6)
-	/* A kernel that was booted without IPv6 has no addresses to look among. */
+	/* A kernel booted without IPv6 has no such addresses. */
 	return ipv6_mod_enabled() &&
 	       (ipv6_addr_loopback(addr) || ipv6_chk_addr(net, addr, NULL, 0));
 #else
@@ -43,7 +41,10 @@ static bool addr_is_here(const struct sock *sk, const struct in6_addr *addr)
 		return found;
 	rcu_read_lock();
 	for_each_net_rcu(net) {
-		/* Loopback addresses are each namespace's own; some keep to themselves. */
+		/*
+		 * Loopback addresses are each namespace's own, and a namespace may not want peers
+		 * elsewhere.
+		 */
 		found = net != own && smc_sysctl_smcd_loopback(net) == SMC_LOOPBACK_KERNEL &&
 			addr6_is_of(net, addr);
 		if (found)
@@ -63,7 +64,7 @@ bool smc_tcp_addr_is_here(const struct sock *sk, const struct sockaddr *addr, in
 	if (addr->sa_family == AF_INET) {
 		__be32 addr4 = ((const struct sockaddr_in *)addr)->sin_addr.s_addr;
 
-		/* To connect to any address is to connect to oneself. */
+		/* To connect to the any-address is to connect to oneself. */
 		if (!addr4)
 			return true;
 		ipv6_addr_set_v4mapped(addr4, &addr6);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Charges children of a listener to the listener's memory cgroup. TCP charges
- * them to that of who takes them out of its queue, and a work item has none.
+ * Charges children of a listener to the listener's memory cgroup. TCP charges them to the cgroup of
+ * the task that accepts them, and a work item has none.
  */
 #include <linux/memcontrol.h>
 #include <net/sock.h>
@@ -10,11 +10,11 @@
 
 #ifdef CONFIG_MEMCG
 /*
- * What it has taken so far counts for TCP as a whole, and for no cgroup. It is given back, and
- * taken once more with the cgroup: what charges a cgroup alone is not open to modules. Beyond the
- * cgroup's limit, too, as when TCP does this: it is there already. TCP insists for whoever sends
- * more than the send buffer takes. With bottom halves off it neither reclaims for that nor calls
- * the OOM killer nor waits: here it may be a work item, which others wait for.
+ * The child's memory so far counts for TCP as a whole, and for no cgroup. It is given back, and
+ * taken once more with the cgroup: the call that charges a cgroup alone is not open to modules.
+ * Also beyond the cgroup's limit, as TCP does: the memory is in use already. With a send buffer
+ * that is full TCP insists. With bottom halves off this neither reclaims nor calls the OOM killer
+ * nor waits: it may run in a work item, which others wait for.
  */
 static void charge_again(struct sock *child, struct mem_cgroup *memcg)
 {

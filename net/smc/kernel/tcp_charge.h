@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Whose memory a child of a listener is.
- */
+/* Which cgroup a listener's child is charged to. */
 #ifndef SMC_KERNEL_TCP_CHARGE_H
 #define SMC_KERNEL_TCP_CHARGE_H
 

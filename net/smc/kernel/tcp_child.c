@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Socks that have no socket of the user's: children that nobody has accepted yet, and
- * those whose socket has been closed.
+ * Socks without a user's socket: children that were not accepted yet, and those whose socket has
+ * been closed.
  */
 #include <linux/fs.h>
 #include <linux/module.h>
@@ -49,7 +49,7 @@ struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err)
 	return child;
 }
 
-/* A child whose handshake still wants its last ACK goes on being known by its request. */
+/* A child whose handshake still lacks its last ACK is known to TCP by its request. */
 static void put_request(struct request_sock_queue *queue, struct request_sock *req)
 {
 	bool wanted = false;
@@ -65,7 +65,7 @@ static void put_request(struct request_sock_queue *queue, struct request_sock *r
 		reqsk_put(req);
 }
 
-/* Those of a child's own accept queue, as accept() leaves them. */
+/* The locks of a child's own accept queue, as accept() leaves them. */
 static void init_locks(struct sock *child)
 {
 #ifdef HAVE_INET_INIT_CSK_LOCKS
@@ -73,7 +73,7 @@ static void init_locks(struct sock *child)
 #else
 	struct request_sock_queue *queue = &inet_csk(child)->icsk_accept_queue;
 
-	/* There it is left to listen(), which does the same once more. */
+	/* In that case listen() does the same again. */
 	spin_lock_init(&queue->rskq_lock);
 	spin_lock_init(&queue->fastopenq.lock);
 #endif
@@ -86,8 +86,8 @@ struct sock *smc_tcp_take_out(struct sock *listener)
 	struct sock *child;
 
 	/*
-	 * The queue has a lock of its own, by which TCP puts them in, and takes them out
-	 * when it stops to listen; the sock's lock is for those that sleep until there is one.
+	 * The queue has its own lock, under which TCP adds and removes entries; the sock's lock is
+	 * for those that sleep until there is one.
 	 */
 	req = reqsk_queue_remove(queue, listener);
 	if (!req)
@@ -103,7 +103,7 @@ void smc_tcp_adopt(struct sock *sk, struct socket *sock)
 {
 	lock_sock(sk);
 	sock_rps_record_flow(sk);
-	/* As TCP says of every socket of its own. */
+	/* As TCP sets it for each socket of its own. */
 	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
 	sock_graft(sk, sock);
 	sock->state = SS_CONNECTED;
@@ -114,7 +114,7 @@ struct sock *smc_tcp_orphan(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 
-	/* As tcp_close() does: TCP's softirq side looks at sk_socket more than once. */
+	/* As in tcp_close(): TCP's softirq side reads sk_socket more than once. */
 	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk_set_socket(sk, NULL);
@@ -131,7 +131,7 @@ struct socket *smc_tcp_wrap(struct sock *sk)
 
 	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &sock))
 		return NULL;
-	/* The user's, not that of who happens to work for him: rules and filters look at it. */
+	/* The user's, not that of the work item: rules and filters look at it. */
 	SOCK_INODE(sock)->i_uid = sk->sk_uid;
 	smc_tcp_adopt(sk, sock);
 	return sock;
@@ -157,7 +157,7 @@ struct socket *smc_tcp_keep(struct socket *sock)
 	smc_drop_ulp(sk);
 	smc_tcp_give_back_af(sk);
 	lock_sock(sk);
-	/* The user's close() has waited; ours, in a work item, is not to. */
+	/* The user's close() has lingered; ours, in a work item, must not. */
 	sock_reset_flag(sk, SOCK_LINGER);
 	release_sock(sk);
 	SOCK_INODE(kept)->i_uid = sk->sk_uid;
@@ -180,7 +180,7 @@ void smc_tcp_let_go(struct socket *sock, bool reset)
 
 void smc_tcp_close(struct sock *sk)
 {
-	/* As TCP ends the children of a listener that goes: with a RST. */
+	/* With a RST, as TCP ends the children of a listener that ends. */
 	lock_sock(sk);
 	READ_ONCE(sk->sk_prot)->disconnect(sk, O_NONBLOCK);
 	release_sock(sk);

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * TCP's stream while it carries the CLC exchange, and how a connection ends that
- * is not to go on. With the sock's lock: a work item cannot wait for that of a
- * user, so it is taken before by smc_sk_try_lock().
+ * TCP's stream during the CLC exchange, and the ways to end its connection. With the sock's lock: a
+ * work item cannot wait for a user's sock, so it takes the lock by smc_sk_try_lock() before.
  */
 #include <linux/net.h>
 #include <linux/skbuff.h>
@@ -15,7 +14,7 @@
 
 #include "kernel/abi/tcp.h"
 
-/* TCP's own says that there is something to read, and io_uring takes its word for it. */
+/* TCP's own callback reports readable bytes, which io_uring trusts. */
 static void clc_data_ready(struct sock *sk)
 {
 	struct socket_wq *wq;
@@ -28,9 +27,8 @@ static void clc_data_ready(struct sock *sk)
 }
 
 /*
- * Stands where a sockmap, or KCM, would put its own: these refuse a sock where there
- * is something. A sockmap would take the messages, and keep what wakes for them, to
- * put it back when the module may be gone.
+ * Put where a sockmap, or KCM, would put its own: these refuse a sock where something is. A sockmap
+ * would take the messages, and would save our callback and put it back when the module may be gone.
  */
 static const u64 clc_mark __aligned(8);
 
@@ -75,7 +73,7 @@ static u32 read_of(const struct sock *sk, const struct sk_buff *skb)
 	return before(seq, next) ? min(next - seq, skb->len) : 0;
 }
 
-/* An urgent byte is one like any other here: CLC knows none. */
+/* An urgent byte counts as any other here: CLC has none. */
 static int peek_bytes(struct sock *sk, u8 *buf, size_t len)
 {
 	const struct sk_buff *skb;
@@ -104,7 +102,7 @@ int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
 	if (ret < 0)
 		return ret;
 	if (ret) {
-		/* A FIN may stand right behind these bytes. */
+		/* A FIN may follow these bytes. */
 		*eof = ret < len && sk->sk_shutdown & RCV_SHUTDOWN;
 		return ret;
 	}
@@ -128,7 +126,7 @@ int smc_tcp_drop(struct sock *sk, size_t len)
 	struct tcp_sock *tp = tcp_sk(sk);
 	int ret;
 
-	/* An urgent byte among them; one behind them is the user's. */
+	/* The urgent byte is among them; one behind them is the user's. */
 	if (tp->urg_data && before(tp->urg_seq, tp->copied_seq + len))
 		WRITE_ONCE(tp->urg_data, 0);
 	ret = tcp_read_sock(sk, &desc, drop_bytes);
@@ -147,13 +145,13 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
 	nonagle = tcp_sk(sk)->nonagle;
 	tcp_sk(sk)->nonagle = TCP_NAGLE_OFF | TCP_NAGLE_PUSH;
-	/* SO_TIMESTAMPING is for what the user sends. */
+	/* SO_TIMESTAMPING is for the user's own data. */
 	tsflags = sk->sk_tsflags;
 	WRITE_ONCE(sk->sk_tsflags, 0);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
 	WRITE_ONCE(sk->sk_tsflags, tsflags);
 	tcp_sk(sk)->nonagle = nonagle;
-	/* Room there is: what TCP would wait for is memory. */
+	/* There is room: TCP would only wait for memory. */
 	if (ret == -EAGAIN || (ret >= 0 && ret < len))
 		ret = -ENOBUFS;
 	return ret < 0 ? ret : 0;
@@ -171,12 +169,12 @@ void smc_tcp_reset(struct sock *sk, int err)
 {
 	if (sk->sk_state != TCP_CLOSE)
 		READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
-	/* Also if the peer was faster: its error has been read by the CLC exchange. */
+	/* Also if the peer reset it before: the CLC exchange has read that error. */
 	WRITE_ONCE(sk->sk_err, err);
 	sk_error_report(sk);
 }
 
-/* A RST leaves the local address where it is, disconnect() does not. */
+/* A RST leaves the local address in place, disconnect() does not. */
 static void disconnect_keeping_name(struct sock *sk)
 {
 	struct inet_sock *inet = inet_sk(sk);
@@ -188,7 +186,7 @@ static void disconnect_keeping_name(struct sock *sk)
 #endif
 
 	READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
-	/* One with a port of its own is still known by its address. */
+	/* A socket with a port of its own keeps its address. */
 	if (inet->inet_num)
 		return;
 	inet->inet_saddr = name;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A listener: what waits in its accept queue, whom it offers SMC, and what TCP
- * copies of it into its children.
+ * A listener: its accept queue, its offers of SMC, and the fields that TCP copies into its
+ * children.
  */
 #include <linux/rcupdate.h>
 #include <linux/tcp.h>
@@ -55,7 +55,7 @@ enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 	const struct request_sock *req;
 	const struct sock *child = NULL;
 
-	/* Both are of slabs whose memory keeps its type until RCU readers left. */
+	/* Both come from slabs whose memory keeps its type until RCU readers have left. */
 	rcu_read_lock();
 	req = READ_ONCE(queue->rskq_accept_tail);
 	if (req)
@@ -68,7 +68,7 @@ enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 	return youngest;
 }
 
-/* TCP asks these at each SYN with the option, without the listener's lock. */
+/* TCP calls these at each SYN with the option, without the listener's lock. */
 static bool always_congested(const struct sock *listener)
 {
 	smc_stat_inc(sock_net(listener), SMC_STAT_HS_LIMITED);
@@ -108,17 +108,17 @@ void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limi
 		[SMC_HS_LIMIT_ON] = congested_beyond_backlog,
 	};
 
-	/* Not back to NULL while it listens: TCP looks at it twice. */
+	/* Not back to NULL while it listens: TCP reads it twice. */
 	WRITE_ONCE(tcp_sk(listener)->smc_hs_congested,
 		   full ? always_congested : congested[limit]);
 }
 
 /*
- * TCP copies a listener into each of its children, with what stands above. A child may be given
- * to a listener of TCP's own (net.ipv4.tcp_migrate_req) when one of ours ends, by whatever way,
- * without a call of ours, and outlive this module there. So children are looked after when they
- * are made, before anything else can happen to them. What makes them is in a table of TCP's;
- * listeners have a copy of that, which differs in nothing else.
+ * TCP copies a listener into each of its children, with the fields above. When a listener of ours
+ * ends, a child may be given to a listener of TCP's own (net.ipv4.tcp_migrate_req), without a call
+ * of ours, and outlive this module there. So each child is cleaned when it is made, before anything
+ * else can happen to it. The function that makes children is in a table of TCP's; our listeners
+ * have a copy of that table, which differs in that function only.
  */
 struct listening_af {
 	struct inet_connection_sock_af_ops ops;
@@ -138,7 +138,7 @@ void smc_tcp_give_back_af(struct sock *sk)
 	struct inet_connection_sock *icsk = inet_csk(sk);
 	const struct listening_af *af = listening_af_of(sk);
 
-	/* Connecting an IPv6 socket to an IPv4 address puts another one there. */
+	/* Connecting an IPv6 socket to an IPv4 address puts another table there. */
 	if (icsk->icsk_af_ops == &af->ops)
 		WRITE_ONCE(icsk->icsk_af_ops, af->base);
 }
@@ -194,7 +194,7 @@ int smc_tcp_unlimit_handshakes(struct sock *sk)
 		return 0;
 	if (sk->sk_state == TCP_LISTEN)
 		return -EOPNOTSUPP;
-	/* Until the last SYN is through that has still found a listener. */
+	/* Until the last SYN that has found a listener has been handled. */
 	synchronize_rcu();
 	WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
 	smc_tcp_give_back_af(sk);

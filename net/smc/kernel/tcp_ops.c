@@ -22,14 +22,14 @@ int smc_tcp_ops_release(struct socket *sock)
 	if (!sk)
 		return 0;
 	/*
-	 * TCP may go on for minutes, and must not keep the module that long. Nobody
-	 * else has this socket any more.
+	 * TCP may last for minutes, and must not hold the module that long. Nobody else has this
+	 * socket any more.
 	 */
 	smc_drop_ulp(sk);
 	smc_drop_creator(sk);
 	sock_hold(sk);
 	ret = tcp_ops(sock)->release(sock);
-	/* Not before: up to its end a listener gets children. */
+	/* Not earlier: a listener gets children until its end. */
 	smc_tcp_give_back_af(sk);
 	sock_put(sk);
 	return ret;

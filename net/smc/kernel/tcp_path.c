@@ -43,7 +43,7 @@ static int vlan_below(struct net_device *lower, struct netdev_nested_priv *priv)
 	return 1;
 }
 
-/* Its own, or that of the first VLAN below it: it may be a bridge or a bond over one. */
+/* The device's own VLAN, or that of the first VLAN below it, as for a bridge or a bond over one. */
 static u16 vlan_of_rcu(struct net_device *dev)
 {
 	u16 vlan_id = 0;
@@ -70,7 +70,7 @@ static void add_prefix_of_v4(struct smc_tcp_path *path, __be32 prefix, u8 len)
 	path->prefix4_count++;
 }
 
-/* Those with @addr in them, or the others. */
+/* The prefixes with @addr in them, or the other ones. */
 static void prefixes_of_v4_with(const struct in_device *in_dev, struct smc_tcp_path *path,
 				__be32 addr, bool inside)
 {

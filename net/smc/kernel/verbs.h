@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * What the verbs_*.c files share: the insides of the handles of abi/verbs.h.
- */
+/* Shared by the verbs_*.c files: the structures behind the handles of abi/verbs.h. */
 #ifndef SMC_KERNEL_VERBS_H
 #define SMC_KERNEL_VERBS_H
 
@@ -22,7 +20,7 @@
 #define SMC_IB_SEND_RESERVE 32
 /* ... of them those that registrations leave to SMC_IB_POST_CONTROL ... */
 #define SMC_IB_CONTROL_RESERVE 16
-/* ... and the one that this leaves to SMC_IB_POST_LAST. */
+/* ... and the one that SMC_IB_POST_CONTROL leaves to SMC_IB_POST_LAST. */
 #define SMC_IB_LAST_RESERVE 1
 static_assert(SMC_IB_SEND_RESERVE - SMC_IB_CONTROL_RESERVE >= SMC_IB_REGISTRATIONS);
 /* Long messages in flight at a time. */
@@ -194,7 +192,7 @@ struct smc_ib_region {
 /* verbs_sync.c */
 /* The longest piece of memory that one mapping for @ibdev's DMA can cover; whole pages. */
 size_t smc_ib_sync_segment_bytes(struct ib_device *ibdev);
-/* Does anything have to be done for CPU and device to see the same bytes of @region? */
+/* True if CPU and device need syncs to see the same bytes of @region. */
 bool smc_ib_sync_is_needed(const struct smc_ib_region *region);
 
 /* verbs_buffer.c */

@@ -13,7 +13,7 @@
 #include "kernel/ring_memory.h"
 #include "kernel/verbs.h"
 
-/* Not worth any trouble: the second best is nearly as good. */
+/* Without much effort: single pages are nearly as good. */
 static bool smc_ib_buffer_try_contiguous(struct smc_ib_buffer *buffer, gfp_t gfp)
 {
 	buffer->order = get_order(buffer->size_bytes);

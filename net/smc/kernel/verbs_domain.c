@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Protection domains: what keeps a device's removal waiting.
- */
+/* Protection domains, which the removal of a device waits for. */
 #include <linux/slab.h>
 
 #include "kernel/verbs.h"

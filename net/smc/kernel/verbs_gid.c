@@ -50,7 +50,7 @@ static enum smc_ib_gid_rank smc_ib_gid_rank_ipv4(struct net_device *netdev, __be
 	return rank;
 }
 
-/* What an entry is. 0, or -errno if it is of no use. */
+/* The kind of a GID entry. 0, or -errno if it cannot be used. */
 static int smc_ib_gid_read_rcu(const struct ib_gid_attr *attr, struct smc_ib_gid *out)
 {
 	struct net_device *netdev = rdma_read_gid_attr_ndev_rcu(attr);

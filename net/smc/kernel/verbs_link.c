@@ -9,24 +9,23 @@
 #include "kernel/verbs.h"
 
 /*
- * How long a peer waits before it repeats what we had no receive for: 1.28 ms, about as long
- * as a softirq that is behind needs to post some again. A peer that repeats "for ever", as we
- * do and as Linux does, takes a processor's time and the wire's with anything much shorter;
- * one with the six tries that are the most otherwise waits 7.7 ms for us.
- * We repeat for ever ourselves: the pause is the peer's choice, and a short one times six is
- * no time. What a peer that never takes anything holds up ends when its link does not answer
- * TEST_LINK.
+ * How long a peer waits before it repeats a message for which we had no receive: 1.28 ms, about
+ * what a late softirq needs to post some again. With a much shorter pause a peer that repeats "for
+ * ever", as we and Linux do, takes much processor time and bandwidth; one that repeats the other
+ * maximum, six times, waits 7.7 ms for us. We repeat for ever ourselves: the pause is the peer's
+ * choice, and a short one times six is too little. A peer that never takes a message loses its link
+ * when that does not answer TEST_LINK.
  */
 #define SMC_IB_MIN_RNR_TIMER IB_RNR_TIMER_001_28
 #define SMC_IB_RNR_RETRY 7
 /*
- * 4.096 us << 16 = 268 ms between tries; with one less than the seven that soft-RoCE takes for
- * "for ever", a dead path shows in about two seconds. Hosts that are busy, or guests that do not
- * get a processor, are silent for a second now and then.
+ * 4.096 us << 16 = 268 ms between tries. With six tries (soft-RoCE takes seven for "for ever") a
+ * dead path shows in about two seconds. Busy hosts, or guests that do not get a processor, are
+ * silent for a second now and then.
  */
 #define SMC_IB_TIMEOUT 16
 #define SMC_IB_RETRIES 6
-/* RDMA reads are not used; some drivers want a place for one all the same. */
+/* RDMA reads are not used; some drivers need a place for one all the same. */
 #define SMC_IB_READS 1
 
 static void smc_ib_link_qp_event(struct ib_event *event, void *context)
@@ -66,7 +65,7 @@ static int smc_ib_link_create_qp(struct smc_ib_link *link, u32 inline_bytes)
 	if (IS_ERR(qp))
 		return PTR_ERR(qp);
 	link->qp = qp;
-	/* Drivers that know no inline data leave what was asked for. */
+	/* Drivers without inline data do not change the requested value. */
 	link->inline_bytes = inline_bytes ? attr.cap.max_inline_data : 0;
 	return 0;
 }
@@ -222,7 +221,7 @@ void smc_ib_link_destroy(struct smc_ib_link *link)
 {
 	struct smc_ib_domain *domain = link->domain;
 
-	/* From here on nothing is posted and nobody called; smc_ib_link_break() does nothing. */
+	/* From here on nothing is posted and no callback runs; smc_ib_link_break() does nothing. */
 	set_bit(SMC_IB_LINK_BROKEN, &link->flags);
 	set_bit(SMC_IB_LINK_CLOSING, &link->flags);
 	/*
@@ -232,10 +231,9 @@ void smc_ib_link_destroy(struct smc_ib_link *link)
 	if (test_bit(SMC_IB_LINK_STARTED, &link->flags))
 		synchronize_rcu();
 	/*
-	 * Without a drain: nobody is to hear of what is still posted. With the QP
-	 * gone the hardware is through with our memory; freeing the CQ waits for
-	 * the softirq that may be in a handler; then nothing is left that could
-	 * queue the work.
+	 * Without a drain: nobody wants the completions of pending posts. Once the QP is gone the
+	 * hardware has finished with our memory; freeing the CQ waits for a softirq that may be in
+	 * a handler; then nothing is left that could queue the work.
 	 */
 	ib_destroy_qp(link->qp);
 	ib_free_cq(link->cq);
@@ -299,7 +297,7 @@ int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path)
 	memcpy(peer_gid.raw, path->peer_gid, sizeof(peer_gid.raw));
 	ah->type = RDMA_AH_ATTR_TYPE_ROCE;
 	rdma_ah_set_port_num(ah, link->port);
-	/* By the entry, not by its index: the index may be another GID's before this is done. */
+	/* By the entry, not by its index: the index may belong to another GID by then. */
 	rdma_move_grh_sgid_attr(ah, &peer_gid, /*flow_label=*/0, path->hop_limit,
 				/*traffic_class=*/0, own_gid);
 	memcpy(ah->roce.dmac, path->peer_mac, sizeof(ah->roce.dmac));

@@ -31,7 +31,7 @@ bool smc_ib_link_writable(const struct smc_ib_link *link)
 
 void smc_ib_post_retire(struct smc_ib_link *link, u32 wr_end, u64 seq)
 {
-	/* Posts that see it may fill the slots anew; so done with them here. */
+	/* Posts that see it may reuse the slots, so these are finished with before. */
 	smp_store_release(&link->wr_tail, wr_end);
 	if (!smc_ib_link_broken(link))
 		smc_ib_link_sent(link->context, seq);
@@ -76,15 +76,15 @@ void smc_ib_post_prepare(struct smc_ib_link *link)
 		link->send_slots[i].cqe.done = smc_ib_post_message_done;
 }
 
-/* A long message's buffer that is not in flight, or NULL. */
+/* The buffer of a long message that is not in flight, or NULL. */
 static struct smc_ib_long *smc_ib_post_long(struct smc_ib_link *link)
 {
 	u32 used = smc_ib_post_used(link);
 	int i;
 
 	/*
-	 * In flight is what lies between wr_tail and wr_head, wherever they
-	 * are: a buffer may rest for longer than either takes to come round.
+	 * In flight is what lies between wr_tail and wr_head, wherever these are: a buffer may be
+	 * unused for longer than either takes to wrap.
 	 */
 	for (i = 0; i < SMC_IB_LONG_MESSAGES; i++)
 		if (link->wr_head - link->longs[i].wr_end >= used)
@@ -140,7 +140,7 @@ static void smc_ib_post_fill_message(struct smc_ib_link *link, u32 slot_index,
 	}
 }
 
-/* What a post leaves free for others. */
+/* Places that a post leaves to others. */
 static u32 smc_ib_post_reserve(unsigned int flags)
 {
 	if (likely(!(flags & (SMC_IB_POST_CONTROL | SMC_IB_POST_LAST))))
@@ -198,7 +198,7 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 	if (likely(!rc))
 		return 0;
 err:
-	/* A part of the chain may be on its way: there is no taking it back. */
+	/* A part of the chain may have been posted, and cannot be taken back. */
 	smc_ib_link_break(link, rc);
 	return rc;
 }

@@ -76,7 +76,7 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 	smc_ib_receive_repost(link, slot);
 }
 
-/* By itself: the chain of others belongs to completions. */
+/* Posted alone: the chain belongs to completions. */
 void smc_ib_link_give_back(struct smc_ib_link *link, struct smc_ib_receive_slot *slot)
 {
 	int rc;

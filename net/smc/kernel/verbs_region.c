@@ -14,7 +14,7 @@ static void smc_ib_region_done(struct ib_cq *cq, struct ib_wc *wc)
 	u32 wr_end = region->wr_end;
 	u64 seq = region->seq;
 
-	/* The last touch of the region: whoever sees that may free it. */
+	/* The last access to the region: it may be freed by whoever sees this. */
 	smp_store_release(&region->state, ready ? SMC_IB_REGION_READY : SMC_IB_REGION_FAILED);
 	atomic_dec(&link->registrations);
 	if (ready)
@@ -46,13 +46,13 @@ static int smc_ib_region_create_mr(struct smc_ib_region *region, enum smc_ib_buf
 	region->local_key = mr->lkey;
 	region->wr.mr = mr;
 	region->wr.key = mr->rkey;
-	/* Nobody but ourselves has any business in a send buffer. */
+	/* No peer may access a send buffer. */
 	region->wr.access = IB_ACCESS_LOCAL_WRITE;
 	if (kind == SMC_IB_BUFFER_RMB) {
 		region->wr.access |= IB_ACCESS_REMOTE_WRITE;
 		region->remote_key = mr->rkey;
 	} else {
-		/* What a local key opens and what REG_MR sets it to, is one number. */
+		/* The local key and the key that REG_MR sets are one number. */
 		region->wr.key = mr->lkey;
 	}
 	region->wr.wr.opcode = IB_WR_REG_MR;
@@ -76,7 +76,10 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 		return -ENOMEM;
 	region->link = link;
 	region->domain = domain;
-	/* An RMB is only written to. But what we zero in it has to get to where that happens. */
+	/*
+	 * The device only writes to an RMB, but bytes that we zero in it have to reach the device's
+	 * copy.
+	 */
 	region->direction = buffer->kind == SMC_IB_BUFFER_RMB ? DMA_BIDIRECTIONAL : DMA_TO_DEVICE;
 	rc = smc_ib_buffer_table(buffer, smc_ib_sync_segment_bytes(ibdev), &region->sgt);
 	if (rc)
@@ -111,7 +114,7 @@ void smc_ib_region_destroy(struct smc_ib_region *region)
 {
 	struct smc_ib_domain *domain = region->domain;
 
-	/* Its completion is still to come: a leak is the lesser evil. */
+	/* Its completion is still to come, so the memory is leaked rather than freed. */
 	if (WARN_ON_ONCE(smp_load_acquire(&region->state) == SMC_IB_REGION_POSTED &&
 			 domain->link_alive))
 		return;
@@ -138,7 +141,7 @@ int smc_ib_region_post(struct smc_ib_region *region)
 	struct smc_ib_link *link = region->link;
 	int rc;
 
-	/* Pairs with the release in smc_ib_region_done(), which is through then. */
+	/* Pairs with the release in smc_ib_region_done(), which has finished then. */
 	switch (smp_load_acquire(&region->state)) {
 	case SMC_IB_REGION_NEW:
 		break;

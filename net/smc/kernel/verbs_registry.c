@@ -63,8 +63,8 @@ static void smc_ib_device_event_work(struct work_struct *work)
 	struct smc_ib_device *dev = container_of(work, struct smc_ib_device, event_work);
 	bool fatal = test_and_clear_bit(SMC_IB_EVENT_FATAL, &dev->events);
 	/*
-	 * Without the lock, which some drivers' wait for the RTNL should not
-	 * extend to others: removal waits for this work.
+	 * Without the lock, so that others do not wait for the RTNL with some drivers: removal
+	 * waits for this work.
 	 */
 	struct ib_device *ibdev = READ_ONCE(dev->ibdev);
 	u8 port;
@@ -74,7 +74,7 @@ static void smc_ib_device_event_work(struct work_struct *work)
 	for (port = 1; port <= dev->ports_count; port++) {
 		if (!test_and_clear_bit(port - 1, &dev->events) && !fatal)
 			continue;
-		/* What a dying device says about its ports is of no use. */
+		/* The port states of a dying device do not count. */
 		if (fatal)
 			WRITE_ONCE(dev->ports[port - 1].active, false);
 		else
@@ -200,7 +200,7 @@ static void smc_ib_client_remove(struct ib_device *ibdev, void *client_data)
 				msecs_to_jiffies(SMC_IB_REMOVAL_WARN_MS))) {
 		WARN(1, "%s is going, but %d links or regions on it are not\n", dev->name,
 		     atomic_read(&dev->domains));
-		/* To return would free what they use. */
+		/* Returning would free what they use. */
 		wait_event(dev->idle, !atomic_read(&dev->domains));
 	}
 	smc_ib_device_put(dev);

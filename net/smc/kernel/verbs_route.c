@@ -13,7 +13,7 @@
 
 #include "kernel/verbs.h"
 
-/* Between two looks at a neighbour that is being asked for its address. */
+/* Between two looks at a neighbour that is being resolved. */
 #define SMC_IB_NEIGHBOUR_POLL_MS 2
 
 static struct rtable *smc_ib_route_find(struct net_device *netdev, const struct smc_ib_gid *from,
@@ -31,7 +31,10 @@ static struct rtable *smc_ib_route_find(struct net_device *netdev, const struct 
 		return ERR_PTR(-EAFNOSUPPORT);
 	memcpy(&flow.saddr, from->raw + SMC_IB_GID_SIZE - sizeof(flow.saddr), sizeof(flow.saddr));
 	memcpy(&flow.daddr, peer, sizeof(flow.daddr));
-	/* With a device given, the second lookup takes what has no route to be on the link. */
+	/*
+	 * With a device given, the second lookup treats an address without a route as being on the
+	 * link.
+	 */
 	rcu_read_lock();
 	rc = fib_lookup(dev_net(netdev), &flow, &result, 0);
 	rcu_read_unlock();

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Memory that CPU and device do not see alike by themselves: bounce buffers
- * (swiotlb), and devices that do not look into the CPU's caches.
+ * Memory of which CPU and device have different views: bounce buffers (swiotlb), and devices that
+ * do not snoop the CPU's caches.
  *
- * A region's table says which pieces of memory it is made of, each physically
- * contiguous. The device may see several of them as one segment, one behind the
- * other, if an IOMMU puts them there: addresses and lengths for DMA are to be
- * walked beside the pieces.
+ * A region's table lists its pieces of memory, each physically contiguous. The device may see
+ * several of them as one segment, if an IOMMU maps them one behind the other: so DMA addresses and
+ * lengths are walked beside the pieces.
  */
 #include <linux/dma-map-ops.h>
 #include <linux/dma-mapping.h>
@@ -14,7 +13,7 @@
 
 #include "kernel/verbs.h"
 
-/* A piece, and where the device sees it. */
+/* A piece, and its address for the device. */
 struct smc_ib_piece {
 	struct scatterlist *memory;
 	struct scatterlist *segment;
@@ -76,8 +75,8 @@ bool smc_ib_sync_is_needed(const struct smc_ib_region *region)
 	piece = smc_ib_piece_first(region);
 	for (left = region->sgt.orig_nents; left; left--) {
 		/*
-		 * Before 6.10 that is said of every device behind an IOMMU. There
-		 * the device sees other memory than this only if it bounces.
+		 * Before 6.10 that is true of every device behind an IOMMU. There the device sees
+		 * other memory than this only if it bounces.
 		 */
 		if (dma_need_sync(ibdev->dma_device, piece.dma) &&
 		    (!iommu || iommu_iova_to_phys(iommu, piece.dma) != sg_phys(piece.memory)))
@@ -89,8 +88,8 @@ bool smc_ib_sync_is_needed(const struct smc_ib_region *region)
 }
 
 /*
- * Piece by piece: a stretch of one segment may be several pieces, which are one
- * behind the other for the device only.
+ * Piece by piece: bytes of one segment may be in several pieces, which are contiguous for the
+ * device only.
  */
 static void smc_ib_region_sync(const struct smc_ib_region *region, u32 offset_bytes,
 			       u32 length_bytes, bool for_device)

@@ -53,7 +53,7 @@ void smc_wake_hook_remove(struct smc_wake_hook *storage)
 	struct hook *hook = (struct hook *)storage;
 	unsigned long flags;
 
-	/* Its function has run to its end then, if it took itself off: see run_hook(). */
+	/* Off the list its function has ended, if it removed itself: see run_hook(). */
 	if (list_empty_careful(&hook->entry.entry))
 		return;
 	spin_lock_irqsave(&hook->head->lock, flags);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Work items for the C++ side, on work queues of the module's own, so that
- * unloading can wait for all of them. They are bound to processors: an item runs where
- * it was queued, and what several of them queue for each other in turn, as two
- * handshakes do, one thread does in a row. On an unbound queue each of these would
- * wake one more thread, which as a rule comes too late.
+ * Work items for the C++ side, on work queues of the module's own, so that unloading can wait for
+ * all of them. They are bound to processors: an item runs where it was queued, and one thread runs
+ * all items that queue each other in turn, as two handshakes do. On an unbound queue each of them
+ * would wake one more thread, which as a rule comes too late.
  *
- * What works on users' sockets wants their locks, and a user can keep those for as
- * long as he likes, by a call that waits for memory of his own making. It does not
- * sleep there, but comes again (smc_sk_try_lock()); and it has a queue apart, so that
- * connections and link groups do not stand behind its moments of patience either.
+ * Work on users' sockets needs their locks, and a user can hold those for as long as he likes, by a
+ * call that waits for memory that he controls. Such work does not sleep there, but comes again
+ * (smc_sk_try_lock()); and it has a queue of its own, so that connections and link groups do not
+ * wait behind it either.
  *
- * Runs of sockets and listeners wait for those of handshakes that end, so handshakes have
- * a third queue: on one queue enough of the former would keep the latter from beginning.
+ * Runs of sockets and listeners wait for runs of handshakes that end, so handshakes have a third
+ * queue: on one queue, enough of the former would keep the latter from beginning.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -121,7 +120,7 @@ void smc_work_wait(struct smc_work *work)
 
 void smc_work_flush_all(void)
 {
-	/* Connections and groups last: the others leave work to them, and get none from there. */
+	/* Connections and groups last: the others queue work for them, and get none from them. */
 	flush_workqueue(smc_socket_queue);
 	flush_workqueue(smc_handshake_queue);
 	flush_workqueue(smc_transport_queue);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Life of the C++ half, and where the control plane finds its objects.
+// Init and exit of the C++ half, and the Directory for the control plane.
 #include <cerrno>
 
 #include "kernel/abi/callbacks/module.h"
@@ -80,11 +80,11 @@ extern "C" int smc_shell_setup(void)
 
 extern "C" void smc_shell_teardown(void)
 {
-	// A namespace that ends would tell the directory, and wants its memory back from what goes
-	// here.
+	// An ending namespace would call the directory, and wait for memory that is freed below.
 	smc_pernet_hold_exits();
 	orphans().end(nullptr);
-	// All sockets are closed and all devices gone: what is left is work that finishes closing.
+	// All sockets are closed and all devices gone; only work that completes the closing is
+	// left.
 	smc_work_flush_all();
 	// Twice: an endpoint that is freed may give back the last reference on its group.
 	smc_rcu_barrier();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Time that has gone by. Who took the earlier time may have read a clock a little ahead of that of
-// who asks now: then it is none, and not an age.
+// Time since an earlier reading of the clock. 0 if that lies ahead of now: two processors may read
+// the clock a little apart.
 #pragma once
 
 #include <cstdint>

@@ -15,7 +15,7 @@ void CloseMachine::close()
 {
 	if (!started() || locally_closed_)
 		return;
-	// An abort says it all.
+	// The abort flag already covers the closed flag.
 	if (!locally_aborted())
 		owed_flags_ |= state_flag::kClosed;
 	apply(CloseEvent::kLocalClose);
@@ -26,7 +26,7 @@ void CloseMachine::abort()
 {
 	if (!started())
 		return;
-	// What has been promised and not been said is void now.
+	// Flags that were owed and not sent are dropped: the abort replaces them.
 	owed_flags_ = sent_flags_ | state_flag::kAborted;
 	apply(CloseEvent::kLocalAbort);
 }
@@ -57,8 +57,8 @@ std::uint8_t CloseMachine::on_peer_flags(std::uint8_t state_flags)
 	if ((fresh_flags & state_flag::kClosed) != 0)
 		apply(CloseEvent::kPeerClosed);
 	if ((fresh_flags & state_flag::kAborted) != 0) {
-		// The peer waits for our word before it lets go of its ring. Nothing that the
-		// application could still do would change it, so it goes out at once.
+		// The peer keeps its ring until it has our closing flag. Nothing that the
+		// application does can change that flag any more, so it is ready at once.
 		owed_flags_ = sent_flags_ | state_flag::kAborted;
 		apply(CloseEvent::kPeerAborted);
 	}

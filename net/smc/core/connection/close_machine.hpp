@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // CloseMachine: the ending of one connection: its State, the state flags that we owe the peer,
-// those that have been sent, and those that the peer has sent. Flags are sticky both ways. The
-// closing flags (done, closed) are owed from the moment the application asks, but become ready only
-// when all data has been written to the peer; the abnormal-close flag is always ready.
+// those that we have sent, and those that the peer has sent. A flag once set stays set, in both
+// directions. The closing flags (done, closed) are owed as soon as the application asks, but become
+// ready only when all data has been written to the peer; the abnormal-close flag is always ready.
 //
 // No locking: the connection's lock covers it.
 #pragma once
@@ -23,18 +23,18 @@ public:
 	void shutdown_write();
 	void close();
 	void abort();
-	// Nobody waits for the peer any more: the end, as far as this side goes. What is owed may
-	// still go out.
+	// Finished without an answer of the peer, as far as this side goes. Owed flags may still go
+	// out.
 	void give_up();
 	void transport_lost();
 
 	// Takes the state flags of a message; returns those that are new.
 	std::uint8_t on_peer_flags(std::uint8_t state_flags);
 
-	// The peer's stream has gone on behind the end that it had announced: that was none.
+	// The peer has sent data behind the end that it had announced: that end does not count.
 	void disown_end() { peer_ended_in_order_ = false; }
 
-	// What the next message carries: flags sent before, and owed ones as far as they may go.
+	// The flags of the next message: those sent before, and the owed ones that are ready.
 	[[nodiscard]] std::uint8_t ready_flags(bool all_data_written) const
 	{
 		constexpr std::uint8_t any_time = state_flag::kAborted;
@@ -47,10 +47,10 @@ public:
 	[[nodiscard]] std::uint8_t sent_flags() const { return sent_flags_; }
 	[[nodiscard]] std::uint8_t peer_flags() const { return peer_flags_; }
 
-	// Nobody has spoken of an end: no flag is owed, sent or heard, and nothing is lost.
+	// No flag is owed, sent or received, and the link is there.
 	[[nodiscard]] bool active() const { return state_ == State::kActive; }
 	[[nodiscard]] bool started() const { return state_ != State::kInit; }
-	// By the loss of the link, or given up.
+	// The link is lost, or this side has given up.
 	[[nodiscard]] bool lost() const { return lost_; }
 	[[nodiscard]] bool link_lost() const { return link_lost_; }
 	[[nodiscard]] bool locally_closed() const { return locally_closed_; }
@@ -70,9 +70,11 @@ public:
 		return started() && !link_lost_ && (sent_flags_ & state_flag::kAborted) == 0 &&
 		       !both_closed();
 	}
-	// The peer's word on its stream is out: no more data, or data that does not count any more.
+	// The peer will send no more data, or none that counts: it has sent a flag, or the link is
+	// lost.
 	[[nodiscard]] bool peer_finished_sending() const { return lost_ || peer_flags_ != 0; }
-	// It has said so before, and not by, a reset.
+	// The peer ended its stream by done or closed; a reset that came later does not change
+	// that.
 	[[nodiscard]] bool peer_ended_in_order() const { return peer_ended_in_order_; }
 	// Neither side will touch the other's memory again.
 	[[nodiscard]] bool finished() const { return lost_ || both_closed(); }

@@ -10,9 +10,9 @@
 // writer and one reader at a time (the socket lock sees to that).
 //
 // Sending:     write_segments() → copy → produce() → transmit loop
-// Receiving:   on_cdc() → read_segments() → copy → consume() → transmit loop if it says so
+// Receiving:   on_cdc() → read_segments() → copy → consume() → transmit loop if it returns true
 // Transmit:    while (plan_transmit(plan) && post(plan)) commit_transmit(plan);
-//              A post that fails for want of room is simply not committed and planned again later.
+//              A plan that could not be posted for want of room is not committed, and made again.
 // In place:    while (saying = speak()) peer.hear(*saying); the peer's ring is the send buffer.
 //
 // Errors: a message that breaks the protocol gives a Violation and changes nothing; the caller
@@ -43,7 +43,7 @@ struct Config {
 	std::uint32_t sndbuf_size_bytes = 0;   // our send buffer
 	std::uint32_t rmb_size_bytes = 0;      // our ring, which the peer writes
 	std::uint32_t peer_rmb_size_bytes = 0; // the peer's ring, which we write
-	// Upper bound of what is held back to be sent together with what follows (sysctl
+	// At most so many bytes are held back to be sent together with later ones (sysctl
 	// net.smc.autocorking_size); 0 turns autocorking off.
 	std::uint32_t autocorking_size_bytes = 0;
 	std::uint32_t local_token = 0;       // ours: the peer's messages carry it
@@ -81,7 +81,7 @@ struct UrgentRead {
 
 class Connection {
 public:
-	// Rings below this are no use to anybody; the wire cannot name one under 16 KiB - 32.
+	// Smaller rings are useless; the wire cannot name one below 16 KiB - 32 bytes anyway.
 	static constexpr std::uint32_t kMinRingBytes = 64;
 
 	// --- Life --------------------------------------------------------------------------------
@@ -101,8 +101,8 @@ public:
 	{
 		return send_.free_bytes() >= writable_from_bytes_;
 	}
-	// A good size for one copy of a large send: after each piece of it, transmit, so that the
-	// wire works while the next one is copied. Each piece costs a message.
+	// A good size for one copy of a large send: transmit after each of them, so that the device
+	// works while the next one is copied. Each costs a message.
 	[[nodiscard]] std::uint32_t send_quantum_bytes() const { return quantum_bytes_; }
 	// Where the next min(max_bytes, sndbuf_free_bytes()) bytes of the application are to be
 	// put.
@@ -110,18 +110,18 @@ public:
 	{
 		return send_.free_segments(max_bytes);
 	}
-	// `bytes` bytes have been put there. Dropped without a word if the connection ended
-	// meanwhile (look at send_status() afterwards). More bytes than free is a bug of the
-	// caller.
+	// The application's next `bytes` bytes have been copied there. They are dropped if the
+	// connection has ended meanwhile (see send_status() afterwards). More bytes than are free
+	// is a bug of the caller.
 	void produce(std::uint32_t bytes, SendHint hint = SendHint::kNormal);
-	// A MSG_OOB send begins: messages may tell the peer already (0x40). False takes it back,
-	// for a send that fails before its last byte.
+	// A send with MSG_OOB begins: from now on messages announce its urgent byte (0x40). False
+	// takes that back, for a send that fails before its last byte.
 	void announce_urgent(bool pending);
 
 	// TCP_CORK. Setting holds small amounts until they fill a quarter of the send buffer or it
 	// runs short; clearing lets everything go (then transmit).
 	void set_corked(bool corked);
-	// That, or MSG_MORE, may hold what is pending.
+	// TCP_CORK or MSG_MORE may hold pending data.
 	[[nodiscard]] bool corked() const { return corked_ || more_; }
 	// Everything pending may go now (TCP_NODELAY set, a cork's timer ran out). Then transmit.
 	void push();
@@ -134,38 +134,39 @@ public:
 	// The plan's work requests have been posted. `plan` must come from the last plan_transmit()
 	// and nothing may have been called in between.
 	void commit_transmit(const TransmitPlan &plan);
-	// The message of a committed plan has completed, and with it all posted before it. Plans
-	// that were not signalled may be reported, older ones after newer ones too.
+	// The message of a committed plan has completed, and so has everything posted before it.
+	// Plans that were not signalled may be reported as well, also an older one after a newer
+	// one.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
-	// In place, instead of the three above: says one thing, which is through with that, and
-	// which the caller makes the peer's Connection hear. Nothing if there is nothing to say
-	// now.
+	// In place, instead of the three functions above: makes one message, which counts as
+	// delivered at once; the caller hands it to the peer's hear(). Nothing if there is nothing
+	// to send now.
 	[[nodiscard]] std::optional<Saying> speak()
 	{
 		if (!has_something_to_say())
 			return std::nullopt;
 		return speak_up();
 	}
-	// In place, and the short way for most messages: what @writer's produce(), its speak() and
-	// @reader's hear() would come to, in one. The events of @reader's Verdict, kReadable at
-	// least; 0, and nothing is changed, if there is more to it than bytes and cursors. What
-	// @reader has to answer, it still has to say.
+	// In place, the short way for most messages: @writer's produce() and speak() and @reader's
+	// hear() in one step. Returns the events of @reader's Verdict, kReadable at least; 0, and
+	// nothing is changed, if the message carries more than bytes and cursors. What @reader has
+	// to answer is still to be sent.
 	[[nodiscard]] static std::uint16_t pass(Connection &writer, Connection &reader,
 						std::uint32_t bytes);
-	// False if there is certainly nothing to transmit; cheaper than a plan.
+	// False if there is certainly nothing to transmit; cheaper than plan_transmit().
 	[[nodiscard]] bool has_something_to_say() const
 	{
 		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
 		       close_.owed_flags() != close_.sent_flags();
 	}
-	// The next transmit will be signalled, with an empty message if need be: to learn when the
-	// outstanding bytes have left (SIOCOUTQ asked, waiting for the buffers to be idle).
+	// The next message will be signalled, an empty one is sent if need be: its completion says
+	// when the outstanding bytes have left (SIOCOUTQ, waiting for the buffers to be idle).
 	void request_completion();
 
 	// --- Another ring, in place --------------------------------------------------------------
 
-	// May the ring that @writer fills and @reader empties give way to another one now? Nothing
-	// is in it, and so nobody copies; and who waits for room has been told of all there is.
+	// True if the ring that @writer fills and @reader empties may be replaced by another one
+	// now: it is empty, so nobody copies, and both ends know all cursors.
 	[[nodiscard]] static bool ring_is_replaceable(const Connection &writer,
 						      const Connection &reader)
 	{
@@ -173,8 +174,8 @@ public:
 		       writer.send_.pending_bytes() == 0 && writer.writable_for_poll() &&
 		       reader.receive_.stored_bytes() == 0;
 	}
-	// From now on it is one of @size_bytes, and both begin at its start. False, and nothing is
-	// changed, if that is not possible. One lock for both.
+	// Both ends begin at the start of a new ring of @size_bytes. False, and nothing is changed,
+	// if the ring is not replaceable. One lock covers both ends.
 	[[nodiscard]] static bool replace_ring(Connection &writer, Connection &reader,
 					       std::uint32_t size_bytes);
 
@@ -182,14 +183,14 @@ public:
 
 	// An SMC-R message that carried our token, in the order of arrival.
 	Verdict on_cdc(const CursorMessage &message);
-	// The same without sequence number and failover flag.
+	// The same for a message without sequence number and failover flag (SMC-D).
 	Verdict on_cursors(const CursorMessage &message);
-	// What the peer's speak() said. It comes from this code, not from a wire, and what it says
-	// of bytes is only checked for what would do harm.
+	// A message of the peer's speak(). It comes from this code, not from a wire, so its byte
+	// counts are only checked against what would do harm.
 	Verdict hear(const Saying &saying);
 
-	// All that has been announced so far, and where the last `bytes` bytes of it lie. Needs
-	// bytes <= the ring's size.
+	// All bytes that the peer has announced so far, and where the last `bytes` of them lie.
+	// Needs bytes <= the ring's size.
 	[[nodiscard]] std::uint64_t received_bytes() const { return receive_.received_bytes(); }
 	[[nodiscard]] ring::Segments newest_segments(std::uint32_t bytes) const
 	{
@@ -201,7 +202,7 @@ public:
 	{
 		return readable_bytes(urgent_inline_);
 	}
-	// For whoever is not the reader, and so must not set SO_OOBINLINE: as if it were so.
+	// For a caller that is not the reader and so cannot set SO_OOBINLINE: as if it were set so.
 	[[nodiscard]] std::uint32_t readable_bytes(bool urgent_inline) const;
 	// The next bytes to read, after `skip_bytes` of them (MSG_PEEK with an offset), at most
 	// `max_bytes` and not across the urgent mark.
@@ -217,44 +218,46 @@ public:
 		return inquired_bytes(urgent_inline_);
 	}
 	[[nodiscard]] std::uint32_t inquired_bytes(bool urgent_inline) const;
-	// Nothing more may come before the application takes something: the peer has less room than
-	// it writes into (see transmittable_bytes()), or, in place, than its writer waits for.
+	// The peer can send nothing until the application takes something: its window is smaller
+	// than what it writes at once (see transmittable_bytes()), or, in place, than its writer
+	// waits for.
 	[[nodiscard]] bool waits_for_reader() const
 	{
 		return receive_.confirmed_free_bytes() <
 		       receive_.size_bytes() / (send_.in_place() ? 3 : 8);
 	}
-	// The application has taken `bytes` bytes. True if the peer must be told now (then
-	// transmit), or if broken(): then none of what was there is handed out again.
+	// The application has taken `bytes` bytes. True if the caller is to transmit, to tell the
+	// peer, or if broken(): then none of the ring's bytes is handed out again.
 	[[nodiscard]] bool consume(std::uint32_t bytes);
 
 	// Nothing to read, and nothing will come. False while the peer's write-blocked flag says
-	// that it has data left although it is done (the kernel's own module does that after 2 s).
+	// that it has data left although it has announced its end (the kernel's own module does so
+	// after 2 s).
 	[[nodiscard]] bool at_eof(std::uint32_t seen_bytes = 0) const
 	{
 		return close_.peer_finished_sending() && readable_bytes() <= seen_bytes &&
 		       !eof_withheld();
 	}
-	// at_eof() where the peer meant it to be. Stays true when a reset comes behind that, but
-	// not when data does.
+	// at_eof(), and the peer meant that end (done or closed). Stays true if a reset comes
+	// later, but not if data does.
 	[[nodiscard]] bool at_orderly_end(std::uint32_t seen_bytes = 0) const
 	{
 		return close_.peer_ended_in_order() && readable_bytes() <= seen_bytes &&
 		       (gave_up_withheld_ || !peer_is_blocked());
 	}
-	// at_eof() waits only for the peer's rest. The caller gives up after a while without data
-	// from the peer, a second or so: Linux's own module leaves the flag set as well when its
-	// last write happened to fill our ring exactly, and then nothing comes. A peer that does
-	// have data sends it as soon as it hears that the ring has been read empty, which it is
-	// told at once.
+	// at_eof() is false only because the peer's write-blocked flag announces more data. The
+	// caller gives up after about a second without data: Linux's own module also leaves the
+	// flag set when its last write happened to fill our ring exactly, and then nothing comes. A
+	// peer that does have data sends it as soon as it hears, at once, that the ring has been
+	// read empty.
 	[[nodiscard]] bool eof_withheld() const;
 	void give_up_withheld_data() { gave_up_withheld_ = true; }
 
 	// --- Urgent data (MSG_OOB) ---------------------------------------------------------------
 
-	// SO_OOBINLINE. For the reader, while it has no segments in its hands: a byte at which it
-	// stands may leave the stream by that, and then the peer must be told now (true: transmit).
-	// And for whoever has event::kUrgent and has yet to call store_urgent().
+	// SO_OOBINLINE. Only while the reader holds no segments: a byte at which it stands may
+	// leave the stream by this, and then the peer must be told (true: transmit). Not between
+	// event::kUrgent and store_urgent() either.
 	[[nodiscard]] bool set_urgent_inline(bool urgent_inline)
 	{
 		return urgent_inline != urgent_inline_ && change_urgent_inline(urgent_inline);
@@ -265,17 +268,17 @@ public:
 	void store_urgent(std::uint8_t value);
 	// MSG_OOB; with `peek` the byte stays.
 	[[nodiscard]] UrgentRead take_urgent(bool peek);
-	// EPOLLPRI: an urgent byte has come and has not been passed by the reader.
+	// EPOLLPRI: an urgent byte has come, and the reader has not passed it.
 	[[nodiscard]] bool urgent_for_poll() const
 	{
 		return urgent_rx_.state() == UrgentReceiver::State::kValid;
 	}
 	// SIOCATMARK: the reader stands at the urgent byte.
 	[[nodiscard]] bool at_mark() const;
-	// The mark stands so many bytes of the stream ahead of the reader: where a read or a peek
-	// that has something ends.
+	// The urgent mark lies exactly `bytes` ahead of the reader: a read or a peek that has data
+	// ends there.
 	[[nodiscard]] bool mark_is_ahead(std::uint32_t bytes) const;
-	// A reader at the mark wants more, and nothing has come behind it: as on TCP that passes
+	// The reader at the mark wants more, and nothing has come behind it: as on TCP, it passes
 	// the urgent byte.
 	void leave_mark();
 
@@ -283,84 +286,84 @@ public:
 
 	// shutdown(SHUT_WR). The flag goes out behind the last byte. Then transmit.
 	void shutdown_write();
-	// shutdown_write(), and reading has been shut down, too. What is there can still be read;
-	// as on TCP, more of it ends in an abort.
+	// shutdown_write(), and reading has been shut down, too. Data that is there can still be
+	// read; as on TCP, data that comes later ends in an abort.
 	void refuse_data()
 	{
 		refuses_data_ = true;
 		data_due_ = false;
 	}
-	// close(). With unread data it is an abort, as with TCP; what arrives
-	// later is thrown away. Pending data still goes out, then the flag. Then transmit.
+	// close(). With unread data it is an abort, as on TCP; data that arrives later is dropped.
+	// Pending data goes out first, then the flag. Then transmit.
 	void close();
-	// Reset: pending data is dropped, the abnormal-close flag goes out at once. Then transmit.
+	// Reset: drops pending data, and the abnormal-close flag goes out at once. Then transmit.
 	void abort();
-	// abort(), and nobody waits for the peer's answer: finished. The flag still goes out, and
-	// what has been posted completes. Then transmit.
+	// abort() without waiting for the peer's answer: finished. The flag still goes out, and
+	// posted work completes. Then transmit.
 	void give_up();
-	// The link is gone: nothing more goes out or comes in.
+	// The link is lost: nothing more goes out or comes in.
 	void transport_lost();
-	// Of one that is closed: the peer has not been written everything, or does not know that
-	// there is no more. That an abort has arrived is known once it has completed: TCP's end in
-	// order would hide it from a peer that a dead link keeps it from.
+	// After close(): the peer still lacks data, or our closing flag. An abort counts as
+	// delivered only once it has completed: an orderly end of TCP would hide it from a peer
+	// that a dead link keeps it from.
 	[[nodiscard]] bool owes() const
 	{
 		return !finished() && !reset() &&
 		       (unsent_bytes() != 0 || closing_flag_owed() ||
 			(close_.locally_aborted() && !transmit_idle()));
 	}
-	// Of one that is closed: all of its data is written, and that it is closed is said.
+	// After close(): all data is written, and the closing flag is sent.
 	[[nodiscard]] bool all_said() const
 	{
 		return (close_.sent_flags() & state_flag::kClosed) != 0 && unsent_bytes() == 0;
 	}
-	// Of one that is closed: nothing is left to say, and the end waits for the peer's word.
+	// After close(): nothing is left to send; the connection only waits for the peer's closing
+	// flag.
 	[[nodiscard]] bool waits_for_peer() const
 	{
 		return !finished() && unsent_bytes() == 0 && !closing_flag_owed();
 	}
-	// After all_said(): finished, though the peer has not closed yet. It is told nothing, for
-	// it has lost nothing, and may still be at what it was sent.
+	// After all_said(): finished, though the peer has not closed yet. The peer gets no message:
+	// it has lost nothing, and may still be reading.
 	void leave() { close_.give_up(); }
 
 	[[nodiscard]] State state() const { return close_.state(); }
-	// The peer or the transport ended it: ECONNRESET for the application (after what is
-	// readable).
+	// The peer or the loss of the link ended it: ECONNRESET for the application, once it has
+	// read what is there.
 	[[nodiscard]] bool reset() const
 	{
 		return (close_.peer_flags() & state_flag::kAborted) != 0 || close_.lost();
 	}
-	// Each side knows that there is no more to come from the other one.
+	// Each side has announced the end of its stream.
 	[[nodiscard]] bool both_ended() const
 	{
 		return close_.peer_ended_in_order() &&
 		       (close_.sent_flags() & state_flag::kAnyEnd) != 0;
 	}
-	// The transport was lost before that: the peer may wait for bytes, or for an end, of ours.
+	// The link was lost before both_ended(): the peer may still wait for our bytes or our end.
 	[[nodiscard]] bool broken_off() const { return close_.lost() && !both_ended(); }
-	// As on TCP: who had met the end of the peer's stream, and could still write, is told of a
-	// broken pipe.
+	// As on TCP: a writer that had already met the end of the peer's stream gets EPIPE, not
+	// ECONNRESET.
 	[[nodiscard]] bool reset_breaks_pipe() const
 	{
 		return close_.peer_ended_in_order() &&
 		       (close_.owed_flags() & state_flag::kAnyEnd) == 0;
 	}
 	[[nodiscard]] bool peer_finished_sending() const { return close_.peer_finished_sending(); }
-	// It has said that it is closed, or aborted: it is owed our word, and waits for nothing
-	// else.
+	// The peer has sent closed or aborted: it waits for nothing but our closing flag.
 	[[nodiscard]] bool peer_closed() const
 	{
 		return (close_.peer_flags() & state_flag::kAnyClose) != 0;
 	}
 	// Both sides have sent and received closed or aborted: the peer will not touch our ring any
-	// more, and expects no message. The ring's memory goes back only now.
+	// more and expects no message. Only now may the ring's memory be given back.
 	[[nodiscard]] bool finished() const { return close_.finished(); }
 	// All that was committed has completed, so no work request still reads the send buffer.
 	// request_completion() brings it about.
 	[[nodiscard]] bool transmit_idle() const { return completed_messages_ == sent_messages_; }
-	// Both rings can be given back, as far as this connection goes: finished, and nothing
-	// posted is left: its completion is certain to come as long as the link is there. After
-	// transport_lost() the caller waits for the queue pair to be drained instead.
+	// Both rings may be given back as far as this connection goes: it is finished, and no
+	// posted work is left (its completion is certain as long as the link is there). After
+	// transport_lost() the caller waits until the queue pair is drained instead.
 	[[nodiscard]] bool releasable() const
 	{
 		return finished() && (close_.link_lost() || transmit_idle());
@@ -388,14 +391,14 @@ public:
 	[[nodiscard]] std::uint32_t rmb_size_bytes() const { return receive_.size_bytes(); }
 	[[nodiscard]] std::uint32_t unsent_bytes() const { return send_.pending_bytes(); }
 	[[nodiscard]] std::uint32_t peer_window_bytes() const { return send_.window_bytes(); }
-	// How much of our ring, from its start, has to be zeroed before others may see it. All of
-	// it after an abort, since when nobody has looked how far the peer still wrote.
+	// So many bytes from the start of our ring have to be zeroed before others may see it.
+	// After an abort it is the whole ring: nobody has looked since how far the peer wrote.
 	[[nodiscard]] std::uint32_t high_water_bytes() const
 	{
 		return close_.locally_aborted() ? receive_.size_bytes()
 						: receive_.high_water_bytes();
 	}
-	// Where a failover would take up again: the last message and byte known to be through.
+	// The last message and byte known to have been delivered: where a failover continues.
 	[[nodiscard]] TransmitMarker last_completed() const
 	{
 		return {send_.completed_bytes(), completed_messages_};
@@ -403,13 +406,13 @@ public:
 	[[nodiscard]] Diagnostics diagnostics() const;
 
 private:
-	// What goes out with one message, if there is to be one.
+	// The next message, if one is due.
 	struct Outgoing {
 		bool due;
 		std::uint8_t state_flags;
 		std::uint32_t write_bytes;
 	};
-	// What a message of the peer says that has been produced and consumed since the last one.
+	// Bytes that a message of the peer reports as produced and consumed since the one before.
 	struct Progress {
 		std::uint32_t produced_bytes;
 		std::uint32_t consumed_bytes;
@@ -418,7 +421,7 @@ private:
 	[[nodiscard]] std::uint32_t transmittable_bytes() const;
 	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool can_transmit() const;
-	// Its newest message said that it has more than our ring takes.
+	// The peer's newest message says that it has more data than our ring has room for.
 	[[nodiscard]] bool peer_is_blocked() const
 	{
 		return (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
@@ -429,14 +432,14 @@ private:
 					    std::uint8_t state_flags) const;
 	void mark_sent(const CursorMessage &message, std::uint32_t write_bytes);
 	[[nodiscard]] std::optional<Saying> speak_up();
-	// The verdict on a message whose cursors mean nothing any more, and what else it says is
-	// taken in; nothing if they do.
+	// The verdict on a message whose cursors do not count any more; its flags are applied.
+	// Nothing if they do count.
 	[[nodiscard]] std::optional<Verdict> dismiss(const CursorMessage &message);
-	// What happens by it.
+	// Returns the events that this causes.
 	[[nodiscard]] std::uint16_t take_in(const CursorMessage &message,
 					    std::uint32_t produced_bytes,
 					    std::uint32_t consumed_bytes);
-	// The verdict on a message with data that is not taken in; nothing if it is.
+	// The verdict on a message whose data is refused; nothing if it is taken.
 	[[nodiscard]] std::optional<Verdict> refuse_data_of(const CursorMessage &message);
 	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
 	[[nodiscard]] bool update_due() const;
@@ -456,11 +459,11 @@ private:
 	[[nodiscard]] bool change_urgent_inline(bool urgent_inline);
 	void reader_moved();
 	void skip_urgent_byte();
-	// What happens by them.
+	// Returns the events that they cause.
 	[[nodiscard]] std::uint16_t take_in_urgent_flags(const CursorMessage &message,
 							 std::uint32_t produced_bytes);
 	[[nodiscard]] std::uint16_t take_in_state_flags(std::uint8_t state_flags);
-	// kReleasable, once.
+	// Returns kReleasable, once.
 	[[nodiscard]] std::uint16_t tell_if_releasable();
 	void drop_received_data();
 	void drop_pending_data();
@@ -488,14 +491,14 @@ private:
 
 	bool update_due_ = false;           // a message must go out for its consumer cursor
 	bool completion_requested_ = false; // the next one must be signalled
-	bool clock_wanted_ = false;         // data waited for the clock: the next data is signalled
+	bool clock_wanted_ = false;         // data waited for a completion: signal the next
 	bool corked_ = false;               // TCP_CORK
 	bool more_ = false;                 // last produce() said kMore
 	bool push_ = false;                 // nothing is held until all has gone
 	bool urgent_inline_ = false;        // SO_OOBINLINE
 	bool peer_failed_over_ = false;     // has sent a validation: may repeat messages
 	bool refuses_data_ = false;
-	bool data_due_ = true; // the peer has not said that there is none, nor do we refuse it
+	bool data_due_ = true; // the peer has not announced its end, and we do not refuse its data
 	bool gave_up_withheld_ = false;
 	bool release_told_ = false; // kReleasable has been reported
 	bool broken_ = false;

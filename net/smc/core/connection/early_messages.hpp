@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// EarlyMessages: what came from the peer before the connection had begun, as far as it still means
-// something then. Messages are cumulative, so the newest one is enough, but for what only one of
-// them says: that its last byte is urgent.
+// EarlyMessages: messages of the peer that came before the connection began, as far as they still
+// mean something then. Messages are cumulative, so the newest one is enough, except for an urgent
+// byte: only the message that brings it says that its last byte is urgent.
 //
 // No locking: the connection's lock covers it.
 #pragma once
@@ -18,17 +18,17 @@ class EarlyMessages {
 public:
 	void keep(const CursorMessage &message)
 	{
-		// Carries no cursors that count; behind all others it is as good as in its place.
+		// Its cursors do not count, so its place among the others does not matter.
 		if ((message.producer_flags & producer_flag::kFailoverValidation) != 0) {
 			validation_ = message;
 			return;
 		}
-		// The newest mark counts, here as anywhere else.
+		// Only the newest urgent mark counts, as everywhere.
 		if (newest_ && (newest_->producer_flags & producer_flag::kUrgentPresent) != 0)
 			marked_ = newest_;
 		newest_ = message;
 	}
-	// For Connection::on_cdc(), in this order.
+	// To be given to Connection::on_cdc() in this order.
 	[[nodiscard]] FixedVector<CursorMessage, 3> all() const
 	{
 		FixedVector<CursorMessage, 3> messages;

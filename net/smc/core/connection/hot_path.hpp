@@ -40,8 +40,8 @@ inline void Connection::produce(std::uint32_t bytes, SendHint hint)
 	}
 }
 
-// Whether small data waits for more to go with it. Each kind of waiting ends by itself: the clock's
-// completion comes, or a cork holds only as long as the application may still write.
+// True if small data waits for more to be sent with it. Each wait ends by itself: a completion
+// comes, or the application sends more, takes off the cork, or ends.
 inline bool Connection::held(std::uint32_t pending_bytes) const
 {
 	if (push_)
@@ -58,8 +58,9 @@ inline std::uint32_t Connection::transmittable_bytes() const
 		return 0;
 	std::uint32_t bytes = std::min(pending_bytes, send_.window_bytes());
 
-	// A peer whose ring is full gives room in helpings; crumbs, as they come along with its own
-	// data, are left to gather. They do: a ring that has been read empty is confirmed.
+	// A peer whose ring is full makes room in large steps; smaller amounts, which come along
+	// with its own data, are left to gather. They do gather: a ring that has been read empty is
+	// always confirmed.
 	if (bytes < pending_bytes && bytes < crumb_bytes_)
 		return 0;
 	if (held(pending_bytes))
@@ -81,9 +82,10 @@ inline bool Connection::can_transmit() const
 	return close_.ready_flags(send_.pending_bytes() == 0) != close_.sent_flags();
 }
 
-// A completion costs both the device and us, so most messages go without. One is wanted to learn
-// when the send buffer is free: as the clock that paces coalescing while data is outstanding, at
-// the latest after a quarter of the buffer, and for everything that has to do with the end.
+// A completion costs the device and us, so most messages are not signalled. A signal is wanted to
+// learn when the send buffer is free: while data is outstanding, as the clock that paces
+// coalescing, a quarter of the buffer later at the latest, and for everything that belongs to the
+// end.
 inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const
 {
 	if (completion_requested_ || state_flags != close_.sent_flags() ||
@@ -104,17 +106,17 @@ inline std::uint8_t Connection::producer_flags(std::uint32_t write_bytes,
 	std::uint8_t flags = urgent_tx_.flags(send_.sent_bytes() + write_bytes);
 	const std::uint32_t pending_bytes = send_.pending_bytes();
 
-	// Behind a closing flag there is no data, and a careful peer must see that there is none.
+	// No data follows a closing flag, and a careful peer must be able to rely on that.
 	if (pending_bytes != 0 && pending_bytes >= send_.window_bytes() && state_flags == 0)
 		flags |= producer_flag::kWriteBlocked;
 	// Where only the peer's cursor frees the send buffer, it has to come before the buffer is
-	// full, however much room the peer's ring has left.
+	// full, however much room is left in the peer's ring.
 	if (!send_.completion_frees() && send_.used_bytes() > send_.size_bytes() / 2)
 		flags |= producer_flag::kConsumerUpdateWanted;
 	return flags;
 }
 
-// What goes out now, if anything: so many bytes, and a message with these flags.
+// The next message: how many bytes, and which flags.
 inline Connection::Outgoing Connection::choose() const
 {
 	if (!close_.may_transmit())
@@ -176,7 +178,8 @@ inline void Connection::commit_transmit(const TransmitPlan &plan)
 		return;
 	}
 	mark_sent(plan.message, plan.write_bytes);
-	// One that was given up may owe a message still: it is releasable when that has completed.
+	// After give_up() one more message may have been owed: releasable again once that has
+	// completed.
 	release_told_ = false;
 	if (plan.signal) {
 		last_signalled_message_ = plan.marker.message_number;
@@ -214,15 +217,15 @@ inline std::optional<Saying> Connection::speak_up()
 		.consumed_bytes = receive_.unconfirmed_bytes(),
 	};
 	mark_sent(saying.message, write_bytes);
-	// It is through as soon as it is said.
+	// In place a message is delivered when it is made.
 	completed_messages_ = sent_messages_;
 	send_.complete_to(send_.sent_bytes());
 	completion_requested_ = false;
 	return saying;
 }
 
-// A ring more than half full asks the reader for its cursor, and a cork, an urgent byte and an end
-// are more than bytes.
+// In place, without more than bytes and cursors: a ring more than half full asks the reader for its
+// cursor, and cork, urgent byte and end each need a message.
 inline bool Connection::passes(std::uint32_t bytes) const
 {
 	return bytes != 0 && close_.active() && send_.pending_bytes() == 0 &&
@@ -271,8 +274,8 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 		return verdict;
 	}
 	const bool was_writable = writable_for_poll();
-	// A stream: the next completion has to be that of the message that this one lets go. Else
-	// the data behind it would go alone, only to get the clock running again.
+	// Streaming: the next completion must belong to the message that this one lets go, or the
+	// data behind it would be sent in small pieces only to get the next completion.
 	if (send_.pending_bytes() != 0 && held(send_.pending_bytes()))
 		clock_wanted_ = true;
 	completed_messages_ = std::max(completed_messages_, marker.message_number);
@@ -301,7 +304,7 @@ inline Verdict Connection::on_cdc(const CursorMessage &message)
 	return verdict;
 }
 
-// Checks both cursors before either is taken over.
+// Checks both cursors before it applies either.
 inline Result<Connection::Progress, Violation> Connection::check(const CursorMessage &message) const
 {
 	if (!ring::is_inside(message.producer, receive_.size_bytes()) ||
@@ -329,7 +332,7 @@ inline std::optional<Verdict> Connection::dismiss(const CursorMessage &message)
 		return Verdict{.events = event::kIgnored};
 	if (!close_.locally_aborted()) [[likely]]
 		return std::nullopt;
-	// The data does not matter any more, but the peer's answer does.
+	// The data does not count any more, but the peer's flags do.
 	Verdict verdict{.events = take_in_state_flags(message.state_flags)};
 	verdict.events |= tell_if_releasable();
 	return verdict;
@@ -393,9 +396,9 @@ inline std::uint16_t Connection::take_in(const CursorMessage &message, std::uint
 		events |= take_in_urgent_flags(message, produced_bytes);
 	if (message.state_flags != 0) [[unlikely]]
 		events |= take_in_state_flags(message.state_flags);
-	// A request behind data is answered when the data has been read. One without is answered
-	// even if there is nothing to tell; but only once, or two sides that both ask would answer
-	// each other for ever.
+	// A request with data is answered when the data has been read; one without is answered even
+	// if nothing has changed, but only once: two sides that both ask would answer each other
+	// for ever.
 	const bool asked =
 		(message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 &&
 		(receive_.unconfirmed_bytes() != 0 || (produced_bytes == 0 && !asked_again));
@@ -433,8 +436,8 @@ inline bool Connection::eof_withheld() const
 	       readable_bytes() == 0 && peer_is_blocked();
 }
 
-// What one read may take: it stops before the urgent byte, and an inline urgent byte starts the
-// next.
+// How much one read may take: it stops before the urgent byte, and an inline urgent byte starts the
+// next one.
 inline std::uint32_t Connection::readable_to_mark_bytes() const
 {
 	if (urgent_rx_.has_mark()) [[unlikely]] {
@@ -457,8 +460,8 @@ inline ring::Segments Connection::read_segments(std::uint32_t max_bytes,
 	return receive_.stored_segments(skip_bytes, std::min(max_bytes, there_bytes - skip_bytes));
 }
 
-// Consumption is worth a message of its own when the peer asks, when it may be waiting for it, and
-// otherwise in helpings large enough. All other messages carry the cursor anyway.
+// Consumption is worth a message of its own when the peer asks for it, when the peer may be waiting
+// for it, and otherwise in large steps. Every other message carries the cursor anyway.
 inline bool Connection::update_due() const
 {
 	const std::uint32_t unconfirmed_bytes = receive_.unconfirmed_bytes();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// CursorMessage: what one side of a connection tells the other, whatever carries it: an SMC-R CDC
-// message (RFC 7609, 44 bytes by RDMA SEND) or the CDC words at the head of an SMC-D buffer. The
-// transport turns it into bytes and back; the connection only ever sees this.
+// CursorMessage: one message between the two ends of a connection, whatever carries it: an SMC-R
+// CDC message (RFC 7609, 44 bytes by RDMA SEND) or the CDC words at the head of an SMC-D buffer.
+// The transport turns it into bytes and back; the connection only ever sees this.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ inline constexpr std::uint8_t kWriteBlocked = 0x80;         // more to write, no
 inline constexpr std::uint8_t kUrgentPending = 0x40;        // an urgent byte is on its way
 inline constexpr std::uint8_t kUrgentPresent = 0x20;        // ... and is the last byte produced
 inline constexpr std::uint8_t kConsumerUpdateWanted = 0x10; // tell me your consumer cursor
-inline constexpr std::uint8_t kFailoverValidation = 0x08;   // "did you get my message so far?"
+inline constexpr std::uint8_t kFailoverValidation = 0x08;   // "how many of my messages came?"
 } // namespace producer_flag
 
-// State flags: sticky, once sent they stay in every later message of that side.
+// State flags: once sent they stay set in every later message of that side.
 namespace state_flag {
 inline constexpr std::uint8_t kSendingDone = 0x80;
 inline constexpr std::uint8_t kClosed = 0x40;
@@ -39,7 +39,7 @@ struct CursorMessage {
 	std::uint8_t state_flags = 0;
 };
 
-// A message between two connections that share their memory, with what its cursors mean.
+// A message between two connections that share their memory, with byte counts in place of cursors.
 struct Saying {
 	CursorMessage message{};
 	std::uint32_t produced_bytes = 0; // since the last one

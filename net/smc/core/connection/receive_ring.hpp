@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // ReceiveRing: the accounts of the receiving direction, that is of our RMB element: how far the
-// peer says that it has written, how far the application has read, and how far we have told the
+// peer has written, by its messages, how far the application has read, and how far we have told the
 // peer so. Stream positions in bytes that never wrap:
 //   confirmed <= consumed <= received <= confirmed + ring size
 //
@@ -33,12 +33,12 @@ public:
 	{
 		return static_cast<std::uint32_t>(received_bytes_ - consumed_bytes_);
 	}
-	// Taken by the application, and the peer has not been told.
+	// Taken by the application, and not yet confirmed to the peer.
 	[[nodiscard]] std::uint32_t unconfirmed_bytes() const
 	{
 		return static_cast<std::uint32_t>(consumed_bytes_ - confirmed_bytes_);
 	}
-	// What the peer must believe to be free.
+	// The free space that the peer knows of.
 	[[nodiscard]] std::uint32_t confirmed_free_bytes() const
 	{
 		return size_bytes_ - static_cast<std::uint32_t>(received_bytes_ - confirmed_bytes_);

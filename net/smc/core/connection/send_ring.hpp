@@ -67,9 +67,9 @@ public:
 	{
 		return in_place_ ? pending_bytes() : used_bytes();
 	}
-	// Appended, and waiting for the peer to read. Where two buffers are one, the first half of
-	// what is in it passes for the peer's: a program that asks expects nothing to wait as long
-	// as the peer has room, and something when it has none.
+	// Appended, and not yet read by the peer. In place, the first half of it counts as the
+	// peer's: SIOCOUTQ is expected to be 0 as long as the peer has room, and more than 0 when
+	// it has none.
 	[[nodiscard]] std::uint32_t queued_bytes() const
 	{
 		if (!in_place_)
@@ -90,7 +90,7 @@ public:
 	{
 		return peer_size_bytes_ - unacknowledged_bytes();
 	}
-	// Sent bytes of which nothing is known: neither completed nor consumed.
+	// Some sent bytes are neither completed nor consumed.
 	[[nodiscard]] bool outstanding() const
 	{
 		return sent_bytes_ > std::max(completed_bytes_, acknowledged_bytes_);
@@ -154,8 +154,8 @@ public:
 		peer_consumer_ = consumer;
 		acknowledged_bytes_ += bytes;
 	}
-	// In place: another ring takes the place of this one. All that was sent has been consumed,
-	// whether we were told or not. Needs pending_bytes() == 0.
+	// In place: another ring replaces this one. All sent bytes have been consumed, whether the
+	// peer confirmed it or not. Needs pending_bytes() == 0.
 	void replace(std::uint32_t size_bytes)
 	{
 		size_bytes_ = size_bytes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // State: the close state of one connection, as sock_diag numbers it (RFC 7609 "termination of an
-// SMC-R connection"). The state follows what the application asked for and what the peer's flags
-// say; whether our own flags have gone out yet is kept apart (CloseMachine), because they wait for
-// the data. INIT and CLOSED bracket the rest; LISTEN is a socket's business and not here.
+// SMC-R connection"). The state follows the application's calls and the peer's flags. Whether our
+// own flags have gone out yet is kept apart (CloseMachine), because they wait for the data. INIT
+// and CLOSED are the first and the last one; LISTEN belongs to a socket and is not here.
 #pragma once
 
 #include <array>
@@ -60,7 +60,7 @@ struct CloseFacts {
 // The state after the event; the same state if the event changes nothing.
 [[nodiscard]] State next_state(State state, CloseEvent event, CloseFacts facts);
 
-// The table of legal changes, the one thing that set_state() obeys. A state may always stay.
+// The table of legal changes, which set_state() alone uses. A state may always stay.
 [[nodiscard]] bool transition_is_legal(State from, State to);
 
 } // namespace smc::connection

@@ -21,7 +21,7 @@ inline constexpr std::uint16_t kStale = 0x0100;   // older than what we have: ig
 inline constexpr std::uint16_t kIgnored = 0x0200; // the connection takes no more messages
 inline constexpr std::uint16_t kReleasable = 0x0400; // releasable() became true
 inline constexpr std::uint16_t kRefused = 0x0800;    // data that nobody will read: we have aborted
-inline constexpr std::uint16_t kEndSeen = 0x1000;    // eof_withheld() no more: what was said counts
+inline constexpr std::uint16_t kEndSeen = 0x1000;    // eof_withheld() is over: the end counts
 } // namespace event
 
 // Why a message breaks the protocol. Everything but kNone: nothing of the message was applied, the

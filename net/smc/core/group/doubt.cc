@@ -30,7 +30,7 @@ Doubt::Entry *Doubt::find(const TcpAddress &address)
 	return nullptr;
 }
 
-// The oldest one that nothing would be forgotten with but that it is the peer's; 0: none.
+// The oldest entry that may be replaced, since nothing of its handshakes is left; 0: none.
 std::size_t Doubt::replaceable() const
 {
 	for (std::size_t i = 1; i < entries_.size(); i++) {
@@ -67,7 +67,7 @@ void Doubt::begin(const TcpAddress &from)
 	entry->under_way++;
 }
 
-// One that nothing is to be remembered of makes room.
+// Drops an entry that has nothing left to remember.
 void Doubt::settle(Entry *entry)
 {
 	entry->under_way--;

@@ -14,7 +14,7 @@
 #include "core/wire/ids.hpp"
 #include "core/wire/llc.hpp"
 
-// What a link group wants done, in this order. After a TerminateGroup nothing follows, ever.
+// What the shell is to do for a link group, in this order. Nothing follows a TerminateGroup.
 namespace smc::group {
 
 // One message, by value.
@@ -29,8 +29,8 @@ struct LlcBytes {
 	std::uint8_t size_bytes = 0;
 };
 
-// Post these bytes as one SEND on this link. If that cannot be done the link is as good as lost
-// (LinkFailed), or the message is; timers of the group take care of the second case.
+// Post these bytes as one SEND on this link. If that fails, report LinkFailed if the link is lost;
+// if only the message is, the group's timers take care of it.
 struct SendLlc {
 	LinkIndex link = 0;
 	LlcBytes message;
@@ -39,8 +39,8 @@ struct SendLlc {
 	[[nodiscard]] ByteSpan bytes() const { return {message.data(), message.size()}; }
 };
 
-// Client: CONFIRM_LINK came. Make the queue pair ready to send, register the RMB, then give
-// LinkActivated. The response follows; give AnswerDelivered when it has arrived.
+// Client: CONFIRM_LINK has come. Make the queue pair ready to send, register the RMB, then give
+// LinkActivated. The response is sent then; give AnswerDelivered when it has arrived.
 struct ActivateLink {
 	LinkIndex link = 0;
 };
@@ -53,7 +53,7 @@ struct LinkConfirmed {
 	wire::LinkUid peer_uid;
 };
 
-// It did not come to that; the link is down.
+// The link was not confirmed, and is down.
 struct LinkConfirmFailed {
 	LinkIndex link = 0;
 	wire::DeclineReason reason = wire::DeclineReason::kTimeoutCl;
@@ -78,9 +78,9 @@ struct FlowDone {
 	FlowResult result = FlowResult::kDone;
 };
 
-// The peer has deleted these RMBs while connections use them: no more RDMA writes there. A peer
-// does that, too, when it has closed and we have not: such a connection has nothing to write any
-// more, and what it has received is still to be read. Only one that would write on is lost.
+// The peer has deleted these RMBs while connections use them: no RDMA write may go there any more.
+// A peer also does that when it has closed and we have not: such a connection has nothing left to
+// write, and what it has received can still be read. Only a connection that would write is lost.
 struct RtokensDeleted {
 	RtokenSet rtokens;
 };
@@ -98,8 +98,8 @@ enum class TerminateCause : std::uint8_t {
 	kNoLink,     // the last link is down
 };
 
-// The group is over: all links are down, all flows void (no FlowDone follows for them), all
-// connections aborted. Messages to the peer, if any, come before this.
+// The group has ended: all links are down, all flows are cancelled (without a FlowDone), all
+// connections are aborted. Messages to the peer, if any, come before this.
 struct TerminateGroup {
 	TerminateCause cause = TerminateCause::kLocal;
 	wire::DeleteLinkReason reason = wire::DeleteLinkReason::kNone;

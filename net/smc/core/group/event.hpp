@@ -11,11 +11,10 @@
 #include "core/wire/ids.hpp"
 #include "core/wire/llc.hpp"
 
-// What can happen to a link group. One that makes no sense in the state that the group or the
-// link is in changes nothing.
+// Events of a link group. One that does not fit the state of the group or the link is ignored.
 namespace smc::group {
 
-// One end of a link, as its owner tells of it: in Accept or Confirm, and again in CONFIRM_LINK.
+// One end of a link, as Accept or Confirm describe it, and CONFIRM_LINK once more.
 struct LinkIdentity {
 	wire::Mac mac;
 	wire::Gid gid;
@@ -77,12 +76,13 @@ struct DeleteRkey {
 	LinkRkeys rkeys;
 };
 
-// Nobody waits for this flow any more: no FlowDone will name it. What has been sent is sent.
+// The owner does not wait for this flow any more: no FlowDone comes for it. A request that has been
+// sent is not taken back.
 struct CancelFlow {
 	FlowId flow = 0;
 };
 
-// The time of the last SetTimer has come. Coming too early does no harm.
+// The time of the last SetTimer has come. An early one does no harm.
 struct Timer {};
 
 // End the group, and tell the peer why.

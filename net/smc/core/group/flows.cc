@@ -4,11 +4,11 @@
 #include "core/base/check.hpp"
 #include "core/group/machine.hpp"
 
-// Requests of ours: CONFIRM_RKEY and DELETE_RKEY, which take turns, and TEST_LINK.
+// Requests of this side: CONFIRM_RKEY and DELETE_RKEY, one at a time, and TEST_LINK.
 namespace smc::group {
 namespace {
 
-// FlowDone effects that one step may add for flows whose turn did not come in time.
+// FlowDone effects that one step may add for flows that have waited too long.
 constexpr int kExpiredPerStep = 2;
 
 [[nodiscard]] const LinkRkey *rkey_on(const LinkRkeys &rkeys, LinkIndex link)
@@ -71,12 +71,12 @@ void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)
 		} else if (!link || has_to_wait(flow)) {
 			i++;
 		} else if (rkey_on(flow.rkeys, *link) == nullptr) {
-			// It was registered on a link that has gone in the meantime.
+			// It was registered on a link that is gone by now.
 			waiting_.erase(i);
 			emit(effects, FlowDone{flow.id, FlowResult::kLinkLost});
 			ended++;
 		} else if (overdue_.size() == kOverdueMax) {
-			// The peer answers nothing: whoever waits had better go by TCP.
+			// The peer answers nothing: a connection that waits had better use TCP.
 			waiting_.erase(i);
 			emit(effects, FlowDone{flow.id, FlowResult::kOverload});
 			ended++;
@@ -87,8 +87,8 @@ void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)
 	}
 }
 
-// In version 2 the response to a DELETE_RKEY does not say which RMB it is about: with two of them
-// on their way, one would be taken for gone that the peer still writes to.
+// In version 2 the response to a DELETE_RKEY does not name its RMB. With two requests under way, an
+// RMB could be reused that the peer still writes to.
 bool GroupMachine::has_to_wait(const Flow &flow) const
 {
 	if (held_ || flow.kind != FlowKind::kDeleteRkey)
@@ -100,7 +100,7 @@ bool GroupMachine::has_to_wait(const Flow &flow) const
 	return overdue_.size() == kOverdueMax;
 }
 
-// When there is something to do about those that wait, while none is running.
+// When the waiting flows need the timer, while none is running.
 std::uint64_t GroupMachine::waiting_deadline(std::uint64_t now_ms) const
 {
 	const bool link = active_link().has_value();
@@ -174,8 +174,8 @@ void GroupMachine::test_link(LinkIndex index, std::uint64_t now_ms, Effects &eff
 }
 
 // A client that was not told "one link" (version 1, version 2.0) waits for our ADD_LINK at first
-// contact, Linux for three seconds. There is no second link to offer, and one without an MTU is
-// what a client rejects at once.
+// contact, Linux for three seconds. There is no second link to offer; an ADD_LINK without an MTU is
+// rejected at once.
 void GroupMachine::offer_no_link(LinkIndex index, Effects &effects)
 {
 	Link &link = links_[index];

@@ -6,25 +6,26 @@
 
 namespace smc::group {
 
-// Links of one group: two, and a third one while an asymmetric one is being replaced.
+// Links of one group: two, and a third one while an asymmetric link is being replaced.
 inline constexpr std::size_t kLinksMax = 3;
-// RMBs of the peer that one group knows.
+// RMBs of the peer that one group remembers.
 inline constexpr std::size_t kRtokensMax = 255;
-// DELETE_RKEYs that may wait for their turn at a time.
+// DELETE_RKEYs that may wait at a time.
 inline constexpr std::size_t kDeletionsMax = 32;
-// Flows of ours that wait for their turn. Each connection has one CONFIRM_RKEY at most.
+// Flows that may wait at a time. Each connection has one CONFIRM_RKEY at most.
 inline constexpr std::size_t kFlowsWaitingMax = 255 + kDeletionsMax;
-// Violations of the protocol after which a group is given up, and after how long one is forgotten.
+// A group with so many violations of the protocol ends; one is forgotten after each of these
+// periods.
 inline constexpr std::uint32_t kViolationsMax = 16;
 inline constexpr std::uint64_t kViolationForgotten_ms = 10000;
-// Requests of ours that are remembered while a late response may come.
+// Unanswered requests that are remembered, since a response may still come.
 inline constexpr std::size_t kOverdueMax = 8;
 
 // Slot of a link in its group, 0 … kLinksMax - 1. Local; the peers speak of link ids.
 using LinkIndex = std::uint8_t;
 // Slot of a peer's RMB in the group's table, 0 … kRtokensMax - 1.
 using RtokenIndex = std::uint8_t;
-// The caller's name for a flow, handed back when the flow ends. Never interpreted.
+// The caller's name for a flow, given back when the flow ends. The group does not interpret it.
 using FlowId = std::uint64_t;
 
 } // namespace smc::group

@@ -122,8 +122,8 @@ void GroupMachine::link_activated(const LinkActivated &event, std::uint64_t now_
 	send_confirm_link(event.link, /*response=*/true, effects);
 }
 
-// Were the link in use from the moment that the response is posted, a server that never gets it,
-// and goes on as TCP, would have a client by RDMA.
+// If the link were used as soon as the response is posted, and the response did not arrive, the
+// server would go on as TCP and the client by RDMA.
 void GroupMachine::answer_delivered(LinkIndex index, std::uint64_t now_ms, Effects &effects)
 {
 	if (links_[index].state == LinkState::kAnswered)
@@ -184,7 +184,7 @@ void GroupMachine::end_if_no_link(TerminateCause cause, wire::DeleteLinkReason r
 	terminate(cause, reason, effects);
 }
 
-// Tells the peer on any link that can send.
+// Tells the peer on each link that can send.
 void GroupMachine::delete_all(wire::DeleteLinkReason reason, bool orderly, Effects &effects)
 {
 	wire::DeleteLink body;
@@ -287,15 +287,15 @@ std::optional<std::uint64_t> GroupMachine::next_deadline(std::uint64_t now_ms) c
 	else if (!waiting_.empty())
 		consider(waiting_deadline(now_ms));
 	for (std::size_t i = 0; i < overdue_.size(); i++) {
-		// A deletion that nobody waits for stays until something newer is answered.
+		// A deletion without an owner stays until a newer request is answered.
 		if (overdue_[i].flow.kind == FlowKind::kConfirmRkey || overdue_[i].flow.wanted)
 			consider(overdue_[i].flow.deadline_ms);
 	}
 	return next;
 }
 
-// A timer that is set too early is left alone: when it runs out, the right one is set. So what
-// happens often, a message that puts TEST_LINK off, sets none.
+// A timer that is too early is left alone: the right one is set when it runs out. So the frequent
+// case, a message that puts off the next TEST_LINK, sets no timer.
 void GroupMachine::rearm(std::uint64_t now_ms, Effects &effects)
 {
 	const auto next = next_deadline(now_ms);

@@ -50,13 +50,13 @@ struct Config {
 	std::uint8_t release = 0;     // of version 2
 	std::uint8_t max_links = 1;   // as agreed
 	std::uint8_t max_conns = 255; // as agreed
-	// Own number of the group, lowest byte 0; with the link id in it, the link's uid.
+	// Our number of the group, lowest byte 0. Plus the link id, it is the link's uid.
 	std::uint32_t group_uid = 0;
 
 	std::uint32_t testlink_idle_ms = 30000; // 0: never
 	std::uint32_t response_ms = 2000;       // for a response, before the next flow has its turn
-	// How long a response may be late. Linux has one worker for a group, which waits for up to
-	// 10 s at a time.
+	// How much later a response may still come. Linux has one worker for a group, which waits
+	// up to 10 s for each thing.
 	std::uint32_t late_response_ms = 20000;
 	std::uint32_t test_response_ms = 20000; // for any sign of life, after TEST_LINK
 	std::uint32_t first_request_ms = 4000;  // client: for CONFIRM_LINK
@@ -65,7 +65,7 @@ struct Config {
 	std::uint32_t deletion_turn_ms = 60000; // the same of a DELETE_RKEY: nobody is in a hurry
 };
 
-// What the peer did that it should not have, or that was of no use. They only grow.
+// Violations of the peer, and messages without effect. These only grow.
 struct Counters {
 	std::uint32_t received = 0;
 	std::uint32_t ignored = 0; // unknown types, and others that want no answer
@@ -84,15 +84,14 @@ struct Counters {
 	friend bool operator==(const Counters &, const Counters &) = default;
 };
 
-// Link control of one link group (RFC 7609, 3.5.2 and 4.5): confirms its links, tells the peer
-// about RMBs, keeps what the peer tells about its own, probes silent links, and answers what the
-// peer asks.
+// Link control of one link group (RFC 7609, 3.5.2 and 4.5): confirms its links, announces and
+// deletes our RMBs, records the peer's RMBs, probes silent links, and answers the peer's requests.
 //
-// Requests of ours take turns: one CONFIRM_RKEY or DELETE_RKEY at a time, since Linux matches
-// responses by their type alone. One that is not answered in time gives up its turn and is
-// remembered (overdue.cc), so that its response, when it comes, is counted for it and for no other.
-// Requests of the peer are answered in the step that they come in: nothing of theirs is queued.
-// Additional links are refused.
+// Our requests are sent one at a time: one CONFIRM_RKEY or DELETE_RKEY, since Linux matches
+// responses by their type alone. A request that is not answered in time makes way for the next one
+// and is remembered (overdue.cc), so that a late response counts for it and for no other. Requests
+// of the peer are answered in the step that receives them; none is queued. Additional links are
+// refused.
 //
 // A peer that keeps breaking the protocol loses the group (ViolationBudget).
 //
@@ -107,13 +106,14 @@ public:
 	// now_ms: any monotonic clock, the same in all calls.
 	[[nodiscard]] Effects step(const Event &event, std::uint64_t now_ms);
 
-	// Something other than an LLC message was received on this link: it is alive.
+	// Something other than an LLC message was received on this link, so it is alive.
 	void note_activity(LinkIndex link, std::uint64_t now_ms);
 
-	// The peer's RMB of a connection, out of its Accept or Confirm. Nothing: kErrRtok.
+	// The peer's RMB of a connection, from its Accept or Confirm. Nothing: decline with
+	// kErrRtok.
 	[[nodiscard]] std::optional<RtokenIndex> acquire_rtoken(LinkIndex link,
 								const wire::RemoteToken &rtoken);
-	// The same at a later contact: only one that the peer has announced on the link itself.
+	// The same at a later contact: only an RMB that the peer has announced on a link.
 	[[nodiscard]] std::optional<RtokenIndex>
 	acquire_known_rtoken(LinkIndex link, const wire::RemoteToken &rtoken);
 	// That connection has ended.
@@ -128,7 +128,8 @@ public:
 	[[nodiscard]] const Config &config() const { return config_; }
 	[[nodiscard]] const Counters &counters() const { return counters_; }
 	[[nodiscard]] std::size_t flows_waiting() const { return waiting_.size(); }
-	// What was to be sent before waits for room: no flow starts, and no TEST_LINK adds to it.
+	// While earlier messages wait for room in the send queue no flow starts and no TEST_LINK is
+	// sent.
 	void hold_requests(bool held) { held_ = held; }
 	// Nothing of it has been sent yet.
 	[[nodiscard]] bool flow_waits(FlowId id) const;
@@ -146,10 +147,10 @@ private:
 		LinkIdentity peer;
 		std::uint64_t deadline_ms = 0; // of the state, before kActive
 		std::uint64_t last_received_ms = 0;
-		bool testing = false; // nothing has been heard since our TEST_LINK
+		bool testing = false; // no message since our TEST_LINK
 		std::uint64_t test_sent_ms = 0;
 		std::uint64_t test_number = 0;
-		// Our ADD_LINK that offers nothing waits for its rejection.
+		// Our empty ADD_LINK waits for its rejection.
 		bool offered = false;
 	};
 
@@ -161,13 +162,13 @@ private:
 
 	struct Flow {
 		FlowKind kind = FlowKind::kNone;
-		bool wanted = false; // somebody waits for the result
+		bool wanted = false; // an owner waits for the result
 		FlowId id = 0;
 		LinkRkeys rkeys;
-		std::uint64_t deadline_ms = 0; // waiting: of its turn; running: of the response
+		std::uint64_t deadline_ms = 0; // waiting: to be started; running: for the response
 	};
 
-	// A request that was not answered while it had its turn.
+	// A request that was not answered in time.
 	struct Overdue {
 		Flow flow; // deadline_ms: of the late response
 		LinkIndex link = 0;
@@ -183,7 +184,7 @@ private:
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 
-	// Messages of the peer (receive.cc).
+	// The peer's messages (receive.cc).
 	void received(const LlcReceived &event, std::uint64_t now_ms, Effects &effects);
 	void dispatch(LinkIndex from, const wire::LlcMessage &message, std::uint64_t now_ms,
 		      Effects &effects);
@@ -206,7 +207,7 @@ private:
 	void test_link_response(LinkIndex from, const wire::TestLink &body, std::uint64_t now_ms);
 	void unexpected(bool response);
 
-	// Requests of ours (flows.cc).
+	// Our requests (flows.cc).
 	void add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
 		      Effects &effects);
 	void cancel_flow(FlowId id);
@@ -219,7 +220,7 @@ private:
 	void test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void offer_no_link(LinkIndex index, Effects &effects);
 
-	// Requests of ours whose responses are late (overdue.cc).
+	// Our requests whose responses are late (overdue.cc).
 	void put_off(Effects &effects);
 	[[nodiscard]] bool late_confirm_response(LinkIndex from, const wire::RemoteToken &token,
 						 std::uint64_t now_ms);

@@ -2,23 +2,21 @@
 #include "core/base/check.hpp"
 #include "core/group/machine.hpp"
 
-// Requests of ours that had no response while it was their turn. The peer may be slow: Linux has
-// one worker for each group, which waits for up to 10 s at a time. A response that comes after all
-// is counted for the request that it belongs to.
+// Requests of ours that were not answered in time. The peer may be slow: Linux has one worker for
+// each group, which waits up to 10 s for each thing. A late response counts for the request that it
+// belongs to.
 //
-// Queue pair and worker keep the order. So a response also says that requests before its own have
-// no response under way any more. A deletion is not believed to be through on such evidence: its
-// RMB is the peer's until the peer says otherwise, and only when the time for that has passed, too,
-// another deletion may take its place.
+// Queue pair and worker keep the order, so a response also shows that no earlier request will be
+// answered any more. For a deletion that is not enough: its RMB stays the peer's until the peer
+// answers, and only when that time has passed, too, another deletion may start.
 //
-// A response to CONFIRM_RKEY is found by its token, the oldest request first. So no two requests
-// for the same one may be under way: an RMB whose announcement was not answered has to be deleted
-// before it, or another one with its key, is announced, and the answer to that settles the
-// announcement.
+// A response to CONFIRM_RKEY is matched by its token, the oldest request first, so no two requests
+// for one RMB may be under way: an RMB whose announcement was not answered is deleted before it, or
+// another one with its key, is announced. The answer to that deletion settles the announcement.
 namespace smc::group {
 
-// The running flow gives up its turn. A connection does not wait any longer for the word about its
-// RMB; the memory of one that is being deleted does.
+// The running flow makes way for the next one. A connection stops waiting for the announcement of
+// its RMB; the memory of an RMB that is being deleted keeps waiting.
 void GroupMachine::put_off(Effects &effects)
 {
 	const bool deletes = running_.kind == FlowKind::kDeleteRkey;
@@ -70,7 +68,8 @@ bool GroupMachine::late_delete_response(LinkIndex from, FlowResult result, std::
 	return false;
 }
 
-// A response to something that was sent on this link behind the first @older of them.
+// On this link a request was answered that had been sent after the first @older of the overdue
+// ones.
 void GroupMachine::newer_is_answered(LinkIndex link, std::size_t older, std::uint64_t now_ms)
 {
 	for (std::size_t i = older; i-- > 0;) {
@@ -108,7 +107,7 @@ void GroupMachine::overdue_timer(std::uint64_t now_ms, Effects &effects)
 	}
 }
 
-// With the link goes what was under way on it.
+// Requests that were sent on the lost link get no answer any more.
 void GroupMachine::forget_overdue(LinkIndex link, Effects &effects)
 {
 	for (std::size_t i = overdue_.size(); i-- > 0;) {

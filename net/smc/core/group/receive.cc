@@ -7,16 +7,16 @@
 #include "core/base/check.hpp"
 #include "core/base/fixed_vector.hpp"
 
-// What the peer sends. All of it is answered in the step that it comes in, or counted.
+// The peer's messages. Each is answered, or counted, in the step that receives it.
 namespace smc::group {
 namespace {
 
 // A CONFIRM_RKEY that announces more is refused, as Linux does it.
 constexpr std::uint8_t kOtherRkeysMax = 3;
 
-// Does the message name the other end of the link? Its GID and queue pair are those that the link
-// was made with. The MAC is not compared: that of a bond or of a VLAN may have changed since, and
-// the link has its own.
+// True if the message names the other end of the link: the GID and the queue pair that the link was
+// made with. The MAC is not compared: that of a bond or a VLAN may have changed since, and the link
+// keeps its own.
 [[nodiscard]] bool is_from(const LinkIdentity &peer, const wire::ConfirmLink &body)
 {
 	return body.gid == peer.gid && body.qpn == peer.qpn;
@@ -69,7 +69,8 @@ void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std
 		return;
 	}
 	if (const auto *delete_link = message.get<wire::DeleteLink>()) {
-		// The server sends its own request after a client's, and does not need the answer.
+		// The server sends its own CONFIRM_LINK when it receives the client's, and needs no
+		// answer to that.
 		if (response && config_.role == Role::kServer)
 			counters_.ignored++;
 		else if (response)
@@ -78,8 +79,8 @@ void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std
 			delete_link_request(from, *delete_link, effects);
 		return;
 	}
-	// All the rest is for links that both sides have confirmed. A server that says it has our
-	// response, even if nobody has told us so.
+	// All other messages need a confirmed link. A server that sends one has our response, even
+	// if its arrival was not reported here.
 	answer_delivered(from, now_ms, effects);
 	if (links_[from].state != LinkState::kActive) {
 		unexpected(response);
@@ -111,7 +112,7 @@ void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std
 		else
 			req_add_link_request(from, effects);
 	} else if (message.get<wire::ConfirmRkeyCont>() != nullptr) {
-		// Says nothing that a group of three links could need.
+		// Only a group with three links would need this message.
 		counters_.ignored++;
 	} else {
 		// ADD_LINK_CONT: belongs to an ADD_LINK, and those are rejected.
@@ -127,9 +128,9 @@ void GroupMachine::unexpected(bool response)
 		counters_.unexpected_requests++;
 }
 
-// Neither limit in a CONFIRM_LINK is read, as Linux does it. A peer that can agree on them has
-// done so in Accept and Confirm; any other gets the one link that there is, whatever its number.
-// How many connections a peer takes shows in its answers to CONFIRM_RKEY.
+// The limits in a CONFIRM_LINK are ignored, as by Linux: a peer of version 2.1 has agreed on them
+// in Accept and Confirm, and any other gets one link whatever it says. How many connections it
+// takes shows in its answers to CONFIRM_RKEY.
 void GroupMachine::confirm_link_request(LinkIndex from, const wire::ConfirmLink &body,
 					std::uint64_t now_ms, Effects &effects)
 {
@@ -180,7 +181,7 @@ void GroupMachine::confirm_link_response(LinkIndex from, const wire::ConfirmLink
 
 void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, Effects &effects)
 {
-	// To a server it is a mere hint that it is free to ignore.
+	// A hint, which a server may ignore.
 	if (config_.role == Role::kServer) {
 		counters_.ignored++;
 		return;
@@ -235,7 +236,7 @@ void GroupMachine::client_delete_link(LinkIndex from, const wire::DeleteLink &bo
 	}
 }
 
-// The server has the last word: it repeats what the client asks for as a request of its own.
+// Only the server deletes links: it repeats a client's request as its own.
 void GroupMachine::server_delete_link(LinkIndex from, const wire::DeleteLink &body,
 				      Effects &effects)
 {
@@ -334,8 +335,7 @@ void GroupMachine::confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey
 	unexpected(/*response=*/true);
 }
 
-// In version 2 a response does not say which keys it is about. There is one request at most that
-// it may belong to.
+// In version 2 a response does not name its keys. At most one request can be the one it answers.
 void GroupMachine::delete_rkey_response(LinkIndex from, const wire::DeleteRkey &body,
 					std::uint64_t now_ms, Effects &effects)
 {

@@ -107,9 +107,9 @@ std::optional<RtokenIndex> RtokenTable::find(LinkIndex link, const wire::RemoteT
 	return std::nullopt;
 }
 
-// A free entry, or else one that nobody uses, rather than to refuse an RMB that somebody is going
-// to use: Linux, as we do, says CONFIRM_RKEY again before it uses an RMB again. It is the one
-// of which that was said longest ago: the newest ones have their Accept or Confirm under way.
+// A free entry, or else an unused one, so that no RMB is refused while one is unused: Linux, as we
+// do, sends CONFIRM_RKEY again before it reuses an RMB. It is the one that was confirmed longest
+// ago: for the newest ones an Accept or Confirm is under way.
 std::optional<RtokenIndex> RtokenTable::find_room() const
 {
 	std::optional<RtokenIndex> unused;

@@ -46,10 +46,9 @@ private:
 // The peer's RMBs that a link group knows (RFC 7609, 4.4.2): one entry for each RMB, with an
 // rkey and an address for each link.
 //
-// An entry lives while the peer says that its RMB exists, unless nobody uses it and the place is
-// wanted, and while a connection uses it: an index
-// that a connection holds is never given to another RMB, even if the peer deletes the RMB
-// underneath it. at() yields nothing then, and the connection must stop writing.
+// An entry stays while the peer's RMB exists, unless no connection uses it and its place is needed,
+// and while a connection uses it: its index is never given to another RMB meanwhile, even if the
+// peer deletes the RMB. at() yields nothing then, and the connection must stop writing.
 //
 // No locking of its own: the caller's lock of the link group guards it.
 class RtokenTable {
@@ -60,26 +59,26 @@ public:
 	// is none, with one more user. Nothing when the table is full.
 	[[nodiscard]] std::optional<RtokenIndex> acquire(LinkIndex link,
 							 const wire::RemoteToken &rtoken);
-	// The same at a later contact, which comes after the peer's CONFIRM_RKEY: nothing if there
-	// is none.
+	// The same at a later contact, where the peer's CONFIRM_RKEY comes first: nothing if there
+	// is no entry.
 	[[nodiscard]] std::optional<RtokenIndex> acquire_known(LinkIndex link,
 							       const wire::RemoteToken &rtoken);
-	// That connection has ended.
+	// The connection has ended.
 	void release(RtokenIndex index);
 
 	// CONFIRM_RKEY of the peer: the entry of this RMB, made if there is none. Nothing when the
 	// table is full.
 	[[nodiscard]] std::optional<RtokenIndex> confirm(LinkIndex link,
 							 const wire::RemoteToken &rtoken);
-	// How the same RMB is reached on one more link.
+	// The same RMB's key and address on one more link.
 	void set(RtokenIndex index, LinkIndex link, const wire::RemoteToken &rtoken);
 	struct Removed {
-		RtokenSet places; // of the rkeys that it knew
-		RtokenSet in_use; // those that connections still use
+		RtokenSet places; // of the rkeys that had an entry
+		RtokenSet in_use; // of these, the ones that connections still use
 	};
-	// DELETE_RKEY of the peer: forgets every RMB with one of these rkeys on this link, on all
-	// links. The rkeys in ascending order, so that one look at each entry is enough: a peer may
-	// name 255 that nobody knows, as often as it likes, and softirqs do not wait.
+	// DELETE_RKEY of the peer: forgets each RMB with one of these rkeys on this link, on all
+	// links. The rkeys come in ascending order, so that one look at each entry is enough: a
+	// peer may send 255 unknown rkeys as often as it likes, and that must not hold up softirqs.
 	[[nodiscard]] Removed remove(LinkIndex link, std::span<const wire::Rkey> rkeys);
 	// The link is gone, its rkeys with it.
 	void forget_link(LinkIndex link);
@@ -93,12 +92,12 @@ private:
 		std::array<std::optional<wire::RemoteToken>, kLinksMax> links;
 		std::uint16_t users = 0;
 		bool present = false;        // the peer has not deleted it
-		std::uint64_t confirmed = 0; // by which CONFIRM_RKEY, the last one; 0: none
+		std::uint64_t confirmed = 0; // the number of its last CONFIRM_RKEY; 0: none
 
 		[[nodiscard]] bool is_free() const { return !present && users == 0; }
 	};
 
-	// The peer has deleted it: nothing is left but its users.
+	// The peer has deleted it: only its users are left.
 	static void withdraw(Entry &entry);
 	[[nodiscard]] std::optional<RtokenIndex> find(LinkIndex link,
 						      const wire::RemoteToken &rtoken) const;

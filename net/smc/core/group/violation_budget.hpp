@@ -8,9 +8,9 @@
 
 namespace smc::group {
 
-// How much a group puts up with. A peer that breaks the protocol all the time uses it up; one that
-// slips now and then, in a group that lives for months, never does, for a violation is forgotten
-// each kViolationForgotten_ms. Times of any monotonic clock.
+// How many violations a group bears. A peer that breaks the protocol all the time uses them up; one
+// that does so now and then, in a group that lives for months, never does, because one violation is
+// forgotten each kViolationForgotten_ms. Times are of any monotonic clock.
 class ViolationBudget {
 public:
 	void spend(std::uint32_t violations, std::uint64_t now_ms)
@@ -29,7 +29,7 @@ public:
 
 private:
 	std::uint32_t spent_ = 0;
-	std::uint64_t since_ms_ = 0; // the next one is forgotten kViolationForgotten_ms later
+	std::uint64_t since_ms_ = 0; // kViolationForgotten_ms later the next one is forgotten
 };
 
 } // namespace smc::group

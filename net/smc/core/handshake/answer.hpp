@@ -10,10 +10,10 @@
 
 namespace smc::handshake {
 
-// Hands an event to the function of the machine that handles it, for the events that client and
-// server have in common: the answers to effects, the timer and the abort. An answer counts only in
-// the state that awaits it. Always inline: with Event in its type, the symbol's name would be
-// longer than the kernel's backtraces bear.
+// Calls the function of the machine that handles an event, for the events that client and server
+// share: answers to effects, timer and abort. An answer counts only in the state that awaits it.
+// Always inline: Event in its type makes the symbol's name longer than the kernel's backtraces can
+// print.
 template <class Machine>
 [[gnu::always_inline]] inline void answer(Machine &machine, const Event &event,
 					  std::uint64_t now_ms, Effects &effects)

@@ -125,7 +125,7 @@ Choices choose(const wire::Proposal &proposal, const LocalOffer &offer)
 	if (wire::offers_d(proposal.mode_v2)) {
 		const auto smcd = choose_smcd(proposal, offer);
 
-		// A client elsewhere has SMC-R at heart.
+		// A client of another host wants SMC-R first.
 		if (smcd)
 			try_choice(smcd, choices);
 		else

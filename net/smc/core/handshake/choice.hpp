@@ -13,7 +13,7 @@
 
 namespace smc::handshake {
 
-// One way in which a server can do what a Proposal asks for.
+// One way to do what a Proposal asks for.
 struct Choice {
 	Agreement agreement;
 	wire::PeerId peer_id;
@@ -23,19 +23,19 @@ struct Choice {
 
 inline constexpr std::size_t kChoicesMax = 3;
 
-// All of them, the best one first, each to be tried if no link can be had for the one before.
+// All ways, the best one first. The next one is tried if no link can be had for this one.
 struct Choices {
 	FixedVector<Choice, kChoicesMax> list;
-	// Why not, for the best kind that both sides have at heart; kNone if all is well.
+	// Why there is none, for the best kind that both sides want; kNone if there is one.
 	wire::DeclineReason reason = wire::DeclineReason::kNone;
 };
 
 [[nodiscard]] Choices choose(const wire::Proposal &proposal, const LocalOffer &offer);
 
-// SMC-D: the client sits in this kernel. No EID is needed.
+// SMC-D: the client is in this kernel. No EID is needed.
 [[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcd(const wire::Proposal &proposal,
 							      const LocalOffer &offer);
-// SMC-R version 2: one EID in common, release and limits the smaller ones of both sides.
+// SMC-R version 2: one EID in common; the smaller release and limits of both sides.
 [[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
 								 const LocalOffer &offer);
 // SMC-R version 1: one IP prefix in common.

@@ -21,8 +21,8 @@ using wire::DeclineReason;
 
 	proposal.mode_v1 = wire::clc_mode(offer.smcr_v1, /*d=*/false);
 	proposal.mode_v2 = wire::clc_mode(offer.smcr_v2, offer.smcd);
-	// Linux fills these in for version 1 only, and is then a stranger to its server at each
-	// first contact. The fields are there, so say who we are.
+	// Linux fills these in for version 1 only, so its server does not recognise it at first
+	// contact. The fields exist, so they say who we are.
 	proposal.peer_id = offer.peer_id;
 	proposal.mac = offer.smcr_v1 ? offer.v1_mac : offer.v2_mac;
 	if (offer.smcr_v1) {
@@ -168,7 +168,7 @@ void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 
 void ClientHandshake::foreign(ByteSpan peeked, Effects &effects)
 {
-	// Nothing of ours is out: the peer has gone on as TCP, and these are its data.
+	// We have sent nothing: the peer goes on as TCP, and these are its data.
 	if (state_ == State::kAwaitProposal) {
 		fall_back(effects);
 		return;
@@ -183,9 +183,8 @@ void ClientHandshake::foreign(ByteSpan peeked, Effects &effects)
 	fall_back(effects);
 }
 
-// The length of a Proposal by which the peer shows that it is a client, too, and has or will have
-// taken ours for the same; 0 if there is none. What came back from a program that answers with
-// what it was given is no such Proposal.
+// The length of a Proposal that shows that the peer is a client, too, and takes ours for the same;
+// 0 if there is none. A program that echoes our bytes has sent no such Proposal.
 std::size_t ClientHandshake::peers_proposal_bytes(ByteSpan peeked) const
 {
 	if (state_ != State::kAwaitAccept)
@@ -201,7 +200,7 @@ std::size_t ClientHandshake::peers_proposal_bytes(ByteSpan peeked) const
 	return found.message.size();
 }
 
-// While we are busy with the link, the server may well have finished its part and closed.
+// While we set up the link, the server may have completed its part and closed.
 void ClientHandshake::tcp_eof(Effects &effects)
 {
 	if (state_ == State::kAwaitAccept || state_ == State::kAwaitDecline)
@@ -266,7 +265,7 @@ DeclineReason ClientHandshake::examine(const wire::Accept &accept) const
 	return usable(*accept.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
 }
 
-// Whoever names our GID need not sit here: whether its token is known is found out next.
+// A server that names our GID need not be in this kernel: whether its token exists shows next.
 DeclineReason ClientHandshake::examine_smcd(const wire::Accept &accept) const
 {
 	const LocalOffer &offer = exchange_.offer();
@@ -312,7 +311,7 @@ void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 		set_state(State::kAnnouncingRkey);
 		return;
 	}
-	// With CONFIRM_LINK the server is through, and others may join the group.
+	// After CONFIRM_LINK the server is ready, and other connections may join the group.
 	exchange_.set_peer_may_use(true);
 	Exchange::emit(effects, ConfirmLink{});
 	if (!send_confirm(effects)) {
@@ -368,14 +367,13 @@ bool ClientHandshake::send_confirm(Effects &effects)
 	return exchange_.send(confirm, effects);
 }
 
-// The server finds out, too: its CONFIRM_LINK is not answered. Only one of the two may decline
-// then: two Declines on their way at once would be read as data, and the server cannot know that
-// one is on its way to it.
+// The server fails as well, because its CONFIRM_LINK is not answered. Only one of the two may
+// decline then: of two crossing Declines each would be read as data.
 void ClientHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms, Effects &effects)
 {
 	if (reason != DeclineReason::kTimeoutCl) {
 		confirm_failure_ = reason;
-		// The server's wait ends sooner so.
+		// So the server's wait ends sooner.
 		exchange_.release(effects);
 	}
 	const std::uint64_t waited_ms = elapsed_ms(confirm_ms_, now_ms);
@@ -413,7 +411,7 @@ void ClientHandshake::timer(std::uint64_t now_ms, Effects &effects)
 	}
 }
 
-// Both ends connect: that is no use of a socket that SMC has.
+// Both ends connect: SMC does not support that.
 void ClientHandshake::fall_back(Effects &effects)
 {
 	exchange_.fall_back(DeclineReason::kOptUnsupp, effects);

@@ -19,23 +19,23 @@ namespace smc::handshake {
 //	later contact:  AnnounceRkey, Confirm ->, UseSmc
 //	SMC-D:          AcquireClientDmb, Confirm ->, UseSmc
 //
-// Once the Proposal is out, only an SMC server can tell it from data, so silence, FIN, or bytes
-// that are no CLC message end in Fail (kTimedOut, kConnectionReset): there is no telling whether
-// the peer's application has been handed the Proposal. Before that, after a Decline in either
-// direction, and for every trouble of our own, the connection falls back.
-// At a later contact, and with SMC-D, nothing can go back to TCP once the Confirm is out: the
-// handshake is over then.
+// Once the Proposal is out, only an SMC server can tell it from data. So silence, FIN, or bytes
+// that are no CLC message end in Fail (kTimedOut, kConnectionReset): the peer's application may
+// have received the Proposal. Before that, after a Decline in either direction, and for every
+// failure on this side, the connection falls back. At a later contact, and with SMC-D, the Confirm
+// is the last step, and nothing falls back after it.
 //
-// Two that connect to each other at the same time are both clients, and there is no server: they
-// end as TCP, each having taken the other's one message out of its stream.
+// Two sockets that connect to each other at the same time are both clients, and there is no server.
+// Both end as TCP, and each takes the other's one message out of its stream.
 //
 //	Proposal ->            <- Proposal   both fall back
 //	(waits) <- Proposal    Decline ->    both fall back
 //	(waits) <- Decline                   both fall back
 //
-// A client that has nothing to offer declines at once and goes on as TCP, for it takes its peer
-// for a server, which would say nothing to that. So who knows that the peer is a client lets it
-// speak first, and speaks only if it does not; who has nothing to offer then says nothing at all.
+// A client that has nothing to offer declines at once and goes on as TCP, as it takes its peer for
+// a server, which does not answer that. So a client that knows that its peer is one, too, lets the
+// peer speak first and sends a message only if nothing comes; if it has nothing to offer, it sends
+// nothing at all.
 //
 // Not thread safe; the caller serialises the steps. About 1.5 KiB.
 class ClientHandshake {
@@ -88,7 +88,7 @@ private:
 	bool v2_direct_ = true;
 	bool crossed_ = false;         // the peer is known to be a client
 	std::uint64_t confirm_ms_ = 0; // when it was sent, at first contact
-	// What failed here since then.
+	// A failure on this side since then.
 	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;
 	State state_ = State::kIdle;
 };

@@ -12,7 +12,7 @@
 #include "core/wire/decline_reason.hpp"
 #include "core/wire/ids.hpp"
 
-// What a handshake wants done, in this order. After a Finished nothing follows, ever.
+// What the shell is to do for a handshake, in this order. Nothing follows a Finished.
 namespace smc::handshake {
 
 // What the two sides have agreed on. In version 1 only the first two and peer_id have a meaning.
@@ -44,8 +44,7 @@ struct ConsumeTcp {
 	std::size_t bytes = 0;
 };
 
-// A message is awaited: look into the TCP receive queue now, and deliver TcpBytes if there is
-// anything in it, or FIN.
+// Look into the TCP receive queue now, and deliver TcpBytes if it holds bytes or a FIN.
 struct WantBytes {};
 
 // Deliver Timer at this time; replaces the time set before.
@@ -55,8 +54,8 @@ struct SetTimer {
 struct StopTimer {};
 
 // Server: find a link group with this peer that can take one more connection, or make one, and
-// buffers for the connection. Groups match by what is here and by agreement's version and EID.
-// In version 2 Linux leaves peer_id and mac zero; then the GID alone says who it is.
+// buffers for the connection. A group matches by the fields here and by the agreement's version and
+// EID. In version 2 Linux leaves peer_id and mac zero; then the GID alone identifies the peer.
 struct AcquireServerLink {
 	wire::PeerId peer_id;
 	wire::Gid peer_gid;
@@ -82,7 +81,7 @@ struct AcquireClientDmb {
 	wire::SmcdEndpoint peer;
 };
 
-// Server: is peer's buffer the one that was joined to ours?
+// Server: check that the peer's buffer is the one that was joined to ours.
 struct ConnectDmb {
 	wire::SmcdEndpoint peer;
 };
@@ -103,16 +102,16 @@ struct AnnounceRkey {};
 // sent, since CONFIRM_LINK may overtake the answer.
 struct ConfirmLink {};
 
-// Give back what was acquired, or is being acquired: buffers, token, and on first contact the
-// group too (with DELETE_LINK, if its link is up), unless it has been confirmed.
-// @peer_may_use: the peer may take the connection for established by now, and write into its RMB:
-// it has to be told by CDC. If its end is not known, the RMB must stay where it is.
+// Give back what was acquired, or is being acquired: buffers, token, and at first contact the
+// group, too (with DELETE_LINK if its link is up), unless the group has been confirmed.
+// @peer_may_use: the peer may take the connection for established by now, and write into its RMB.
+// So CDC has to tell it of the end, and without its answer the RMB must stay where it is.
 struct ReleaseLink {
 	bool peer_may_use = false;
 };
 
-// As ReleaseLink, but the other end of this TCP connection says that it does not know the group:
-// all of it ends, unless that is somebody else than who made it.
+// As ReleaseLink, but the peer says that it does not know the group, so the whole group ends,
+// unless this peer is another one than that of the group.
 struct TerminateGroup {};
 
 // The connection's bytes go by SMC.
@@ -126,7 +125,7 @@ struct FallBack {
 	wire::DeclineReason peer_diagnosis = wire::DeclineReason::kNone; // if the peer declined
 };
 
-// The stream is neither SMC nor the user's: reset the TCP connection. Positive errno.
+// The stream is neither SMC nor usable for the user: reset the TCP connection. Positive errno.
 struct Fail {
 	int error = 0;
 };

@@ -9,12 +9,12 @@
 
 namespace smc::handshake {
 
-// Can a connection be made to what the peer says of itself in Accept or Confirm? The decoder has
-// seen to it that each field is one that can be; here its RMBE has to lie inside of the address
-// space, and its token has to name a connection.
+// True if a connection can use the peer's endpoint in Accept or Confirm. The decoder has checked
+// each field by itself; here the RMBE has to lie inside the address space, and the token has to
+// name a connection.
 [[nodiscard]] bool usable(const wire::SmcrEndpoint &endpoint);
 
-// Does the peer name the loopback device of this kernel, and a buffer there?
+// True if the peer names this kernel's loopback device, and a buffer there.
 [[nodiscard]] bool usable(const wire::SmcdEndpoint &endpoint, const LocalOffer &offer);
 
 [[nodiscard]] inline wire::QpMtu smaller_mtu(const wire::SmcrEndpoint &a,

@@ -7,20 +7,20 @@
 #include "core/wire/clc.hpp"
 #include "core/wire/decline_reason.hpp"
 
-// What can happen to a handshake. One that makes no sense in the state that the machine is in
-// (an answer to an effect that has been overtaken, say) changes nothing.
+// Events of a handshake. One that does not fit the machine's state (such as the answer to an effect
+// that no longer matters) is ignored.
 namespace smc::handshake {
 
 // The TCP connection is established and both ends have shown the SMC option.
 struct Start {
-	// Client: the peer's SYN came in place of a SYN-ACK, so it is a client as well (RFC 9293,
-	// 3.5, simultaneous open). One whose SYN reached nobody cannot know that.
+	// Client: the peer's SYN came in place of a SYN-ACK, so the peer is a client as well (RFC
+	// 9293, 3.5, simultaneous open). A client whose SYN was lost cannot know that.
 	bool crossed = false;
 };
 
-// What is in the TCP receive queue, only peeked at: from its first byte on, at least
-// wire::kClcMessageSizeMax bytes or all there is. Deliver it when bytes or FIN arrive, and at once
-// after each WantBytes if there is anything. Need not outlive the call.
+// The TCP receive queue, peeked at: from its first byte on, at least wire::kClcMessageSizeMax bytes
+// or all there is. Deliver it when bytes or a FIN arrive, and at once after each WantBytes if there
+// is anything. The bytes need not outlive the call.
 struct TcpBytes {
 	ByteSpan peeked;
 	bool eof = false; // the peer's FIN follows these bytes
@@ -33,18 +33,18 @@ struct TcpError {
 
 // Answers AcquireServerLink and AcquireClientLink: buffers and a link for this connection.
 struct LinkAcquired {
-	// Client: as the Accept said. Server: true if a new link group was made for it.
+	// Client: as in the Accept. Server: a new link group was made.
 	bool first_contact = false;
 	// No gateway between the two (version 2, first contact).
 	bool v2_direct = true;
-	// Own end of the link, and own RMBE.
+	// Our end of the link, and our RMBE.
 	wire::SmcrEndpoint local;
 };
-// Answers AcquireServerDmb and AcquireClientDmb: own DMB.
+// Answers AcquireServerDmb and AcquireClientDmb: our DMB.
 struct DmbAcquired {
 	wire::SmcdEndpoint local;
 };
-// Answers any of the four.
+// Answers any of the four Acquire effects.
 struct LinkFailed {
 	wire::DeclineReason reason = wire::DeclineReason::kMem;
 };
@@ -67,10 +67,10 @@ struct LinkConfirmFailed {
 	wire::DeclineReason reason = wire::DeclineReason::kTimeoutCl;
 };
 
-// The time of the last SetTimer has come. Coming too early does no harm.
+// The time of the last SetTimer has come. An early one does no harm.
 struct Timer {};
 
-// Nobody wants this connection any more.
+// The owner does not want this connection any more.
 struct Abort {};
 
 using Event = std::variant<Start, TcpBytes, TcpError, LinkAcquired, DmbAcquired, LinkFailed,

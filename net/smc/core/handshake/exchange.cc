@@ -52,8 +52,8 @@ void Exchange::fall_back(wire::DeclineReason reason, Effects &effects)
 	finish({FallBack{reason, wire::DeclineReason::kNone}}, effects);
 }
 
-// The link goes first: Linux, too, ends a group before it says so in a Decline, and the peer's
-// waits for CONFIRM_LINK end sooner so.
+// The link ends before the Decline is sent, as with Linux: then the peer's waits for CONFIRM_LINK
+// end sooner.
 void Exchange::decline(wire::DeclineReason reason, Effects &effects)
 {
 	wire::Decline message;

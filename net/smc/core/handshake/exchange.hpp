@@ -15,8 +15,8 @@
 
 namespace smc::handshake {
 
-// What both machines share: the message under construction, the one timer, and what has to be
-// undone when the handshake ends without SMC.
+// What client and server share: the message under construction, the one timer, and what has to be
+// given back when the handshake ends without SMC.
 class Exchange {
 public:
 	Exchange(const LocalOffer &offer, const Timeouts &timeouts)
@@ -30,8 +30,8 @@ public:
 	// Version of a Decline of ours: wire::decline_version() of the message that it answers.
 	void set_decline_version(std::uint8_t version) { decline_version_ = version; }
 
-	// False, and nothing is sent, if no message can carry what is in there: an own endpoint
-	// that does not exist, say.
+	// False, and nothing is sent, if the message cannot be encoded, for instance with an own
+	// endpoint that does not exist.
 	template <class Message>
 	[[nodiscard]] bool send(const Message &message, Effects &effects)
 	{
@@ -44,15 +44,15 @@ public:
 	}
 	[[nodiscard]] ByteSpan last_sent() const { return ByteSpan{out_}.first(sent_bytes_); }
 
-	// What lies at the head of the stream; a message is taken out of it.
+	// The head of the stream; a message is taken out of it.
 	[[nodiscard]] static StreamHead
 	take_head(const TcpBytes &bytes, std::optional<wire::ClcType> awaited, Effects &effects);
 
 	void set_timer(std::uint64_t now_ms, std::uint32_t timeout_ms, Effects &effects);
-	// Has the timer run out? If not, it is set again.
+	// True if the timer has run out; otherwise it is set again.
 	[[nodiscard]] bool timer_expired(std::uint64_t now_ms, Effects &effects);
 
-	// Everything that acquires a link goes through here, so that it is given back.
+	// Every effect that acquires a link is given through here, so that the link is given back.
 	template <class Acquire>
 	void acquire(const Acquire &acquire, Effects &effects)
 	{
@@ -60,21 +60,19 @@ public:
 		emit(effects, acquire);
 	}
 	void acquire_failed() { link_held_ = false; }
-	// The peer may take the connection for established, whatever becomes of this side; or it
-	// has said, or shown, that it does not.
+	// Whether the peer may take the connection for established, whatever this side does.
 	void set_peer_may_use(bool may) { peer_may_use_ = may; }
 
-	// The ways to end. Each stops the timer and gives back the link, where there is one.
+	// The ways to end. Each stops the timer and gives back the link, if there is one.
 	void use_smc(const Agreement &agreement, Effects &effects);
 	void fall_back(wire::DeclineReason reason, Effects &effects);
 	void decline(wire::DeclineReason reason, Effects &effects);
-	// @own_reason: what has failed here before that, kNone if nothing has.
+	// @own_reason: an earlier failure on this side; kNone if there was none.
 	void declined(const wire::Decline &decline, wire::DeclineReason own_reason,
 		      Effects &effects);
 	void fail(int error, Effects &effects);
 
-	// Gives back the link, where there is one. It is of no use any more, and the end is still
-	// to come.
+	// Gives back the link, if there is one, before the handshake itself ends.
 	void release(Effects &effects);
 
 	static void emit(Effects &effects, const Effect &effect);

@@ -22,14 +22,14 @@ inline constexpr std::uint8_t kMaxLinksDefault = 2;
 // Highest release of version 2 that these machines speak: 2.1.
 inline constexpr std::uint8_t kReleaseMax = 1;
 
-// What this host can do for one connection. A client is told about the device that it would use,
-// a server only about what it may agree to: its device is chosen once the Proposal is known.
+// What this host can do for one connection. A client's offer names the device it would use; a
+// server's only says what it may agree to, since its device is chosen once the Proposal is known.
 struct LocalOffer {
 	bool smcr_v1 = false; // SMC-R over RoCE v1
 	bool smcr_v2 = false; // SMC-R over RoCE v2; needs an EID
 	// SMC-D over the loopback device, with a peer in this very kernel; needs no EID.
 	bool smcd = false;
-	// Why, where neither is possible.
+	// Why none of them is possible.
 	wire::DeclineReason unavailable = wire::DeclineReason::kNoSmcDev;
 	wire::PeerId peer_id;
 
@@ -50,7 +50,7 @@ struct LocalOffer {
 	std::uint8_t max_links = kMaxLinksLeast;
 	std::uint16_t feature_mask = 0;
 
-	// SMC-D: the loopback device. Its 128 bits are this kernel's and nobody else's.
+	// SMC-D: the loopback device, by 128 bits that are unique to this kernel.
 	wire::IsmGid smcd_gid;
 	wire::IsmGid smcd_gid_extension;
 
@@ -62,21 +62,21 @@ struct LocalOffer {
 struct Timeouts {
 	std::uint32_t clc_ms = 6000; // for a Proposal, an Accept, a Confirm
 	// Client whose peer is one, too: for the first message of a peer that does not know it.
-	// What that one says follows its last segment of the TCP handshake without delay.
+	// That message follows the last segment of its TCP handshake at once.
 	std::uint32_t crossed_ms = 500;
-	// For everything that happens here between two CLC messages, so that a reply still
-	// finds the peer waiting for it.
+	// For everything on this side between two CLC messages, so that the peer still waits when
+	// the reply comes.
 	std::uint32_t local_ms = 5000;
 	// Server, for ConnectLink: the client already waits for CONFIRM_LINK, 4 s if it is Linux.
 	std::uint32_t connect_link_ms = 2500;
-	// For CONFIRM_LINK. The group has shorter timers of its own; this one only makes sure.
+	// For CONFIRM_LINK. The group has shorter timers of its own; this one is the last resort.
 	std::uint32_t confirm_link_ms = 6500;
 	// Server: for a Decline, once CONFIRM_LINK was not answered. Linux' clients may be
-	// declining then, and two Declines must not cross: the second one would be read as data.
+	// declining then, and of two crossing Declines each would be read as data.
 	std::uint32_t decline_ms = 1000;
-	// Client: for a Decline, since it has sent the Confirm. Linux' servers take up to 8 s to
-	// say it: 5 for the registration of their RMB, 2 for the response to CONFIRM_LINK, 1 for a
-	// Decline of the client's.
+	// Client: for a Decline, from the Confirm on. Linux' servers take up to 8 s to send it: 5
+	// for the registration of their RMB, 2 for the response to CONFIRM_LINK, 1 for a Decline of
+	// the client's.
 	std::uint32_t await_decline_ms = 9000;
 };
 

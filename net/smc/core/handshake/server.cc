@@ -75,14 +75,14 @@ void ServerHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Eff
 	}
 }
 
-// Once the Confirm is here, a client may be through with the handshake and close at any time. One
-// that closes without a Decline, although CONFIRM_LINK did not come to its end here, was through:
-// what it has sent by SMC is lost, and that must not look like the end of a stream.
+// From the Confirm on, a client may complete the handshake and close at any time. A client that
+// closes without a Decline, although CONFIRM_LINK has not completed here, had completed: what it
+// has sent by SMC is lost, and that must not look like an orderly end of the stream.
 void ServerHandshake::tcp_eof(Effects &effects)
 {
 	if (state_ == State::kAwaitProposal)
 		fall_back(DeclineReason::kPeerNoSmc, effects);
-	// One that hangs up without a Confirm has no use for the connection.
+	// A client that closes without a Confirm does not want the connection.
 	if (state_ == State::kAwaitConfirm)
 		exchange_.set_peer_may_use(false);
 	if (state_ == State::kAwaitConfirm || state_ == State::kAwaitDecline)
@@ -194,7 +194,7 @@ void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
 		decline(DeclineReason::kIntErr, effects);
 		return;
 	}
-	// At a later contact its Confirm is the end of it for the client, and may be on its way.
+	// At a later contact the Confirm completes the client's handshake, and may be on its way.
 	exchange_.set_peer_may_use(!agreement.first_contact);
 	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
 	Exchange::emit(effects, WantBytes{});
@@ -226,8 +226,8 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 		return;
 	}
 	peer_ = *confirm->smcr();
-	// Linux takes these out of the Proposal, where a client of version 2 leaves some of them
-	// empty.
+	// Linux' servers take these from the Proposal, where a client of version 2 leaves some of
+	// them empty.
 	if (peer_.gid.is_zero())
 		peer_.gid = chosen_.peer_gid;
 	if (peer_.mac.is_zero())
@@ -243,7 +243,7 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 	connecting(now_ms, effects);
 }
 
-// What came together with the Confirm counts as much as what comes after it.
+// Messages that came together with the Confirm count as later ones do.
 void ServerHandshake::connecting(std::uint64_t now_ms, Effects &effects)
 {
 	exchange_.set_timer(now_ms, exchange_.timeouts().connect_link_ms, effects);
@@ -278,11 +278,11 @@ DeclineReason ServerHandshake::examine(const wire::Confirm &confirm) const
 								       : DeclineReason::kCnfErr;
 }
 
-// The group goes by what the Proposal said. Were the Confirm another host's, this one would get
-// what is meant for the other, and keep it from those who look for it.
+// The group was chosen by the Proposal. If the Confirm came from another host, that host would get
+// the group's connections, and keep the group from the host it belongs to.
 bool ServerHandshake::is_proposer(const wire::SmcrEndpoint &peer) const
 {
-	// In version 2 the Proposal's MAC is that of the device for version 1, if it is any.
+	// In version 2 the Proposal's MAC, if any, is that of the device for version 1.
 	return (peer.gid.is_zero() || peer.gid == chosen_.peer_gid) &&
 	       (chosen_.agreement.version >= 2 || peer.mac.is_zero() ||
 		peer.mac == chosen_.peer_mac);
@@ -310,7 +310,7 @@ void ServerHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 		use_smc(effects);
 		return;
 	}
-	// With CONFIRM_LINK the client is through, and others may join the group.
+	// After CONFIRM_LINK the client is ready, and other connections may join the group.
 	exchange_.set_peer_may_use(true);
 	Exchange::emit(effects, ConfirmLink{});
 	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
@@ -323,7 +323,7 @@ void ServerHandshake::connect_failed(DeclineReason reason, Effects &effects)
 	give_up(reason, effects);
 }
 
-// The Confirm is here, and it does not lead to a connection.
+// The Confirm has come, and does not lead to a connection.
 void ServerHandshake::give_up(DeclineReason reason, Effects &effects)
 {
 	if (chosen_.agreement.first_contact && !chosen_.agreement.smcd)
@@ -332,7 +332,7 @@ void ServerHandshake::give_up(DeclineReason reason, Effects &effects)
 		fail(kConnectionAborted, effects);
 }
 
-// A timeout is what the client sees, too, and it may be declining right now.
+// A timeout happens at the client as well, and it may be declining right now.
 void ServerHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms, Effects &effects)
 {
 	if (reason != DeclineReason::kTimeoutCl) {

@@ -22,11 +22,11 @@ namespace smc::handshake {
 //	SMC-D: AcquireServerDmb before the Accept, ConnectDmb behind the Confirm, UseSmc
 //
 // Until a Proposal has been recognised nothing is taken out of the stream: a peer that is silent,
-// hangs up, or sends something else is served by plain TCP and loses no byte. A Proposal that
-// cannot be used is answered with a Decline. Once the Accept is out the peer is known to speak
-// SMC and may be sending its Confirm, so silence or nonsense ends in Fail. At a later contact, and
-// with SMC-D, the peer takes the connection for established when it sends its Confirm, and would
-// never read a Decline: trouble after that ends in Fail (kConnectionAborted), too.
+// closes, or sends something else is served by plain TCP and loses no byte. A Proposal that cannot
+// be used is answered with a Decline. Once the Accept is out the peer is known to speak SMC and may
+// be sending its Confirm, so silence or foreign bytes end in Fail. At a later contact, and with
+// SMC-D, the peer takes the connection for established when it sends its Confirm, and would not
+// read a Decline: later failures end in Fail (kConnectionAborted), too.
 //
 // Not thread safe; the caller serialises the steps. About 2 KiB.
 class ServerHandshake {
@@ -40,7 +40,8 @@ public:
 	[[nodiscard]] Effects step(const Event &event, std::uint64_t now_ms);
 
 	[[nodiscard]] State state() const { return state_; }
-	// Its Confirm makes the connection one for the client, and it may be on its way.
+	// The client's Confirm, after which it takes the connection for established, may be on its
+	// way.
 	[[nodiscard]] bool peer_may_confirm() const
 	{
 		return state_ == State::kAwaitConfirm && !chosen_.agreement.first_contact;

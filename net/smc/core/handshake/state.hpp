@@ -6,9 +6,9 @@
 
 namespace smc::handshake {
 
-// States of both machines; the order in which they are passed through differs, and
-// kAwaitConfirm is the server's, kAwaitAccept is the client's. In kAwaitProposal a client is only
-// if its peer is one as well.
+// States of both machines, which pass through them in different orders. Only a server is in
+// kAwaitConfirm, only a client in kAwaitAccept, and a client is in kAwaitProposal only if its peer
+// is a client, too.
 enum class State : std::uint8_t {
 	kIdle,
 	kAwaitProposal,

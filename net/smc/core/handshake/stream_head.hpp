@@ -9,14 +9,14 @@
 
 namespace smc::handshake {
 
-// What lies at the head of the TCP stream, seen by a machine that awaits one kind of message.
-// A Decline may come instead of any.
+// The head of the TCP stream, for a machine that awaits one type of message. A Decline may come
+// instead of any.
 enum class Head : std::uint8_t {
 	kNothing, // not enough bytes yet
 	kEnd,     // not enough bytes, and there will be no more
 	kAwaited, // a message of the awaited type; its content may still be malformed
 	kDecline, // a well-formed Decline
-	kForeign, // not CLC, or CLC that has no business here
+	kForeign, // not CLC, or not a message for this state
 };
 
 struct StreamHead {
@@ -25,7 +25,7 @@ struct StreamHead {
 	wire::Decline decline; // if kDecline
 };
 
-// Without an awaited type only a Decline is in place. eof: the peer's FIN follows these bytes.
+// Without an awaited type only a Decline is expected. eof: the peer's FIN follows these bytes.
 [[nodiscard]] StreamHead stream_head(ByteSpan peeked, bool eof,
 				     std::optional<wire::ClcType> awaited);
 

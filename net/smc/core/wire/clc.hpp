@@ -71,8 +71,8 @@ enum class ClcError : std::uint8_t {
 
 inline constexpr std::size_t kClcHeaderSize = 8;
 inline constexpr std::size_t kClcTrailerSize = 4;
-// Longest message we send, a Proposal with everything in it, and longest that we read. A later
-// release may make them longer; what is beyond any sense is not CLC.
+// The longest message that we send, a Proposal with everything in it, and the longest that we read:
+// a later release may send longer ones, but beyond this it is not CLC.
 inline constexpr std::size_t kClcEncodedSizeMax = 652;
 inline constexpr std::size_t kClcMessageSizeMax = 1024;
 
@@ -99,8 +99,8 @@ struct ClcFrame {
 	std::size_t length_bytes = 0;
 };
 
-// Looks at the start of a TCP stream, typically only peeked at. Says kNotClc at the first byte
-// that rules a CLC message out. kComplete says nothing yet about the content: decode it.
+// Looks at the start of a TCP stream, typically peeked at. Returns kNotClc at the first byte that
+// rules a CLC message out. kComplete does not check the content: decode it.
 [[nodiscard]] ClcFrame clc_frame(ByteSpan peeked);
 
 // --- Proposal ------------------------------------------------------------------------------
@@ -203,7 +203,7 @@ struct SmcrEndpoint {
 	Qpn qpn;
 	Rkey rmb_rkey;
 	std::uint8_t rmbe_index = 1; // from 1; the element lies at rmb_address + size * (index - 1)
-	Token token;                 // the sender wants CDCs addressed so
+	Token token;                 // for CDCs to the sender
 	BufferSize rmbe_size;
 	QpMtu mtu;
 	std::uint64_t rmb_address = 0;

@@ -25,7 +25,7 @@ static_assert(kSizeRV1 == 68 && kSizeDV1 == 48);
 // Queue pairs 0 and 1 belong to the fabric's management.
 constexpr std::uint32_t kQpnMin = 2;
 
-// What no sender can mean. Shared by both directions, so that we never send what we would refuse.
+// Values that no sender can mean. Encoder and decoder share this, so we never send what we refuse.
 bool is_valid(const SmcrEndpoint &endpoint)
 {
 	return endpoint.qpn.value() >= kQpnMin && endpoint.rmbe_index >= 1 &&
@@ -60,8 +60,8 @@ SmcdEndpoint endpoint_from(const AcceptD &fixed)
 		.gid_extension = {}};
 }
 
-// Takes apart what Accept and Confirm have in common. Version 1 has exact lengths; version 2 has
-// only a shortest one, as in Linux, since later releases append.
+// Decodes what Accept and Confirm have in common. Version 1 has exact lengths; version 2 has only a
+// shortest one, as in Linux, since later releases append.
 class AcceptReader {
 public:
 	// message has no trailer any more.
@@ -117,7 +117,7 @@ private:
 		if (!more)
 			return fail(ClcError::kBadLength);
 		endpoint.chid = Chid{more->chid.get()};
-		// Reserved, and not zero by all, for any other kind of device.
+		// Reserved, and not always zero, for any other kind of device.
 		if (is_emulated(endpoint.chid))
 			endpoint.gid_extension = IsmGid{more->gid_extension.get()};
 		out_.endpoint = endpoint;
@@ -176,8 +176,9 @@ Result<std::size_t, ClcError> read_body(ByteSpan message, ClcType type, AcceptCo
 	return reader.read();
 }
 
-// The list is a hint, which Linux does not even look at: one that is absent is taken for empty, and
-// of a longer one than we have use for the first entries are kept. What it claims must be there.
+// The list is a hint, which Linux does not even read: a missing list counts as empty, and of a list
+// that is longer than we can use the first entries are kept. The entries it announces must be
+// there.
 Result<void, ClcError> read_gids(ByteSpan message, std::size_t at, Confirm &out)
 {
 	const auto list = load<GidListHeader>(message, at);

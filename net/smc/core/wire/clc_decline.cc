@@ -38,8 +38,9 @@ std::size_t encode(const Decline &decline, MutableByteSpan out)
 	return writer.finish();
 }
 
-// The trailer is not looked at, as in Linux: whatever it is, the peer does not want SMC. Nor does
-// the version say which of the two lengths it has: Linux 5.10 to 5.15 send the shorter one in both.
+// The trailer is not checked, as in Linux: whatever it is, the peer does not want SMC. Nor does the
+// version decide which of the two lengths a Decline has: Linux 5.10 to 5.15 send the shorter one in
+// both.
 Result<Decline, ClcError> decode_decline(ByteSpan message)
 {
 	const auto header = SMC_TRY(layout::open_message(message, ClcType::kDecline));

@@ -37,8 +37,8 @@ IsmEntry entry_from(const IsmDevice &device)
 	return {.gid = Be64::from(device.gid.value()), .chid = Be16::from(device.chid.value())};
 }
 
-// Each read_… takes an area apart and returns the offset of its end. Areas may lie anywhere
-// behind the one before; the last must leave room for the trailer.
+// Each read_… decodes one area and returns the offset of its end. An area may lie anywhere behind
+// the one before; the last must leave room for the trailer.
 class ProposalReader {
 public:
 	// message has no trailer any more.

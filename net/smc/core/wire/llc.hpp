@@ -146,8 +146,8 @@ struct ConfirmRkey {
 	// In responses, always both by Linux:
 	bool negative = false;
 	bool retry = false;
-	// What the sender says; more than 2 means that CONFIRM_RKEY_CONT messages follow. Linux
-	// refuses more than 3. Encoding says at least as many as others has.
+	// As in the message; more than 2 means that CONFIRM_RKEY_CONT messages follow. Linux
+	// refuses more than 3. The encoder writes at least the number of `others`.
 	std::uint8_t others_count = 0;
 	RemoteToken token;                // on the link that carries the message
 	FixedVector<LinkToken, 2> others; // the same RMB on other links

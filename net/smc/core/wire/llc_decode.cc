@@ -27,9 +27,8 @@ LinkToken link_token_from(const layout::TokenEntry &entry)
 	return {.link = LinkId{entry.count_or_link}, .token = token_from(entry)};
 }
 
-// Takes the body of a message apart that is as long as message, 44 bytes at least. The body is
-// built where it will stay: copying a variant copies bytes that its alternative has not set, which
-// gcc 12 warns about.
+// Decodes the body of one whole message, of 44 bytes at least. The body is built where it will
+// stay: copying a variant copies bytes that its alternative has not set, of which gcc 12 warns.
 class LlcReader {
 public:
 	LlcReader(ByteSpan message, const LlcHeader &header, LlcVersion version, LlcBody &out)
@@ -115,8 +114,8 @@ private:
 		const auto in = load<layout::AddLinkExtension>(message_, kLlcSize);
 		if (!in)
 			return fail(LlcError::kBadLength);
-		// At most 255 keys, so that one of the two bytes is zero, and it does not matter in
-		// which order a machine writes them.
+		// At most 255 keys, so one of the two bytes is zero, and the sender's byte order
+		// does not matter.
 		const auto [first, second] = in->rkey_count;
 		if (first != 0 && second != 0)
 			return fail(LlcError::kBadCount);
@@ -248,8 +247,8 @@ std::optional<LlcVersion> version_of(std::uint8_t type_byte)
 	return std::nullopt;
 }
 
-// Length of the message. Version 2 has it in the order of the sender's machine, which we do not
-// know: only one order, as a rule, gives a length that can be; if both do, ours is right.
+// Length of the message. Version 2 has it in the byte order of the sender's machine, which we do
+// not know: as a rule only one order gives a possible length; if both do, ours is right.
 std::optional<std::size_t> length_of(const LlcHeader &header, LlcVersion version,
 				     std::size_t received)
 {

@@ -186,8 +186,8 @@ private:
 	[[nodiscard]] LlcHeader header(LlcType type, std::uint8_t flags,
 				       std::size_t length = kLlcSize) const
 	{
-		// Linux writes the version 2 length in its machine's order, and reads it so; ours
-		// is the same order, since on a machine of the other kind Linux would be, too.
+		// Linux writes and reads the version 2 length in the byte order of its machine. So
+		// do we: Linux on this machine would use the same.
 		return {.type = static_cast<std::uint8_t>(
 				(v2_ ? layout::kTypeV2 : layout::kTypeV1) |
 				static_cast<unsigned>(type)),

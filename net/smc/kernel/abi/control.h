@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The control plane: the PNET ID of a network device, and what user space asks for and
- * is shown: PNET entries, and the snapshots of groups, links, devices and sockets.
+ * The control plane: the PNET ID of a network device, and the requests of user space: PNET entries,
+ * and snapshots of groups, links, devices and sockets.
  *
- * State and locks are in shell/control/ (C++, kernel/abi/callbacks/control.h);
- * kernel/netlink*.c and kernel/diag.c translate it from and to attributes.
+ * State and locks are in shell/control/ (C++, kernel/abi/callbacks/control.h); kernel/netlink*.c
+ * and kernel/diag.c translate it from and to attributes.
  */
 #ifndef SMC_KERNEL_ABI_CONTROL_H
 #define SMC_KERNEL_ABI_CONTROL_H
@@ -104,8 +104,8 @@ struct smc_lgr_info {
 };
 
 /*
- * What a namespace has in the SMC-D link group of the loopback device. Both
- * sides of a connection are ends in this group, each counted in its namespace.
+ * A namespace's share in the SMC-D link group of the loopback device. Both sides of a connection
+ * are ends in this group, each counted in its namespace.
  */
 struct smc_smcd_lgr_info {
 	u32 id;			/* as in smc_sock_info */

@@ -16,7 +16,7 @@
 #define SMC_COMPLETION_WORDS 16
 #define SMC_WORK_WORDS 48
 #else
-/* Of a kernel with PREEMPT_RT it is a mutex that hands its owner's waiters' priority on. */
+/* With PREEMPT_RT a spinlock is a mutex with priority inheritance. */
 #ifdef CONFIG_PREEMPT_RT
 #define SMC_SPINLOCK_WORDS 4
 #else
@@ -83,9 +83,8 @@ struct smc_work {
 	unsigned long opaque[SMC_WORK_WORDS];
 };
 /*
- * For lockdep: a run may wait for the end of a run of a class below its own,
- * if that one waits for nothing. Only OTHER runs never take the lock of a user's
- * sock.
+ * For lockdep: a run may wait for the end of a run of a class below its own, if that one waits for
+ * nothing. Only runs of class OTHER never take the lock of a user's sock.
  */
 enum smc_work_class {
 	SMC_WORK_OF_SOCKET,
@@ -111,9 +110,9 @@ bool smc_work_queue_if_idle(struct smc_work *work, u64 delay_ms);
 /* Takes it out of the queue; true if it was pending there. Any context. */
 bool smc_work_cancel(struct smc_work *work);
 /*
- * Same, and waits for a run under way. Meanwhile nothing can be queued, and
- * whether smc_work_queue() says so differs between kernels: not for work that
- * counts its runs. Process context.
+ * Same, and waits for a run under way. Meanwhile nothing can be queued; whether smc_work_queue()
+ * reports that differs between kernels, so this is not for work that counts its runs. Process
+ * context.
  */
 bool smc_work_cancel_sync(struct smc_work *work);
 /* Waits for a run under way, not for one that is delayed. Process context. */

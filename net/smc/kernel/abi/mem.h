@@ -31,10 +31,10 @@ void smc_rcu_barrier(void);
 /* Milliseconds of a monotonic clock, the same one on all processors. Any context but an NMI. */
 u64 smc_now_ms(void);
 void smc_random_bytes(void *out, size_t len_bytes);
-/* As unguessable, and cheaper by far than eight bytes of the above. */
+/* As unguessable as the above, and cheaper by far than eight bytes of it. */
 u64 smc_random_u64(void);
 
-/* Something in this module is wrong: splat once a call site, go on. */
+/* A bug of this module: warns once for each call site, and goes on. */
 void smc_warn_bug(const char *what);
 /* Rate-limited notice to the log. */
 void smc_log_notice(const char *what, const char *object, u32 value);

@@ -14,8 +14,8 @@
 SMC_ABI_BEGIN
 
 /*
- * No namespace ends between the two, but for its sockets; one that was about to waits.
- * Process context.
+ * Between the two no namespace ends, but for its sockets; one that was about to waits. Process
+ * context.
  */
 void smc_pernet_hold_exits(void);
 void smc_pernet_resume_exits(void);
@@ -27,7 +27,7 @@ u32 smc_sysctl_smcr_testlink_time_s(struct net *net);	/* seconds, 0 = off */
 u32 smc_sysctl_wmem(struct net *net);			/* bytes, 16 KiB .. 1 GiB - 1 */
 u32 smc_sysctl_rmem(struct net *net);
 u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net);	/* 16 .. 255 */
-/* Who may be met over the loopback device (SMC-D). */
+/* Which sockets may meet over the loopback device (SMC-D). */
 u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */
 /*
  * Refuse new handshakes while too many are under way. Also switched by
@@ -44,21 +44,21 @@ enum {
 enum {
 	SMC_LOOPBACK_OFF,
 	SMC_LOOPBACK_NAMESPACE,	/* sockets of the same network namespace */
-	SMC_LOOPBACK_KERNEL,	/* and of others that say so, too */
+	SMC_LOOPBACK_KERNEL,	/* also of other namespaces with this value */
 };
 
 /* The host's name as it goes into CLC messages: blank padded, no NUL. */
 #define SMC_HOSTNAME_LEN 32
 void smc_hostname(u8 out[SMC_HOSTNAME_LEN]);
 /*
- * What the calling process' container has it be, in the same form: what the host is
- * called is not for everybody in it. Process, in a call of a user's.
+ * The same for the calling process' container, whose name may differ: not every user of it is to
+ * learn the host's. Process, in a user's call.
  */
 void smc_hostname_of_caller(u8 out[SMC_HOSTNAME_LEN]);
 
 /*
- * The namespace that configures RDMA devices. Their PNET IDs are looked up
- * and set there alone.
+ * The namespace in which RDMA devices are configured: only there are their PNET IDs set and looked
+ * up.
  */
 struct net *smc_init_net(void);
 

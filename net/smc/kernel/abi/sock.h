@@ -43,9 +43,9 @@ void smc_sk_put(struct sock *sk);
 void smc_sk_lock(struct sock *sk);
 void smc_sk_unlock(struct sock *sk);
 /*
- * For work items: a user may keep the lock for as long as he likes, by a call that
- * waits for memory of his own making. False if one has it, with @patient after a
- * moment (the length of a tick), in which most calls are through.
+ * For work items: a user may hold the lock for as long as he likes, by a call that waits for memory
+ * that he controls. False if it is held; @patient waits a moment (the length of a tick) first, in
+ * which most calls end.
  */
 bool smc_sk_try_lock(struct sock *sk, bool patient);
 
@@ -73,7 +73,7 @@ long smc_sk_sndtimeo(const struct sock *sk, bool nonblock);
 long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock);
 /* Bytes that recv() waits for: SO_RCVLOWAT, or all of @len with MSG_WAITALL. */
 size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len);
-/* What recv() wants to know of a sock. May change while its lock is free. */
+/* What recv() needs of a sock. May change while its lock is free. */
 struct smc_receive_options {
 	size_t low_water_bytes;	/* as smc_sk_rcvlowat() */
 	bool urgent_inline;	/* as smc_sk_urgent_inline() */
@@ -92,8 +92,8 @@ bool smc_process_exiting(void);
 u32 smc_sk_asked_sndbuf_bytes(const struct sock *sk);
 u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk);
 /*
- * How large a receive buffer may grow by itself: as TCP's, by net.ipv4.tcp_moderate_rcvbuf
- * and tcp_rmem. 0: not at all, or its size was asked for.
+ * How far a receive buffer may grow by itself: as TCP's, by net.ipv4.tcp_moderate_rcvbuf and
+ * tcp_rmem. 0: not at all, or the user has set its size.
  */
 u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk);
 /* TCP_NODELAY and TCP_CORK as set on the sock. */
@@ -101,16 +101,16 @@ bool smc_sk_nodelay(const struct sock *sk);
 bool smc_sk_corked(const struct sock *sk);
 /* SO_OOBINLINE. */
 bool smc_sk_urgent_inline(const struct sock *sk);
-/* SO_PEEK_OFF: where a peek begins, and that bytes were peeked at or read. */
+/* SO_PEEK_OFF: where a peek begins, and moving that place after a peek or a read. */
 u32 smc_sk_peek_offset(const struct sock *sk);
 void smc_sk_move_peek_offset(struct sock *sk, u32 bytes, bool peeked);
-/* Is there anything for MSG_ERRQUEUE? */
+/* True if something is queued for MSG_ERRQUEUE. */
 bool smc_sk_has_queued_error(const struct sock *sk);
 u32 smc_sk_max_backlog(const struct sock *sk);
 
 /* SIGPIPE as TCP raises it for -EPIPE; returns what send() shall return. */
 int smc_sk_stream_error(struct sock *sk, u32 flags, int err);
-/* What TCP's recv() says of a sock in state CLOSE. Its lock is held. 0 or -errno. */
+/* TCP's answer to a recv() in state CLOSE. The sock's lock is held. 0 or -errno. */
 int smc_sk_receive_closed(struct sock *sk);
 
 /* ioctl: writes an int answer to user space. */

@@ -22,10 +22,10 @@ SMC_ABI_BEGIN
 /* Bytes copied; fewer than @len means EFAULT. Sleeps. */
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len);
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len);
-/* Control data of a send: what TCP would refuse, or pass over. */
+/* Control data of a send: refused, or ignored, as TCP does. */
 bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg);
 void smc_msg_add_flags(struct msghdr *msg, u32 flags);
-/* TCP_INQ: tells how much is left, if smc_receive_options says so. */
+/* TCP_INQ: reports how many bytes are left, if smc_receive_options wants it. */
 void smc_msg_put_inq(const struct sock *sk, struct msghdr *msg, u32 inq_bytes);
 /*
  * For a send with MSG_ZEROCOPY alone: on a socket with SO_ZEROCOPY it owes a notification on

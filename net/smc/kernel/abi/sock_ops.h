@@ -15,7 +15,7 @@ SMC_ABI_BEGIN
  * context, more than once.
  */
 void smc_sock_fall(struct socket *sock);
-/* The same for a socket that no one else has seen yet, in accept(). */
+/* The same for a socket that accept() has not shown to anybody yet. */
 void smc_sock_make_plain(struct socket *new_sock);
 
 SMC_ABI_END

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Sleeping on a socket, and waking who sleeps there or polls.
- */
+/* Sleeping on a socket, and waking sleepers and pollers. */
 #ifndef SMC_KERNEL_ABI_SOCK_WAIT_H
 #define SMC_KERNEL_ABI_SOCK_WAIT_H
 
@@ -10,21 +8,20 @@
 SMC_ABI_BEGIN
 
 /*
- * Sleeps on the user's wait queue until it is woken, for whoever has found
- * nothing and looks again then; not if @ready says that something has come
- * meanwhile. Called and returning with the sock's lock held, asleep without
- * it. 0, -EAGAIN when *timeo_jiffies has run out, or the errno of an
- * interrupting signal.
+ * Sleeps on the user's wait queue until it is woken, after the caller has found nothing and before
+ * it looks again; does not sleep if @ready reports that something has come meanwhile. Called and
+ * returning with the sock's lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies has run
+ * out, or the errno of an interrupting signal.
  */
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive);
-/* The same for a reader: as on TCP, what ends his sleep sends no SIGIO (O_ASYNC). */
+/* The same for a reader: as on TCP, the event that ends the sleep sends no SIGIO (O_ASYNC). */
 int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 			  void *arg);
 /*
- * Sleeps on the user's wait queue until @ready says so. Called and returning
- * with the sock's lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies
- * has run out, or the errno of an interrupting signal.
+ * Sleeps on the user's wait queue until @ready returns true. Called and returning with the sock's
+ * lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies has run out, or the errno of an
+ * interrupting signal.
  */
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		bool exclusive);
@@ -37,14 +34,14 @@ int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), 
 #define SMC_POLL_HUP 0x0010u
 #define SMC_POLL_RDHUP 0x2000u
 /*
- * Wakes pollers and sleepers, and SIGIO's owner. A poller may believe these bits
- * without looking; with ANY among them all look for themselves. Any context.
+ * Wakes pollers and sleepers, and sends SIGIO. A poller may use these bits without looking again;
+ * with ANY among them all pollers look again. Any context.
  */
 #define SMC_POLL_ANY 0x80000000u
 void smc_sk_wake(struct sock *sk, u32 events);
-/* Remembers that somebody waits for room (SOCK_NOSPACE). */
+/* Notes that a writer waits for room (SOCK_NOSPACE). */
 void smc_sk_set_nospace(struct sock *sk);
-/* Registers the poller, without asking TCP. */
+/* Registers the poller, without calling TCP's poll(). */
 void smc_poll_register(struct file *file, struct socket *sock, struct poll_table_struct *wait);
 void smc_sk_sigurg(struct sock *sk);
 

@@ -74,8 +74,7 @@ enum smc_stat {
 	SMC_STAT_FALLBACK_SRV,
 
 	/*
-	 * The peer's violations. The first one counts all of them, those below it
-	 * say what it was.
+	 * The peer's violations. The first counter has all of them, those below it one kind each.
 	 */
 	SMC_STAT_VIOLATION,
 	SMC_STAT_CLC_MALFORMED,
@@ -117,7 +116,7 @@ enum smc_stat {
 	SMC_STAT_CURSOR_UPDATES,
 	SMC_STAT_RING_GROWN,
 
-	/* Objects: made minus freed is 0 once all is closed. */
+	/* Objects: made minus freed is 0 once everything is closed. */
 	SMC_STAT_CONN_NEW,
 	SMC_STAT_CONN_FREE,
 	SMC_STAT_CONN_ABORT,
@@ -146,9 +145,8 @@ enum smc_stat {
  */
 void smc_stat_add(struct net *net, u32 index, s64 n);
 /*
- * For who counts often in one namespace: its counters, there as long as @net is
- * alive. smc_count() is smc_stat_add(); smc_count_call() adds 1 to @calls and
- * @payload and @n to @bytes. Any context.
+ * For frequent counting in one namespace: its counters, valid as long as @net is alive. smc_count()
+ * is smc_stat_add(); smc_count_call() adds 1 to @calls and @payload and @n to @bytes. Any context.
  */
 struct smc_counters;
 struct smc_counters *smc_counters(struct net *net);

@@ -16,17 +16,17 @@ SMC_ABI_BEGIN
 /* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
 void smc_tcp_offer(struct sock *sk);
 void smc_tcp_withdraw(struct sock *sk);
-/* Has TCP_FASTOPEN_CONNECT been set? Its connect() may leave the SYN to the first send(). */
+/* True if TCP_FASTOPEN_CONNECT is set: its connect() may leave the SYN to the first send(). */
 bool smc_tcp_fastopen_connect(const struct sock *sk);
-/* Of a listener's child: did both ends carry the option? */
+/* Of a listener's child: both ends have sent the option. */
 bool smc_tcp_agreed(const struct sock *sk);
-/* What connect() has led to, once TCP is established. Any context, without a lock. */
+/* The result of connect(), once TCP is established. Any context, without a lock. */
 enum smc_tcp_opened {
-	SMC_TCP_OPENED_PLAIN,	/* not both ends have carried the option */
+	SMC_TCP_OPENED_PLAIN,	/* at least one end has not sent the option */
 	SMC_TCP_OPENED,		/* by a SYN-ACK */
 	/*
-	 * By a SYN of the peer, which so connects as well. Only within the wakeup that
-	 * tells of the connection; else this may be said of any that is just opened.
+	 * By a SYN of the peer, which connects, too. Only reliable within the wakeup that reports
+	 * the connection; otherwise any new connection may look so.
 	 */
 	SMC_TCP_OPENED_CROSSED,
 	SMC_TCP_OPENED_SELF,	/* the socket has connected to its own address and port */

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Socks that have no socket of the user's, and sockets of our own for them.
- */
+/* Socks without a user's socket, and sockets of our own for them. */
 #ifndef SMC_KERNEL_ABI_TCP_CHILD_H
 #define SMC_KERNEL_ABI_TCP_CHILD_H
 
@@ -9,9 +7,9 @@
 
 SMC_ABI_BEGIN
 
-/* Takes the oldest one, never sleeps for one; NULL and *err if there is none. */
+/* Takes the oldest one without sleeping; NULL and *err if there is none. */
 struct sock *smc_tcp_accept(struct sock *listener, bool kern, int *err);
-/* The same for a work item: without the listener's lock, which a user may keep. */
+/* The same for a work item: without the listener's lock, which a user may hold. */
 struct sock *smc_tcp_take_out(struct sock *listener);
 /* Gives @sk to @sock, which has none. */
 void smc_tcp_adopt(struct sock *sk, struct socket *sock);
@@ -25,9 +23,8 @@ struct socket *smc_tcp_wrap(struct sock *sk);
 /* Releases a socket made by smc_tcp_wrap(), with its sock if it has one. */
 void smc_tcp_unwrap(struct socket *sock);
 /*
- * Gives the sock of a socket that is being released to a socket of our own, which
- * it returns, so that TCP's connection goes on. NULL, and @sock has it still, if
- * memory is short.
+ * Gives the sock of a socket that is being released to a socket of our own, and returns that, so
+ * that TCP's connection stays open. NULL if memory is short; @sock still has its sock then.
  */
 struct socket *smc_tcp_keep(struct socket *sock);
 /* Releases a socket made by smc_tcp_keep(): closes, or with @reset resets. Process. */

@@ -31,14 +31,14 @@ struct smc_tcp_path {
 bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path);
 
 /*
- * Before connect(): is @addr one of this kernel, in any namespace? That does not
- * say who answers there. Any context.
+ * Before connect(): true if @addr belongs to this kernel, in any namespace. That does not tell who
+ * answers there. Any context.
  */
 bool smc_tcp_addr_is_here(const struct sock *sk, const struct sockaddr *addr, int addr_len);
 
 /*
- * Is the peer in this kernel, by its address? Asks each network namespace, so only
- * for those who need to know. Process context.
+ * True if the peer's address belongs to this kernel. Looks into each network namespace, so only
+ * call it when needed. Process context.
  */
 bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *path);
 

@@ -2,10 +2,9 @@
 /*
  * RDMA devices, links (one RC queue pair each), and registered buffers.
  *
- * C keeps the objects of the RDMA core; C++ decides what happens. There is no
- * protocol in here. Integers are in host byte order unless a comment says
- * otherwise; QPNs and PSNs use the low 24 bits. Functions return 0 or a
- * negative errno.
+  * C keeps the objects of the RDMA core; C++ makes the decisions. There is no protocol in here.
+  * Integers are in host byte order unless a comment says otherwise; QPNs and PSNs use the low 24
+  * bits. Functions return 0 or a negative errno.
  *
  * Contexts: "process" may sleep; "softirq" must not and runs with bottom
  * halves off; "any" is either of them.
@@ -84,14 +83,14 @@ void smc_ib_device_put(struct smc_ib_device *dev);
  * walk that is left early must put its last device. Process context.
  */
 struct smc_ib_device *smc_ib_device_next(struct smc_ib_device *prev);
-/* Is there any device? A hint: one may come or go. Any context. */
+/* True if there is any device. A hint: one may come or go. Any context. */
 bool smc_ib_device_any(void);
 /* With a reference, or NULL. Process context. */
 struct smc_ib_device *smc_ib_device_find(const char *name);
 
 /* True until removal starts. Any context. */
 bool smc_ib_device_present(const struct smc_ib_device *dev);
-/* May sockets of @net use it (RDMA core's namespace mode)? Process context. */
+/* True if sockets of @net may use it (RDMA core's namespace mode). Process context. */
 bool smc_ib_device_accessible(struct smc_ib_device *dev, const struct net *net);
 /*
  * Process context. Name, ports and counts are filled in even when the device
@@ -104,14 +103,13 @@ void smc_ib_device_info(struct smc_ib_device *dev, struct smc_ib_device_info *ou
  */
 int smc_ib_port_info(struct smc_ib_device *dev, u8 port, const struct net *net,
 		     struct smc_ib_port_info *out);
-/* Asks the device for the port's MTU: not every driver tells of each change. Process context. */
+/* Asks the device for the port's MTU: not every driver reports each change. Process context. */
 void smc_ib_port_update_mtu(struct smc_ib_device *dev, u8 port);
 /* Last known state of the port. Any context. */
 bool smc_ib_port_active(const struct smc_ib_device *dev, u8 port);
 
 /*
- * Does the port sit on netdev @ifindex of @net, or below it (VLAN, bond, ...)?
- * Process context.
+ * True if the port sits on netdev @ifindex of @net, or below it (VLAN, bond, ...). Process context.
  */
 bool smc_ib_port_carries(struct smc_ib_device *dev, u8 port, struct net *net, u32 ifindex);
 
@@ -139,9 +137,9 @@ struct smc_ib_gid {
 };
 
 /*
- * First entry of the port's GID table that fits. -ENOENT: none. Process
- * context. The GID is known by what it is from then on: where an address goes
- * and comes back it may be at another index.
+ * First entry of the port's GID table that fits. -ENOENT: none. Process context. From then on the
+ * GID is known by its content, not by its index: an address that is removed and added again may get
+ * another index.
  */
 int smc_ib_gid_find(struct smc_ib_device *dev, u8 port, const struct smc_ib_gid_query *query,
 		    struct smc_ib_gid *out);
@@ -223,21 +221,19 @@ struct smc_ib_write {
  * maintenance gets through while data fills the queue.
  */
 #define SMC_IB_POST_CONTROL 2u
-/* The same for one message more, after which there is nothing to say: a place of its own. */
+/* The same for the group's last message: a place of its own. */
 #define SMC_IB_POST_LAST 4u
 
 /*
- * Posts @n_writes RDMA writes (0..SMC_IB_WRITES_MAX), then @message as one
- * SEND (solicited), all in one go. The message is copied. The local bytes of
- * the writes must stay as they are until smc_ib_link_sent() reports *@seq or
- * later; that the device sees them as they are now is seen to here. Posts are
+ * Posts @n_writes RDMA writes (0..SMC_IB_WRITES_MAX), then @message as one SEND (solicited), all at
+ * once. The message is copied. The local bytes of the writes must not change until
+ * smc_ib_link_sent() reports *@seq or later; this function syncs them for the device. Posts are
  * numbered from 1 in the order made.
  *
- * 0: posted. -EAGAIN: no room; ask again after the next smc_ib_link_sent(),
- * which is certain to come (or smc_ib_link_failed()). Anything else: the link
- * is dead, or was so before; smc_ib_link_failed() follows if it has not been
- * delivered yet. A message longer than SMC_IB_MESSAGE_HEAD_BYTES can be in
- * flight twice at most, else -EAGAIN.
+ * 0: posted. -EAGAIN: no room; try again after the next smc_ib_link_sent(), which is certain to
+ * come (or smc_ib_link_failed()). Anything else: the link is dead, or was so before;
+ * smc_ib_link_failed() follows if it has not been delivered yet. A message longer than
+ * SMC_IB_MESSAGE_HEAD_BYTES can be in flight twice at most, else -EAGAIN.
  *
  * Callers serialise posts of a link (its send-queue lock, bottom halves off).
  * Any context. Needs RTS.
@@ -246,8 +242,8 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 		     unsigned int n_writes, const void *message, size_t message_bytes,
 		     unsigned int flags, u64 *seq);
 /*
- * Would a post of SMC_IB_WRITES_MAX writes and a message find room? Same
- * serialisation as posts.
+ * True if a post of SMC_IB_WRITES_MAX writes and a message would find room. Same serialisation as
+ * posts.
  */
 bool smc_ib_link_writable(const struct smc_ib_link *link);
 
@@ -300,12 +296,11 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 void smc_ib_region_destroy(struct smc_ib_region *region);
 void smc_ib_region_info(const struct smc_ib_region *region, struct smc_ib_region_info *out);
 /*
- * Where must_sync is set, else nothing has to be called. For a stretch of the
- * buffer that the device has written, before the CPU reads it; and for one that
- * the CPU has written, before the device may read it or the CPU may ask for it
- * again. The device may be writing to other stretches meanwhile. Both sides see
- * the same bytes, all of them, when smc_ib_region_create() returns. (The local
- * bytes of writes are smc_ib_link_post()'s business.) Any context.
+ * Only needed where must_sync is set. For bytes of the buffer that the device has written, before
+ * the CPU reads them; and for bytes that the CPU has written, before the device may read them or
+ * the CPU may sync them again. The device may be writing other bytes meanwhile. When
+ * smc_ib_region_create() returns both see the same bytes everywhere. (smc_ib_link_post() syncs the
+ * local bytes of writes.) Any context.
  */
 void smc_ib_region_sync_for_cpu(const struct smc_ib_region *region, u32 offset_bytes,
 				u32 length_bytes);
@@ -327,8 +322,8 @@ void smc_ib_region_sync_for_device(const struct smc_ib_region *region, u32 offse
  */
 int smc_ib_region_post(struct smc_ib_region *region);
 /*
- * Was it posted, and has not ended? Then it must not be destroyed while the
- * link lives. Any context.
+ * True if it was posted and has not ended: then it must not be destroyed while the link lives. Any
+ * context.
  */
 bool smc_ib_region_posted(const struct smc_ib_region *region);
 

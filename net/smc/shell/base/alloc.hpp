@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Objects on the kernel's heap. Making one can fail; whoever makes one looks.
+// Objects on the kernel's heap. An allocation can fail; the caller checks.
 #pragma once
 
 #include <memory>
@@ -34,7 +34,8 @@ template <class T, class... Args>
 	return Owned<T>(::new (memory) T(std::forward<Args>(args)...));
 }
 
-// What there is one of, from the module's loading on. False if there is no memory. Process.
+// Makes an object that exists once, from the module's loading on. False if there is no memory.
+// Process.
 template <class T>
 [[nodiscard]] bool make_single(T *&single)
 {
@@ -42,7 +43,7 @@ template <class T>
 	return single != nullptr;
 }
 
-// Whether it was made or not. Process.
+// Frees it, if it was made. Process.
 template <class T>
 void free_single(T *&single)
 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// IbDevice: a reference on an RDMA device of the kernel's, and what the device says of itself.
+// IbDevice: a counted reference to one of the kernel's RDMA devices, and the device's attributes.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@ namespace smc::shell {
 class IbDevice {
 public:
 	IbDevice() = default;
-	// Takes over a reference that the caller has; none is fine.
+	// Takes over the caller's reference; nullptr is allowed.
 	[[nodiscard]] static IbDevice adopt(smc_ib_device *device)
 	{
 		IbDevice ref;
@@ -63,13 +63,13 @@ private:
 	smc_ib_device *device_ = nullptr;
 };
 
-// The first device, in the order of their arrival, that @fits; none if there is none. Process.
+// The first device, in the order of their arrival, that @fits; none if no device does. Process.
 template <class Fits>
 [[nodiscard]] IbDevice find_ib_device(Fits &&fits)
 {
 	smc_ib_device *device = nullptr;
 
-	// Each step takes over the reference on the device that it comes from.
+	// Each call takes over the reference to the device before.
 	while ((device = smc_ib_device_next(device)) != nullptr && !fits(device)) {}
 	return IbDevice::adopt(device);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Doubly linked lists whose nodes live inside the objects: no allocation, removal without a
-// search. A List does not own its objects, a RefList has a reference on each. A lock of the list's
-// owner covers both.
+// Doubly linked lists whose nodes live inside the objects: no allocation, removal without a search.
+// A List does not own its objects, a RefList holds a reference to each. A lock of the list's owner
+// covers both.
 #pragma once
 
 #include <utility>
@@ -50,7 +50,7 @@ public:
 
 	void push_back(T &object) { insert(object, *head_.prev_); }
 
-	// Behind @before, which is in this list; at its front without one.
+	// Behind @before, which is in this list; nullptr: at the front.
 	void insert_behind(T *before, T &object)
 	{
 		insert(object, before != nullptr ? static_cast<Node &>(*before) : head_);

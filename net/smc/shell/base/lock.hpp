@@ -24,9 +24,9 @@
 #define SMC_ACQUIRE_SHARED(...) __attribute__((acquire_shared_capability(__VA_ARGS__)))
 #define SMC_TRY_ACQUIRE(...) __attribute__((try_acquire_capability(__VA_ARGS__)))
 #define SMC_RELEASE(...) __attribute__((release_capability(__VA_ARGS__)))
-// Behind a call of it the lock counts as held: what clang cannot see, but whoever calls knows.
+// After a call of it clang takes the lock as held, where the caller knows so and clang cannot.
 #define SMC_ASSERT_HELD(...) __attribute__((assert_capability(__VA_ARGS__)))
-// Nothing is checked inside. With the reason.
+// Nothing is checked inside the function. To be used with the reason.
 #define SMC_NO_LOCK_CHECK __attribute__((no_thread_safety_analysis))
 #else
 #define SMC_CAPABILITY(name)
@@ -43,7 +43,7 @@
 #define SMC_NO_LOCK_CHECK
 #endif
 
-// The sock's lock, which is the kernel's: declared again with what clang has to know.
+// The sock's lock belongs to the kernel: declared again with what clang has to know.
 // NOLINTBEGIN(readability-redundant-declaration)
 extern "C" {
 void smc_sk_lock(struct sock *sk) SMC_ACQUIRE(sk);
@@ -62,7 +62,7 @@ public:
 
 	void lock() SMC_ACQUIRE() { smc_spin_lock(&lock_); }
 	void unlock() SMC_RELEASE() { smc_spin_unlock(&lock_); }
-	// In a lambda that is called under the lock: clang looks at it on its own.
+	// In a lambda that is called under the lock: clang looks at a lambda on its own.
 	void assert_held() const SMC_ASSERT_HELD() {}
 
 private:
@@ -95,7 +95,7 @@ private:
 	Lock &lock_;
 };
 
-// What the lock of another object guards: whoever wants it shows that lock, and has it.
+// A field that another object's lock guards: access needs that lock as an argument.
 template <class T>
 class Guarded {
 public:
@@ -117,13 +117,13 @@ private:
 	T value_{};
 };
 
-// RCU's read side. The name stands for it in annotations; there is no such object.
+// RCU's read side, as a name for annotations; no such object exists.
 class SMC_CAPABILITY("RCU") Rcu;
 extern Rcu rcu_read_side;
 
 class SMC_SCOPED_CAPABILITY RcuGuard {
 public:
-	// Where the read side has been entered already, under a lock that is free by now.
+	// For a read side that was entered earlier, under a lock that has been released since.
 	struct Entered {};
 
 	RcuGuard() SMC_ACQUIRE_SHARED(rcu_read_side) { smc_rcu_read_lock(); }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Random numbers that nobody can guess.
+// Random numbers that cannot be guessed.
 #pragma once
 
 #include "kernel/abi/mem.h"
 
 namespace smc::shell {
 
-// 24 bits: a PSN, or what makes a token.
+// 24 bits, for a PSN or the upper part of a token.
 [[nodiscard]] inline u32 random24()
 {
 	u32 random;
@@ -15,7 +15,7 @@ namespace smc::shell {
 	return random & 0xffffff;
 }
 
-// Never 0: an ID, or a token.
+// Never 0, for an ID or a token.
 [[nodiscard]] inline u64 random64()
 {
 	u64 random = 0;

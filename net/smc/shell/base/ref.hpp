@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Counted references. An object that inherits RefCounted<T> starts with one, which belongs to
-// its maker; the last one gone calls T::last_ref_gone(). Nobody counts by hand: a reference is a
-// Ref, an AtomicRef, a place in a RefList (list.hpp) or a run of a CountedWork (work.hpp).
+// Counted references. An object that inherits RefCounted<T> starts with one, its maker's; when the
+// last one goes, T::last_ref_gone() is called. Nobody counts by hand: a reference is a Ref, an
+// AtomicRef, a place in a RefList (list.hpp) or a queued run of a CountedWork (work.hpp).
 #pragma once
 
 #include <atomic>
@@ -32,7 +32,7 @@ private:
 
 	void get() { count_.fetch_add(1, std::memory_order_relaxed); }
 
-	// For lookups under RCU or a lock: false if it is already on its way out.
+	// For lookups under RCU or a lock: false if the last reference is already gone.
 	[[nodiscard]] bool try_get()
 	{
 		int count = count_.load(std::memory_order_relaxed);
@@ -56,8 +56,7 @@ private:
 	std::atomic<int> count_{1};
 };
 
-// The same of an object that is looked up under RCU: T::destroy() frees it when every reader that
-// can see it now has left.
+// The same for an object that is looked up under RCU: T::destroy() frees it after a grace period.
 template <class T>
 class RcuCounted : public RefCounted<T>, private smc_rcu_head {
 public:
@@ -78,22 +77,22 @@ template <class T>
 class Ref {
 public:
 	Ref() = default;
-	// Takes over a reference that the caller has.
+	// Takes over the caller's reference.
 	[[nodiscard]] static Ref adopt(T *object)
 	{
 		Ref ref;
 		ref.object_ = object;
 		return ref;
 	}
-	// Takes one more.
+	// Takes one more reference.
 	[[nodiscard]] static Ref share(T *object)
 	{
 		if (object != nullptr)
 			object->get();
 		return adopt(object);
 	}
-	// The same of an object that was found under RCU or a lock, and may be on its way out: none
-	// then.
+	// The same for an object found under RCU or a lock; none if its last reference is already
+	// gone.
 	[[nodiscard]] static Ref try_share(T *object)
 	{
 		return object != nullptr && object->try_get() ? adopt(object) : Ref();
@@ -133,7 +132,7 @@ template <class T, class... Args>
 	return Ref<T>::adopt(make<T>(std::forward<Args>(args)...).release());
 }
 
-// One reference, or none, that others look at while it comes and goes. T's memory goes by RCU.
+// One reference, or none, that readers look at while it is set and taken. T is freed by RCU.
 template <class T>
 class AtomicRef {
 public:
@@ -142,13 +141,13 @@ public:
 	AtomicRef &operator=(const AtomicRef &) = delete;
 	~AtomicRef() { (void)take(); }
 
-	// Where there was none.
+	// Only while it holds none.
 	void set(Ref<T> object) { object_.store(object.release(), std::memory_order_release); }
 	[[nodiscard]] Ref<T> take()
 	{
 		return Ref<T>::adopt(object_.exchange(nullptr, std::memory_order_acq_rel));
 	}
-	// As long as RCU's read side lasts, or the reference is known to stay.
+	// Valid inside RCU's read side, or as long as the caller knows that the reference stays.
 	[[nodiscard]] T *look() const { return object_.load(std::memory_order_acquire); }
 
 private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Hears every wakeup of a socket's wait queue: T::method, under that queue's lock, in any context.
-// True: it is not to hear of any more.
+// WakeHook: calls T::method at each wakeup of a socket's wait queue, under that queue's lock, in
+// any context. If the method returns true the hook is removed.
 #pragma once
 
 #include "kernel/abi/wake_hook.h"
@@ -20,8 +20,7 @@ public:
 
 	// Does nothing if it is there already. Any context.
 	void add() { smc_wake_hook_add(this); }
-	// Afterwards the method does not run and will not. Whether it was there or not. Any
-	// context.
+	// The method does not run afterwards, whether the hook was there or not. Any context.
 	void remove() { smc_wake_hook_remove(this); }
 
 private:

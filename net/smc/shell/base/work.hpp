@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A piece of work that an object does in process context, at once or later. T::method runs for
-// one instance at most once at a time.
+// A work item: T::method runs in process context, at once or later, for one instance once at a
+// time.
 #pragma once
 
 #include "kernel/abi/lock.h"
@@ -9,7 +9,7 @@
 
 namespace smc::shell {
 
-// Of an object whose end waits for its runs, by cancel_sync().
+// Belongs to an object whose end waits for its runs, by cancel_sync().
 template <class T, void (T::*method)()>
 class Work : private smc_work {
 public:
@@ -21,12 +21,12 @@ public:
 	Work &operator=(const Work &) = delete;
 
 	void queue() { (void)smc_work_queue(this); }
-	// Unless a run waits already.
+	// Does nothing if a run waits already.
 	void queue_if_idle(u64 delay_ms) { (void)smc_work_queue_if_idle(this, delay_ms); }
 	// True if a waiting run was taken away.
 	bool cancel() { return smc_work_cancel(this); }
 	void cancel_sync() { (void)smc_work_cancel_sync(this); }
-	// Until it does not run; a run that waits may still come.
+	// Waits until it does not run; a queued run may still come.
 	void wait() { smc_work_wait(this); }
 
 private:
@@ -35,8 +35,8 @@ private:
 	T &owner_;
 };
 
-// Of an object that counts its references: each run that waits has one, until it is over. Whoever
-// calls has one, too.
+// Belongs to an object that counts its references: a queued run holds one until it has ended. The
+// caller holds one, too.
 template <class T, void (T::*method)()>
 class CountedWork : private smc_work {
 public:
@@ -53,14 +53,14 @@ public:
 		if (!smc_work_queue(this))
 			(void)runs.release();
 	}
-	// One that waits already comes then, too.
+	// A run that waits already is moved to that time.
 	void queue_delayed(u64 delay_ms)
 	{
 		Ref<T> runs = Ref<T>::share(&owner_);
 		if (!smc_work_queue_delayed(this, delay_ms))
 			(void)runs.release();
 	}
-	// Unless a run waits already: true.
+	// Does nothing if a run waits already; true then.
 	bool queue_if_idle(u64 delay_ms)
 	{
 		Ref<T> runs = Ref<T>::share(&owner_);
@@ -69,13 +69,13 @@ public:
 			(void)runs.release();
 		return waits;
 	}
-	// Takes a waiting run away.
+	// Removes a run that waits.
 	void cancel()
 	{
 		if (smc_work_cancel(this))
 			(void)Ref<T>::adopt(&owner_);
 	}
-	// Until it does not run; a run that waits may still come.
+	// Waits until it does not run; a queued run may still come.
 	void wait() { smc_work_wait(this); }
 
 private:

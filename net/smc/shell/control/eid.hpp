@@ -7,8 +7,8 @@
 
 namespace smc::control {
 
-// The user EIDs of a network namespace, which starts out without any: a container neither sees nor
-// uses the host's. Any context.
+// The user EIDs of a network namespace. A new namespace has none: a container neither sees nor uses
+// those of the host. Any context.
 using Eids = FixedVector<Eid, EidTable::kCapacity>;
 [[nodiscard]] Eids eids_of(net *net);
 

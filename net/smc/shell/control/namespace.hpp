@@ -12,10 +12,10 @@ namespace smc::control {
 
 static_assert(FallbackReasons::kCapacity == SMC_FALLBACK_REASONS);
 
-// The control plane's state of one network namespace.
+// The control plane's data of one network namespace.
 class Namespace {
 public:
-	// What it has in the loopback device's link group (SMC-D).
+	// Its share in the loopback device's link group (SMC-D).
 	struct SmcdShare {
 		u32 ends = 0;      // of connections: two if both are in this namespace
 		u64 dmb_bytes = 0; // that they receive in
@@ -31,7 +31,7 @@ public:
 	Namespace(const Namespace &) = delete;
 	Namespace &operator=(const Namespace &) = delete;
 
-	// The state of a live namespace.
+	// That of a live namespace.
 	[[nodiscard]] static Namespace &of(net *net);
 
 	// Runs @fn on the tables. It must not sleep.
@@ -47,8 +47,8 @@ public:
 		return server ? server_reasons_ : client_reasons_;
 	}
 
-	// An end has come (@ends 1) or gone (-1), or has another DMB (0): so many bytes more or
-	// less to receive in. Any context.
+	// An end was added (@ends 1) or removed (-1), or has got another DMB (0); @dmb_bytes more
+	// or less to receive in. Any context.
 	void count_smcd(s32 ends, s64 dmb_bytes);
 	[[nodiscard]] SmcdShare smcd_share();
 

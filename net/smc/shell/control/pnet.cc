@@ -36,7 +36,7 @@ int add(Namespace &ns, const PnetId &id, const std::optional<PnetTarget> &eth,
 			fresh += entry && !tables.pnet.contains(entry->target());
 		if (fresh == 0)
 			return -EEXIST;
-		// Both or none, so that a full table never keeps half a request.
+		// Both entries or none, so that a full table never keeps half a request.
 		if (tables.pnet.room() < fresh)
 			return -ENOSPC;
 		for (auto &entry : pending) {

@@ -25,8 +25,8 @@ bool AcceptQueue::end(Handshake &child)
 		failed_.push_back(std::move(moves));
 		return false;
 	}
-	// In TCP's order: a client is through before its server is, and may have made its next
-	// connection when this one is told.
+	// In TCP's order: a client may complete its handshake, and begin its next connection,
+	// before this server hears of it.
 	Handshake *before = done_.back();
 	while (before != nullptr && before->turn() > child.turn())
 		before = done_.previous(*before);

@@ -10,8 +10,8 @@
 
 namespace smc::shell::stream {
 
-// Has @copy(piece) copy each piece, which says how many bytes it did, up to the first that is
-// copied in part. The bytes in all.
+// Calls @copy(piece) for each piece; it returns the bytes that it copied. Stops at the first piece
+// that is copied in part. Returns the sum.
 template <class Copy>
 [[nodiscard]] u32 copy_pieces(const ring::Segments &segments, Copy &&copy)
 {

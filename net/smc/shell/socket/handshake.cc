@@ -36,7 +36,7 @@ Handshake::~Handshake()
 
 void Handshake::last_ref_gone()
 {
-	// By the owner, in process context: it has cancelled or seen the outcome.
+	// Called by the owner in process context, after cancel() or on_handshake_done().
 	Deleter()(this);
 }
 
@@ -47,7 +47,7 @@ void Handshake::start()
 
 void Handshake::wake()
 {
-	// Before the queueing, see run().
+	// Before queueing: see come_again().
 	woken_.store(true, std::memory_order_seq_cst);
 	work_.queue();
 }
@@ -76,7 +76,7 @@ void Handshake::on_setup_result(SetupResult result, wire::DeclineReason reason)
 bool Handshake::end(bool may_wait)
 {
 	cancelled_.store(true, std::memory_order_release);
-	// Runs from here on do nothing.
+	// From here on run() does nothing.
 	work_.cancel();
 	work_.wait();
 	hook_.remove();
@@ -91,10 +91,10 @@ bool Handshake::end(bool may_wait)
 	if (stalled())
 		return false;
 	setup_.drop();
-	// What the last run armed, or a wakeup that came between.
+	// A run that the last one armed, or a wakeup in between.
 	work_.cancel();
 	work_.wait();
-	// What nobody was told of has not been.
+	// An outcome that the owner was not told of does not count.
 	if (!told_)
 		finished_.reset();
 	return true;
@@ -114,7 +114,7 @@ void Handshake::go_on(HandshakeOwner &heir)
 {
 	owner_ = &heir;
 	cancelled_.store(false, std::memory_order_release);
-	// Also for the timer, and for what has come meanwhile.
+	// Also for the timer, and for events in the meantime.
 	wake();
 }
 
@@ -134,7 +134,7 @@ void Handshake::run()
 			exchange();
 		if (finished_) {
 			hook_.remove();
-			// First: whoever takes it over from the owner may have it to himself.
+			// Before the call: in it another owner may take the handshake over.
 			told_ = true;
 			if (!owner_->on_handshake_done(*this)) {
 				told_ = false;
@@ -146,7 +146,7 @@ void Handshake::run()
 	}
 }
 
-// When its time has come, or the sock's lock may be free.
+// Queues the next run: for the timer, or when the sock's lock may be free.
 void Handshake::come_again()
 {
 	u64 delay_ms = turn_at_sock_.wait_ms();
@@ -160,9 +160,9 @@ void Handshake::come_again()
 			return;
 		delay_ms = deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1;
 	}
-	// A wakeup since the look into the stream must not wait for the timer.
+	// A wakeup since this run began must not wait for the timer.
 	work_.queue_if_idle(delay_ms);
-	// That has put off a run that a wakeup asked for meanwhile.
+	// queue_if_idle() may have put off the run of that wakeup.
 	if (woken_.load(std::memory_order_seq_cst))
 		wake();
 }
@@ -188,7 +188,7 @@ void Handshake::begin()
 		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
 	else
 		machine_.emplace<handshake::ServerHandshake>(offer, handshake::Timeouts());
-	// Where both are clients there is no server to meet.
+	// Two clients have no server to meet.
 	if (offer.smcd && !crossed_) {
 		const bool meets_all =
 			transport::reach_in_kernel(net_) == transport::Reach::kKernel;
@@ -205,7 +205,7 @@ void Handshake::begin()
 		step(handshake::Start{.crossed = crossed_});
 }
 
-// Whichever way the Proposal goes, all that follows goes the same way.
+// The way of the Proposal, in memory or by TCP, is the way of all later messages.
 void Handshake::look_for_server()
 {
 	const bool patient =
@@ -222,12 +222,12 @@ void Handshake::look_for_server()
 void Handshake::exchange()
 {
 	take_results();
-	// First: what has come in time is not late because nobody has looked.
+	// First: a message that came in time is not late because nobody has looked.
 	look_as_long_as_wanted();
 	if (!may_step() || deadline_ms_ == 0)
 		return;
-	// Nor because a call of the user's keeps the sock's lock. He may do that for ever, though,
-	// and others may wait for what becomes of this one.
+	// Nor is it late while a user's call holds the sock's lock. A user may hold it for ever,
+	// though, and others may wait for this handshake, so only for a limited time.
 	const u64 grace_ms = turn_at_sock_.wait_ms() != 0 ? kTurnGrace_ms : 0;
 	if (smc_now_ms() < deadline_ms_ + grace_ms)
 		return;
@@ -288,9 +288,9 @@ void Handshake::look_into_stream()
 	const int n = smc_tcp_peek(sk_, peeked_.data(), peeked_.size(), &eof);
 	turn_at_sock_.give();
 
-	// What the peer's last message has led to, there or by its user, must not overtake it.
+	// TCP's bytes, or its end, must not overtake the peer's last message, which led to them.
 	if ((n != 0 || eof) && look_into_inbox()) {
-		// The look has taken the error away. It is the next one's, or the user's.
+		// smc_tcp_peek() has cleared the error: keep it for the next call, or the user.
 		if (n < 0)
 			smc_sk_report_error(sk_, -n);
 		return;
@@ -305,7 +305,7 @@ void Handshake::look_into_stream()
 
 		step(handshake::TcpBytes{ByteSpan{peeked_}.first(static_cast<std::size_t>(n)),
 					 eof && !torn});
-		// It was not a whole message.
+		// These bytes were no whole message.
 		if (torn && may_step() && !look_due_)
 			step(handshake::TcpError{handshake::kConnectionReset});
 	}

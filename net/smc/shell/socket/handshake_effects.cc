@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The steps of a Handshake's machine, and how what they want is carried out.
+// The steps of a Handshake's machine, and how its effects are performed.
 #include <cerrno>
 
 #include "kernel/abi/stats.h"
@@ -39,7 +39,7 @@ void Handshake::proceed()
 	}
 }
 
-// Apart, because the effects take up most of what a frame may have.
+// A function of its own, because the effects take most of a stack frame.
 __attribute__((noinline)) void Handshake::step_once(const handshake::Event &event)
 {
 	performed_ = 0;
@@ -49,8 +49,8 @@ __attribute__((noinline)) void Handshake::step_once(const handshake::Event &even
 		effects_ = server->step(event, smc_now_ms());
 }
 
-// Not std::visit(): that makes a function for each alternative, whose name spells all of them. In a
-// backtrace the kernel writes in front of its buffer for a name of more than 511 characters.
+// Not std::visit(): that makes a function for each alternative, with all alternatives in its name.
+// For a name of more than 511 characters the kernel's backtrace writes in front of its buffer.
 template <std::size_t... kIndices>
 __attribute__((always_inline)) inline bool
 Handshake::perform_alternative(const handshake::Effect &effect, std::index_sequence<kIndices...>)
@@ -140,9 +140,9 @@ void Handshake::on(const handshake::StopTimer &)
 	deadline_ms_ = 0;
 }
 
-// A TCP connection that has died, or that could not carry the last message, is no good end: the
-// machine does not hear of it any more. But a child that nobody knows to speak SMC is the user's,
-// as TCP would hand it over: with its error.
+// If TCP's connection has died, or could not carry the last message, the outcome is Fail; the
+// machine is not told any more. But a child whose peer is not known to speak SMC goes to the user
+// with its error, as TCP would hand it over.
 handshake::Finished Handshake::outcome_on_tcp(const handshake::Finished &finished)
 {
 	const auto *tcp = std::get_if<handshake::FallBack>(&finished.outcome);

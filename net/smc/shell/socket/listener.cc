@@ -34,18 +34,18 @@ void Listener::open()
 
 bool Listener::on_wake()
 {
-	// Peers without SMC are none of our business, as long as there are no others.
+	// As long as only peers without SMC connect there is nothing to do.
 	switch (smc_tcp_accept_hint(sk_)) {
 	case SMC_ACCEPT_EMPTY: break;
 	case SMC_ACCEPT_SMC: work_.queue(); break;
-	// Of two that come at once, with one wakeup after the other, the first one is not seen.
+	// If two come at once, the second wakeup may see the first one only.
 	case SMC_ACCEPT_PLAIN: work_.queue_if_idle(kLookAgain_ms); break;
 	}
 	return false;
 }
 
-// Those that were offered SMC are served though the backlog is full: they would wait in vain. That
-// they are not too many is seen to by limit_offers_locked(), of those put aside by this.
+// A full backlog does not stop peers that were offered SMC: they would wait in vain.
+// limit_offers_locked() bounds their number; may_start() bounds those put aside.
 bool Listener::may_start()
 {
 	Guard guard(lock_);
@@ -60,8 +60,9 @@ bool Listener::may_start_locked()
 	return !closed_ && !held_up_;
 }
 
-// The user's backlog bounds them, as TCP's queue; a small one not to the letter, unless that was
-// asked for: a program that is a moment late would have some of its connections without SMC.
+// The user's backlog bounds them, as TCP's queue. A small backlog is exceeded up to kBurst, unless
+// the limit was asked for: a program that accepts a moment late would lose SMC for some
+// connections.
 void Listener::limit_offers_locked()
 {
 	if (tcps_own_)
@@ -97,15 +98,15 @@ void Listener::set_limit(smc_hs_limit limit)
 void Listener::run()
 {
 	drop(&AcceptQueue::take_failed);
-	// One without SMC may stand at the head now. Not if there was nothing to do: the user's
-	// wakeup is one for us, and could lead to the next run for ever.
+	// A child without SMC may be at the head now. Only if something was done: the user's wakeup
+	// also wakes this hook, and would lead to another run for ever.
 	if (take_out() && smc_tcp_accept_head(sk_) == SMC_ACCEPT_PLAIN)
 		smc_sk_wake(sk_, SMC_POLL_IN);
 	if (smc_sk_state(sk_) != SMC_TCP_LISTEN)
 		drop_done();
 }
 
-// All with SMC out of TCP's queue, and those that stand before them. True if it did something.
+// Takes all children with SMC out of TCP's queue, and those before them. True if it took any.
 bool Listener::take_out()
 {
 	bool any = false;
@@ -113,7 +114,7 @@ bool Listener::take_out()
 	if (!may_start())
 		return false;
 	for (u32 left = smc_tcp_accept_up_to_smc(sk_); left != 0 && may_start(); left--) {
-		// poll() has promised one without SMC: once it is out, nothing may be missing.
+		// poll() has promised a child without SMC: once it is out, its place must exist.
 		if (!spare_)
 			spare_ = make<AcceptQueue::Plain>();
 		if (!spare_) {
@@ -149,11 +150,11 @@ void Listener::put_aside(struct sock *child)
 		queue_.put_aside(std::move(spare_));
 		limit_offers_locked();
 	}
-	// Whom TCP woke for it may have looked while it was in neither queue.
+	// A user whom TCP woke for it may have looked while it was in neither queue.
 	smc_sk_wake(sk_, SMC_POLL_IN);
 }
 
-// Takes over @child, whatever it is: another thread may have been faster than the look at it.
+// Takes over @child, with SMC or without: another thread may have taken the one looked at.
 void Listener::start(struct sock *child)
 {
 	struct socket *sock = smc_tcp_wrap(child);
@@ -171,12 +172,12 @@ void Listener::start(struct sock *child)
 	bool begins;
 	{
 		Guard guard(lock_);
-		// In the middle of an accept() the socket has become one of TCP's for good: nobody
-		// would end what begins now.
+		// An accept() may run while the socket becomes TCP's for good: nobody would end a
+		// handshake that begins now.
 		begins = !closed_;
 		if (begins) {
-			// Under the lock as well: once it is in the list, its socket is close()'s,
-			// and it may run to its end and be accepted at any moment.
+			// Under the lock as well: once it is in the list, close() may end it, and
+			// it may complete and be accepted at any moment.
 			handshake->watch();
 			queue_.begin(handshake);
 			limit_offers_locked();
@@ -192,8 +193,8 @@ void Listener::start(struct sock *child)
 
 bool Listener::on_handshake_done(Handshake &handshake)
 {
-	// All of it under the lock: once the handshake is out of our lists, accepted by somebody,
-	// close() does not know of it, and nothing of this function may be left to run then.
+	// All of it under the lock: once the handshake is out of the lists and accepted, close()
+	// does not know of it, and nothing of this function may still run.
 	Guard guard(lock_);
 	const bool for_user = queue_.end(handshake);
 	limit_offers_locked();
@@ -202,13 +203,13 @@ bool Listener::on_handshake_done(Handshake &handshake)
 		return true;
 	}
 	smc_sk_wake(sk_, SMC_POLL_IN);
-	// There is room for one more, perhaps; or nobody wants this one any more.
+	// There may be room for one more now; or the listener has ended, and drops this one.
 	if (held_up_ || smc_sk_state(sk_) != SMC_TCP_LISTEN)
 		work_.queue();
 	return true;
 }
 
-// The one that TCP had first.
+// The first one in TCP's order.
 std::optional<Listener::Accepted> Listener::take_waiting()
 {
 	AcceptQueue::First first; // freed without the lock
@@ -218,7 +219,7 @@ std::optional<Listener::Accepted> Listener::take_waiting()
 		if (closed_ || queue_.waiting() == 0)
 			return std::nullopt;
 		first = queue_.take_first();
-		// There is room for one more, perhaps.
+		// There may be room for one more now.
 		limit_offers_locked();
 		if (held_up_)
 			work_.queue();
@@ -226,7 +227,7 @@ std::optional<Listener::Accepted> Listener::take_waiting()
 	return Accepted{std::move(first.done), first.plain ? first.plain->sk : nullptr};
 }
 
-// After a look into TCP's queue that found nobody: has somebody come past it?
+// After TCP's queue was found empty: true if a child has been put into ours meanwhile.
 bool Listener::came_meanwhile()
 {
 	for (;;) {
@@ -272,7 +273,7 @@ bool Listener::ready()
 	case SMC_ACCEPT_SMC: break;
 	}
 	Guard guard(lock_);
-	// Nothing is queued behind close().
+	// No work is queued after close().
 	if (may_start_locked())
 		work_.queue();
 	return false;
@@ -304,7 +305,7 @@ void Listener::drop(Ref<Handshake> (AcceptQueue::*take)())
 		Ref<Handshake> handshake;
 		{
 			Guard guard(lock_);
-			// close() ends them itself, and must find those that it knows of.
+			// close() ends these itself, and needs them in the lists.
 			if (closed_)
 				return;
 			handshake = (queue_.*take)();
@@ -320,7 +321,7 @@ void Listener::close()
 {
 	{
 		Guard guard(lock_);
-		// A socket may be released twice; its hook can be taken away once only.
+		// A socket may be released twice; the hook can be removed only once.
 		if (closed_)
 			return;
 		closed_ = true;
@@ -335,7 +336,7 @@ void Listener::close()
 			handshake = queue_.take_done();
 			if (!handshake)
 				handshake = queue_.take_failed();
-			// Stays in its list until it is certain that it does not run.
+			// It stays in its list until it certainly does not run.
 			if (!handshake)
 				handshake = queue_.first_under_way();
 		}

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Listener: the accept queue of an SMC socket. Peers that did not offer SMC stay in TCP's queue
-// until accept() takes them: they cost nothing. Those that did are taken out by a work item (or by
-// accept() itself, when they stand at the head of TCP's queue), do their handshake, and then wait
-// here, as SMC connections or as plain TCP ones. A client in its handshake waits for six seconds,
-// however long the program is busy: so those without SMC that stand before it are put aside, here
-// too, and accept() finds them all in the order that they had.
+// Listener: the accept queue of an SMC socket. Peers without SMC stay in TCP's queue until accept()
+// takes them, and cost nothing. Peers with SMC are taken out by a work item (or by accept() itself,
+// at the head of TCP's queue), do their handshake, and wait here as SMC or plain TCP connections. A
+// client waits six seconds for its handshake, however long the program is busy. So peers without
+// SMC that stand before it in TCP's queue are put aside, into this queue, and accept() gets all of
+// them in TCP's order.
 //
-// A peer that is silent in its handshake keeps nobody waiting: handshakes under way do not count
-// for the backlog. Who connects is not offered SMC any more while more wait here than the backlog,
-// and long before there are kHandshakesMax handshakes. So there is always room for those that have
-// been.
+// A peer that is silent in its handshake holds up nobody: handshakes under way do not count for the
+// backlog. New clients are not offered SMC while more wait here than the backlog allows, and long
+// before there are kHandshakesMax handshakes. So there is always room for those that were offered
+// it.
 //
-// Locking: lock_ (class LISTENER) guards those that wait or are under way (AcceptQueue), and what
-// else changes with them.
+// Locking: lock_ (class LISTENER) guards the children (AcceptQueue), and what changes with them.
 #pragma once
 
 #include <optional>
@@ -31,50 +30,48 @@
 
 namespace smc::shell {
 
-// May no more be offered SMC than the backlog has room for?
+// True if SMC is offered only to as many as the backlog has room for.
 [[nodiscard]] bool limits_handshakes(smc_hs_limit limit, net *net);
 
 class Listener final : public HandshakeOwner {
 public:
-	// Hears of nothing yet.
+	// Without its hook; open() adds it.
 	Listener(struct socket *sock, smc_hs_limit limit);
 	~Listener();
 
 	// The socket is a listener from now on. With the sock's lock; more than once.
 	void open();
 
-	// A connection for the user: a handshake that came to SMC or TCP, or else a TCP child to be
-	// accepted as such.
+	// A connection for the user: a completed handshake (SMC or TCP), or else a plain TCP child.
 	struct Accepted {
 		Ref<Handshake> done;
 		struct sock *plain = nullptr;
 	};
 	// The next one. -EAGAIN: there is none yet. Process, no lock.
 	[[nodiscard]] Result<Accepted, Errno> take(bool kern);
-	// For whoever connects from now on. Process.
+	// For clients that connect from now on. Process.
 	void set_limit(smc_hs_limit limit);
-	// The sock becomes one of TCP's, and may be for longer than this module is there: what TCP
-	// asks before it offers SMC is left alone from now on. Process.
+	// The sock becomes TCP's, and may outlive this module: from now on the Listener leaves
+	// TCP's own decision to offer SMC alone. Process.
 	void stop_limiting();
-	// listen() may have said another one. Process.
+	// listen() may have set another backlog. Process.
 	void backlog_changed();
-	// Will take() find something, if nobody else takes it? Starts what has to be started.
-	// Process.
+	// True if take() finds a connection, unless another thread takes it. Starts handshakes that
+	// have not begun. Process.
 	[[nodiscard]] bool ready();
-	// TCP listens no more: resets those that nobody has accepted, as TCP does; those still in
-	// the handshake when that is done. Process, no lock.
+	// TCP does not listen any more: resets the connections that were not accepted, as TCP does,
+	// and those in a handshake when that has ended. Process, no lock.
 	void drop_done();
-	// Ends everything that is in it. Process, no lock; a take() that follows or is under way
-	// begins nothing more.
+	// Ends everything in it. Process, no lock; a take() during or after it starts nothing.
 	void close();
 
 	[[nodiscard]] bool on_handshake_done(Handshake &handshake) override;
 
 private:
 	static constexpr u32 kHandshakesMax = 1024;
-	// With those that stand in TCP's queues at that moment, still within kHandshakesMax.
+	// Plus those that may be in TCP's queues at that moment, within kHandshakesMax.
 	static constexpr u32 kOffersMax = kHandshakesMax - SMC_TCP_QUEUE_MAX;
-	// So many may wait to be accepted, be the backlog as small as it may.
+	// So many may wait for accept(), however small the backlog.
 	static constexpr u32 kBurst = 32;
 	static constexpr u64 kLookAgain_ms = 100;
 
@@ -89,16 +86,16 @@ private:
 	void run();
 	[[nodiscard]] std::optional<Accepted> take_waiting();
 	[[nodiscard]] bool came_meanwhile();
-	// Those that @take finds.
+	// Drops all that @take finds.
 	void drop(Ref<Handshake> (AcceptQueue::*take)());
 	void drop_plain();
 
 	struct sock *const sk_;
 	SpinLock lock_{SMC_LOCK_LISTENER};
 	AcceptQueue queue_ SMC_GUARDED_BY(lock_);
-	Owned<AcceptQueue::Plain> spare_;           // run()'s, for the next one without SMC
-	bool taking_ SMC_GUARDED_BY(lock_) = false; // run() has one that is in no list
-	// There was no room, when it was looked for last.
+	Owned<AcceptQueue::Plain> spare_;           // run()'s place for the next one without SMC
+	bool taking_ SMC_GUARDED_BY(lock_) = false; // run() has a child that is in no list
+	// There was no room at the last look.
 	bool held_up_ SMC_GUARDED_BY(lock_) = false;
 	bool closed_ SMC_GUARDED_BY(lock_) = false;
 	bool tcps_own_ SMC_GUARDED_BY(lock_) = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LockedConnection: the sock's lock, and the SMC connection that it keeps, for a call that moves
-// bytes.
+// LockedConnection: for a call that moves bytes: holds the sock's lock, and with it the SMC
+// connection.
 #pragma once
 
 #include <optional>
@@ -41,7 +41,8 @@ public:
 	{
 		return socket_.shut_rcv().load(std::memory_order_acquire);
 	}
-	// Before a sleep, during which the lock is free: somebody may disconnect the socket.
+	// Before a sleep, which releases the lock: another thread may disconnect the socket
+	// meanwhile.
 	void keep()
 	{
 		if (!kept_)
@@ -54,7 +55,7 @@ private:
 	Ref<Endpoint> kept_;
 };
 
-// One send() or recv(): what it was called with.
+// The arguments of one send() or recv().
 class StreamCall {
 public:
 	StreamCall(LockedConnection &connection, msghdr *msg, size_t len, u32 flags)
@@ -70,11 +71,11 @@ protected:
 	msghdr *const msg_;
 	const size_t len_;
 	const u32 flags_;
-	std::optional<long> timeo_jiffies_; // asked for by the first that has to sleep
+	std::optional<long> timeo_jiffies_; // read when the call first has to sleep
 };
 
 // The TCP connection underneath has died. Its error is reported once, like any error of a socket;
-// what comes after finds the end of the stream, as on TCP.
+// later calls find the end of the stream, as on TCP.
 [[nodiscard]] inline bool tcp_died(const struct sock *sk)
 {
 	return smc_sk_state(sk) == SMC_TCP_CLOSE;

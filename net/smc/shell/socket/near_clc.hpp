@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// NearClc: the CLC messages of a handshake whose peer runs in this kernel, too. They need no
-// segment, no acknowledgement and no softirq: what the one sends lies in the other's inbox. TCP
-// stays what it was to both: it tells of FIN, reset and errors, and carries what the user sends
-// after a fallback.
+// NearClc: the CLC messages of a handshake whose peer is in this kernel. They need no segment,
+// acknowledgement or softirq: a message is written into the peer's inbox. TCP still brings FIN,
+// reset and errors, and carries the user's data after a fallback.
 //
-// Locking: that of the Rendezvous where both have met; inside it, so that each may unlink itself
-// from the other, and no reference is needed. Bytes that have come stay where they are until their
-// owner consumes them: it may read them without the lock.
+// Locking: the lock of the Rendezvous bucket in which both have met. Each unlinks itself from the
+// other under it, so no reference is needed. Received bytes stay in place until their owner
+// consumes them, who may read them without the lock.
 #pragma once
 
 #include <array>
@@ -22,19 +21,19 @@ namespace smc::shell {
 
 class NearClcOwner {
 public:
-	// A peer or a message has come. Under the lock: queue what there is to do.
+	// A peer or a message has come. Under the lock: only queue work.
 	virtual void on_near_clc() = 0;
 
 protected:
 	~NearClcOwner() = default;
 };
 
-// What both ends of a TCP connection know of it, and nobody else: the sequence numbers that it
-// began with. Addresses and ports say nothing across namespaces, where NAT may change them.
+// Identifies a TCP connection to its two ends alone: the sequence numbers that it began with.
+// Addresses and ports do not work across namespaces, where NAT may change them.
 struct NearKey {
 	u32 client_sequence = 0;
 	u32 server_sequence = 0;
-	const net *within = nullptr; // meets its own namespace alone; nullptr: whoever has it so
+	const net *within = nullptr; // only with this one; nullptr: with all that have nullptr
 
 	friend bool operator==(const NearKey &, const NearKey &) = default;
 };
@@ -54,14 +53,14 @@ private:
 	friend class Rendezvous;
 
 	const Side side_;
-	bool entered_ = false; // once; the owner's
+	bool entered_ = false; // once; set by the owner
 	NearClcOwner &owner_;
 	NearKey key_;
-	// What follows is guarded by the lock of the Rendezvous.
+	// All below is guarded by the lock of the Rendezvous.
 	Guarded<bool> met_;       // once: its messages go this way
 	Guarded<NearClc *> peer_; // until either parts
 	Guarded<std::size_t> length_bytes_;
-	// Two may stand here: a Decline can follow any message before that was looked at.
+	// Room for two: a Decline may follow a message that was not read yet.
 	std::array<std::byte, wire::kClcMessageSizeMax> inbox_;
 };
 

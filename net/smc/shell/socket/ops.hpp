@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What the calls of a socket (ops*.cc) share: what the socket is at that moment.
+// Shared by the calls of a socket (ops*.cc): the socket's state at that moment.
 #pragma once
 
 #include "kernel/abi/sock.h"
@@ -18,21 +18,22 @@ inline Mode mode_of(struct socket *sock)
 	return state != nullptr ? state->mode() : Mode::kIdle;
 }
 
-// What carries the bytes, if it is SMC.
+// The endpoint, if the socket is SMC.
 inline Ref<transport::Endpoint> connection_of(const SmcSocket *state)
 {
 	return state != nullptr && state->mode() == Mode::kSmc ? state->connection()
 							       : Ref<transport::Endpoint>();
 }
 
-// TCP would be in state CLOSE: after a reset, or when both ends have said their last word.
+// TCP would be in state CLOSE: after a reset, or when both ends have closed.
 [[nodiscard]] bool is_over(struct sock *sk, transport::Endpoint &endpoint);
-// The first connect() since a connection was made, or what asks for one as well. 0 or -errno.
+// For the first connect() since a connection was made, or a call that asks for one as well. 0 or
+// -errno.
 [[nodiscard]] int claim_connection(struct socket *sock, SmcSocket &state);
-// Makes a TCP socket of one that is nothing yet, since SMC cannot do what is asked for. 0 or
-// -errno; another thread may make something else of it meanwhile.
+// Makes an unused socket a TCP socket, since SMC cannot do what is asked for. 0 or -errno; another
+// thread may make something else of it meanwhile.
 [[nodiscard]] int leave_to_tcp(struct socket *sock);
-// After TCP has stopped to listen, if it has.
+// After a call that may have ended TCP's listening.
 void end_listening(SmcSocket &state);
 
 } // namespace smc::shell

@@ -14,7 +14,7 @@
 namespace smc::shell {
 namespace {
 
-// Gives the user's new socket what a handshake has made of a peer with SMC.
+// Makes the user's new socket from a completed handshake.
 int adopt(Handshake &done, struct socket *new_sock)
 {
 	struct socket *wrapper = done.sock();
@@ -34,7 +34,7 @@ int adopt(Handshake &done, struct socket *new_sock)
 	if (state == nullptr) {
 		endpoint->abort();
 		endpoint->release_from_user();
-		// Nobody knows of it: kernel_accept() does not close what has no ops.
+		// The new socket has no ops, so kernel_accept() does not close it.
 		smc_tcp_close(smc_tcp_orphan(new_sock));
 		return -ENOMEM;
 	}
@@ -103,7 +103,8 @@ int smc_op_accept(struct socket *sock, struct socket *new_sock, int flags, bool 
 	SmcSocket *state = SmcSocket::of(sock);
 
 	if (state == nullptr || state->mode() != Mode::kListening) {
-		// TCP's listener, if TCP_ULP made it ours while another thread was in listen().
+		// TCP's listener, if TCP_ULP turned the socket to SMC while another thread was in
+		// listen().
 		const int ret = smc_tcp_ops_accept(sock, new_sock, flags, kern);
 		if (ret == 0)
 			smc_sock_make_plain(new_sock);
@@ -119,7 +120,7 @@ int smc_op_listen(struct socket *sock, int backlog)
 
 	if (state == nullptr)
 		return -ENOMEM;
-	// TCP may be free by now: connect(AF_UNSPEC) has ended it, and ends the handshake next.
+	// connect(AF_UNSPEC) may have ended TCP already, and ends the handshake next.
 	if (state->mode() == Mode::kHandshaking || state->mode() == Mode::kSmc)
 		return -EINVAL;
 	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// connect(), also of what is connected already, and connect(AF_UNSPEC).
+// connect(), also on a connected socket, and connect(AF_UNSPEC).
 #include <cerrno>
 
 #include "kernel/abi/callbacks/socket.h"
@@ -26,7 +26,7 @@ u16 family_of(const sockaddr *addr, int addr_len)
 	return family;
 }
 
-// connect() while the handshake runs, or after it.
+// A connect() while the handshake runs, or after it.
 int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 {
 	struct sock *sk = smc_sock_sk(sock);
@@ -35,8 +35,8 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	smc_sk_lock(sk);
 	int ret = state.wait_settled(&timeo);
 	smc_sk_unlock(sk);
-	// io_uring asks again at every wakeup and would take -EALREADY for the outcome. The flag is
-	// its own then, not the descriptor's.
+	// io_uring repeats the call at every wakeup and would take -EALREADY for the result. The
+	// flag is its own then, not the descriptor's.
 	if (ret == -EAGAIN)
 		return (flags & kNonblockFlag) == 0 || smc_sock_nonblock(sock) ? -EALREADY
 									       : -EINPROGRESS;
@@ -50,8 +50,8 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	case Mode::kHandshaking:
 	case Mode::kListening: break;
 	}
-	// The handshake failed, and took TCP's connection with it. Nothing of that is left, as with
-	// TCP, unless another thread connects it already.
+	// The handshake failed and reset TCP's connection. Nothing of it is left, as on TCP, unless
+	// another thread connects the socket already.
 	smc_sk_lock(sk);
 	ret = smc_sk_take_error(sk);
 	if (state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE) {
@@ -74,9 +74,9 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 	int ret;
 
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
-		// On a host without any RDMA device nothing can come of an offer, but to a peer in
-		// this kernel. Nor on a socket that was shut down before: TCP connects it, and
-		// sends nothing.
+		// Without any RDMA device only a peer in this kernel can accept an offer. A socket
+		// that was shut down before is connected by TCP, and sends nothing: no offer
+		// either.
 		const bool no_device = !smc_ib_device_any() && !may_be_near(sk, addr, addr_len);
 
 		if ((no_device || smc_sk_is_shut(sk)) &&
@@ -86,7 +86,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 		}
 		smc_sk_lock(sk);
-		// Set before TCP_ULP made this socket ours.
+		// Set before TCP_ULP turned the socket to SMC.
 		const bool without_syn = smc_tcp_fastopen_connect(sk);
 		if (!without_syn) {
 			state.arm();
@@ -105,12 +105,12 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 	if (ret == 0) {
 		if (state.mode() == Mode::kFallen)
 			(void)state.take_connect_result();
-		// A handshake that has failed already has taken TCP's connection with it.
+		// A handshake that has failed already has reset TCP's connection.
 		const bool failed =
 			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
 		if (state.mode() != Mode::kHandshaking && state.mode() != Mode::kSmc && !failed)
 			return 0;
-		// TCP takes itself for connected; the user is not there yet.
+		// TCP counts as connected; the user's connection is not established yet.
 		if (state.mode() == Mode::kHandshaking)
 			smc_sock_set_ss(sock, SMC_SS_CONNECTING);
 		const int done = finish_connect(sock, state, flags);
@@ -139,7 +139,8 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 
 	if (!state.take_connect_result())
 		return -EISCONN;
-	// With the lock, as whoever disconnects it: what he has ended is not connected any more.
+	// With the lock, as in disconnect(): a connection that it has ended is not connected any
+	// more.
 	smc_sk_lock(sk);
 	const auto endpoint = connection_of(&state);
 	const bool connected = endpoint ? !is_over(sk, *endpoint) : state.mode() == Mode::kFallen;
@@ -150,7 +151,7 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 		return 0;
 	if (!endpoint)
 		return -ECONNABORTED;
-	// It has come and gone meanwhile.
+	// The connection has come and gone meanwhile.
 	smc_sk_lock(sk);
 	const int err = smc_sk_take_error(sk);
 	smc_tcp_forget(sk);
@@ -181,7 +182,7 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 	case Mode::kHandshaking:
 	case Mode::kSmc: return finish_connect(sock, *state, flags);
 	case Mode::kListening:
-		// One that was shut down may connect.
+		// A listener that was shut down may connect.
 		if (state->stop_listening())
 			break;
 		return smc_tcp_ops_connect(sock, addr, addr_len, flags);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Sending and receiving, once it is clear by what.
+// Sending and receiving: waits until the socket is SMC or TCP, and calls the right code.
 #include <cerrno>
 
 #include <optional>
@@ -14,7 +14,7 @@
 namespace smc::shell {
 namespace {
 
-// Waits, as TCP does for its own handshake, until it is clear what this socket is. 0 or -errno.
+// Waits, as TCP does for its own handshake, until the socket is SMC or TCP. 0 or -errno.
 int settle(struct socket *sock, bool nonblock, bool for_receive)
 {
 	SmcSocket *state = SmcSocket::of(sock);
@@ -32,8 +32,8 @@ int settle(struct socket *sock, bool nonblock, bool for_receive)
 	return ret;
 }
 
-// The socket, when it is clear what it is, if that is an SMC connection; nullptr: TCP. *err: -errno
-// if that did not come about.
+// The socket, if it is an SMC connection once it is decided; nullptr: TCP. *err: -errno if the wait
+// failed.
 inline SmcSocket *connected_by_smc(struct socket *sock, bool nonblock, bool for_receive, int *err)
 {
 	SmcSocket *state = SmcSocket::of(sock);
@@ -44,8 +44,9 @@ inline SmcSocket *connected_by_smc(struct socket *sock, bool nonblock, bool for_
 	return *err == 0 && state->mode() == Mode::kSmc ? state : nullptr;
 }
 
-// What TCP says to who sends or receives before there is a connection, if that is how it is. With
-// the lock that connect() takes: TCP's own call might come later, in the middle of the handshake.
+// TCP's answer to a call that sends or receives before there is a connection, if that is the case.
+// With the lock that connect() takes: TCP's own call might come later, in the middle of the
+// handshake.
 template <typename Answer>
 std::optional<int> answer_unconnected(struct socket *sock, Answer answer)
 {
@@ -85,7 +86,7 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool
 
 	do {
 		if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
-			// It asks for a connection first.
+			// Such a call connects first.
 			if ((flags & SMC_MSG_FASTOPEN) != 0)
 				err = claim_connection(sock, *socket);
 			return err != 0 ? err : stream::send(*socket, msg, len, flags, has_control);
@@ -96,11 +97,11 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool
 			    return smc_sk_stream_error(sk, flags, -EPIPE);
 		    }))
 			return *ret;
-		// Another thread is connecting it, in between.
+		// Another thread has begun to connect it in between.
 	} while (!is_settled(sock));
 	if (err == 0)
 		err = smc_tcp_ops_sendmsg(sock, msg, len);
-	// It has learnt, as connect() does, that the attempt failed.
+	// As after connect(): the attempt has failed.
 	if ((flags & SMC_MSG_FASTOPEN) != 0 && err < 0 && smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
 		if (SmcSocket *state = SmcSocket::of(sock))
 			state->disarm();

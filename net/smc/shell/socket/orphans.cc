@@ -9,7 +9,7 @@ namespace {
 
 Orphans *instance;
 
-// Nobody wants it: what has become a connection is reset.
+// Nobody wants the connection: it is reset.
 void bury(const Ref<Handshake> &handshake)
 {
 	handshake->cancel();
@@ -25,7 +25,7 @@ void Orphans::adopt(Ref<Handshake> handshake)
 	Handshake &adopted = *handshake;
 
 	under_way_.push_back(std::move(handshake));
-	// Under the lock: end() must not find one that has yet to go on.
+	// Under the lock: end() must not find it before it goes on.
 	adopted.go_on(*this);
 }
 
@@ -33,7 +33,7 @@ bool Orphans::on_handshake_done(Handshake &handshake)
 {
 	Guard guard(lock_);
 
-	// Else end() has it, and waits until it does not run.
+	// Otherwise end() has it, and waits until it does not run.
 	if (Ref<Handshake> moves = under_way_.remove(handshake)) {
 		done_.push_back(std::move(moves));
 		work_.queue();
@@ -69,8 +69,8 @@ void Orphans::end(const net *net)
 		bury(handshake);
 	while (const auto handshake = take(&Orphans::done_, net))
 		bury(handshake);
-	// The one that run() has. If it has yet to run, behind work of others that may take as long
-	// as they like, its part is done here.
+	// The one that run() would end. If run() still waits, behind other work that may take long,
+	// its part is done here.
 	if (work_.cancel())
 		run();
 	work_.wait();

@@ -39,7 +39,7 @@ bool Rendezvous::enter(NearClc &end, const NearKey &key)
 	other->peer_.under(place.lock) = &end;
 	end.peer_.under(place.lock) = other;
 	other->met_.under(place.lock) = end.met_.under(place.lock) = true;
-	// A server waits for a Proposal, whichever way that comes.
+	// Wakes a client only: a server waits for a Proposal on either way.
 	if (other->side_ == NearClc::Side::kClient)
 		other->owner_.on_near_clc();
 	return true;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Rendezvous: where the two ends of a TCP connection that is inside this kernel find each other for
-// their CLC exchange. Either may be the first and waits here for the other one; who waits lies in
-// its handshake, so there are no more of them than handshakes under way.
+// Rendezvous: where the two ends of a TCP connection inside this kernel find each other for their
+// CLC exchange. Either may be first, and waits here for the other one. Each entry lies in its
+// handshake, so there are no more of them than handshakes.
 //
-// Locking: one lock for each bucket (class RENDEZVOUS). Two that belong together share the bucket,
-// so it guards what is between them as well.
+// Locking: one lock for each bucket (class RENDEZVOUS). Two ends that belong together share the
+// bucket, so its lock also guards the links between them.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@ namespace smc::shell {
 class Rendezvous {
 public:
 	enum class Sent : u8 {
-		kDelivered, // or its peer has parted, of which TCP tells
+		kDelivered, // or its peer has parted, which TCP will show
 		kNotHere,   // there never was a peer: send it over TCP
 		kNoRoom,
 	};
@@ -29,17 +29,17 @@ public:
 	Rendezvous(const Rendezvous &) = delete;
 	Rendezvous &operator=(const Rendezvous &) = delete;
 
-	// True: its peer was here, and knows. Else @end waits for it. Once for each end, which has
-	// to part() before it goes.
+	// True: its peer was here, and is told. Otherwise @end waits for it. Once for each end,
+	// which has to part() before it is freed.
 	[[nodiscard]] bool enter(NearClc &end, const NearKey &key);
 	[[nodiscard]] bool met(NearClc &end);
-	// Unless its peer has come already, it will not find it any more.
+	// Unless its peer has come already, the peer will not find it any more.
 	void stop_waiting(NearClc &end);
-	// From here on its owner is not called. What its peer was sent stays there.
+	// Its owner is not called any more. Messages that its peer has received stay there.
 	void part(NearClc &end);
 
 	[[nodiscard]] Sent send(NearClc &from, ByteSpan message);
-	// What has come, from its first byte on; stays until consume().
+	// The received bytes, from the first one on; they stay until consume().
 	[[nodiscard]] ByteSpan received(NearClc &end);
 	void consume(NearClc &end, std::size_t bytes);
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// SockTurn: how a work item gets at the lock of a user's sock. The user may keep it for as long as
-// he likes, and work items run a handful at a time: one that slept there would keep up those of
-// everybody else. So it does not, and where it finds the lock taken it comes back later, after
-// times that grow.
+// SockTurn: how a work item takes the lock of a user's sock. The user may hold it for as long as he
+// likes, and only a handful of work items run at a time: one that slept there would hold up those
+// of everybody else. So it does not sleep: when the lock is taken it comes back later, after
+// growing times.
 //
 // Belongs to one work item.
 #pragma once
@@ -19,8 +19,8 @@ class SMC_CAPABILITY("sock") SockTurn {
 public:
 	explicit SockTurn(struct sock *sk) : sk_(sk) {}
 
-	// False: come back after wait_ms(). The first time it waits a moment for the user to be
-	// through, as he is as a rule. Process, no lock.
+	// False: come back after wait_ms(). The first attempt waits a moment, which is enough as a
+	// rule. Process, no lock.
 	[[nodiscard]] bool take() SMC_TRY_ACQUIRE(true)
 	{
 		if (smc_sk_try_lock(sk_, wait_ms_ == 0)) {
@@ -30,10 +30,10 @@ public:
 		wait_ms_ = wait_ms_ == 0 ? kFirst_ms : std::min(wait_ms_ * 2, kLast_ms);
 		return false;
 	}
-	// For who may wait: a call of the user's own.
+	// For callers that may sleep: a user's own call.
 	void wait() SMC_ACQUIRE() { smc_sk_lock(sk_); }
 	void give() SMC_RELEASE() { smc_sk_unlock(sk_); }
-	// 0: it was free when it was wanted last.
+	// 0: the lock was free at the last attempt.
 	[[nodiscard]] u64 wait_ms() const { return wait_ms_; }
 
 private:

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// SocketList: all sockets of ours (ListedSocket), for sock_diag. In shards, so that opening
-// connections does not meet at one lock.
+// SocketList: all our sockets (ListedSocket), for sock_diag. In shards, so that opening connections
+// in parallel does not contend for one lock.
 //
 // Locking: a spinlock for each shard's list (class LEAF), so that opening and closing a socket,
-// even one that falls back, costs next to nothing; and a mutex (class SOCKETS) for who looks at a
-// socket, which takes other locks: remove() waits for it only if it looks at that one.
+// even one that falls back, costs next to nothing; and a mutex (class SOCKETS) for a walk that
+// looks at a socket, which takes other locks: remove() waits for it only if the walk looks at that
+// socket.
 #pragma once
 
 #include <array>
@@ -20,11 +21,11 @@ namespace smc::shell {
 
 struct SocketsTag;
 
-// What the list knows of a socket.
+// The list's part of a socket.
 class ListedSocket : public ListNode<SocketsTag> {
 public:
 	[[nodiscard]] struct sock *sk() const { return sk_; }
-	// Its place in a walk.
+	// Its position in walks.
 	[[nodiscard]] u64 serial() const { return serial_; }
 
 protected:
@@ -44,13 +45,12 @@ public:
 		return serials_.fetch_add(1, std::memory_order_relaxed) + 1;
 	}
 	void add(ListedSocket &socket);
-	// Does nothing if it is not in the list any more.
+	// Does nothing if it was removed before.
 	void remove(ListedSocket &socket);
 
-	// Calls @f with the socket of @net that comes after the one with @serial (0: the first).
-	// Its serial; none if there is none. Shard by shard, so that a walk past 100,000 sockets,
-	// which anybody may ask for, looks at some hundred of them for each. The socket stays while
-	// @f runs.
+	// Calls @f with the next socket of @net after @serial (0: the first). Returns its serial;
+	// none if there is none. Works shard by shard, so that a walk over 100,000 sockets, which
+	// any user may ask for, looks at some hundred for each. The socket stays while @f runs.
 	template <class F>
 	[[nodiscard]] std::optional<u64> with_next(u64 serial, net *net, F &&f);
 
@@ -63,7 +63,7 @@ private:
 		List<ListedSocket, SocketsTag> sockets SMC_GUARDED_BY(lock);
 		const ListedSocket *looked_at SMC_GUARDED_BY(lock) = nullptr;
 	};
-	// The socket with that serial, which stays until looked_at is reset.
+	// The socket with that serial; it stays until looked_at is reset.
 	[[nodiscard]] static ListedSocket *look_at(Shard &shard, u64 serial)
 		SMC_REQUIRES(shard.looking);
 	[[nodiscard]] Shard &shard_of(u64 serial) { return shards_[serial % kShards]; }

@@ -38,13 +38,13 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 	const bool rcv_shut = shut_rcv || facts.peer_done || dead;
 	const bool snd_shut = facts.status != SendStatus::kOpen || dead;
 
-	// A peer that has closed can still be sent to, as far as TCP's poll knows.
+	// To TCP's poll(), a peer that has closed can still be sent to.
 	if ((rcv_shut && facts.status == SendStatus::kShutdown) || dead)
 		mask |= SMC_POLL_HUP;
 	if (rcv_shut)
 		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
-	// More than half of the ring is not worth waiting for: a sender may not fill all of it.
-	// (TCP caps SO_RCVLOWAT in the same way.)
+	// At most half of the ring: a sender may never fill all of it. (TCP caps SO_RCVLOWAT in the
+	// same way.)
 	const size_t lowat = std::min<size_t>(smc_sk_rcvlowat(sk, false, ~0U), facts.ring_size / 2);
 	if (facts.readable != 0 && facts.readable >= lowat)
 		mask |= SMC_POLL_IN;
@@ -54,7 +54,7 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		mask |= SMC_POLL_OUT;
 	} else {
 		smc_sk_set_nospace(sk);
-		// Room may have come just before that.
+		// Room may have come just before.
 		if (look().writable)
 			mask |= SMC_POLL_OUT;
 	}
@@ -98,7 +98,7 @@ int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long a
 
 void option_changed(struct sock *sk, Endpoint &endpoint, smc_option option)
 {
-	// The lock, or of two calls at once the first might have the last word.
+	// Under the lock, so that two calls at once leave the later one's value.
 	smc_sk_lock(sk);
 	const bool corked = smc_sk_corked(sk);
 	const bool nodelay = smc_sk_nodelay(sk);

@@ -19,8 +19,8 @@ using connection::UrgentStatus;
 
 struct Waiter {
 	const LockedConnection &connection;
-	u32 seen_bytes = 0;         // a peek waits for more than these
-	bool stops_at_mark = false; // since it has something
+	u32 seen_bytes = 0;         // a peek waits for more bytes than these
+	bool stops_at_mark = false; // once it has something
 	bool peeks = false;
 };
 
@@ -78,9 +78,9 @@ struct View {
 	ring::Segments segments;
 	u32 readable_bytes = 0;
 	bool ended = false;
-	bool in_order = false; // as the peer wanted it
+	bool in_order = false; // the peer ended it
 	bool full = false;
-	bool stalled = false; // nothing more may come before something is taken
+	bool stalled = false; // the peer can send nothing until something is taken
 	bool at_mark = false;
 };
 
@@ -104,18 +104,18 @@ private:
 		return peek_ ? peek_offset_bytes_ + static_cast<u32>(got_) : 0;
 	}
 	[[nodiscard]] View look(bool &tell_peer);
-	// As run() begins, and after each piece and each sleep.
+	// Where run() begins, and after each piece and each sleep.
 	[[nodiscard]] View look_and_tell();
 	[[nodiscard]] bool is_enough() const { return got_ >= options_.low_water_bytes; }
-	// Gives the user what is there. False: not all of it could be copied.
+	// Copies what is there to the user. False: not all of it could be copied.
 	[[nodiscard]] bool take(const View &view);
-	// There is nothing, or nothing more: true if that is the end of this call.
+	// Nothing, or nothing more, is there: true if the call ends.
 	[[nodiscard]] bool ends_with(const View &view) const;
 	// 0, or -errno.
 	[[nodiscard]] int wait_for_data();
 
-	// TCP looks at options when it reads; nobody is told when they change. That needs the
-	// sock's lock.
+	// TCP reads options at each recv(), without an event when they change. Needs the sock's
+	// lock.
 	smc_receive_options &options_;
 	const bool peek_;
 	const u32 peek_offset_bytes_;
@@ -135,7 +135,7 @@ View Receive::look(bool &tell_peer)
 					    : conn.read_segments(most)};
 		view.readable_bytes = conn.readable_bytes();
 		view.full = view.readable_bytes == conn.rmb_size_bytes();
-		// The rest is of no interest then.
+		// The call ends then, and needs no more.
 		if (got_ == 0 && !view.segments.empty())
 			return view;
 		view.ended = conn.at_eof(seen) || conn.reset() ||
@@ -156,7 +156,7 @@ View Receive::look_and_tell()
 		endpoint_.count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
 	if (got_ == 0 && view.full)
 		endpoint_.count(SMC_TS_RX_BUF, SMC_BUF_FULL);
-	// One that is told nothing may send nothing, and this reader sleep for ever.
+	// Before it sleeps: a peer that does not hear of the room sends nothing.
 	if (tell_peer) [[unlikely]]
 		endpoint_.transmit();
 	return view;
@@ -168,7 +168,7 @@ bool Receive::take(const View &view)
 	const bool discard = (flags_ & SMC_MSG_TRUNC) != 0;
 	const u32 n = discard ? want : copy_out(endpoint_, view.segments, msg_);
 
-	// What the user has not got stays: no byte twice, none lost.
+	// Bytes that the user did not get stay: none is read twice, none is lost.
 	if (!peek_ && n != 0)
 		endpoint_.consume(n);
 	if (options_.moves_peek_offset)
@@ -197,19 +197,19 @@ int Receive::wait_for_data()
 
 int Receive::run()
 {
-	// With nothing asked for, too, TCP waits for something: once.
+	// TCP waits once for something, even if no bytes are asked for.
 	do {
 		const View view = look_and_tell();
 
 		if (len_ == 0 && view.readable_bytes != 0)
 			return 0;
-		// Whoever has something stops before the urgent byte.
+		// A read that has something stops before the urgent byte.
 		if (got_ != 0 && view.at_mark)
 			break;
 		if (!view.segments.empty()) {
 			if (!take(view))
 				return got_ != 0 ? static_cast<int>(got_) : -EFAULT;
-			// That was all, and what comes meanwhile is for the next call.
+			// That was everything; later bytes are for the next call.
 			if (!peek_ && view.segments.length_bytes() == view.readable_bytes &&
 			    is_enough())
 				break;
@@ -221,7 +221,7 @@ int Receive::run()
 		if (ends_with(view)) {
 			if (got_ != 0)
 				break;
-			// What went wrong behind the end is nothing to readers who met it.
+			// An error after the end does not concern a reader who met the end first.
 			return view.in_order ? 0 : smc_sk_take_error(sk_);
 		}
 		const int ret = wait_for_data();

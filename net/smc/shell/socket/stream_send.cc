@@ -37,7 +37,7 @@ u32 copy_in(Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
 	});
 }
 
-// While it lives, the peer may be told that an urgent byte is on its way.
+// While it exists, messages may announce an urgent byte to the peer.
 class UrgentAnnouncement {
 public:
 	UrgentAnnouncement(Endpoint &endpoint, bool urgent) : endpoint_(endpoint), urgent_(urgent)
@@ -59,8 +59,8 @@ private:
 	const bool urgent_;
 };
 
-// The peer has closed, and nobody will read this. TCP takes what its buffer holds, and learns of
-// it by the answer.
+// The peer has closed, and nobody will read this. TCP takes what its buffer holds, and learns of it
+// by the peer's reset.
 int send_in_vain(Endpoint &endpoint, msghdr *msg, size_t len)
 {
 	std::array<std::byte, 128> sink;
@@ -89,8 +89,8 @@ public:
 
 	// Bytes, or -errno.
 	[[nodiscard]] int run();
-	// What was taken, here or before, is for a peer that does not read any more. TCP is to end
-	// as by the peer's answer to that, and to tell the next call of this error.
+	// The bytes taken, now or before, are for a peer that does not read any more. TCP is to end
+	// as by the peer's reset, and the next call gets this error.
 	[[nodiscard]] std::optional<int> reset() const { return reset_; }
 
 private:
@@ -98,7 +98,7 @@ private:
 	{
 		return sent_ != 0 ? static_cast<int>(sent_) : err;
 	}
-	// Why nothing can be sent, whether there is room or not; none if there is no reason.
+	// Why nothing can be sent, whether there is room or not; none if it can.
 	[[nodiscard]] std::optional<int> refuse(SendStatus status);
 	[[nodiscard]] int end_for_closed_peer();
 	// 0, or -errno.
@@ -136,7 +136,7 @@ int Send::wait_for_room()
 {
 	connection_.keep();
 	endpoint_.note_full();
-	// Nothing may be held back by a cork while somebody waits for room.
+	// No cork may hold back bytes while this call waits for room.
 	smc_sk_set_nospace(sk_);
 	if (!timeo_jiffies_)
 		timeo_jiffies_ = smc_sk_sndtimeo(sk_, (flags_ & SMC_MSG_DONTWAIT) != 0);
@@ -190,12 +190,12 @@ int Send::run()
 	return static_cast<int>(sent_);
 }
 
-// What smcr and smcd say of requests that the buffers are small for.
+// The statistics of smcr and smcd: requests larger than the buffer.
 void count_request(Endpoint &endpoint, u32 flags, size_t len)
 {
 	if ((flags & SMC_MSG_OOB) != 0)
 		endpoint.count(SMC_TS_URGENT);
-	// No buffer is smaller, and most requests need no look at them.
+	// No buffer is smaller, so most requests need no comparison.
 	if (len <= wire::BufferSize::kSmallestBytes)
 		return;
 	const auto [own_bytes, peer_bytes] = endpoint.with_lock([](const Connection &conn) {
@@ -215,7 +215,8 @@ int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control
 	struct sock *sk = connection.sk();
 	if (!connection.there())
 		return smc_sk_stream_error(sk, flags, -EPIPE);
-	// MSG_ZEROCOPY: copied, and said so. Where TCP takes no notice of it, nor does this.
+	// MSG_ZEROCOPY: the bytes are copied, and the notification says so. Ignored where TCP
+	// ignores it.
 	smc_zerocopy *notice = nullptr;
 	int ret = (flags & SMC_MSG_ZEROCOPY) != 0 ? smc_zerocopy_begin(sk, msg, len, &notice) : 0;
 	if (ret == 0) {

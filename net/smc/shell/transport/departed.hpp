@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Departed: what the ends of connections hold whose program has closed them, and that stay for
-// their peers, on this host. No program is charged for them, and it is the peers who decide how
-// long it takes. So they have a share in what rings may take, all of them together. Above it those
-// give way that have nothing left to say and only wait for the peer's word, the one first that has
-// waited longest; and so they do, share or not, when there is no room for somebody else's ring.
+// Departed: the memory held by ends of connections that their program has closed, and that stay for
+// their peers, on this host. No program is charged for them, and the peers decide how long they
+// stay. So all of them together have a share of the memory for rings. Above it, those leave that
+// have sent everything and only wait for the peer's closing flag, the one first that has waited
+// longest. They also leave, share or not, when there is no room for another connection's ring.
 //
-// Locking: lock_ (class LEAF). An end is never entered under it.
+// Locking: lock_ (class LEAF). No function of an end is called under it.
 #pragma once
 
 #include "kernel/abi/types.h"
@@ -18,10 +18,10 @@ namespace smc::transport {
 
 struct RestingTag;
 
-// An end of a connection, as far as this is concerned.
+// The end of a connection, as this class knows it.
 class Departing : public shell::RcuCounted<Departing>, public shell::ListNode<RestingTag> {
 public:
-	// Closed, with nothing left to say: waits for the peer no longer. Process.
+	// Closed, with everything sent: stops waiting for the peer. Process.
 	virtual void leave() = 0;
 	// RcuCounted's: frees it.
 	virtual void destroy() = 0;
@@ -32,9 +32,9 @@ protected:
 
 class Departed {
 public:
-	// One half of what rings, and TCP, may have before there are small rings only.
+	// One half of what rings, or TCP, may take before there are only small rings.
 	static constexpr u64 kShare = 2;
-	// Rings that are made free for one that is not to be had.
+	// For each ring that finds no room, so many rings of that size are freed.
 	static constexpr u64 kAhead = 4;
 
 	Departed() = default;
@@ -43,20 +43,20 @@ public:
 
 	// @bytes more are held. Any context.
 	void hold(u32 bytes);
-	// ... and so many no more. Any context.
+	// @bytes less are held. Any context.
 	void let_go(u32 bytes);
-	// More than their share. Any context.
+	// They hold more than their share. Any context.
 	[[nodiscard]] bool hold_too_much();
 
-	// @end only waits from now on, unless that is known. Whoever calls has a reference on it,
-	// and calls forget() before the last one goes. Any context.
+	// From now on @end only waits; does nothing if that is known. The caller has a reference to
+	// it, and calls forget() before the last one goes. Any context.
 	void note_resting(Departing &end);
 	void forget(Departing &end);
-	// Those that only wait leave, as long as all hold too much. Process.
+	// Ends that only wait leave, until the share is kept. Process.
 	void make_room();
-	// Somebody gets no ring of @bytes. If it is the account that has no room for one, some of
-	// those that only wait leave. Their rings come back a little later, as the peer has to
-	// answer for some; so it is more than is wanted now. Process.
+	// A ring of @bytes was refused. If the account of rings has no room for one, some of the
+	// ends that only wait leave. Their rings come back a little later, since some peers have to
+	// answer; so more is freed than is wanted now. Process.
 	void make_room_for(u32 bytes);
 
 private:

@@ -60,19 +60,19 @@ void Endpoint::transmit_locked()
 		send_locked();
 }
 
-// Reads an urgent byte out of the ring, before anything else can happen to it. What has happened
-// besides: with SO_OOBINLINE, of which the message knew nothing, the byte can be read.
+// Reads an urgent byte out of the ring before anything else can happen to it. Returns what that
+// causes: with SO_OOBINLINE, which the message does not know, the byte can be read.
 u16 Endpoint::handle_urgent_locked()
 {
 	const bool urgent_inline = smc_sk_urgent_inline(sk_);
 
-	// Whoever took the message in transmits behind it.
+	// The caller transmits afterwards.
 	(void)conn_.set_urgent_inline(urgent_inline);
 	conn_.store_urgent(std::to_integer<u8>(rmb_[conn_.urgent_offset_bytes()]));
 	return urgent_inline ? event::kReadable : u16{0};
 }
 
-// A call of ours was refused: the accounts cannot be trusted any more.
+// The Connection refused a call of ours: its accounts cannot be trusted any more.
 u16 Endpoint::abort_broken_locked()
 {
 	if (!conn_.broken() || conn_.send_status() == connection::SendStatus::kAborted) [[likely]]
@@ -85,7 +85,7 @@ u16 Endpoint::abort_broken_locked()
 	return event::kReadable | event::kWritable | event::kPeerAborted;
 }
 
-// As long as the handshake runs, TCP's connection is not at fault and may have to go on alone.
+// During the handshake TCP's connection may have to go on alone, so it gets no error.
 void Endpoint::report_locked(int err)
 {
 	if (!joined_)
@@ -102,7 +102,7 @@ void Endpoint::join_sock()
 		smc_sk_report_error(sk_, unreported_);
 }
 
-// What is still there, and may be held, goes out after a while.
+// Bytes that a cork holds go out after a while.
 void Endpoint::limit_cork_locked()
 {
 	if (!conn_.corked() || push_ms_ != 0 || conn_.unsent_bytes() == 0)
@@ -163,7 +163,7 @@ void Endpoint::consume(u32 bytes)
 {
 	{
 		shell::Guard guard(lock_);
-		// Most of the time nobody has to know.
+		// As a rule the peer need not be told.
 		if (!conn_.consume(bytes) && !conn_.eof_withheld())
 			return;
 	}
@@ -263,8 +263,8 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 					   : SMC_STAT_CDC_BAD_CURSOR);
 		smc_stat_inc(net_, SMC_STAT_CONN_ABORT);
 	}
-	// Before anybody can see the end, who would take it for a clean one. A peer that resets may
-	// do so on TCP, too; whoever was first has told the user.
+	// Before anybody can see the end and take it for an orderly one. The peer may have reset
+	// TCP, too: whichever came first has set the error.
 	if (verdict.has(event::kPeerAborted | event::kRefused) &&
 	    smc_sk_state(sk_) != SMC_TCP_CLOSE)
 		report_locked(conn_.reset_breaks_pipe() ? EPIPE : ECONNRESET);
@@ -280,7 +280,7 @@ connection::Verdict Endpoint::take_message_locked(const connection::CursorMessag
 	const ring::Segments arrived =
 		conn_.newest_segments(static_cast<u32>(conn_.received_bytes() - before_bytes));
 
-	// Before the lock is free, and a reader learns of them.
+	// Before the lock is released, and a reader sees the bytes.
 	if (!arrived.empty())
 		sync_arrived_locked(arrived);
 	return verdict;
@@ -344,12 +344,12 @@ void Endpoint::on_transport_lost(int err)
 	bool ended_well;
 	{
 		shell::Guard guard(lock_);
-		// The handshake still goes on, over TCP, and finds that out when it wants to start.
+		// The handshake goes on over TCP, and fails when it starts the connection.
 		if (conn_.state() == connection::State::kInit) {
 			lost_early_ = true;
 			return;
 		}
-		// Read or not: what the peer had to say is here.
+		// Everything that the peer sent is here, read or not.
 		ended_well = conn_.finished() ||
 			     (!conn_.reset() && conn_.at_orderly_end(conn_.readable_bytes()) &&
 			      conn_.send_status() != connection::SendStatus::kOpen);
@@ -374,7 +374,7 @@ void Endpoint::notify(u16 events)
 	constexpr u16 ends = event::kPeerDone | event::kPeerClosed | event::kEndSeen;
 	if ((events & (event::kReadable | ends)) != 0)
 		wake |= SMC_POLL_IN;
-	// With our own end said before, this is a hangup, for which nobody has to ask.
+	// After our own end it is a hangup, which poll() reports unasked.
 	if ((events & ends) != 0)
 		wake |= SMC_POLL_ANY | SMC_POLL_RDHUP;
 	if ((events & (event::kPeerClosed | event::kPeerAborted | event::kRefused)) != 0)
@@ -385,7 +385,7 @@ void Endpoint::notify(u16 events)
 		smc_sk_wake(sk_, wake);
 }
 
-// After every change: tells the sleepers, and sees whether that was the end.
+// After every change: wakes sleepers, and retires the endpoint if it has ended.
 void Endpoint::settle(u16 events)
 {
 	notify(events);
@@ -393,7 +393,7 @@ void Endpoint::settle(u16 events)
 		smc_sk_wake(sk_, SMC_POLL_OUT);
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
-		// Under the lock, while the transport's reference is certain to be there.
+		// Under the lock, while the transport's reference certainly exists.
 		if (retire_due())
 			work_.queue();
 	}

@@ -21,7 +21,7 @@ void Endpoint::change(F &&f)
 		own |= std::exchange(heard_events_, u16{0});
 		neighbour = neighbour_;
 		if (neighbour != nullptr) {
-			// It may be given back meanwhile, by whoever has it.
+			// The neighbour may be released meanwhile by its owner.
 			smc_rcu_read_lock();
 			shares_lock_with(*neighbour);
 			theirs = std::exchange(neighbour->heard_events_, u16{0});

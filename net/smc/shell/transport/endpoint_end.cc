@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Endpoint's end: the user lets go of it, it hands over what it has left, waits for the peer within
+// The end of an Endpoint: the user releases it, it sends what is left, waits for the peer within
 // its limits, and is retired.
 #include <algorithm>
 
@@ -28,7 +28,7 @@ void Endpoint::detach()
 		departed().let_go(departed_bytes);
 		departed().forget(*this);
 	}
-	// Nothing is left to look after, and a run that waits could outlive the module.
+	// Nothing is left to do, and a queued run could outlive the module.
 	work_.cancel();
 }
 
@@ -46,12 +46,13 @@ bool Endpoint::retire_due()
 	return true;
 }
 
-// An end of TCP's connection that the peer can see before that of ours would be the end of ours:
-// once TCP has forgotten a closed connection, the peer's keepalive is answered by a reset.
+// If TCP's connection ended visibly before ours, ours would end with it: once TCP has forgotten a
+// closed connection, it answers the peer's keepalive by a reset.
 void Endpoint::keep_tcp(struct socket *sock)
 {
-	// One that has ended keeps nobody waiting. Nor is its end the peer's: this side may have
-	// reset it, over data for a peer that had closed, and still owes the peer its word.
+	// A closed connection waits for nobody. Nor was it the peer who closed it: this side may
+	// have reset it, over data for a peer that had closed, and still owes the peer its closing
+	// flag.
 	if (smc_sk_state(sk_) == SMC_TCP_CLOSE ||
 	    !with_lock([](const connection::Connection &conn) { return conn.owes(); }))
 		return;
@@ -60,7 +61,7 @@ void Endpoint::keep_tcp(struct socket *sock)
 	tcp_ = kept;
 }
 
-// Under the lock: nobody is about to report to the sock afterwards.
+// Under the lock, so that nobody reports to the sock afterwards.
 void Endpoint::leave_sock()
 {
 	shell::Guard guard(lock_);
@@ -101,8 +102,8 @@ void Endpoint::note_resting_locked()
 		departed().note_resting(*this);
 }
 
-// As TCP does with too many orphans, the newest one that has data left is reset; if those that have
-// none are not enough.
+// As TCP does with too many orphans, the newest one that has data left is reset, after those
+// without data have left.
 void Endpoint::make_room()
 {
 	departed().make_room();
@@ -119,8 +120,8 @@ void Endpoint::leave()
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
-		// The peer may have spoken since it was taken out of the list, and a run may have
-		// put it back there.
+		// The peer may have sent a message since it was taken out of the list, and a run
+		// may have put it back.
 		departed().let_go(std::exchange(departed_bytes_, 0));
 		departed().forget(*this);
 		if (retiring_ || !conn_.waits_for_peer())
@@ -145,7 +146,7 @@ bool Endpoint::overdue_locked() const
 	       elapsed_ms(released_ms_, now_ms) >= kOrphanTotal_ms;
 }
 
-// The peer's time is up. It loses what it has not been sent; if that is nothing, it is not told.
+// The peer's time is up. It loses the data that was not sent; if there is none, it is told nothing.
 void Endpoint::part_locked()
 {
 	if (conn_.all_said())
@@ -154,7 +155,7 @@ void Endpoint::part_locked()
 		conn_.give_up();
 }
 
-// Who only waits for the peer is looked at when its time is over; who has something to do, often.
+// An endpoint that only waits for the peer is looked at when its time is over, any other one often.
 u64 Endpoint::look_in_ms_locked() const
 {
 	if (!released_ || conn_.eof_withheld() || conn_.owes() || !conn_.waits_for_peer())
@@ -166,7 +167,7 @@ u64 Endpoint::look_in_ms_locked() const
 	return due_ms > now_ms ? due_ms - now_ms : 1;
 }
 
-// Has the work look after this connection in a while: an orphan, or an end of file put off.
+// Queues a later run for a closed connection, or for a withheld end of file.
 void Endpoint::arm_locked()
 {
 	if (retiring_ || detached_)
@@ -175,8 +176,8 @@ void Endpoint::arm_locked()
 	const u64 delay_ms = look_in_ms_locked();
 	const u64 at_ms = smc_now_ms() + delay_ms;
 
-	// A peer that says something all the time must not put it off for ever. One that has ended
-	// the long wait for its word may bring it forward.
+	// A peer that sends messages all the time must not put off the run for ever. After the long
+	// wait the run may come earlier.
 	const bool waits = work_.queue_if_idle(delay_ms);
 	if (!waits || at_ms < look_ms_) {
 		look_ms_ = at_ms;
@@ -185,7 +186,7 @@ void Endpoint::arm_locked()
 	}
 }
 
-// Bytes that moved, in either direction, since the last look.
+// Bytes that moved in either direction since the last look.
 void Endpoint::note_progress_locked()
 {
 	const auto state = conn_.diagnostics();
@@ -222,7 +223,7 @@ void Endpoint::run()
 		}
 		if (released_ && !conn_.finished() && overdue_locked())
 			part_locked();
-		// By a reset: the peer's program is gone, or an operator wants it to be.
+		// TCP was reset: the peer's program is gone, or an operator ended the connection.
 		if (tcp_ != nullptr && conn_.owes() && smc_sk_state(sk_) == SMC_TCP_CLOSE) {
 			smc_stat_inc(net_, SMC_STAT_TCP_DIED);
 			conn_.give_up();

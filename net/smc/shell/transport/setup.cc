@@ -57,7 +57,8 @@ handshake::LocalOffer Setup::offer()
 	return offer;
 }
 
-// A client says where it is; a server takes who is in any subnet of the device's.
+// A client sends the prefixes of its own netdev; a server accepts clients in any subnet of the
+// device.
 void Setup::add_prefixes(handshake::LocalOffer &offer) const
 {
 	const u8 prefixes = seeker_.server ? path_.prefix4_count : path_.prefix4_own;
@@ -114,7 +115,7 @@ Setup::Answer Setup::acquire(Transport &from, const handshake::Effect &wanted)
 
 Setup::Answer Setup::ask_again()
 {
-	// Overtaken by the end of the handshake.
+	// The handshake has ended before.
 	if (awaited_ == nullptr)
 		return {};
 	std::exchange(awaited_, nullptr)->stop_waiting(*seeker_.observer);

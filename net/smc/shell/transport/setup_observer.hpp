@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What a transport tells the one who sets up a connection on it.
+// SetupObserver: gets results of a transport while a connection is set up.
 #pragma once
 
 #include "core/wire/decline_reason.hpp"
@@ -22,7 +22,7 @@ struct ObserverTag;
 
 class SetupObserver : public shell::ListNode<ObserverTag> {
 public:
-	// Called under the transport's locks, in any context: note it and wake up.
+	// Called under the transport's locks, in any context: only note it and queue work.
 	virtual void on_setup_result(SetupResult result, wire::DeclineReason reason) = 0;
 
 protected:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Transport: one way for the bytes of connections, as handshakes see it: what it can offer, and
-// the connections that it makes for them. What it does for a connection is in Endpoint.
+// Transport: one way to carry connections, as handshakes see it: its offer, and the connections
+// that it makes. Endpoint has its part in an established connection.
 //
 // There is one object of each, in the list of transports.cc, from the module's loading on. It has
 // no constructor to run.
@@ -23,7 +23,7 @@
 
 namespace smc::transport {
 
-// Who wants a connection: the sock, where it runs, and whom to tell.
+// A handshake that wants a connection.
 struct Seeker {
 	struct sock *sk;
 	net *netns;
@@ -35,48 +35,48 @@ struct Seeker {
 	[[nodiscard]] group::TcpAddress from() const { return std::to_array(path->peer); }
 };
 
-// What an acquire() waits for.
+// A wait of acquire().
 class Awaited {
 public:
-	// @observer is not told any more. Gives the waiting one's reference back. Process.
+	// @observer is not called any more. Gives back the waiting one's reference. Process.
 	virtual void stop_waiting(SetupObserver &observer) = 0;
 
 protected:
 	~Awaited() = default;
 };
 
-// A connection that is to be, or the wait for one.
+// A connection in the making, or the wait for one.
 struct Acquired {
 	shell::Ref<Endpoint> endpoint;
-	handshake::Event answer; // with an endpoint: what the machine asks for
-	// Without one: the observer will hear kGroupSettled; ask again then.
+	handshake::Event answer; // with an endpoint: for the machine
+	// Without one: the observer will get kGroupSettled, and asks again then.
 	Awaited *awaited = nullptr;
 };
 
-// Whom a namespace reaches without leaving this kernel.
+// How far a namespace reaches without leaving this kernel.
 enum class Reach : u8 {
 	kNobody,
 	kNamespace, // itself
-	kKernel,    // the other namespaces that have it so, too
+	kKernel,    // the other namespaces with the same setting, too
 };
 
-// Process context, all of them.
+// All of these in process context.
 class Transport {
 public:
-	// With the module. False if there is no memory; tear_down() is called all the same.
+	// At the module's loading. False if there is no memory; tear_down() is called all the same.
 	[[nodiscard]] virtual bool set_up() = 0;
 	virtual void tear_down() = 0;
-	// The namespace is about to go: the end of what it has here begins, and takes its time.
+	// The namespace is about to go: its objects begin to end, which takes time.
 	virtual void begin_to_leave(net * /*net*/) {}
-	// The namespace goes: what it has here goes first.
+	// The namespace goes: its objects end first.
 	virtual void leave(net *net) = 0;
 
 	[[nodiscard]] virtual Reach reach(net * /*net*/) const { return Reach::kNobody; }
-	// Adds to @offer what @seeker can have by this transport. The EIDs are there.
+	// Adds to @offer what this transport can do for @seeker. The EIDs are set.
 	virtual void offer(const Seeker &seeker, handshake::LocalOffer &offer) = 0;
-	// Is it this one that carries out such an effect?
+	// True if this transport performs that effect.
 	[[nodiscard]] virtual bool acquires(const handshake::Effect &effect) const = 0;
-	// What @seeker gets, or why it gets nothing.
+	// The connection, or why there is none.
 	[[nodiscard]] virtual Result<Acquired, wire::DeclineReason>
 	acquire(const handshake::Effect &wanted, const Seeker &seeker) = 0;
 

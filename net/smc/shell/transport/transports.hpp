@@ -11,7 +11,7 @@ namespace smc::transport {
 
 [[nodiscard]] std::span<Transport *const> transports();
 
-// The furthest that one of them reaches. Any context.
+// The furthest reach of them. Any context.
 [[nodiscard]] Reach reach_in_kernel(net *net);
 
 // False if there is no memory; then nothing is set up. Process.

@@ -19,10 +19,9 @@
 SMC_ABI_BEGIN
 
 /*
- * One namespace's state. create() may sleep and returns NULL without memory;
- * destroy() first lets the directory's owner end what it has in @net. Where several
- * go together leave() comes before that, for each of them: what takes its time begins
- * in all of them, before any is waited for.
+ * The data of one namespace. create() may sleep and returns NULL without memory; destroy() first
+ * has the directory's owner end its objects in @net. Where several namespaces go together, leave()
+ * comes first for each of them, so that slow endings run at the same time.
  */
 void *smc_control_net_create(struct net *net);
 void smc_control_net_leave(struct net *net);
@@ -64,7 +63,7 @@ bool smc_ctl_fallback_reason(struct net *net, bool server, u32 slot, u32 *reason
 /* ---- snapshots: these four in process context ---- */
 
 int smc_ctl_lgr_next(struct net *net, u64 *cursor, struct smc_lgr_info *out);
-/* One group at most, and only while @net has an end in it. */
+/* At most one group, and only while @net has an end in it. */
 int smc_ctl_smcd_lgr_next(struct net *net, u64 *cursor, struct smc_smcd_lgr_info *out);
 /*
  * RDMA devices that @net may use, with the links that groups of @net have on

@@ -12,8 +12,8 @@ SMC_ABI_BEGIN
 /* Before devices and sockets can appear. 0 or -errno. */
 int smc_shell_setup(void);
 /*
- * After the last socket and the last device have gone: ends what is left
- * (nothing) and waits for work under way.
+ * After the last socket and the last device have gone: waits for work under way, and frees the
+ * rest.
  */
 void smc_shell_teardown(void);
 

@@ -18,9 +18,9 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg);
 int smc_op_listen(struct socket *sock, int backlog);
 int smc_op_shutdown(struct socket *sock, int how);
-/* Is TCP's stream the handshake's, or has it been left for SMC? */
+/* True while TCP's stream belongs to the handshake, or is left for SMC. */
 bool smc_op_keeps_tcp(struct socket *sock);
-/* False in the handshake, and for an SMC connection that is over, whatever TCP underneath says. */
+/* False during the handshake, and after the end of an SMC connection, whatever TCP's state is. */
 bool smc_op_has_peer(struct socket *sock);
 /* @flags: those of @msg. @has_control: it has control data. */
 int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flags,
@@ -29,9 +29,9 @@ int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flag
 int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flags);
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
 			unsigned int flags);
-/* Nothing follows what was sent with MSG_MORE. */
+/* Sends what MSG_MORE has held back. */
 void smc_op_push(struct socket *sock);
-/* An option that C has already decoded as one that matters to us. */
+/* An option that matters to SMC; C has decoded it. */
 enum smc_option {
 	SMC_OPTION_NODELAY,	/* TCP_NODELAY, on or off */
 	SMC_OPTION_CORK,	/* TCP_CORK, on or off */
@@ -41,31 +41,30 @@ enum smc_option {
 	SMC_OPTION_FASTOPEN,	/* TCP_FASTOPEN, TCP_FASTOPEN_CONNECT, … */
 };
 /*
- * Asked before TCP sees the option: 0 lets TCP have it, an errno refuses it. For
- * NODELAY and CORK told after that, and then it is 0.
+ * Called before TCP gets the option: 0 lets TCP have it, an errno refuses it. For NODELAY and CORK
+ * called after TCP, and returns 0.
  */
 int smc_op_option(struct socket *sock, enum smc_option option);
 /* SOL_SMC, SMC_LIMIT_HS. 0 or -errno. */
 int smc_op_limit_handshakes(struct socket *sock, bool on);
-/* What it is set to, or the namespace's switch if it was not. */
+/* The socket's setting, or the namespace's if it has none. */
 bool smc_op_limits_handshakes(struct socket *sock);
 /*
- * SO_RCVLOWAT while the CLC exchange has its own at work. False: it has not, and the
- * sock's is the user's. With the sock's lock. getsockopt() reads the sock's: no socket
- * has a say in that.
+ * Keeps SO_RCVLOWAT while the CLC exchange uses the sock's own. False if it does not: then the
+ * sock's value is the user's. With the sock's lock. getsockopt() reads the sock's value directly.
  */
 bool smc_op_keep_rcvlowat(struct socket *sock, int bytes);
 /*
- * A fallen socket is about to leave: nothing of ours is put into its sock any more.
- * With the sock's lock; NULL is fine.
+ * A fallen socket is about to become TCP's: nothing of ours is put into its sock any more. With the
+ * sock's lock; NULL is fine.
  */
 void smc_op_stop_limiting(void *state);
 /*
- * The state of a fallen socket lets go of the socket and of the sock, which may
- * be gone before smc_op_forget(). Process context; NULL is fine.
+ * The state of a fallen socket stops using the socket and the sock, which may be freed before
+ * smc_op_forget(). Process context; NULL is fine.
  */
 void smc_op_leave(void *state);
-/* After that: it is not needed any more. Process context; NULL is fine. */
+/* After that: frees the state. Process context; NULL is fine. */
 void smc_op_forget(void *state);
 
 SMC_ABI_END

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What happens to RDMA devices and links (kernel/abi/verbs.h). Defined in
+ * Events of RDMA devices and links (kernel/abi/verbs.h). Defined in
  * shell/transport/rdma/group_table.cc and link_group.cc.
  */
 #ifndef SMC_KERNEL_ABI_CALLBACKS_VERBS_H
@@ -21,8 +21,8 @@ void smc_ib_device_added(struct smc_ib_device *dev);
  */
 void smc_ib_device_removing(struct smc_ib_device *dev);
 /*
- * State, MTU, GIDs or address of the port may have changed. @active false
- * means that nothing goes through it for now. Delivered from a work item.
+ * State, MTU, GIDs or address of the port may have changed. @active false: the port carries nothing
+ * now. Called from a work item.
  */
 void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
 
@@ -33,17 +33,15 @@ void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
  */
 
 /*
- * A message of @length_bytes came: the first SMC_IB_MESSAGE_HEAD_BYTES (or
- * fewer) at @head, the rest at @tail. True: dealt with, its receive is posted
- * again. False: it stays valid, and its receive away from the peer, until
- * smc_ib_link_give_back(), or the end of the link.
+ * A message of @length_bytes came: the first SMC_IB_MESSAGE_HEAD_BYTES (or fewer) at @head, the
+ * rest at @tail. True: handled, its receive is posted again. False: the message stays valid, and
+ * its receive is not posted, until smc_ib_link_give_back(), or the end of the link.
  */
 bool smc_ib_link_received(void *context, struct smc_ib_receive_slot *receive, const void *head,
 			  const void *tail, u32 length_bytes);
 /*
- * All posts up to number @up_to_seq are done: the peer's hardware has them.
- * Also says that the queue has room again; then the number may be an old one,
- * or 0 before the first post.
+ * All posts up to number @up_to_seq are done: the peer's hardware has them. Also called when the
+ * queue has room again; then the number may be an old one, or 0 before the first post.
  */
 void smc_ib_link_sent(void *context, u64 up_to_seq);
 /*

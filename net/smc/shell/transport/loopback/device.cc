@@ -12,7 +12,7 @@ namespace smc::transport::loopback {
 
 namespace {
 
-// Of CLC: emulated devices came with the second.
+// SMC version: emulated devices came with version 2.
 constexpr u8 kVersion = 2;
 
 Device *the_device;
@@ -66,7 +66,7 @@ bool Device::snapshot_group(net *net, smc_smcd_lgr_info &info) const
 	info.gid = gid_.value();
 	info.gid_extension = gid_extension_.value();
 	info.chid = wire::kLoopbackChid.value();
-	// The peer is this very kernel.
+	// The peer is this kernel itself.
 	info.version = kVersion;
 	info.peer_release = handshake::kReleaseMax;
 	info.peer_os = static_cast<u8>(wire::ClcOs::kLinux);

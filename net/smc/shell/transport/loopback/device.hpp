@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Device: the software ISM device of this kernel ("loopback-ism", CHID 0xFFFF). Both ends of a
-// connection over it are ours: the client finds the server's end (WaitingEnd) by the token in its
-// Accept. A token is random, waits for one client, once, and only as long as the server's handshake
-// lasts; the Confirm then has to name the very end that was joined. So whoever shows our GID and is
-// not in this kernel, or does not speak over that TCP connection, gets at nothing.
+// connection over it are in this kernel: the client finds the server's end (WaitingEnd) by the
+// token in its Accept. A token is random, valid for one client, once, and only during the server's
+// handshake; the Confirm then has to name the end that was joined. So a host elsewhere that shows
+// our GID, or one that does not speak over that TCP connection, reaches nothing.
 //
-// Locking: lock_ (class LEAF) guards the table of those that wait.
+// Locking: lock_ (class LEAF) guards the table of waiting ends.
 #pragma once
 
 #include <array>
@@ -22,7 +22,7 @@ namespace smc::transport::loopback {
 
 struct WaitingTag;
 
-// An end, as far as the device knows it: it may wait for its client under its token.
+// An end, as the device knows it: a server's waits for its client under its token.
 class WaitingEnd : public shell::ListNode<WaitingTag> {
 public:
 	[[nodiscard]] u64 token() const { return token_; }
@@ -31,7 +31,7 @@ protected:
 	explicit WaitingEnd(u64 token) : token_(token) {}
 	~WaitingEnd() = default;
 
-	const u64 token_; // unguessable: who has it was told it by us
+	const u64 token_; // unguessable: only our Accept names it
 };
 
 class Device {
@@ -42,18 +42,19 @@ public:
 
 	[[nodiscard]] wire::IsmGid gid() const { return gid_; }
 	[[nodiscard]] wire::IsmGid gid_extension() const { return gid_extension_; }
-	// All connections are in one group, which is there as long as the module is.
+	// All connections are in one group, which exists as long as the module.
 	[[nodiscard]] static constexpr u32 group_id() { return 1; }
 	[[nodiscard]] DmbPool &pool() { return pool_; }
-	// What @net has in that group; false if that is nothing. Process.
+	// The share of @net in that group; false if it has none. Process.
 	[[nodiscard]] bool snapshot_group(net *net, smc_smcd_lgr_info &info) const;
 
-	// A server's end waits for its client, until forget() or claim(). Whoever has it has a
-	// reference on it, and calls forget() before the last one goes. Any context.
+	// A server's end waits for its client, until forget() or claim(). The caller has a
+	// reference to it, and calls forget() before the last one goes. Any context.
 	void add(WaitingEnd &end);
-	// It waits no longer. Any context.
+	// It does not wait any more. Any context.
 	void forget(WaitingEnd &end);
-	// The end with @token, which is an End, if it waits; it does so no longer. Any context.
+	// The waiting end with @token, which is an End; it does not wait any more. None if there is
+	// none. Any context.
 	template <class End>
 	[[nodiscard]] shell::Ref<End> claim(u64 token)
 	{
@@ -78,9 +79,9 @@ private:
 	std::array<Waiting, kBuckets> waiting_ SMC_GUARDED_BY(lock_);
 };
 
-// May a connection from or to a socket of @net go by this device at all?
+// True if connections of sockets of @net may use this device at all.
 [[nodiscard]] bool usable_in(net *net);
-// ... also with those of other namespaces?
+// True if they may also have their peer in other namespaces.
 [[nodiscard]] bool meets_others(net *net);
 
 // Exists between setup and teardown.

@@ -61,7 +61,7 @@ Dmb *DmbPool::take_one(struct sock *sk, wire::BufferSize size, bool spare)
 		return dmb;
 	}
 	dmb = create(sk, size, spare);
-	// Those that are kept may be what stands in the way.
+	// Kept buffers may have taken the memory.
 	if (dmb == nullptr && !spare && free_kept(nullptr))
 		dmb = create(sk, size, spare);
 	if (dmb != nullptr)
@@ -155,7 +155,7 @@ bool DmbPool::free_kept(const net *net)
 void DmbPool::drop(const net *net)
 {
 	{
-		// First: one that comes back while others are freed below is not to be kept.
+		// First: a buffer that comes back while others are freed below must not be kept.
 		shell::Guard guard(lock_);
 		for (Dmb *dmb = lent_.front(); dmb != nullptr; dmb = lent_.next(*dmb)) {
 			if (dmb->netns(lock_) == net)

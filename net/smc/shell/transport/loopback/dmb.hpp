@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Dmb: the buffer that one end of a loopback connection receives in, and that the other end copies
-// into. DmbPool keeps a few between connections: a new one has to be zeroed as a whole, one that
-// was used only as far as it was written. They stay in their network namespace, and in the memory
-// cgroup that they are charged to, that of the socket that they were made for. The peer, in another
-// namespace perhaps, may hold one for longer than its own namespace lives: it is nobody's then.
-// Those that nobody asks for, of cgroups that have gone as well, give way to those that come back,
-// and none is kept while memory for rings is scarce.
+// Dmb: the buffer in which one end of a loopback connection receives, and into which the other end
+// copies. DmbPool keeps a few between connections: a new one has to be zeroed as a whole, a used
+// one only as far as it was written. A kept buffer stays in its network namespace, and in the
+// memory cgroup that is charged for it, that of the socket that it was made for. The peer, in
+// another namespace perhaps, may use one longer than its namespace lives: then it has no namespace.
+// Kept buffers that nobody asks for, also those of removed cgroups, make way for buffers that come
+// back, and none is kept while memory for rings is scarce.
 //
 // Locking: the pool's own (class POOL).
 #pragma once
@@ -36,7 +36,7 @@ public:
 
 	[[nodiscard]] std::byte *data() const { return data_; }
 	[[nodiscard]] wire::BufferSize size() const { return size_; }
-	// Nullptr: it has gone. With the pool's lock.
+	// Nullptr: that namespace has gone. With the pool's lock.
 	[[nodiscard]] net *netns(const shell::SpinLock &pool) const SMC_REQUIRES(pool)
 	{
 		return net_.under(pool);
@@ -54,27 +54,27 @@ private:
 
 class DmbPool {
 public:
-	// Unused ones that are kept, of each size, and the largest size that is.
+	// Unused buffers that are kept of each size, and the largest size that is kept.
 	static constexpr u32 kKeepMax = 16;
 	static constexpr u32 kKeptCodeMax = 4; // 256 KiB
-	// The largest that a connection's ring grows to by itself.
+	// The largest ring that a connection grows to by itself.
 	static constexpr u8 kGrownCodeMax = 5; // 512 KiB
-	// Nobody gets a larger one, whatever SO_RCVBUF or net.smc.rmem say.
+	// The largest ring of all, whatever SO_RCVBUF or net.smc.rmem say.
 	static constexpr u8 kCodeMax = 10; // 16 MiB
 
 	DmbPool() = default;
 	~DmbPool() { drop(nullptr); }
 
-	// One of the size asked for, or smaller if there is no memory for that; nullptr if there is
-	// none at all. All of it is zero. For @sk, which receives in it. Process.
+	// A zeroed buffer of the size asked for, or of a smaller one if there is no memory for
+	// that; nullptr if there is none at all. @sk receives in it. Process.
 	[[nodiscard]] Dmb *take(struct sock *sk, wire::BufferSize asked);
-	// One of @size, which @sk can do without, and no other; nullptr unless it is easily had.
+	// One of exactly @size, which @sk can do without; nullptr unless memory is plentiful.
 	// Process.
 	[[nodiscard]] Dmb *take_spare(struct sock *sk, wire::BufferSize size);
-	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. Process.
+	// Takes it back. The first @used_bytes may hold a user's data. Process.
 	void give_back(Dmb *dmb, u32 used_bytes);
-	// Frees those of @net (nullptr: all) that are not in use, and forgets whose the others are.
-	// Process.
+	// Frees the unused ones of @net (nullptr: of all); those in use have no namespace
+	// afterwards. Process.
 	void drop(const net *net);
 
 private:
@@ -83,11 +83,11 @@ private:
 	[[nodiscard]] Dmb *take_kept(struct sock *sk, wire::BufferSize size);
 	[[nodiscard]] Dmb *create(struct sock *sk, wire::BufferSize size, bool spare);
 	[[nodiscard]] Dmb *take_one(struct sock *sk, wire::BufferSize size, bool spare);
-	// Frees those of @net (nullptr: all) that are not in use. False if there was none.
+	// Frees the unused ones of @net (nullptr: of all). False if there was none.
 	bool free_kept(const net *net);
-	// Takes such a one out of those that are kept, or none.
+	// Removes such a one from those that are kept, or none.
 	[[nodiscard]] Dmb *take_unused_locked(Dmbs &kept, const net *net) SMC_REQUIRES(lock_);
-	// It is no longer counted among those of its namespace.
+	// Removes it from the count of its namespace.
 	void disown_locked(Dmb &dmb) SMC_REQUIRES(lock_);
 
 	shell::SpinLock lock_{SMC_LOCK_POOL};

@@ -18,7 +18,8 @@ LoopbackEndpoint::LoopbackEndpoint(shell::Ref<Pair> pair, Side side, Dmb &dmb, s
 	  transports_(shell::Ref<LoopbackEndpoint>::share(this)), pair_(std::move(pair)),
 	  side_(side), size_(dmb.size())
 {
-	// Both at once: the other end may be retired at any moment, and the last takes the DMBs.
+	// Both together: the other end may be retired at any moment, and the last one takes the
+	// DMBs.
 	shell::Guard guard(lock_);
 	pair_->dmbs_[side] = &dmb;
 	pair_->ends_++;
@@ -99,7 +100,7 @@ bool LoopbackEndpoint::speak_locked()
 	return spoken;
 }
 
-// That nobody hears it is as good as that it was heard: the end is one.
+// The peer has gone: its messages are dropped, and count as delivered.
 void LoopbackEndpoint::speak_to_nobody_locked()
 {
 	while (conn_.speak()) {}
@@ -132,7 +133,7 @@ bool LoopbackEndpoint::pass_locked(u32 bytes)
 	return true;
 }
 
-// The peer has heard all that was said, so nobody waits for its close().
+// The peer has received everything, so its close() is not awaited.
 bool LoopbackEndpoint::released_locked()
 {
 	if (neighbour_ != nullptr && conn_.all_said())
@@ -155,7 +156,8 @@ void LoopbackEndpoint::widen()
 			return;
 		holds_lock_of(pair);
 		size = pair.dmbs_[1 - side_]->size();
-		// A stream is here each time its ring is full, long after it has grown.
+		// A streaming sender comes here each time its ring is full, long after the ring has
+		// grown.
 		if (size.code() >= DmbPool::kGrownCodeMax)
 			return;
 		reader = shell::Ref<LoopbackEndpoint>::share(peer_locked());

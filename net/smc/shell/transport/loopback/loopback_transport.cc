@@ -14,7 +14,7 @@ using wire::DeclineReason;
 
 namespace {
 
-// The two namespaces are one, or neither wants to be kept apart.
+// True if the two namespaces are one, or both allow peers in other namespaces.
 bool may_meet(net *a, net *b)
 {
 	if (a == b)
@@ -46,7 +46,7 @@ Reach LoopbackTransport::reach(net *net) const
 	return meets_others(net) ? Reach::kKernel : Reach::kNamespace;
 }
 
-// A server is here for every client that is; a client only offers it to who may be.
+// A server can serve every client in this kernel; a client offers it only if its peer may be here.
 void LoopbackTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 {
 	if (!usable_in(seeker.netns) ||
@@ -80,7 +80,7 @@ LoopbackTransport::Made LoopbackTransport::make_end(shell::Ref<Pair> pair, Side 
 	const u32 sndbuf_bytes = smc_sk_asked_sndbuf_bytes(sk);
 	net *net = smc_sk_net(sk);
 	DmbPool &pool = device().pool();
-	// The buffers of both ends in one: who sends expects as much room as with two.
+	// One ring serves as the buffer of both ends, so it is as large as both together.
 	const auto size = wire::BufferSize::covering(
 		u64{rcvbuf_bytes != 0 ? rcvbuf_bytes : smc_sysctl_rmem(net)} +
 		(sndbuf_bytes != 0 ? sndbuf_bytes : smc_sysctl_wmem(net)));

@@ -27,7 +27,7 @@ private:
 	[[nodiscard]] static Made make_end(shell::Ref<Pair> pair, Side side, struct sock *sk);
 	// A server's end, which waits for a client.
 	[[nodiscard]] static Made open(struct sock *sk);
-	// A client's end, joined to the one that waits as @peer says.
+	// A client's end, joined to the one that waits under @peer's token.
 	[[nodiscard]] static Made attach(struct sock *sk, const wire::SmcdEndpoint &peer);
 };
 

@@ -61,7 +61,7 @@ void Buffer::sync_for_cpu(group::LinkIndex link, const ring::Segments &pieces) c
 		smc_ib_region_sync_for_cpu(regions_[link], piece.offset_bytes, piece.length_bytes);
 }
 
-// So many bytes from its start, on each link.
+// Its first @bytes, on each link.
 void Buffer::sync_for_device(u32 bytes, const shell::Mutex &) const
 {
 	for (const smc_ib_region *region : regions_) {
@@ -101,7 +101,7 @@ void Pool::keep_locked(Buffer &buffer)
 {
 	buffer.idle_since_ms_.under(lock_) = smc_now_ms();
 	buffer.in_use_.under(lock_) = false;
-	// The one that was used last is the next one: what nobody needs grows old at the end.
+	// The last one used is the next one taken: unneeded buffers grow old at the end.
 	list_of_locked(buffer).insert_behind(nullptr, buffer);
 }
 
@@ -112,7 +112,7 @@ void Pool::claim_locked(FreeList &list, Buffer &buffer)
 	buffer.in_use_.under(lock_) = true;
 }
 
-// The one that has waited longest, of those in @list whose registration is not under way.
+// The buffer in @list that has waited longest, and whose registration is not under way.
 Buffer *Pool::take_oldest_locked(FreeList &list, u64 min_age_ms)
 {
 	const u64 now_ms = smc_now_ms();
@@ -127,7 +127,7 @@ Buffer *Pool::take_oldest_locked(FreeList &list, u64 min_age_ms)
 	return buffer;
 }
 
-// One that is stale, or, with @all, any.
+// A stale buffer, or, with @all, any.
 Buffer *Pool::take_unused_locked(smc_ib_buffer_kind kind, bool all)
 {
 	for (FreeList &list : free_[kind]) {
@@ -163,7 +163,7 @@ Buffer *Pool::create_or_make_room(struct sock *sk, smc_ib_buffer_kind kind, wire
 {
 	Buffer *buffer = create(sk, kind, size);
 
-	// Those that are kept may be what stands in the way. RMBs of the peer's knowledge go later.
+	// Kept buffers may have taken the memory. RMBs that the peer knows are freed later.
 	if (buffer == nullptr && free_unused(true))
 		buffer = create(sk, kind, size);
 	return buffer;
@@ -196,7 +196,7 @@ void Pool::destroy(Buffer *buffer)
 		rmbs_ -= buffer->kind() == SMC_IB_BUFFER_RMB ? 1 : 0;
 	}
 	smc_stat_inc(net_, SMC_STAT_BUF_FREE);
-	// Its pages must not go while unmap_all() still unmaps them.
+	// unmap_all() may still be unmapping its pages.
 	shell::Guard guard(unmapping_);
 	free_memory(buffer, unmapping_);
 }
@@ -211,7 +211,7 @@ Buffer *Pool::take(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize as
 	for (int code = asked.code(); code >= 0; code--) {
 		const wire::BufferSize size{static_cast<u8>(code)};
 
-		// The smallest one is tried in any case: there is nothing else to try.
+		// The smallest size is tried in any case: there is no other one left.
 		if (size.bytes() > largest_bytes_ && code != 0)
 			continue;
 		Buffer *buffer = take_free(smc_ring_group(sk), kind, size);
@@ -236,15 +236,15 @@ Buffer *Pool::take_surplus_rmb(u32 most)
 	return take_unused_locked(SMC_IB_BUFFER_RMB, rmbs_ > most || smc_rings_are_many());
 }
 
-// The device's own copy as well, where it has one: what the next peer says that it has written, and
-// has not, would be read from there.
+// Also the device's own copy, where it has one: it would be read if the next peer announced bytes
+// that it has not written.
 void Pool::wipe(Buffer &buffer, u32 bytes)
 {
 	std::memset(buffer.data(), 0, bytes);
 	if (std::none_of(buffer.infos_.begin(), buffer.infos_.end(),
 			 [](const struct smc_ib_region_info &info) { return info.must_sync; }))
 		return;
-	// The regions stay while unmap_all() waits.
+	// Keeps the regions until unmap_all() has finished.
 	shell::Guard unmapping(unmapping_);
 	buffer.sync_for_device(bytes, unmapping_);
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Buffers of one link group: RMBs and send buffers, and the pool that keeps them between
-// connections. Sizes are those of RFC 7609's encoding, 16 KiB << code. A buffer that had a user
-// is zeroed, as far as it was written, before the next one can see it. It stays with the memory
-// cgroup that it is charged to, for as long as there is room, and for kStale_ms.
+// connections. Sizes are those of RFC 7609's encoding, 16 KiB << code. A used buffer is zeroed, as
+// far as it was written, before the next user can see it. A kept buffer stays in the memory cgroup
+// that is charged for it, as long as there is room, and for kStale_ms.
 #pragma once
 
 #include <array>
@@ -44,25 +44,25 @@ public:
 	[[nodiscard]] smc_ib_buffer_kind kind() const { return kind_; }
 	// smc_ring_group() of the sock that it was made for.
 	[[nodiscard]] u64 memory_group() const { return memory_group_; }
-	// Address and keys on this link; valid once map() succeeded there.
+	// Address and keys on this link; valid once map() has succeeded for it.
 	[[nodiscard]] const struct smc_ib_region_info &on(group::LinkIndex link) const
 	{
 		return infos_[link];
 	}
 
-	// On this link; nullptr when it is not mapped there.
+	// On this link; nullptr if it is not mapped there.
 	[[nodiscard]] const smc_ib_region *region(group::LinkIndex link) const
 	{
 		return regions_[link];
 	}
-	// The device does not see this memory itself: sync_for_cpu() is due on each arrival.
+	// The device's writes need sync_for_cpu() before the CPU can read them.
 	[[nodiscard]] bool must_sync(group::LinkIndex link) const { return infos_[link].must_sync; }
-	// The device has written these pieces; the CPU may read them now. It must be mapped on the
-	// link. Any context.
+	// Makes these pieces, which the device has written, visible to the CPU. The buffer must be
+	// mapped on the link. Any context.
 	void sync_for_cpu(group::LinkIndex link, const ring::Segments &pieces) const;
 
-	// That the peer has been told of it, or may have been: it has to be told that it goes. With
-	// the group's lock.
+	// Notes that the peer knows of it, or may: then the peer has to be told before it is freed.
+	// With the group's lock.
 	void note_told(const shell::SpinLock &group) SMC_REQUIRES(group)
 	{
 		told_.under(group) = true;
@@ -72,14 +72,14 @@ public:
 		return told_.under(group);
 	}
 
-	// Makes it known to the link's device; its keys can be told to the peer. Process, with the
-	// mutex that keeps the link.
+	// Maps it for the link's device, so that its keys can be announced. Process, with the mutex
+	// that keeps the link.
 	[[nodiscard]] Result<void, shell::Errno> map(Link &link, const shell::Mutex &setup)
 		SMC_REQUIRES(setup);
-	// Makes the keys work. The link must be ready to send. kDone: they do; kUnderWay and
-	// kNoRoom: ask again when the link says that something was sent. Any context.
+	// Registers the keys. The link must be ready to send. kDone: they work; kUnderWay and
+	// kNoRoom: call again when the link reports that something was sent. Any context.
 	[[nodiscard]] Registration enable(Link &link);
-	// A request to do that stands in a link's queue: the buffer has to stay.
+	// A registration request is in a link's queue: the buffer has to stay.
 	[[nodiscard]] bool registering() const;
 	// The link is gone. Process.
 	void unmap(group::LinkIndex link);
@@ -97,63 +97,61 @@ private:
 	const u64 memory_group_;
 	const smc_ib_buffer_kind kind_;
 	const wire::BufferSize size_;
-	// By the pool's lock.
+	// Guarded by the pool's lock.
 	shell::Guarded<u64> idle_since_ms_; // when it is not in use
 	shell::Guarded<bool> in_use_{true};
 	shell::Guarded<bool> leaving_; // dropped, and kept by its registration alone
-	// By the group's.
+	// Guarded by the group's lock.
 	shell::Guarded<bool> told_;
 };
 
-// Locking: its own (class POOL; and POOL_UNMAP, taken before it, around what unmaps and frees).
+// Locking: its own (class POOL; POOL_UNMAP, taken before it, around unmapping and freeing).
 class Pool {
 public:
-	// Unused buffers kept of one size and kind; more are freed.
+	// Unused buffers that are kept of one size and kind; more are freed.
 	static constexpr u32 kKeepMax = 32;
 	static constexpr u32 kQuarantineMax = 64;
-	// One that has been unused for longer is freed, at some later run of the group.
+	// A buffer that has been unused for longer is freed at some later run of the group.
 	static constexpr u64 kStale_ms = 600'000;
 
-	// @largest_bytes: what the group's device registers in one go.
+	// @largest_bytes: the most that the group's device registers in one request.
 	Pool(net *net, u64 largest_bytes)
 		: net_(net), buf_type_(smc_sysctl_smcr_buf_type(net)), largest_bytes_(largest_bytes)
 	{
 	}
 
-	// One of the size asked for, for @sk, or smaller if there is no memory for that or the
-	// device cannot register it; nullptr if there is none at all. Process.
+	// One of the size asked for, for @sk, or a smaller one if there is no memory for that or
+	// the device cannot register it; nullptr if there is none at all. Process.
 	[[nodiscard]] Buffer *take(struct sock *sk, smc_ib_buffer_kind kind,
 				   wire::BufferSize asked);
-	// Takes it back. @used_bytes of it, from its start, may hold somebody's data. False if
-	// there are enough of this kind: the caller drops it, once the peer does not know it any
-	// more.
-	// Process.
+	// Takes it back. The first @used_bytes may hold a user's data. False if there are enough of
+	// this kind: then the caller drops it once the peer has forgotten it. Process.
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
-	// Keeps one that give_back() did not want, above kKeepMax. It has been zeroed. Process.
+	// Keeps a buffer that give_back() refused, above kKeepMax. It has been zeroed. Process.
 	void keep(Buffer *buffer);
-	// One that is not in use, nor being registered, if there are more than @most RMBs, or it is
-	// stale, or memory for rings is scarce; the caller drops it, or keeps it after all. Any
+	// An unused RMB that is not being registered, if there are more than @most RMBs, or it is
+	// stale, or memory for rings is scarce. The caller drops it, or keeps it after all. Any
 	// context.
 	[[nodiscard]] Buffer *take_surplus_rmb(u32 most);
 	// Frees it; if its registration is still under way, at a later free_unused(). Process.
 	void drop(Buffer *buffer);
-	// Frees what has been dropped, and send buffers that are stale, or all that are not in use
-	// if memory for rings is scarce, or @all of them anyway; none whose registration is under
-	// way. False if there was none. Process.
+	// Frees dropped buffers, and stale send buffers, or all unused ones if memory for rings is
+	// scarce, or @all of them anyway; none that is being registered. False if there was none.
+	// Process.
 	bool free_unused(bool all);
 	// The peer may still write to it: it is put aside until the group ends. False if there are
 	// kQuarantineMax already: then the group should end. Process.
 	[[nodiscard]] bool quarantine(Buffer *buffer);
-	// The same, however many there are: the caller counts. Process.
+	// The same without that limit: the caller counts. Process.
 	void set_aside(Buffer *buffer);
-	// The link is gone: unmaps all there are, in use or not. Process.
+	// The link is gone: unmaps all buffers, used or not. Process.
 	void unmap_all(group::LinkIndex link);
-	// No link is left: frees all that is not in use; what is given back later is freed, too.
-	// Process.
+	// No link is left: frees all unused buffers; a buffer that is given back later is freed at
+	// once. Process.
 	void close();
 
 	[[nodiscard]] u64 bytes(smc_ib_buffer_kind kind);
-	// SMC_BUF_TYPE_*: what net.smc.smcr_buf_type was when the group was made.
+	// SMC_BUF_TYPE_*: the value of net.smc.smcr_buf_type when the group was made.
 	[[nodiscard]] u32 buf_type() const { return buf_type_; }
 
 private:
@@ -166,16 +164,16 @@ private:
 		SMC_REQUIRES(lock_);
 	[[nodiscard]] Buffer *take_unused_locked(smc_ib_buffer_kind kind, bool all)
 		SMC_REQUIRES(lock_);
-	// A region on that link, which it does not have any more; nullptr if none is left.
+	// A region on that link, which its buffer loses; nullptr if none is left.
 	[[nodiscard]] smc_ib_region *take_region_locked(group::LinkIndex link)
 		SMC_REQUIRES(unmapping_, lock_);
 	[[nodiscard]] Buffer *create(struct sock *sk, smc_ib_buffer_kind kind,
 				     wire::BufferSize size);
 	[[nodiscard]] Buffer *create_or_make_room(struct sock *sk, smc_ib_buffer_kind kind,
 						  wire::BufferSize size);
-	// Of one that is not in use.
+	// Of an unused buffer.
 	[[nodiscard]] FreeList &list_of_locked(const Buffer &buffer) SMC_REQUIRES(lock_);
-	// It waits there, for the next user or for its registration.
+	// It waits there for its next user, or for its registration to end.
 	void keep_locked(Buffer &buffer) SMC_REQUIRES(lock_);
 	void claim_locked(FreeList &list, Buffer &buffer) SMC_REQUIRES(lock_);
 	void wipe(Buffer &buffer, u32 bytes);
@@ -188,11 +186,11 @@ private:
 	const u64 largest_bytes_;
 	shell::SpinLock lock_{SMC_LOCK_POOL};
 	shell::Mutex unmapping_{SMC_LOCK_POOL_UNMAP};
-	// By kind and size code.
+	// Indexed by kind and size code.
 	std::array<std::array<FreeList, kCodes>, 2> free_ SMC_GUARDED_BY(lock_);
-	// Dropped while their registration is under way.
+	// Dropped while being registered.
 	FreeList leaving_ SMC_GUARDED_BY(lock_);
-	shell::List<Buffer, MemberTag> members_ SMC_GUARDED_BY(lock_); // free or not
+	shell::List<Buffer, MemberTag> members_ SMC_GUARDED_BY(lock_); // used or not
 	std::array<u64, 2> bytes_ SMC_GUARDED_BY(lock_){};
 	u32 rmbs_ SMC_GUARDED_BY(lock_) = 0; // of members_
 	u32 quarantined_ SMC_GUARDED_BY(lock_) = 0;

@@ -35,7 +35,7 @@ void ControlQueue::send(const group::SendLlc &message)
 
 	if (is_response(message.bytes().data(), message.bytes().size()))
 		receive = std::exchange(request_, nullptr);
-	// The group's last word stands behind nobody: what waits is of no use any more.
+	// The group's last message goes first: those that wait are of no use any more.
 	const bool may_go = unsent_.empty() || message.last;
 	if (may_go && post(message, receive))
 		return;
@@ -78,7 +78,7 @@ bool ControlQueue::has_to_queue(const Received &message)
 
 void ControlQueue::keep(const Received &request)
 {
-	// There is room for as many as there are receives.
+	// There is room for as many requests as there are receives.
 	if (!waiting_.push(request))
 		link_.give_back(request.receive);
 }

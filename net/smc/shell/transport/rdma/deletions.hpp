@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Deletions: the RMBs that a group gives up, each until the peer has been told by DELETE_RKEY and
-// has answered. It may write to one until then; if it never answers, it may for ever.
+// Deletions: the RMBs that a group frees, each kept until the peer has answered a DELETE_RKEY for
+// it. Until then the peer may write to it; if it never answers, it may for ever.
 //
 // Locking: the group's lock, which is held around every call.
 #pragma once
@@ -19,20 +19,20 @@ class Buffer;
 
 class Deletions {
 public:
-	// As many as there can be connections: all may end at once.
+	// As many as there can be connections: all may end together.
 	static constexpr std::size_t kMax = 256;
-	// Requests for each, before the peer counts as one that does not answer them.
+	// DELETE_RKEYs for each RMB, until the peer counts as one that does not answer.
 	static constexpr u32 kTries = 2;
 	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
 	static constexpr group::FlowId kFirstFlow = u64{1} << 32;
 
-	// The peer is to be asked to forget @rmb.
+	// A DELETE_RKEY for @rmb is to be sent.
 	struct Request {
 		Buffer *rmb;
 		group::FlowId flow;
-		std::size_t next; // where to look for one more
+		std::size_t next; // where the next look begins
 	};
-	// @rmb can go; unless @answered, the peer may still write to it.
+	// The deletion of @rmb has ended; unless @answered, the peer may still write to it.
 	struct Over {
 		Buffer *rmb;
 		bool answered;
@@ -43,15 +43,15 @@ public:
 	[[nodiscard]] std::size_t size() const { return entries_.size(); }
 	[[nodiscard]] bool full() const { return size() == kMax; }
 
-	// Unless @told, the peer knows nothing of it, and it is over at once. False if there is no
-	// room.
+	// Unless @told, the peer does not know @rmb, and the deletion ends at once. False if there
+	// is no room.
 	[[nodiscard]] bool add(Buffer *rmb, bool told)
 	{
 		return entries_.push_back({.rmb = rmb, .done = !told});
 	}
 
-	// The first one from @from on that the peer has to be asked for. The machine takes so many
-	// at a time, as connections that begin wait for its turn, too.
+	// The first RMB, from position @from on, whose DELETE_RKEY is to be sent. The machine takes
+	// only so many at a time, since new connections wait in the same queue.
 	[[nodiscard]] std::optional<Request> request(std::size_t from)
 	{
 		if (asked_ >= group::kDeletionsMax)
@@ -68,7 +68,7 @@ public:
 		return {};
 	}
 
-	// The machine is through with a request(), and whether the peer has @answered it.
+	// The flow of a request() has ended, and the peer has @answered or not.
 	void on_done(group::FlowId flow, bool answered)
 	{
 		for (Entry &entry : entries_.span()) {
@@ -80,7 +80,7 @@ public:
 		}
 	}
 
-	// One that is over. @all: the group has ended, and so each of them is.
+	// A deletion that has ended. @all: any, since the group has ended.
 	[[nodiscard]] std::optional<Over> take(bool all)
 	{
 		for (std::size_t i = 0; i < entries_.size(); i++) {
@@ -97,14 +97,14 @@ public:
 
 private:
 	struct Entry {
-		group::FlowId flow = 0; // 0: the peer is not being asked
+		group::FlowId flow = 0; // 0: no DELETE_RKEY is under way
 		Buffer *rmb = nullptr;
-		u32 unanswered = 0; // requests
+		u32 unanswered = 0; // requests so far
 		bool done = false;
 	};
 
 	FixedVector<Entry, kMax> entries_;
-	std::size_t asked_ = 0; // of them
+	std::size_t asked_ = 0; // DELETE_RKEYs under way
 	group::FlowId next_flow_ = kFirstFlow;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// EndpointTable: the connections of a link group by token; a reference on each.
+// EndpointTable: the connections of a link group by token; it holds a reference to each.
 //
 // Locking: the group's lock is held around every call but look().
 #pragma once
@@ -20,7 +20,7 @@ class EndpointTable {
 public:
 	static constexpr std::size_t kSlots = group::TokenTable<RdmaEndpoint>::kCapacity + 1;
 
-	// Its token, made of these random bits; none if the table is full.
+	// Its token, with these random bits; none if the table is full.
 	[[nodiscard]] std::optional<wire::Token> insert(shell::Ref<RdmaEndpoint> endpoint,
 							u32 random24)
 	{
@@ -35,7 +35,7 @@ public:
 	{
 		slots_[slot_of(token)].store(&endpoint, std::memory_order_release);
 	}
-	// Its reference; none if it is not there.
+	// Its reference; none if it is not in the table.
 	[[nodiscard]] shell::Ref<RdmaEndpoint> erase(wire::Token token)
 	{
 		auto endpoint = shell::Ref<RdmaEndpoint>::adopt(tokens_.erase(token));
@@ -46,7 +46,7 @@ public:
 	}
 
 	[[nodiscard]] RdmaEndpoint *find(wire::Token token) const { return tokens_.find(token); }
-	// Whoever has this slot, in 1..kSlots - 1, if it is shown.
+	// The endpoint in this slot, in 1..kSlots - 1, if it is shown.
 	[[nodiscard]] RdmaEndpoint *in_slot(std::size_t slot) const
 	{
 		return slots_[slot].load(std::memory_order_relaxed);
@@ -60,7 +60,8 @@ public:
 	[[nodiscard]] std::size_t size() const { return tokens_.size(); }
 	[[nodiscard]] bool empty() const { return tokens_.empty(); }
 
-	// Whoever has the slot of @token, which may be another one. Any context, without the lock.
+	// The endpoint in the slot of @token, whose token may be another one. Any context, without
+	// the lock.
 	[[nodiscard]] RdmaEndpoint *look(wire::Token token) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side)
 	{

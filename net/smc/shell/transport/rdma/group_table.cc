@@ -141,9 +141,9 @@ void GroupTable::begin_each(Match &&match, End &&end)
 template <class Match, class End>
 void GroupTable::end_each(Match &&match, End &&end)
 {
-	// All begin before any is waited for: where the peers are dead, each takes its time.
+	// All begin to end before any is waited for: with a dead peer each takes its time.
 	begin_each(match, end);
-	// Each round takes one out of the table.
+	// Each round removes one from the table.
 	while (auto group = find_anywhere(match)) {
 		end(*group);
 		group->wait_ended();

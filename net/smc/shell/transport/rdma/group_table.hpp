@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// GroupTable: all link groups of this host, by peer; what handshakes ask for a link, and what the
-// devices' comings and goings do to groups.
+// GroupTable: all link groups of this host, by peer: finds or makes a group for a handshake, and
+// tells groups when devices and ports change.
 //
-// Locking: each bucket has a spinlock for its list (class GROUP_TABLE) and a mutex that makes sure
-// that two first contacts with the same peer at the same time make one group. Neither is held while
-// waiting for the network.
+// Locking: each bucket has a spinlock for its list (class GROUP_TABLE) and a mutex, so that two
+// first contacts with one peer at the same time make one group. Neither is held while waiting for
+// the network.
 #pragma once
 
 #include "core/handshake/effect.hpp"
@@ -23,7 +23,7 @@ class GroupTable final : public LinkGroup::Table {
 public:
 	using Answer = Result<Acquired, wire::DeclineReason>;
 
-	// Process context, all of them.
+	// All of these in process context.
 	[[nodiscard]] Answer acquire(const handshake::AcquireServerLink &wanted,
 				     const Seeker &seeker);
 	[[nodiscard]] Answer acquire(const handshake::AcquireClientLink &wanted,
@@ -34,31 +34,32 @@ public:
 	void reopen(LinkGroup &group) override;
 	[[nodiscard]] shell::Ref<LinkGroup> take_out(LinkGroup &group) override;
 
-	// The end of the groups that match begins; nobody waits for it.
+	// Begins to end the groups that match, without waiting.
 	template <class Match>
 	void begin_end(Match &&match, wire::DeleteLinkReason reason);
-	// Ends the groups that match and waits until they have.
+	// Ends the groups that match, and waits for that.
 	template <class Match>
 	void end_all(Match &&match, wire::DeleteLinkReason reason);
-	// To all groups on it. Any context.
+	// Tells all groups on that port. Any context.
 	void port_changed(smc_ib_device *device, u8 port, bool active);
 	// The group with the smallest serial above @after, or none.
 	[[nodiscard]] shell::Ref<LinkGroup> next(net *net, u64 after);
 
 private:
 	static constexpr std::size_t kBuckets = 64;
-	// Groups without a connection, in each bucket. A peer host has one or two of them. One that
-	// names itself anew each time would have as many as it makes in LinkGroup::kIdle…_ms.
+	// Groups without a connection, in each bucket. An honest peer host has one or two of them.
+	// A peer that changes its name each time would have as many as it makes in
+	// LinkGroup::kIdle…_ms.
 	static constexpr u32 kIdleMax = 16;
-	// That end, where places are scarce, for each that is wanted: they take a moment to go.
+	// How many of them end for each place that is wanted: that takes a moment.
 	static constexpr u32 kGiveWay = 4;
 
 	struct Bucket {
 		shell::SpinLock lock{SMC_LOCK_GROUP_TABLE};
 		shell::Mutex making{SMC_LOCK_GROUP_MAKING};
 		shell::RefList<LinkGroup, TableTag> groups SMC_GUARDED_BY(lock);
-		// Those of servers that may have room. One that is found full leaves, and comes
-		// back with reopen(): however many are full, nobody looks at them.
+		// Servers' groups that may have room. A group that is found full is removed, and
+		// added again by reopen(): however many are full, no lookup passes them.
 		shell::List<LinkGroup, OpenTag> open SMC_GUARDED_BY(lock);
 	};
 
@@ -67,14 +68,14 @@ private:
 	struct Idle {
 		u32 groups = 0;
 		shell::Ref<LinkGroup> longest;
-		u64 since_ms = 0; // of that one
+		u64 since_ms = 0; // of the oldest one
 	};
-	// Those of the bucket that match.
+	// The groups of the bucket that match.
 	template <class Match>
 	[[nodiscard]] static Idle idle_in(Bucket &bucket, Match &&match);
-	// A group more than kIdleMax? The one that has been idle for longest goes.
+	// Ends the group that has been idle for longest, if there are more than kIdleMax.
 	static void thin_out(Bucket &bucket);
-	// The same, wherever it is, where places for one more of a server's become scarce.
+	// The same in any bucket, when places for servers' groups become scarce.
 	void make_room(net *net, const TcpAddress &from);
 	// The n-th group that matches.
 	template <class Match>
@@ -90,22 +91,22 @@ private:
 	}
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match);
-	// @end of each that matches, which is the beginning of its end.
+	// Calls @end, which begins the end, for each group that matches.
 	template <class Match, class End>
 	void begin_each(Match &&match, End &&end);
 	// The same, and waits until they have ended.
 	template <class Match, class End>
 	void end_each(Match &&match, End &&end);
-	// A server's group with this key that takes a connection from there, or none.
+	// A server's group with this key that takes a connection from that address, or none.
 	[[nodiscard]] static shell::Ref<LinkGroup> find_open(Bucket &bucket, const GroupKey &key,
 							     const TcpAddress &from);
-	// What comes of joining such a group; nothing if there is none.
+	// The result of joining such a group; nothing if there is none.
 	[[nodiscard]] static std::optional<Answer> join_open(Bucket &bucket, const GroupKey &key,
 							     const Seeker &seeker);
-	// What comes of joining this one; nothing if there is no room after all.
+	// The result of joining @group; nothing if it has no room after all.
 	[[nodiscard]] static std::optional<Answer> join(shell::Ref<LinkGroup> group,
 							const Seeker &seeker);
-	// The same once more, or makes one: nobody else makes one for this bucket meanwhile.
+	// join_open() again, or makes a group: the bucket's mutex keeps others from making one.
 	[[nodiscard]] Answer join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
 					  const handshake::Agreement &agreement, bool direct,
 					  const Seeker &seeker) SMC_REQUIRES(bucket.making);
@@ -125,7 +126,7 @@ private:
 [[nodiscard]] GroupTable &group_table();
 [[nodiscard]] bool set_up_group_table();
 void tear_down_group_table();
-// The namespace is about to go: the end of its groups begins, and takes its time. Process context.
+// The namespace is about to go: its groups begin to end, which takes time. Process context.
 void begin_end_of_groups_of(net *net);
 // The namespace goes: its groups end first. Process context.
 void end_groups_of(net *net);

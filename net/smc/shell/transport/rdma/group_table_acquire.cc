@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// GroupTable's answer to a handshake that wants a connection: one of a group that is there, or of a
-// new one.
+// GroupTable for a handshake that wants a connection: in an existing group, or in a new one.
 #include <algorithm>
 
 #include "kernel/abi/stats.h"
@@ -16,7 +15,7 @@ smc_ib_gid_type gid_type(u8 version)
 	return version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2;
 }
 
-// From here to the peer's GID.
+// The way from here to the peer's GID.
 enum class Route : u8 {
 	kNone,
 	kDirect,
@@ -102,7 +101,7 @@ std::optional<GroupTable::Answer> GroupTable::join(shell::Ref<LinkGroup> group,
 std::optional<GroupTable::Answer> GroupTable::join_open(Bucket &bucket, const GroupKey &key,
 							const Seeker &seeker)
 {
-	// One that has no room after all is not found again.
+	// A group that has no room after all is not found again.
 	while (auto group = find_open(bucket, key, seeker.from())) {
 		if (auto answer = join(std::move(group), seeker))
 			return answer;
@@ -134,8 +133,8 @@ GroupTable::Answer GroupTable::make_group(const GroupKey &key, const Port &port,
 	// Two for each new one: many may have become idle together.
 	thin_out(bucket);
 	thin_out(bucket);
-	// No driver tells of each change of it, and with one that is too large nothing but short
-	// messages would get through.
+	// Not every driver reports a change of the MTU, and with one that is too large only short
+	// messages get through.
 	Port fresh = port;
 	fresh.refresh_mtu();
 	const LinkGroup::Founding founding{
@@ -184,7 +183,7 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 
 	if (!port)
 		return fail(wire::DeclineReason::kNoSmcrDev);
-	// Version 1 is for one subnet.
+	// Version 1 works inside one subnet.
 	const Route route =
 		agreement.version >= 2 ? route_to(*port, wanted.peer_gid) : Route::kDirect;
 	if (route == Route::kNone)
@@ -210,9 +209,9 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 		const auto leads_there = [&](LinkGroup &group) {
 			const GroupKey &key = group.key();
 
-			// Not by the EID: Linux names the one that it found this time, which need
-			// not be that of the first contact. The link is the same, and to say that
-			// it is not would have Linux end the group.
+			// The EID is not compared: Linux sends the one found this time, which need
+			// not be that of the first contact. The link is the same, and declining it
+			// as unknown would have Linux end the group.
 			return !key.server && key.netns == seeker.netns &&
 			       key.version == agreement.version &&
 			       key.vlan_id == seeker.path->vlan_id && key.peer_id == peer.peer_id &&
@@ -221,7 +220,7 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 			       key.peer_qpn == peer.qpn &&
 			       group.state() < LinkGroup::State::kEnding;
 		};
-		// One that ends meanwhile is not found again.
+		// A group that ends meanwhile is not found again.
 		while (auto group = find(bucket_of(peer.gid), 0, leads_there)) {
 			if (auto answer = join(std::move(group), seeker))
 				return std::move(*answer);

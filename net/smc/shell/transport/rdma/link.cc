@@ -47,7 +47,7 @@ void Link::destroy(const shell::Mutex &)
 		return;
 	smc_ib_link_destroy(link);
 
-	// Nobody adds to these any more. The connections have heard of the loss.
+	// Nobody adds to these any more, and the connections know of the loss.
 	while (take_left()) {}
 }
 
@@ -78,7 +78,7 @@ bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, ByteSp
 	// The response to the peer's DELETE_RKEY is posted under this lock, too.
 	if (!writes.empty() && endpoint.writes_forbidden())
 		return false;
-	// Nobody overtakes those that wait.
+	// No post overtakes the endpoints that wait.
 	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_))
 		ret = -EAGAIN;
 	else
@@ -158,9 +158,9 @@ void Link::on_sent(u64 up_to_seq)
 	serve_waiting();
 }
 
-// Until the queue is full or nobody waits: who comes while others wait relies on it, and there may
-// be nothing under way by then whose completion would come here again. It ends, as each one served
-// takes room, and more comes only by completions, which are told one at a time.
+// Until the queue is full or nobody waits: an endpoint that came while others waited relies on it,
+// and there may be no later completion that would come here again. It ends, since each one that is
+// served takes room, and room comes back only by completions, which are reported one at a time.
 void Link::serve_waiting()
 {
 	for (;;) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Link: one RC queue pair of a link group. Posts what connections and the group want to send,
-// in order, and brings completions back to the connections that asked for one.
+// Link: one RC queue pair of a link group. Posts the work of connections and of the group, in
+// order, and reports completions to the connections that asked for one.
 //
 // Locking: lock_ (class LINK) serialises posts; it is the innermost one of the data path.
 #pragma once
@@ -24,11 +24,11 @@ namespace smc::transport::rdma {
 
 class LinkGroup;
 
-// What has become of the registration of a region.
+// State of a region's registration.
 enum class Registration : u8 {
 	kDone,
 	kUnderWay, // a request for it is in the send queue
-	kNoRoom,   // for the request; ask again when something was sent
+	kNoRoom,   // for the request; call again when something was sent
 	kFailed,
 };
 
@@ -37,7 +37,7 @@ public:
 	Link(LinkGroup &group, group::LinkIndex index) : group_(group), index_(index) {}
 	~Link();
 
-	// The queue pair, its receives posted. Process.
+	// Makes the queue pair and posts its receives. Process.
 	[[nodiscard]] Result<void, shell::Errno> create(smc_ib_device *device, u8 port);
 	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
 	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
@@ -49,33 +49,33 @@ public:
 	{
 		return link_;
 	}
-	// Its owner, which the callbacks of kernel/verbs go to.
+	// Its owner, which gets the callbacks of kernel/verbs.
 	[[nodiscard]] LinkGroup &group() const { return group_; }
 
-	// Something other than link control was received: the peer is alive. Any context.
+	// A message other than link control was received, so the peer is alive. Any context.
 	void note_heard()
 	{
 		if (!heard_.load(std::memory_order_relaxed))
 			heard_.store(true, std::memory_order_relaxed);
 	}
-	// Whether it was, since the last call.
+	// True if there was one since the last call.
 	[[nodiscard]] bool take_heard()
 	{
 		return heard_.exchange(false, std::memory_order_relaxed);
 	}
 
-	// A connection's batch. True: it is posted. Else there is no room, or others wait for it,
-	// and the endpoint will hear on_room(); or nothing may be written there any more; or the
-	// link is dead. Under the endpoint's lock.
+	// Posts a connection's batch. False: there is no room, or others wait for it, and the
+	// endpoint gets on_room() later; or its writes are forbidden; or the link is dead. Under
+	// the endpoint's lock.
 	[[nodiscard]] bool post(LinkUser &endpoint, std::span<const smc_ib_write> writes,
 				ByteSpan message, bool signal,
 				const connection::TransmitMarker &marker);
-	// A message of link control; @last: it may take the place that is kept for the group's last
-	// word. Its number for sent_up_to(). -EAGAIN: no room. Any context.
+	// Posts a message of link control; @last: it may take the place reserved for the group's
+	// last message. Returns its number for sent_up_to(). -EAGAIN: no room. Any context.
 	[[nodiscard]] Result<u64, shell::Errno> post_control(ByteSpan message, bool last);
-	// A message that was kept has been dealt with. Any context.
+	// A kept message has been handled: its receive is free. Any context.
 	void give_back(smc_ib_receive_slot *receive);
-	// Asks for it, unless it is done or under way. Any context.
+	// Requests the registration, unless it is done or under way. Any context.
 	[[nodiscard]] Registration post_registration(smc_ib_region *region);
 	// Every post up to this number has left.
 	[[nodiscard]] u64 sent_up_to();
@@ -84,23 +84,23 @@ public:
 	void on_sent(u64 up_to_seq);
 
 private:
-	// A post whose completion a connection waits for.
+	// A post whose completion a connection wants.
 	struct Awaited {
 		u64 seq = 0;
 		shell::Ref<LinkUser> endpoint;
 		connection::TransmitMarker marker;
 	};
 
-	// The oldest one.
+	// Removes the oldest one.
 	[[nodiscard]] Awaited take_awaited_locked() SMC_REQUIRES(lock_);
-	// Whether it has left by @up_to_seq.
+	// True if one has left by @up_to_seq.
 	[[nodiscard]] bool any_sent_locked(u64 up_to_seq) const SMC_REQUIRES(lock_)
 	{
 		return count_ != 0 && awaited_[head_].seq <= up_to_seq;
 	}
-	// Lets the endpoints that found no room post, each in its turn.
+	// Lets the endpoints that found no room post, in their order.
 	void serve_waiting();
-	// Somebody who waits for something, if there is anybody.
+	// An endpoint that waits for room or for a completion, or none.
 	[[nodiscard]] shell::Ref<LinkUser> take_left();
 
 	LinkGroup &group_;
@@ -110,14 +110,14 @@ private:
 	smc_ib_link *link_ SMC_GUARDED_BY(lock_) = nullptr;
 	bool dead_ SMC_GUARDED_BY(lock_) = true;
 	u64 sent_up_to_ SMC_GUARDED_BY(lock_) = 0;
-	// Ring of posts that somebody waits for, oldest at head_. As many as fit into the queue.
+	// Ring of posts whose completion is wanted, oldest at head_; as many as fit into the queue.
 	Awaited *awaited_ SMC_PT_GUARDED_BY(lock_) = nullptr;
 	u32 awaited_size_ = 0;
 	u32 head_ SMC_GUARDED_BY(lock_) = 0;
 	u32 count_ SMC_GUARDED_BY(lock_) = 0;
-	// Endpoints that found no room, or others before them.
+	// Endpoints that found no room, or found others waiting.
 	shell::RefList<LinkUser, WaitingTag> waiting_ SMC_GUARDED_BY(lock_);
-	const LinkUser *served_ SMC_GUARDED_BY(lock_) = nullptr; // whose turn it is
+	const LinkUser *served_ SMC_GUARDED_BY(lock_) = nullptr; // the one being served
 };
 
 } // namespace smc::transport::rdma

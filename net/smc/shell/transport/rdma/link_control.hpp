@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkControl: link control (LLC) of a group: the core's GroupMachine with its messages on their
-// way, out and in, its timer, and the statistics of what the peer does wrong. What else the machine
-// wants is the group's.
+// LinkControl: link control (LLC) of a group: the core's GroupMachine with its outgoing and
+// incoming messages, its timer, and the statistics of the peer's violations. The other effects of
+// the machine go to its Owner, the group.
 //
 // Locking: the group's lock is held around every call.
 #pragma once
@@ -20,11 +20,11 @@ class LinkControl {
 public:
 	using Received = ControlQueue::Received;
 
-	// Whom it serves.
+	// Gets the effects that are not messages.
 	class Owner {
 	public:
-		// What is not a message, from within a call of those below. SetTimer: next_ms() is
-		// another one.
+		// From within a call of one of the functions below. SetTimer: next_ms() has
+		// changed.
 		virtual void on_effect(const group::Effect &effect) = 0;
 
 	protected:
@@ -36,24 +36,24 @@ public:
 	{
 	}
 
-	// For its direct functions.
+	// For the machine's direct functions.
 	[[nodiscard]] group::GroupMachine &machine() { return machine_; }
 	[[nodiscard]] const group::GroupMachine &machine() const { return machine_; }
 
-	// Nothing happens after close().
+	// Does nothing after close().
 	void step(const group::Event &event);
 	// False: the message is kept until Link::give_back().
 	[[nodiscard]] bool receive(const Received &message);
-	// Everything up to this post has left, or there may be room: what waits may go, and
-	// requests of ours that were held back for it. 0: neither is known.
+	// Everything up to this post has left, or there may be room: waiting messages may go, and
+	// requests that were held back for them. 0: no post is known to have left.
 	void on_sent(u64 up_to_seq);
 	// Requests of the peer wait that can be answered now.
 	[[nodiscard]] bool answers_due() const { return queue_.any_waits() && !queue_.is_busy(); }
-	// Answers them, and does what the time has come for. Process.
+	// Answers them, and handles the timer. Process.
 	void run();
-	// When run() is wanted for the timer; 0: not at all.
+	// When the timer wants run(); 0: never.
 	[[nodiscard]] u64 next_ms() const { return timer_ms_; }
-	// Something has been sent, and everything that was has left.
+	// Something has been sent, and all of it has left.
 	[[nodiscard]] bool has_spoken() const { return queue_.has_spoken(); }
 	[[nodiscard]] bool drained() { return queue_.drained(); }
 	// The link is gone.

@@ -56,7 +56,7 @@ shell::Ref<LinkGroup> LinkGroup::create(Table &table, const GroupKey &key, const
 		return {};
 	if (!group->link_.create(port.device.get(), port.number)) {
 		shell::Guard guard(group->lock_);
-		// Not when its memory goes, that may be after the table has.
+		// Not with its memory, which may be freed after the table of places.
 		group->place_.give_back();
 		return {};
 	}
@@ -141,8 +141,8 @@ void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 	settle_waiting();
 }
 
-// At once: the response is next, after which the RMB may be gone, and an index may be another RMB's
-// by the time run() looks.
+// At once: the response comes next, after which the RMB may be gone, and by the time run() looks an
+// index may belong to another RMB.
 void LinkGroup::rtokens_deleted(const group::RtokensDeleted &deleted)
 {
 	endpoints_.for_each([this, &deleted](RdmaEndpoint &endpoint) {
@@ -188,7 +188,7 @@ void LinkGroup::settle_waiting()
 		observer->on_setup_result(SetupResult::kGroupSettled, wire::DeclineReason::kNone);
 }
 
-// The client's response to CONFIRM_LINK is the first thing that it sends.
+// The response to CONFIRM_LINK is the client's first message.
 void LinkGroup::look_for_delivery()
 {
 	if (control_.machine().link_state(kLink) == group::LinkState::kAnswered &&
@@ -203,7 +203,7 @@ void LinkGroup::kick()
 	work_.queue();
 }
 
-// Under lock_. Everything that run() has to do, at the time that it has to be done.
+// Under lock_. Queues run() for everything that it has to do, at the right time.
 void LinkGroup::arm()
 {
 	const u64 now_ms = smc_now_ms();
@@ -211,8 +211,8 @@ void LinkGroup::arm()
 
 	if (state_ == State::kEnded)
 		return;
-	// Nor may this put off a run that was asked for to tell the connections of the end, or for
-	// requests that may be answered now: no completion may be left that would ask for it again.
+	// Does not put off a run that was queued to tell the connections of the end, or for
+	// requests that can be answered now: no completion may come that would queue it again.
 	if (activate_due_ || lose_due_ || free_due_ || (state_ == State::kEnding && !end_told_) ||
 	    control_.answers_due())
 		next_ms = now_ms;
@@ -314,7 +314,7 @@ void LinkGroup::on_sent(u64 up_to_seq)
 	control_.on_sent(up_to_seq);
 	if (!registering_.empty())
 		advance_registrations();
-	// Not here: who asks without end shall not keep a softirq busy with it.
+	// In run(): a peer that sends requests without end must not keep a softirq busy.
 	if (control_.answers_due())
 		kick();
 	if (state_ == State::kActive)

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkGroup: a peer host, a role, and the links that lead there; shared by all connections between
+// LinkGroup: a peer host, a role, and the link that leads there; shared by all connections between
 // the two (RFC 7609, 2.2). It runs link control (LinkControl), owns the buffers and the table of
 // connections (EndpointTable), and ends all of these when it ends.
 //
-// Life: Forming (first contact) → Active → Ending → Ended. It ends on the peer's or our
-// DELETE_LINK, on loss of its last link, with its device, with its namespace, or after kIdle…_ms
-// without a connection. Ending goes in phases: 1. begin_end(): no connection joins any more, and
-// the peer has been told; then in end_phase(): 2. the connections learn that their transport is
-// lost; 3. what was posted leaves, or kDrain_ms pass; 4. the queue pair stops, and no callback runs
-// any more; 5. memory is unmapped and freed, but for what users still read; 6. it leaves the table.
-// References keep the object itself: one of the table, one of each endpoint.
+// Life: Forming (first contact) → Active → Ending → Ended. It ends on a DELETE_LINK of either side,
+// on loss of its last link, with its device, with its namespace, or after kIdle…_ms without a
+// connection. Ending goes in phases: 1. begin_end(): no connection joins any more, and the peer is
+// told; then in end_phase(): 2. the connections learn that their transport is lost; 3. posted work
+// leaves, or kDrain_ms pass; 4. the queue pair stops, and no callback runs any more; 5. memory is
+// unmapped and freed, except what users still read; 6. it leaves the table. References keep the
+// object itself: one of the table, one of each endpoint.
 //
 // Locking: lock_ (class GROUP), shared with softirqs.
 //
-// Its functions are in link_group.cc (its life, what link control wants, its work) and, by what
-// they are about, in link_group_{setup,buffers,end,snapshot}.cc and registration.cc.
+// Its functions are in link_group.cc (its life, the effects of link control, its work) and, by
+// subject, in link_group_{setup,buffers,end,snapshot}.cc and registration.cc.
 #pragma once
 
 #include "core/group/doubt.hpp"
@@ -44,20 +44,20 @@ namespace smc::transport::rdma {
 struct TableTag;
 struct OpenTag;
 
-// Whom a group leads to, and how; what lookups compare.
+// What identifies a group; lookups compare it.
 struct GroupKey {
 	net *netns = nullptr;
 	bool server = false;
 	u8 version = 2;
 	smc_ib_device *device = nullptr;
 	u8 port = 0;
-	u16 vlan_id = 0;      // of the own GID; the GIDs of two VLANs may be the same bytes
+	u16 vlan_id = 0;      // of our GID; the GIDs of two VLANs may be equal
 	wire::Gid gid;        // own
-	wire::PeerId peer_id; // zero if the peer's Proposal said none
+	wire::PeerId peer_id; // zero if the peer's Proposal had none
 	wire::Gid peer_gid;
 	wire::Mac peer_mac; // version 1
 	wire::Eid eid;      // version 2
-	wire::Qpn peer_qpn; // a client's, whose server has named it
+	wire::Qpn peer_qpn; // of a client's group: as its server named it
 
 	friend bool operator==(const GroupKey &, const GroupKey &) = default;
 };
@@ -73,19 +73,20 @@ public:
 	static constexpr u64 kIdleServer_ms = 600'000;
 	static constexpr u64 kIdleClient_ms = 610'000;
 	static constexpr u64 kDrain_ms = 2000;
-	// How long a port may be without its carrier. A queue pair that has something to send gives
-	// up after its own retries, two seconds or so; this is for those that are quiet.
+	// How long a port may be without its carrier. A queue pair with work gives up after its own
+	// retries, two seconds or so; this is for quiet ones.
 	static constexpr u64 kPortGrace_ms = 5000;
 
-	// Where it can be found.
+	// The table that it is in.
 	class Table {
 	public:
-		// How this host is known to its peers: an instance number and the MAC of the first
-		// port that was used (RFC 7609, 3.5.1.1).
+		// The peer ID of this host: an instance number and the MAC of the first port that
+		// was used (RFC 7609, 3.5.1.1).
 		[[nodiscard]] virtual wire::PeerId own_peer_id(const wire::Mac &mac) = 0;
 		// A group that was full has room again. Process.
 		virtual void reopen(LinkGroup &group) = 0;
-		// Nobody finds it any more. The table's reference; none, if it was out already.
+		// No lookup finds it any more. Returns the table's reference; none if it was
+		// removed before.
 		[[nodiscard]] virtual shell::Ref<LinkGroup> take_out(LinkGroup &group) = 0;
 
 	protected:
@@ -95,7 +96,7 @@ public:
 	// What it begins with.
 	struct Founding {
 		const handshake::Agreement &agreement;
-		const TcpAddress &founder; // the peer's end of the TCP connection of first contact
+		const TcpAddress &founder; // the peer's end of TCP at the first contact
 		bool direct;
 		u32 uid;
 	};
@@ -112,7 +113,7 @@ public:
 		return false;
 	}
 
-	// With one link created; not in @table yet. @place: a server's. Process.
+	// Made with one link; not in @table yet. @place: of a server's group. Process.
 	static shell::Ref<LinkGroup> create(Table &table, const GroupKey &key, const Port &port,
 					    const Founding &founding, Places::Place &&place);
 
@@ -127,26 +128,26 @@ public:
 
 	// ---- Setting up a connection; process context, by its handshake -------------------------
 
-	// What join() would say of one more connection, as far as that can be told beforehand.
-	// kLater: there is no room, and Table::reopen() says when there is again.
+	// What join() would do with one more connection, as far as that is known beforehand.
+	// kLater: there is no room, and Table::reopen() is called when there is again.
 	enum class Room : u8 { kThere, kNotForYou, kLater, kNever };
 	[[nodiscard]] Room room(const TcpAddress &from);
 
 	// Why a connection has not joined.
 	struct NotJoined {
 		enum class Then : u8 {
-			kWait,       // the group is forming: the observer will hear kGroupSettled
+			kWait,       // the group is forming: the observer will get kGroupSettled
 			kTryAnother, // it is ending, or for a server full or begun from elsewhere
 			kGiveUp,
 		};
 		Then then;
 		wire::DeclineReason reason = wire::DeclineReason::kNone; // kGiveUp
 	};
-	// Adds a connection of @sk, whose peer's end of TCP is @from, with buffers of its own; the
-	// observer hears of what follows. A @founder does not wait.
+	// Adds a connection of @sk, whose peer's end of TCP is @from, with buffers of its own. The
+	// observer gets later results. @founder: the first connection, which does not wait.
 	[[nodiscard]] Result<shell::Ref<RdmaEndpoint>, NotJoined>
 	join(struct sock *sk, const TcpAddress &from, bool founder, SetupObserver &observer);
-	// What the peer has to know of our end.
+	// Our end, for Accept and Confirm.
 	[[nodiscard]] wire::SmcrEndpoint local_end(const RdmaEndpoint &endpoint);
 	void stop_waiting(SetupObserver &observer) override;
 
@@ -169,11 +170,12 @@ public:
 	void end(wire::DeleteLinkReason reason);
 	// Since when it has had no connection; 0: it has some, or is forming. Any context.
 	[[nodiscard]] u64 idle_since_ms();
-	// Begins the end, if it has no connection at this moment. Any context.
+	// Begins the end if it has no connection now. Any context.
 	void end_if_idle();
 	// The link is lost.
 	void lose_link();
-	// The port has lost its carrier, or has it. The link is lost if that lasts. Any context.
+	// The port has lost its carrier, or has it again. If it stays away the link is lost. Any
+	// context.
 	void port_changed(bool active);
 	// Waits until it has ended. Process.
 	void wait_ended();
@@ -199,7 +201,7 @@ public:
 private:
 	static constexpr group::LinkIndex kLink = 0;
 
-	// What the machine wants (on_effect()).
+	// Performs an effect of the machine (on_effect()).
 	void perform(const group::Effect &effect) SMC_REQUIRES(lock_);
 	void link_confirmed(const group::LinkConfirmed &confirmed) SMC_REQUIRES(lock_);
 	void rtokens_deleted(const group::RtokensDeleted &deleted) SMC_REQUIRES(lock_);
@@ -216,7 +218,7 @@ private:
 	// False if the link is gone.
 	[[nodiscard]] bool link_snapshot(smc_link_info &info);
 	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
-	// One that is mapped, of @size or smaller; nullptr if there is none, or the group ends.
+	// A mapped buffer of @size or smaller; nullptr if there is none, or the group ends.
 	[[nodiscard]] Buffer *take_mapped(struct sock *sk, smc_ib_buffer_kind kind,
 					  wire::BufferSize size);
 	// registration.cc
@@ -266,8 +268,8 @@ private:
 	Pool pool_;
 	Link link_{*this, kLink};
 
-	// Queue pair changes and mappings against the end of the link. Never held while waiting for
-	// the network or for a work request. Taken before lock_.
+	// Serialises changes and mappings of the queue pair with its end. Never held while waiting
+	// for the network or for a work request. Taken before lock_.
 	shell::Mutex setup_mutex_{SMC_LOCK_GROUP_SETUP};
 	shell::SpinLock lock_{SMC_LOCK_GROUP};
 	State state_ SMC_GUARDED_BY(lock_) = State::kForming;
@@ -276,12 +278,12 @@ private:
 	shell::List<SetupObserver, ObserverTag> waiting_ SMC_GUARDED_BY(lock_);
 	// Endpoints whose buffers are being registered, or will be when there is room.
 	shell::List<RdmaEndpoint, RegisteringTag> registering_ SMC_GUARDED_BY(lock_);
-	// First contact; until the link is active.
+	// At first contact, until the link is active.
 	shell::Ref<RdmaEndpoint> founder_ SMC_GUARDED_BY(lock_);
-	// RMBs too many; freed by run() when the peer has answered, put aside if it never does.
+	// RMBs that are deleted; run() frees them when the peer has answered, or puts them aside.
 	Deletions deletions_ SMC_GUARDED_BY(lock_);
-	group::Doubt doubt_ SMC_GUARDED_BY(lock_);  // of a server
-	Places::Place place_ SMC_GUARDED_BY(lock_); // of a server, until it has no link any more
+	group::Doubt doubt_ SMC_GUARDED_BY(lock_);  // of a server's group
+	Places::Place place_ SMC_GUARDED_BY(lock_); // of a server's group, while it has a link
 	bool activate_due_ SMC_GUARDED_BY(lock_) = false;
 	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;

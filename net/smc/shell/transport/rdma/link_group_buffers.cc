@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkGroup's part in the memory of its connections: a ring and a send buffer for each, and RMBs
-// that the peer has to forget before they can go.
+// LinkGroup and the memory of its connections: a ring and a send buffer for each, and the RMBs that
+// the peer has to forget before they can be freed.
 #include <utility>
 
 #include "kernel/abi/pernet.h"
@@ -13,7 +13,7 @@ namespace smc::transport::rdma {
 
 namespace {
 
-// The size to ask for: what the user set, else the namespace's default.
+// The size to ask for: the user's, else the namespace's default.
 wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 {
 	return wire::BufferSize::covering(asked_bytes != 0 ? asked_bytes : default_bytes);
@@ -37,8 +37,8 @@ bool LinkGroup::give_buffers(RdmaEndpoint &endpoint)
 	return endpoint.rmb_buffer_ != nullptr;
 }
 
-// There may be memory for a buffer, and none to map it for the device: bounce buffers and IOMMUs
-// have their own limits. Then a smaller one will do.
+// There may be memory for a buffer, but none to map it for the device: bounce buffers and IOMMUs
+// have their own limits. Then a smaller one is taken.
 Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize size)
 {
 	for (;;) {
@@ -59,7 +59,7 @@ Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::B
 			return nullptr;
 		}
 		size = buffer->size();
-		// Nobody has been told of one that never was mapped.
+		// A buffer that was never mapped was never announced.
 		pool_.drop(buffer);
 		if (size.code() == 0)
 			return nullptr;
@@ -67,7 +67,7 @@ Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::B
 	}
 }
 
-// Once they are registered the lock decides who has them.
+// Once they are registered the lock decides who owns them.
 bool LinkGroup::has_buffers(const RdmaEndpoint &endpoint, const shell::SpinLock &)
 {
 	return endpoint.rmb_buffer_ != nullptr && endpoint.send_buffer_ != nullptr;
@@ -82,7 +82,7 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	Buffer *send, *rmb;
 	bool rmb_in_doubt;
 	{
-		// activate() looks whether they are there.
+		// activate() checks that they are there.
 		shell::Guard guard(lock_);
 		send = std::exchange(endpoint.send_buffer_, nullptr);
 		rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
@@ -92,8 +92,7 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 		[](connection::Connection &conn) { return conn.transmit_idle(); });
 
 	if (send != nullptr && idle) {
-		// Nobody but this host's users ever reads a send buffer's old bytes: the next one
-		// overwrites what it sends.
+		// Only this host's users read a send buffer: the next one overwrites what it sends.
 		if (!pool_.give_back(send, 0))
 			pool_.drop(send);
 	} else if (send != nullptr && !pool_.quarantine(send)) {
@@ -119,8 +118,8 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 		end(wire::DeleteLinkReason::kProgram);
 }
 
-// Tells the peer first: it may still write to it until it has been told to forget it, and its table
-// of our rkeys shall not fill up with dead ones. False if that cannot be.
+// The peer is told first: until it has forgotten the RMB it may write to it, and its table of our
+// rkeys must not fill up with dead ones. False if that is not possible.
 bool LinkGroup::delete_rmb(Buffer *rmb)
 {
 	shell::Guard guard(lock_);
@@ -129,7 +128,7 @@ bool LinkGroup::delete_rmb(Buffer *rmb)
 
 bool LinkGroup::delete_rmb_locked(Buffer *rmb)
 {
-	// One that the peer knows nothing of goes without a word.
+	// An RMB that the peer does not know goes without a message.
 	const bool told = rmb->told(lock_);
 
 	if (state_ != State::kActive || !deletions_.add(rmb, told))
@@ -161,8 +160,8 @@ void LinkGroup::ask_for_deletions()
 	}
 }
 
-// Under lock_. The peer, a Linux for one, may have no more places than there can be connections.
-// The pool keeps some of each size; what has another size than is wanted now gives way.
+// Under lock_. The peer, Linux for one, may have only as many places as connections. The pool keeps
+// some of each size; RMBs of sizes that are not wanted now make way.
 void LinkGroup::delete_surplus()
 {
 	while (state_ == State::kActive && !deletions_.full()) {

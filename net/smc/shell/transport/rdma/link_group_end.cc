@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkGroup's ends: of a connection, and its own, in the phases that link_group.hpp lists.
+// How a connection of a LinkGroup ends, and the group itself, in the phases of link_group.hpp.
 #include <cerrno>
 #include <utility>
 
@@ -23,7 +23,7 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 	shell::Ref<RdmaEndpoint> tables; // reference, which goes when all else is done
 	bool was_full;
 
-	// A message or a completion may be on its way to it at this moment.
+	// A message or a completion may be on its way to it.
 	endpoint.detach();
 	{
 		shell::Guard guard(lock_);
@@ -42,8 +42,8 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 			registering_.linked(endpoint) &&
 			endpoint.after_registration_.under(lock_) == AfterRegistration::kAnnounce;
 		registering_.remove(endpoint);
-		// An announcement that still waits for its turn: of this use of the RMB the peer
-		// will know nothing.
+		// If its CONFIRM_RKEY still waits to be sent, the peer will not know of this use of
+		// the RMB.
 		if (unannounced || control_.machine().flow_waits(endpoint.token_))
 			peer_is_done = true;
 		else if (endpoint.rmb_buffer_ != nullptr)
@@ -91,14 +91,13 @@ void LinkGroup::end_if_idle_locked()
 	begin_end();
 }
 
-// Peer ID and GID are no secrets: any host may name them in a Proposal of its own, decline what it
-// gets, and would so end what others have. Only the host that the first contact was made with has a
-// say in that; it is known by its TCP address, as far as TCP knows anybody.
-// Whoever comes from elsewhere may be that host all the same: it has several addresses, or
-// containers with their own. So they may join. One that does not find the group then goes by TCP,
-// each time, and the group needs no rescue: the peer has answered our CONFIRM_RKEY over the link
-// just before, or there would have been no Accept to decline. A peer that has really forgotten the
-// group has no queue pair that answers, and the link is lost over that.
+// Peer ID and GID are no secrets: any host may name them in a Proposal, decline the Accept as out
+// of sync, and would so end a group of others. Only the host of the first contact may do that; its
+// TCP address identifies it, as far as TCP does. A client at another address may be the same host
+// all the same: with several addresses, or with containers that have their own. So it may join. If
+// it does not find the group, it uses TCP, each time, and the group need not end: the peer has just
+// answered our CONFIRM_RKEY over the link, or there would have been no Accept to decline. A peer
+// that has really forgotten the group has no queue pair that answers, and the link is lost by that.
 void LinkGroup::disown(const TcpAddress &from)
 {
 	if (from == founder_address_)
@@ -172,9 +171,9 @@ void LinkGroup::lose_connections_on_deleted()
 			    std::exchange(candidate->rmb_deleted_.under(lock_), false))
 				endpoint = shell::Ref<RdmaEndpoint>::share(candidate);
 		}
-		// A peer that has closed takes its RMB away at once; what it sent before is still
-		// to be read here. One that has said nothing never will: it gave up the handshake
-		// when this side was through with it, and an orphan would wait for it.
+		// A peer that has closed takes its RMB away at once; what it sent before can still
+		// be read here. A peer that has sent nothing never will: it gave up the handshake
+		// after this side had completed it, and an orphan would wait for it.
 		if (endpoint && endpoint->with_lock([](connection::Connection &conn) {
 			    return !conn.peer_finished_sending() ||
 				   conn.send_status() == connection::SendStatus::kOpen ||
@@ -209,8 +208,8 @@ void LinkGroup::end_phase()
 		founder_.reset();
 	}
 	free_deleted();
-	// Whoever waits for the end may free the namespace next: what this object still does after
-	// that counts nothing. (Connections have a reference on the namespace.)
+	// After this the namespace may be freed by those who wait for the end: what this object
+	// does later counts nothing there. (Connections hold a reference to the namespace.)
 	smc_stat_inc(key_.netns, SMC_STAT_GROUP_FREE);
 	const auto tables = table_.take_out(*this);
 	smc_complete_all(&ended_);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkGroup's part in setting up a connection: it joins, meets its peer's end, and is confirmed.
+// LinkGroup and the setup of a connection: it joins, meets its peer's end, and is confirmed.
 #include <algorithm>
 
 #include "kernel/abi/mem.h"
@@ -57,16 +57,16 @@ LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder, SetupObse
 	bool there = give_buffers(*fresh);
 	if (there) {
 		shell::Guard guard(lock_);
-		// Not before: what this group says would be taken for an answer of the next one
-		// that is tried.
+		// Not before: the observer would take this group's results for those of the next
+		// group that is tried.
 		there = state_ < State::kEnding;
 		if (there)
 			fresh->observer_.under(lock_) = &observer;
 	}
 	if (!there) {
-		// The peer has never heard of these buffers.
+		// The peer has not been told of these buffers.
 		take_out(*fresh, true);
-		// A group that has begun to end meanwhile is no reason: there may be another.
+		// If the group has begun to end meanwhile, there may be another one.
 		if (ending())
 			return fail(NotJoined{Then::kTryAnother});
 		return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kMem});
@@ -84,10 +84,10 @@ LinkGroup::Room LinkGroup::room_locked(const TcpAddress &from) const
 {
 	if (state_ >= State::kEnding)
 		return Room::kNever;
-	// A client's, its server has chosen.
+	// A client's group was chosen by its server.
 	if (!key_.server)
 		return Room::kThere;
-	// Anybody can begin a group in the peer's name and say no more. The peer, from another
+	// Anybody can begin a group in the peer's name and then be silent. The peer, from another
 	// address, does not wait for that.
 	if (state_ == State::kForming)
 		return from == founder_address_ ? Room::kThere : Room::kNotForYou;
@@ -97,10 +97,10 @@ LinkGroup::Room LinkGroup::room_locked(const TcpAddress &from) const
 }
 
 // Under lock_. The server counts. Its end of a connection may be free while the client's is not,
-// and to refuse what it has chosen would say that they disagree about the group.
+// and a client that refused the server's choice would say that they disagree about the group.
 bool LinkGroup::full() const
 {
-	// The peer has no more places for RMBs, and one in doubt keeps its own.
+	// The peer has no more places for RMBs, and each RMB in doubt keeps its place.
 	return key_.server && (endpoints_.size() >= control_.machine().config().max_conns ||
 			       endpoints_.size() + doubt_.rmbs() >= group::kRtokensMax);
 }
@@ -152,9 +152,9 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 		else if (towards.peer.qpn == peer_.qpn)
 			index = control_.machine().acquire_known_rtoken(kLink, rtoken);
 		if (!index) {
-			// TCP may come from anybody. Who does not know what was said on the link
-			// would have us write into memory of the host at its other end. (A group
-			// that ends has forgotten.)
+			// TCP may come from anybody. A client that does not know the link's
+			// announcements would have us write into memory of the host at the link's
+			// other end. (A group that ends has forgotten its announcements.)
 			if (!towards.first_contact && state_ < State::kEnding) {
 				smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 				smc_stat_inc(key_.netns, SMC_STAT_CLC_MALFORMED);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkUser: a connection whose bytes go over a link, as far as the link knows it: who posts, who
-// waits for room, and who hears that a post has completed.
+// LinkUser: a connection as its link knows it: it posts, waits for room, and wants completions.
 #pragma once
 
 #include <atomic>
@@ -15,9 +14,8 @@ struct WaitingTag;
 
 class LinkUser : public Endpoint, public shell::ListNode<WaitingTag> {
 public:
-	// The peer's RMB is gone: no write to it is posted any more, while messages still are.
-	// Whatever the caller posts next stands in the send queue behind the last of the writes.
-	// Any context.
+	// The peer's RMB is gone: no write to it is posted any more; messages still are. What the
+	// caller posts next stands in the send queue behind the last write. Any context.
 	void forbid_writes() { writes_forbidden_.store(true, std::memory_order_relaxed); }
 	[[nodiscard]] bool writes_forbidden() const
 	{

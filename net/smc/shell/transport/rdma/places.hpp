@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Places: how many link groups there are of servers here, and who has begun them. Each costs a
-// queue pair and the buffers of a link, 0.6 MiB or so, which no program is charged for, and anybody
-// can begin one: what tells groups apart is what a client says of itself. So few may be there that
-// have not become active; from one TCP address, not many more than the connections in them account
-// for, since an honest peer begins another group only when its last one is full; and in all, what
-// memory allows. Who finds no place goes by TCP.
+// Places: limits the number of servers' link groups, by who has begun them. Each costs a queue pair
+// and the buffers of a link, about 0.6 MiB, for which no program is charged, and anybody can begin
+// one: what tells groups apart is what a client says of itself. So only few groups may be forming;
+// from one TCP address there may be only a few more than their connections justify, since an honest
+// peer begins another group only when its last one is full; and in all as many as memory allows. A
+// client that finds no place uses TCP.
 //
 // Locking: its own (class LEAF).
 #pragma once
@@ -25,22 +25,22 @@ class Places {
 	struct Share;
 
 public:
-	// Groups that are not active yet, from one TCP address. A host has one for each way that
-	// its groups may differ in: device, VLAN, SMC version, enterprise ID. Connections that may
-	// share a group wait for it.
+	// Forming groups of one TCP address. A host has one for each way in which its groups may
+	// differ: device, VLAN, SMC version, enterprise ID. Connections that may share a group wait
+	// for it.
 	static constexpr u32 kFormingAddressMax = 8;
-	// In one network namespace, which shall leave something to the others.
+	// Forming groups of one network namespace, so that others find places.
 	static constexpr u32 kFormingNamespaceMax = 256;
 	static constexpr u32 kFormingMax = 512;
-	// Groups from one TCP address, active or not, and one more for each so many connections in
-	// them: what a full one has at least.
+	// Groups of one TCP address, active or not, plus one more for each so many connections in
+	// them: a full group has at least so many.
 	static constexpr u32 kAddressMax = 32;
 	static constexpr u32 kConnectionsMin = 16;
-	// What one takes. All together may take as much as the second value of tcp_mem, those of
-	// one network namespace three quarters of that.
+	// Memory of one group. All together may take as much as the second value of tcp_mem, those
+	// of one network namespace three quarters of that.
 	static constexpr u64 kGroup_bytes = u64{640} * 1024;
 
-	// Of one group; given back when it has no link any more.
+	// The place of one group; given back when the group has no link any more.
 	class Place {
 	public:
 		Place() = default;
@@ -51,7 +51,7 @@ public:
 		explicit operator bool() const { return places_ != nullptr; }
 		// The group has become active.
 		void confirm();
-		// A connection has joined it, or left. Nothing without a place.
+		// A connection has joined it, or left. Does nothing without a place.
 		void join();
 		void leave();
 		void give_back();
@@ -80,8 +80,9 @@ public:
 	// None if there are too many, which is counted. Process.
 	[[nodiscard]] Place take(net *net, const group::TcpAddress &from);
 
-	// There is so little left that those who are idle should go: a quarter of the memory, or
-	// of what an address has for nothing. With full groups nobody comes near to that one.
+	// So little is left that idle groups should end: a quarter of the memory, or of the groups
+	// that an address has for free. An address whose groups are full does not get near the
+	// latter.
 	enum class Crowd : u8 { kNone, kOfAddress, kOfNamespace };
 	[[nodiscard]] Crowd crowd(net *net, const group::TcpAddress &from);
 
@@ -90,7 +91,7 @@ private:
 		Share(net *of, const group::TcpAddress &address) : netns(of), from(address) {}
 
 		net *const netns;
-		const group::TcpAddress from; // zero: all of the namespace
+		const group::TcpAddress from; // zero: of the whole namespace
 		u32 groups = 0;
 		u32 forming = 0;
 		u32 connections = 0;
@@ -102,7 +103,7 @@ private:
 	[[nodiscard]] Shares &bucket_of_locked(const group::TcpAddress &from) SMC_REQUIRES(lock_);
 	[[nodiscard]] Share *find_locked(net *net, const group::TcpAddress &from)
 		SMC_REQUIRES(lock_);
-	// In all.
+	// Groups in all.
 	[[nodiscard]] static u64 most();
 	[[nodiscard]] static u64 most_in_namespace() { return most() - most() / 4; }
 	[[nodiscard]] static u64 most_from_there(const Share &own)

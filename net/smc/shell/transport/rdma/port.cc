@@ -31,7 +31,7 @@ void Port::refresh_mtu()
 
 namespace {
 
-// The port with a GID that fits, if it can be used at all.
+// The port with a GID that fits, if it can be used.
 std::optional<Port> usable(const shell::IbDevice &device, u8 number, net *net,
 			   const struct smc_tcp_path &path, smc_ib_gid_type type)
 {
@@ -57,8 +57,8 @@ std::optional<Port> usable(const shell::IbDevice &device, u8 number, net *net,
 	return port;
 }
 
-// The first port that @fits and can be used. One that fits may lack the GID, as the slave of a bond
-// does that is not the active one.
+// The first port that @fits and can be used. A port that fits may lack the GID, as the inactive
+// slave of a bond does.
 template <class Fits>
 std::optional<Port> find_usable(Fits &&fits, net *net, const struct smc_tcp_path &path,
 				smc_ib_gid_type type)

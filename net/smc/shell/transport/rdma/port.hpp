@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Port: a port of an RDMA device and the GID on it that suits one TCP connection; how a host finds
-// them: by PNET ID if the connection's network device has one, else by the fabric, that is the
-// port which that network device sits on.
+// Port: a port of an RDMA device and the GID on it for one TCP connection, and how to find them: by
+// PNET ID if the connection's network device has one, else the port that sits on that network
+// device.
 #pragma once
 
 #include <optional>
@@ -21,7 +21,7 @@ struct Port {
 	smc_ib_gid gid{};
 	wire::QpMtu mtu;
 
-	// As the device has it at this moment, for a new link. Process.
+	// The device's MTU at this moment, for a new link. Process.
 	void refresh_mtu();
 	[[nodiscard]] wire::Gid wire_gid() const;
 	[[nodiscard]] wire::Mac wire_mac() const;

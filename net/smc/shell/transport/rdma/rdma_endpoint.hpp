@@ -25,40 +25,42 @@ class RdmaEndpoint;
 
 struct RegisteringTag;
 
-// What a group does with a connection whose buffers are registered.
+// What a group does next, when a connection's buffers are registered.
 enum class AfterRegistration : u8 {
 	kAnnounce,  // later contact: CONFIRM_RKEY
 	kConnected, // first contact, server: CONFIRM_LINK may go
 	kActivated, // first contact, client: CONFIRM_LINK is answered
 };
 
-// What an endpoint asks of the link group that it is in.
+// The link group, as its endpoints use it.
 class EndpointGroup : public shell::RcuCounted<EndpointGroup> {
 public:
-	// The peer's end is known. On first contact the queue pair comes up: client ready to
-	// receive, server ready to send with the RMB registered.
+	// The peer's end is known. At first contact the queue pair comes up: a client's ready to
+	// receive, a server's ready to send with the RMB registered.
 	enum class Connected : u8 { kNow, kLater }; // kLater: the observer will hear of it
 	[[nodiscard]] virtual Result<Connected, wire::DeclineReason>
 	connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards) = 0;
-	// Later contact: registers the RMB and tells the peer; the observer hears the result.
+	// Later contact: registers the RMB and announces it to the peer; the observer gets the
+	// result.
 	virtual void announce_rkey(RdmaEndpoint &endpoint) = 0;
-	// First contact: CONFIRM_LINK; the observer hears the result.
+	// First contact: CONFIRM_LINK; the observer gets the result.
 	virtual void confirm_link(RdmaEndpoint &endpoint) = 0;
-	// The handshake has made a connection of it.
+	// The handshake has completed with this connection.
 	virtual void complete(RdmaEndpoint &endpoint) = 0;
-	// First contact is done: what the peer said of itself.
+	// First contact has completed: what the peer's messages say of it.
 	virtual void know_peer(const handshake::Agreement &agreement) = 0;
-	// The handshake has no more use for the observer's calls.
+	// The handshake does not want the observer's calls any more.
 	virtual void unobserve(RdmaEndpoint &endpoint, SetupObserver &observer) = 0;
-	// The connection did not come about here. @peer_may_use: it may be one for the peer, which
-	// is told if its end is known; else the RMB stays until the group ends.
+	// The handshake failed here. @peer_may_use: the peer may take the connection for
+	// established: it is told if its end is known; otherwise the RMB stays until the group
+	// ends.
 	virtual void abandon(RdmaEndpoint &endpoint, bool peer_may_use) = 0;
-	// A Decline that came over TCP from there says that the peer does not know this group. Any
+	// A Decline over TCP from that address says that the peer does not know this group. Any
 	// context.
 	virtual void disown(const group::TcpAddress &from) = 0;
-	// A connection is over and its memory free. Process.
+	// A connection has ended and its memory is free. Process.
 	virtual void remove(RdmaEndpoint &endpoint) = 0;
-	// For sock_diag: which side this is, and the link. Process.
+	// For sock_diag: this side's role, and the link. Process.
 	virtual void snapshot(smc_sock_info &info) = 0;
 
 	// RcuCounted's: frees it.
@@ -72,12 +74,12 @@ class RdmaEndpoint final : public LinkUser, public shell::ListNode<RegisteringTa
 public:
 	RdmaEndpoint(EndpointGroup &group, struct sock *sk);
 
-	// The peer's end, and the start of the connection; the buffers must be there. False if
-	// something in it is out of bounds.
+	// Sets the peer's end and starts the connection; the buffers must be there. False if one of
+	// its values is out of bounds.
 	[[nodiscard]] bool start_towards(const wire::SmcrEndpoint &peer);
 
 	[[nodiscard]] u32 token() const { return token_; }
-	// Asked by who starts it, or has taken it out of the group.
+	// For the one who starts it, or has taken it out of the group.
 	[[nodiscard]] bool started() const SMC_NO_LOCK_CHECK // nobody else changes it any more
 	{
 		return begun_;
@@ -90,15 +92,15 @@ public:
 	void abandon(bool peer_may_use) override;
 	void disown_group(const group::TcpAddress &from) override;
 
-	// A message of the peer. One that overtakes the peer's Confirm, on which the start waits,
-	// is kept. Softirq.
+	// A message of the peer. Kept if it overtakes the Confirm, which starts the connection.
+	// Softirq.
 	void on_cdc(const connection::CursorMessage &message);
 
 private:
-	// Endpoint's hooks. send_locked() posts what there is to say; what does not fit into the
-	// send queue is left until on_room(), or on_transport_lost().
+	// Endpoint's hooks. send_locked() posts what is to be sent; what does not fit into the send
+	// queue waits for on_room(), or on_transport_lost().
 	void send_locked() override SMC_REQUIRES(lock_);
-	// While the connection takes messages, so the link is there, and the ring mapped.
+	// Only while the connection takes messages: the link is there then, and the ring mapped.
 	void sync_arrived_locked(const ring::Segments &arrived) override SMC_REQUIRES(lock_);
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_)
 	{
@@ -108,7 +110,7 @@ private:
 	void destroy() override;
 	void snapshot_transport(smc_sock_info &info) override;
 
-	// With what came before.
+	// With the messages that came before.
 	void begin_messages() SMC_NO_LOCK_CHECK // begin() takes the lock before it looks at it
 	{
 		begin(early_);
@@ -127,18 +129,17 @@ private:
 	u64 peer_address_ = 0;
 	u32 peer_rkey_ = 0;
 	connection::EarlyMessages early_ SMC_GUARDED_BY(lock_);
-	// What follows is the group's, as is what becomes of the buffers once they are registered:
-	// guarded by its lock.
+	// All below belongs to the group, as do the buffers once they are registered: guarded by
+	// its lock.
 	shell::Guarded<bool> rtoken_held_;
 	shell::Guarded<group::RtokenIndex> rtoken_;
-	shell::Guarded<bool> rmb_deleted_;  // by the peer, with this connection still on it
-	shell::Guarded<bool> rmb_in_doubt_; // the peer may write to it, and is told nothing
-	shell::Guarded<bool>
-		completed_; // its handshake, or the group has heard that it will not be
-	shell::Guarded<group::TcpAddress> from_; // where the handshake came from
-	// Of one that stands in the group's list of those being registered.
+	shell::Guarded<bool> rmb_deleted_;  // by the peer, while this connection uses it
+	shell::Guarded<bool> rmb_in_doubt_; // the peer may write to it, and is not told of the end
+	shell::Guarded<bool> completed_;    // its handshake has ended, as the group knows
+	shell::Guarded<group::TcpAddress> from_; // the client's TCP address
+	// While it is in the group's list of those being registered.
 	shell::Guarded<AfterRegistration> after_registration_{AfterRegistration::kAnnounce};
-	shell::Guarded<SetupObserver *> observer_; // whoever sets this connection up
+	shell::Guarded<SetupObserver *> observer_; // of its handshake
 };
 
 } // namespace smc::transport::rdma

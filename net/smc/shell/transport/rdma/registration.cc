@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkGroup's part that registers the buffers of connections. A registration is a work request: it
-// stands in the send queue behind what the peer may be slow to receive, or never does. So nobody
-// waits for it: it is posted, its completion says when it has ended, and what follows is done then.
-// Who has no patience leaves; the memory stays until the queue has let go of it.
+// LinkGroup and the registration of connections' buffers. A registration is a work request: it
+// waits in the send queue behind messages that the peer may take slowly, or never. So nobody waits
+// for it: it is posted, its completion reports its end, and the next step follows then. A
+// connection may give up meanwhile; its memory stays until the request has left the queue.
 #include "shell/transport/rdma/link_group.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
 namespace smc::transport::rdma {
 
-// Under lock_, as all of them. The endpoint has its buffers.
+// Under lock_, as all of these. The endpoint has its buffers.
 void LinkGroup::register_buffers(RdmaEndpoint &endpoint, AfterRegistration next)
 {
 	endpoint.after_registration_.under(lock_) = next;
@@ -17,8 +17,8 @@ void LinkGroup::register_buffers(RdmaEndpoint &endpoint, AfterRegistration next)
 	advance_registrations();
 }
 
-// Ends in the order in which they began, as the send queue keeps it. Called again for each one that
-// has ended, and when there is room in the queue.
+// Registrations end in the order in which they began, as in the send queue. Called for each one
+// that has ended, and when there is room in the queue.
 void LinkGroup::advance_registrations()
 {
 	RdmaEndpoint *endpoint = nullptr;
