@@ -9,7 +9,7 @@
 
 namespace sim {
 
-// Counts from when it is made. All fibers count: nobody else may run meanwhile.
+// Counts from its construction on, for all fibers: no other one may run meanwhile.
 class BorderCount {
 public:
 	BorderCount();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about RMBs and send buffers: how large, how mapped, when deleted, when used again.
+// Cases about RMBs and send buffers: their size, mapping, deletion and reuse.
 #include "cases.hpp"
 
 #include <set>
@@ -51,7 +51,7 @@ std::string delete_rkey(u32 rkey)
 	return message;
 }
 
-// Who wants larger buffers than the device registers gets the largest it does.
+// A connection that wants larger buffers than the device can register gets the largest possible.
 void huge_buffers()
 {
 	for (const auto &host : world().hosts)
@@ -66,8 +66,8 @@ void huge_buffers()
 	sys_close(sock);
 }
 
-// Devices that see memory through bounce buffers: whatever is not brought there, or fetched from
-// there, is a byte that has not come; and what one connection received is not the next one's.
+// Devices with bounce buffers: bytes that are not synced do not arrive, and bytes that one
+// connection received must not be visible to the next one.
 void bounced()
 {
 	for (int i = 0; i < 3; i++) {
@@ -81,7 +81,7 @@ void bounced()
 	expect_one_group(kBystanders);
 }
 
-// Where there is no room to map large buffers, small ones do.
+// Where large buffers cannot be mapped, small ones can.
 void small_mappings()
 {
 	const Sockets socks = connect_many(kBystanders);
@@ -95,8 +95,8 @@ void small_mappings()
 	close_all(socks);
 }
 
-// The peer takes an RMB away that is being written to. Its owner may reuse it as soon as it has the
-// answer, however long the work takes that ends the connection here.
+// The peer deletes an RMB that is being written to. It may reuse the RMB as soon as it has the
+// answer, however late the work runs that ends the connection here.
 void rkey_deleted()
 {
 	struct socket *bystander = connect_one();
@@ -125,8 +125,8 @@ void rkey_deleted()
 	sys_close(bystander);
 }
 
-// RMBs too many, and a peer that answers TEST_LINK but no DELETE_RKEY: who knows whether it still
-// writes to them? Later it answers again.
+// Too many RMBs, and a peer that answers TEST_LINK but no DELETE_RKEY, so it may still write to
+// them. Later it answers again.
 void delete_rkey_unanswered()
 {
 	constexpr u32 kTooMany = 8;
@@ -141,8 +141,8 @@ void delete_rkey_unanswered()
 	expect_one_group(kTooMany);
 }
 
-// As many connections as there are places for RMBs, of one size, and then of another. What the pool
-// has kept of the first ones must not be in their way.
+// As many connections as there are places for RMBs, of one size, and then of another size. RMBs
+// that the pool has kept must not take the places.
 void two_sizes()
 {
 	for (const u32 size_bytes : {16384U, 32768U, 16384U}) {

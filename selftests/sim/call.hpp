@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Call: both ends of a connection by SMC, in the hands of one process.
+// Call: both ends of an SMC connection, used by one process.
 #pragma once
 
 #include <functional>
@@ -47,7 +47,7 @@ public:
 	Call(const Call &) = delete;
 	Call &operator=(const Call &) = delete;
 
-	// What the client's send() says.
+	// The result of the client's send().
 	int send(size_t bytes, u32 flags = 0)
 	{
 		const std::vector<u8> buffer(bytes);
@@ -55,7 +55,7 @@ public:
 
 		return sys_send(client_, msg);
 	}
-	// The same as the server, from memory that has to be fetched first.
+	// The same at the server, from memory that has to be fetched first.
 	int send_back(size_t bytes, const std::function<void()> &fetch = {})
 	{
 		const std::vector<u8> buffer(bytes);
@@ -64,9 +64,9 @@ public:
 		return sys_send(server_, msg);
 	}
 	void cork() { sys_cork(client_, true); }
-	// What send() was told that more follows: nothing does.
+	// Takes MSG_MORE back.
 	void push() { smc_op_push(client_); }
-	// The server reads as much.
+	// The server reads so many bytes.
 	void receive(size_t bytes)
 	{
 		std::vector<u8> buffer(bytes);
@@ -76,7 +76,7 @@ public:
 		if (n != static_cast<int>(bytes))
 			fail("script: recv() says %d, not %zu", n, bytes);
 	}
-	// What the end of either finds.
+	// The error, or the end, that either end finds.
 	int find(bool server)
 	{
 		u8 byte;
@@ -84,7 +84,7 @@ public:
 
 		return sys_receive(server ? server_ : client_, msg);
 	}
-	// The server gives back a byte that it was not shown.
+	// The server consumes a byte without having read it.
 	void break_contract() { smc::shell::SmcSocket::of(server_)->connection()->consume(1); }
 	// As the server.
 	void nothing_is_wrong(u32 wrong)
@@ -110,7 +110,7 @@ public:
 		if (server_->sk->state != state)
 			fail("script: TCP is in state %d, not %d", server_->sk->state, state);
 	}
-	// Until nothing more goes into it; how much went.
+	// Until it takes no more; returns how many bytes went.
 	size_t fill()
 	{
 		constexpr u64 kMoment_us = 100'000;
@@ -125,7 +125,7 @@ public:
 		}
 		return total;
 	}
-	// Polls, as the server, what went wrong.
+	// Poll bits of the server's end.
 	void is_reset()
 	{
 		if ((sys_poll(server_) & SMC_POLL_ERR) == 0)
@@ -139,7 +139,7 @@ public:
 			fail("script: shutdown() fails");
 	}
 	void break_off_tcp() { client_->sk->connection->break_off(); }
-	// What an operator sees of both ends: tx is what one tells, rx what it was told.
+	// What sock_diag shows of both ends: one's tx has to match the other's rx.
 	[[nodiscard]] smc_sock_info client() const { return snapshot(client_->sk); }
 	[[nodiscard]] smc_sock_info server() const { return snapshot(server_->sk); }
 
@@ -161,7 +161,7 @@ private:
 	struct socket *server_ = nullptr;
 };
 
-// How many ends there are.
+// Number of ends.
 [[nodiscard]] inline s64 connections_of(const net *host)
 {
 	return host->stats[SMC_STAT_CONN_NEW] - host->stats[SMC_STAT_CONN_FREE];

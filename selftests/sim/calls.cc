@@ -10,7 +10,7 @@
 namespace sim {
 namespace {
 
-// Other processors do not stand still meanwhile: whoever asks again and again gets an answer.
+// Time passes on other processors meanwhile: a caller that repeats a call gets on.
 void enter_kernel()
 {
 	scheduler().yield();
@@ -153,7 +153,7 @@ bool sys_leave(struct socket *sock)
 	const bool first = !sock->left;
 	if (first) {
 		smc_op_stop_limiting(sock->state);
-		// A grace period, for those who are asked on behalf of TCP.
+		// A grace period, for functions that TCP calls.
 		if (scheduler().random().one_in(2))
 			scheduler().sleep_us(kGrace_us);
 	}
@@ -193,8 +193,8 @@ int sys_ioctl(struct socket *sock, unsigned int command, int *value)
 			  : smc_tcp_ops_ioctl(sock, command, arg);
 }
 
-// A socket that fell later on keeps the module's release(); one that was plain from its accept() on
-// never had anything to do with the module.
+// A socket that fell back later keeps the module's release(); one that was plain from its accept()
+// on never used the module.
 void sys_close(struct socket *sock)
 {
 	enter_kernel();

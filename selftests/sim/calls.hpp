@@ -11,7 +11,7 @@ namespace sim {
 
 struct socket *sys_socket(net *host);
 int sys_connect(struct socket *sock, net *host, u16 port);
-// Of two sockets that connect to each other; the one that does so first waits for the other one.
+// Of two sockets that connect to each other; the first one waits for the other.
 int sys_connect_crossed(struct socket *sock, struct socket *other, bool one_sided);
 // connect() to AF_UNSPEC; it was connected.
 int sys_disconnect(struct socket *sock);
@@ -20,10 +20,10 @@ int sys_accept(struct socket *sock, struct socket **child);
 int sys_send(struct socket *sock, msghdr &msg);
 int sys_receive(struct socket *sock, msghdr &msg);
 u32 sys_poll(struct socket *sock);
-// Sleeps until one of @events is there. False: a signal came.
+// Sleeps until one of @events is set. False: a signal came.
 bool sys_poll_wait(struct socket *sock, u32 events);
 int sys_shutdown(struct socket *sock, int how);
-// setsockopt(TCP_ULP) for a layer that there is not. True: the socket has left us for TCP for good.
+// setsockopt(TCP_ULP) for an unknown layer. True: the socket has become TCP's for good.
 bool sys_leave(struct socket *sock);
 void sys_cork(struct socket *sock, bool on);
 void sys_nodelay(struct socket *sock);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Case: a run with a plot instead of a load that is drawn: one process of host a that talks to a
-// server on host b, on a machine without faults. For what chance does not bring about.
+// Case: a run with a script instead of a random load: one process on host a talks to a server on
+// host b, on a machine without faults. For situations that chance does not bring about.
 #pragma once
 
 #include <functional>
@@ -12,7 +12,7 @@
 
 namespace sim {
 
-// So narrow a send queue that a handful of connections fills it.
+// A send queue so narrow that a handful of connections fills it.
 inline constexpr u32 kNarrowSendQueue = 24;
 
 struct Case {
@@ -20,13 +20,13 @@ struct Case {
 	void (*play)();
 	u64 latency_us = 20;
 	u32 max_conns = 255; // that both hosts want in one group
-	// Nobody is interrupted, the send queue is narrow and the loopback device is on.
+	// Without preemption, with a narrow send queue and the loopback device.
 	bool scripted = false;
 	u64 work_us = 3; // Knobs
 	bool eid_changes = false;
 	u8 deaf_to = 0;
 	bool smcr_v1 = false; // instead of version 2
-	u64 lasts_us = 0;     // longer than a load, by so much
+	u64 lasts_us = 0;     // so much longer than a load
 	bool bouncing = false;
 	bool scattered = false;
 	u32 mapping_bytes = ~0U;
@@ -36,11 +36,11 @@ struct Case {
 	[[nodiscard]] Knobs knobs() const;
 };
 
-// Hears of each count of the module's, in the midst of what is counted: it must not sleep. Nobody
-// at first.
+// Called at each count of the module's, in the middle of the counted code: it must not sleep. Not
+// set at first.
 [[nodiscard]] std::function<void(const net *host, u32 index)> &count_watcher();
 
-// What ends at once: connections, TCP, links, devices (loss_cases.cc).
+// Sudden ends: connections, TCP, links, devices (loss_cases.cc).
 extern const std::span<const Case> loss_cases;
 // About RMBs and send buffers (buffer_cases.cc).
 extern const std::span<const Case> buffer_cases;
@@ -50,23 +50,23 @@ extern const std::span<const Case> connect_cases;
 extern const std::span<const Case> stream_cases;
 // About listeners and their limits (listener_cases.cc).
 extern const std::span<const Case> listener_cases;
-// About handshakes that fail, or are forged (handshake_cases.cc).
+// Handshakes that fail, or with forged messages (handshake_cases.cc).
 extern const std::span<const Case> handshake_cases;
 // How many calls cross the border between the languages (border_cases.cc).
 extern const std::span<const Case> border_cases;
-// Both ends of a connection in the hands of one process (script_cases.cc).
+// Both ends of a connection used by one process (script_cases.cc).
 extern const std::span<const Case> script_cases;
-// Where a peer, or somebody who says that he is one, does what it likes (group_cases.cc).
+// Peers, and strangers in a peer's name, that misbehave (group_cases.cc).
 extern const std::span<const Case> group_cases;
-// Where a program has closed its end, and the peer takes its time (departed_cases.cc).
+// Closed ends whose peer takes its time (departed_cases.cc).
 extern const std::span<const Case> departed_cases;
-// What goes on in the queues of a link (link_cases.cc).
+// The queues of a link (link_cases.cc).
 extern const std::span<const Case> link_cases;
 // About memory of rings (ring_cases.cc).
 extern const std::span<const Case> ring_cases;
-// Which way a connection takes, and in whose group (path_cases.cc).
+// Which way a connection takes, and which group it joins (path_cases.cc).
 extern const std::span<const Case> path_cases;
-// All there are.
+// All cases.
 [[nodiscard]] std::span<const std::span<const Case>> case_tables();
 
 [[nodiscard]] const Case *find_case(std::string_view name);

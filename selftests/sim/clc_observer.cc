@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A second reading of CLC (RFC 7609 appendix A.1, SMC version 2), which shares nothing with
-// core/wire: every field of every message is compared with what the sending host is and has.
+// A second decoder of CLC (RFC 7609 appendix A.1, SMC version 2), which shares nothing with
+// core/wire: every field of every message is compared with the sending host's real state.
 #include "clc_observer.hpp"
 
 #include "bytes.hpp"
@@ -24,7 +24,7 @@ enum Type : u8 {
 	kDecline = 4,
 };
 
-// What Accept and Confirm have in common.
+// The common part of Accept and Confirm.
 struct Side {
 	Announced rmb;
 	bool smcd = false;
@@ -89,7 +89,7 @@ private:
 			wrong(what);
 	}
 
-	// Bytes that are no CLC are the user's, and that takes a reason.
+	// Bytes that are no CLC belong to the user, which needs a reason.
 	void user_data(unsigned side)
 	{
 		const bool impatient = world().knobs.any_fault();
@@ -149,7 +149,7 @@ private:
 
 		expect(modes >> 4 == 2, "Proposal: version");
 		expect((v1 == 0 || v1 == 2) && (v1 == 0 || v2r || v2d), "Proposal: modes");
-		// A port may go between two looks at it.
+		// A port may go between two messages.
 		expect((v1 == 0) <= world().knobs.smcr_v1 && v2r <= world().knobs.smcr_v2 &&
 			       v2d <= near &&
 			       (world().knobs.any_fault() ||
@@ -216,7 +216,7 @@ private:
 		expect(in.size() == size, "Proposal: length");
 	}
 
-	// One device, one identity, in all messages of all hosts.
+	// One device has one identity in all messages of all hosts.
 	void check_gid(const Reader &in, std::size_t at, std::size_t extension_at) const
 	{
 		static std::string known;
@@ -321,7 +321,7 @@ private:
 		const smc_ib_link *link = fabric().link(rmb.qpn);
 		const smc_ib_region *region = fabric().by_remote_key(rmb.rkey);
 
-		// Between the two the host may have lost them.
+		// Between the two messages the host may have lost them.
 		if (world().knobs.any_fault() && (link == nullptr || region == nullptr))
 			return;
 		expect(link != nullptr && link->device->host == host, "no such queue pair");

@@ -8,13 +8,13 @@
 
 namespace sim {
 
-// Reads along what both ends of one TCP connection send.
+// Follows the messages of both ends of one TCP connection.
 class ClcObserver {
 public:
 	virtual ~ClcObserver() = default;
 	// @side: 0 the client, 1 the server.
 	virtual void sent(unsigned side, const std::string &bytes) = 0;
-	// @side has taken a message of the other one out of the stream, or has seen its FIN.
+	// @side has taken a message of the other side out of the stream, or has seen its FIN.
 	virtual void taken(unsigned side) = 0;
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about connect(): two clients, what other calls do to a socket that is connecting, and what
-// connect() does where no server answers.
+// Cases about connect(): two clients, other calls on a socket that is connecting, and servers that
+// do not answer.
 #include "cases.hpp"
 
 #include <cerrno>
@@ -63,7 +63,7 @@ void meet(bool one_sided, bool with_smc = true)
 	sys_close(b);
 }
 
-// Each connects to the other. Some have a reason to decline before they have heard anything.
+// Each connects to the other. Some have a reason to decline before they have received anything.
 void two_clients(bool one_sided)
 {
 	world().faults = true;
@@ -77,7 +77,7 @@ void two_clients(bool one_sided)
 		meet(one_sided, false);
 }
 
-// SO_RCVLOWAT, set while it connects, is not about the handshake's messages.
+// SO_RCVLOWAT, set during connect(), must not affect the handshake's messages.
 void low_water_mark()
 {
 	constexpr int kMark = 100'000;
@@ -101,7 +101,7 @@ void low_water_mark()
 	}
 }
 
-// A call that keeps a client's sock, for longer and longer, from one moment of its handshake on.
+// A call holds the lock of a client's sock, longer each time, from some moment of its handshake on.
 void keep_lock(struct socket *sock, u64 from_us, u64 kept_us, bool *kept)
 {
 	scheduler().spawn("keeper", [=] {
@@ -113,7 +113,7 @@ void keep_lock(struct socket *sock, u64 from_us, u64 kept_us, bool *kept)
 	});
 }
 
-// Nobody else notices, and afterwards the handshake goes on; shutdown() ends it as ever.
+// Others notice nothing; afterwards the handshake goes on, and shutdown() ends it as ever.
 void kept_lock()
 {
 	constexpr u64 kMoments = 400;
@@ -146,8 +146,8 @@ void kept_lock()
 	}
 }
 
-// A call keeps the sock until a little after the handshake's time. The server's Decline, which has
-// come meanwhile, is not late.
+// A call holds the sock's lock until a little after the handshake's timeout. The server's Decline,
+// which came meanwhile, still counts.
 void kept_lock_at_deadline()
 {
 	struct socket *sock = sys_socket(&client());
@@ -166,7 +166,7 @@ void kept_lock_at_deadline()
 	sys_close(sock);
 }
 
-// A shutdown() ends an attempt to connect, and another one begins. It goes as fast as any.
+// A shutdown() ends an attempt to connect, and another one begins. It is as fast as any.
 void connect_beside_shutdown()
 {
 	for (int i = 0; i < 2000; i++) {
@@ -194,8 +194,8 @@ void connect_beside_shutdown()
 	}
 }
 
-// Threads that send and receive before there is a connection. What TCP would let through at some
-// point is no part of the handshake, and nothing of that is theirs.
+// Threads send and receive before there is a connection. Their calls must not take part in the
+// handshake, though TCP would let them at some point.
 void connect_beside_calls()
 {
 	for (int i = 0; i < 400; i++) {
@@ -246,7 +246,7 @@ void connect_beside_calls()
 	}
 }
 
-// A server that speaks of SMC and never answers.
+// A server with SMC that never answers.
 struct socket *silent_server()
 {
 	struct socket *silent = sys_socket(&server());
@@ -257,8 +257,8 @@ struct socket *silent_server()
 	return silent;
 }
 
-// Other calls on a socket whose connect() sleeps say what TCP says as long as it has no SYN back,
-// and shutdown() wakes it.
+// While connect() sleeps, other calls return TCP's errors of a socket without a SYN-ACK, and
+// shutdown() wakes the connect().
 void calls_beside_connect()
 {
 	struct socket *silent = silent_server();
@@ -287,8 +287,8 @@ void calls_beside_connect()
 	scheduler().sleep_us(kRest_us);
 }
 
-// To a server that begins to answer and goes no further: this is still an attempt to connect. After
-// shutdown() it is a server itself.
+// The server begins to answer and stops: the client is still connecting. After shutdown() it
+// becomes a server itself.
 void listen_after_shutdown()
 {
 	struct socket *silent = silent_server();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about ends of connections whose program has closed them, and what they hold for a peer that
-// takes its time.
+// Cases about closed ends of connections, and the memory that they hold for slow peers.
 #include "cases.hpp"
 
 #include <cerrno>
@@ -54,8 +53,8 @@ void expect_left(s64 count, const char *when)
 		     count);
 }
 
-// More of them have said all, and wait for a close() alone, than there is room for: the oldest go,
-// and no peer notices.
+// More of them have sent everything, and wait only for the peer's close(), than their share allows:
+// the oldest leave, and no peer notices.
 void more_than_room()
 {
 	constexpr s64 kRoom = 3;
@@ -71,15 +70,15 @@ void more_than_room()
 		call->receive(kFew);
 		call->end_is_clean();
 	}
-	// Those that are left came last.
+	// The newest ones are left.
 	for (s64 i = kAll - kRoom; i < kAll; i++)
 		calls[i]->close_server();
 	scheduler().sleep_us(kMoment_us);
 	expect_left(0, "the last ones' peers have closed");
 }
 
-// There is no room, so each leaves as soon as it is closed; the run that a cork has asked for
-// before comes at that moment.
+// There is no room, so each leaves as soon as it is closed; the run for its cork comes at that
+// moment.
 void leaves_beside_its_run()
 {
 	constexpr u64 kCork_us = 200'000;
@@ -100,7 +99,7 @@ void leaves_beside_its_run()
 	}
 }
 
-// One that has data left for its peer is not reset as long as others have said all and can go.
+// An end with data left for its peer is not reset while others have sent everything and can leave.
 void data_before_rest()
 {
 	constexpr s64 kRoom = 3;
@@ -127,8 +126,8 @@ s64 downgrades(const net &host)
 	return count;
 }
 
-// All memory for rings is taken, half of it by ends that are closed and only wait for peers that
-// never close. They give way to whoever needs a ring, and not only when the next one is closed.
+// All memory for rings is taken, half of it by closed ends whose peers never close. They make way
+// for each ring that is needed, not only when the next one is closed.
 void give_way()
 {
 	constexpr s64 kAll = 16;
@@ -143,7 +142,7 @@ void give_way()
 	scheduler().sleep_us(kMinute_us);
 	expect_left(kAll, "half of what there may be");
 	{
-		// Rings take a moment to come back.
+		// Rings come back a moment later.
 		const Calls first = call_many(1);
 	}
 	scheduler().sleep_us(kMoment_us);
@@ -160,7 +159,7 @@ void give_way()
 	rings().set_marks(RingMemory::kUnlimited, RingMemory::kUnlimited);
 }
 
-// Who waits for a word of the peer's and for nothing else is not looked at all the time.
+// An end that waits only for the peer's close() is rarely looked at.
 void rest_is_quiet()
 {
 	constexpr s64 kAll = 8;
@@ -180,7 +179,7 @@ void rest_is_quiet()
 	expect_left(0, "ten minutes later");
 }
 
-// A long wait becomes a short one: the peer breaks off.
+// The long wait becomes a short one: the peer breaks off.
 void rest_is_cut_short()
 {
 	Call call(&client(), &server());
@@ -189,7 +188,7 @@ void rest_is_cut_short()
 	call.close_client();
 	scheduler().sleep_us(kMinute_us);
 	expect_left(1, "before its time");
-	// With unread data: a reset, which ends both.
+	// With unread data, so it is a reset, which ends both.
 	call.close_server();
 	scheduler().sleep_us(kMoment_us);
 	expect_left(0, "the peer is gone");
@@ -211,8 +210,8 @@ void end_namespace(net &host)
 	add_device(&host);
 }
 
-// Both hosts' namespaces go at the same time, and neither link carries anything any more. Their
-// groups are waited for together.
+// Both namespaces end at the same time, and neither link carries anything any more. Their groups
+// are waited for together.
 void dead_peers()
 {
 	constexpr u64 kOneDrain_us = 2'200'000;
@@ -234,8 +233,8 @@ void dead_peers()
 		fail("two namespaces end in %llu ms", took_us / 1000);
 }
 
-// An end is closed over data that it has not read, and the link does not carry its word any more.
-// The other one hears of that by TCP, when this side's link is through with trying.
+// An end is closed over unread data, and its abort does not get through the link. The other end
+// learns of it by TCP, when this side's link has given up.
 void aborts_into_dead_link()
 {
 	constexpr u64 kTold_us = 22'000'000;
@@ -259,8 +258,8 @@ void aborts_into_dead_link()
 
 // ---- Inside one kernel --------------------------------------------------------------------------
 
-// The two hosts are containers. One closes and goes; the other one keeps its socket open. Neither
-// its socket, nor its ring, nor its namespace waits for that.
+// The two hosts are containers. One closes and ends; the other one keeps its socket open. The first
+// one's socket, ring and namespace do not wait for that.
 void one_leaves()
 {
 	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
@@ -278,7 +277,7 @@ void one_leaves()
 	end_namespace(client());
 	if (before_bytes - memory().bytes() < call.server().peer_rmbe_bytes)
 		fail("the ring is still there");
-	// What was sent before can be read, and nothing is wrong with it.
+	// Data sent before can be read, without an error.
 	call.nothing_is_wrong(SMC_POLL_ERR | SMC_POLL_HUP);
 	call.receive(kFew);
 	call.end_is_clean();
@@ -291,7 +290,7 @@ void one_leaves()
 }
 
 // The same while the other one is about to write, from memory that does not come. The ring stays
-// as long as that takes.
+// that long.
 void one_leaves_beside_writer()
 {
 	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
@@ -317,7 +316,7 @@ void one_leaves_beside_writer()
 	scheduler().sleep_us(kMoment_us);
 	expect_left(0, "closed");
 	end_namespace(client());
-	// Others get rings meanwhile, and not that one.
+	// Others get rings meanwhile, but not this one.
 	Call next(&client(), &server());
 
 	(void)next.send(kFew);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about link groups that a stranger, or a peer, would have others pay for.
+// Cases about link groups that a stranger, or a peer, makes at the cost of others.
 #include "cases.hpp"
 
 #include <algorithm>
@@ -21,7 +21,7 @@
 namespace sim {
 namespace {
 
-// From there host b hears of whoever says that he is host a.
+// Through this host b learns of hosts that pretend to be host a.
 net stranger_at(u8 last_byte)
 {
 	return {.name = "stranger", .address = {10, 9, 0, last_byte}};
@@ -46,7 +46,7 @@ void forget_groups()
 		add_device(host.get());
 }
 
-// The longest of some that make a group each.
+// The longest time of several that make a group each.
 u64 usual_first_contact_us()
 {
 	u64 longest_us = 0;
@@ -71,7 +71,7 @@ void expect_in_time(Sockets &socks, u64 usual_us)
 
 // ---- Plots --------------------------------------------------------------------------------------
 
-// A stranger begins a group in host a's name and says no more. Host a does not wait for that one.
+// A stranger founds a group in host a's name and is silent. Host a does not wait for that group.
 void founded_by_stranger()
 {
 	net stranger = stranger_at(77);
@@ -91,9 +91,9 @@ void founded_by_stranger()
 	close_all(socks);
 }
 
-// A stranger joins host a's group in its name, again and again, and hangs up each time when an RMB
-// has been told of. That is nothing to host a, which goes on in its group; whoever knows an address
-// of its own has no better luck.
+// A stranger joins host a's group in its name, again and again, and closes each time when an RMB
+// has been announced. Host a goes on in its group; a stranger with an address of its own has no
+// more success.
 void doubted_for_stranger()
 {
 	constexpr int kTries = 100;
@@ -131,7 +131,7 @@ s64 groups_of(const net &host)
 	return host.stats[SMC_STAT_GROUP_NEW] - host.stats[SMC_STAT_GROUP_FREE];
 }
 
-// Of those that are not declined.
+// Those that were not declined.
 u32 found_groups(net *stranger, u16 first_name, u32 count, std::vector<Pretence> &pretences)
 {
 	u32 founds = 0;
@@ -150,9 +150,9 @@ u32 found_groups(net *stranger, u16 first_name, u32 count, std::vector<Pretence>
 	return founds;
 }
 
-// Strangers begin groups in the names of hosts that there are not, and say no more. There are so
-// many from one address and no more, and so many at all. Others go on as ever, and who begins a
-// group, by TCP, until there is room again.
+// Strangers found groups in the names of unknown hosts, and are silent. There is a limit for one
+// address, and one for all. Other connections go on as ever, and new groups are TCP connections
+// until there is room.
 void founders_fall_silent()
 {
 	constexpr u32 kAddress = 8;
@@ -226,9 +226,9 @@ private:
 	char name_;
 };
 
-// Each of its connections has a group, and all stay. There are so many groups from one address that
-// have next to nothing in them, and no more; others notice nothing. More connections in them are
-// more groups, and those that nobody is in give way.
+// Each of its connections has a group, and all stay. One address may have only a limited number of
+// nearly empty groups; others notice nothing. More connections in them allow more groups, and empty
+// groups make way.
 void peer_of_names_that_stay()
 {
 	constexpr s64 kFew = 32;
@@ -269,7 +269,7 @@ void peer_of_names_that_stay()
 	{
 		Renamed again(110);
 
-		// It finds them idle, and none of them gone.
+		// The groups are idle, and none has ended.
 		sys_close(again.connect(/*smc=*/false));
 		scheduler().sleep_us(kRest_us);
 		socks = {again.connect()};
@@ -279,8 +279,8 @@ void peer_of_names_that_stay()
 	close_all(bystanders);
 }
 
-// There are as many groups of a namespace's servers as memory allows. Others that want one go by
-// TCP, those that there are go on, and when nobody is in them there is room.
+// A namespace's servers have as many groups as memory allows. Further ones use TCP, existing ones
+// go on, and when all are empty there is room.
 void groups_fill_memory()
 {
 	constexpr u64 kAll = 12;
@@ -309,7 +309,7 @@ void groups_fill_memory()
 	close_all(socks);
 	scheduler().sleep_us(kMoment_us);
 	Renamed again(100);
-	// It finds them idle, and none of them gone.
+	// The groups are idle, and none has ended.
 	sys_close(again.connect(/*smc=*/false));
 	scheduler().sleep_us(kRest_us);
 	sys_close(again.connect());
@@ -320,10 +320,10 @@ void groups_fill_memory()
 
 // ---- A peer that does not receive ---------------------------------------------------------------
 
-// A peer has no receive for what is sent to it, and says so again and again. RMBs for further
-// connections to it are registered behind that, which is never. Those go by TCP when their
-// handshakes have had their time; others, who go by another VLAN, notice nothing, and the peer's
-// connections go on when it receives again.
+// A peer has no receive for our messages, and says so again and again. RMBs of further connections
+// to it are registered behind those messages, that is never. Such connections use TCP when their
+// handshakes time out; others, on another VLAN, notice nothing, and the peer's connections go on
+// when it receives again.
 void peer_does_not_receive()
 {
 	constexpr int kInVain = 40;
@@ -358,7 +358,7 @@ void peer_does_not_receive()
 	if (receive_byte(slow.front(), &byte) != 1 || byte != kHello)
 		fail("what the peer was slow to receive is lost");
 	client().vlan_id = server().vlan_id = 0;
-	// The RMBs that were registered in vain serve others.
+	// RMBs that were registered in vain serve others.
 	for (int i = 0; i < kInVain; i++)
 		slow.push_back(connect_one());
 	expect_answers(slow);
@@ -378,7 +378,7 @@ void peer_does_not_receive()
 
 constexpr u32 kSmallest = 16; // connections that a group may be limited to
 
-// What the next @count connections cost.
+// The cost of the next @count connections.
 Effort effort_of(Sockets &socks, u32 count)
 {
 	const Effort before = effort();
@@ -389,8 +389,8 @@ Effort effort_of(Sockets &socks, u32 count)
 		.groups_looked_at = effort().groups_looked_at - before.groups_looked_at};
 }
 
-// A host with many connections has many groups that are full. One connection more costs what it
-// cost the first one, whether it makes a group or joins one.
+// A host with many connections has many full groups. One more connection costs as much as the first
+// one, whether it makes a group or joins one.
 void many_full_groups()
 {
 	constexpr u32 kGroups = 40;
@@ -411,7 +411,7 @@ void many_full_groups()
 	if (with_many.groups_looked_at > 2 * at_first.groups_looked_at)
 		fail("%llu looks at groups, %llu at first", with_many.groups_looked_at,
 		     at_first.groups_looked_at);
-	// One that has room again is found again.
+	// A group that has room again is found again.
 	for (int i = 0; i < 3; i++) {
 		sys_close(socks.front());
 		socks.erase(socks.begin());
@@ -432,8 +432,8 @@ s64 ended_groups()
 	       server().stats[SMC_STAT_GROUP_TERMINATED];
 }
 
-// A port loses its carrier for a moment. What is said meanwhile arrives when it is back; who comes
-// meanwhile goes by TCP at once, later ones join the same group.
+// A port loses its carrier for a moment. Messages of that time arrive later; new connections use
+// TCP at once, and later ones join the same group.
 void port_flaps()
 {
 	Sockets socks = connect_many(3);
@@ -460,7 +460,7 @@ void port_flaps()
 	close_all(socks);
 }
 
-// It is lost for good: who is quiet is told, and soon.
+// The port is lost for good: quiet connections get an error soon.
 void port_stays_down()
 {
 	constexpr u64 kGrace_us = 5'000'000;
@@ -469,7 +469,7 @@ void port_stays_down()
 	const u64 began_us = scheduler().now_us();
 	u8 byte;
 
-	// Down, up and down again: it is the last time that counts.
+	// Down, up and down again: the last time counts.
 	lose_port(&client());
 	scheduler().sleep_us(kMoment_us);
 	regain_port(&client());
@@ -489,8 +489,8 @@ void port_stays_down()
 	forget_groups();
 }
 
-// The server takes the first connection and resets it at once, before its client knows that its
-// answer to CONFIRM_LINK has arrived. The link is good: those that wait for it go by SMC.
+// The server accepts the first connection and resets it at once, before its client knows that its
+// answer to CONFIRM_LINK has arrived. The link is good: those that wait for it use SMC.
 void founder_is_broken_off()
 {
 	constexpr u32 kOthers = 5;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about handshakes that fail or are given up, and about messages of them that are forged.
+// Cases about handshakes that fail or are given up, or whose messages are forged.
 #include "cases.hpp"
 
 #include <functional>
@@ -19,7 +19,7 @@ namespace sim {
 namespace {
 
 constexpr u16 kOtherPort = 9;
-// So many times latencies, in small steps, that a handshake is over.
+// The handshake is over after so many small steps of the latency.
 constexpr u64 kSteps = 150;
 
 struct Writer {
@@ -66,7 +66,7 @@ u64 step_us(u64 step)
 	return step * std::max(world().knobs.latency_us / 8, u64{1});
 }
 
-// The server's program goes away at each moment of a handshake.
+// The server's program ends at each moment of a handshake.
 void listener_closes()
 {
 	struct socket *bystander = connect_one();
@@ -84,8 +84,8 @@ void listener_closes()
 	sys_close(bystander);
 }
 
-// The network resets TCP at each moment of it, more often than a group has patience with. It takes
-// no more of them then, but nobody who is in it has to go.
+// The network resets TCP at each moment of a handshake, more often than a group bears. The group
+// takes no new connections then, but its connections stay.
 void tcp_dies_in_handshakes()
 {
 	struct socket *bystander = connect_one();
@@ -94,8 +94,8 @@ void tcp_dies_in_handshakes()
 		const auto writer = start_to_write(kPort);
 
 		scheduler().sleep_us(step_us(step % kSteps));
-		// A reset that comes before the SYN is nothing to the server, which would wait for
-		// ever for a client that has had its own.
+		// The server does not see a reset that comes before the SYN, and would wait for
+		// ever for a client that has been reset.
 		if (writer->sock != nullptr && writer->sock->sk->connection != nullptr &&
 		    writer->sock->sk->connection->end(1) != nullptr)
 			writer->sock->sk->connection->break_off();
@@ -108,8 +108,8 @@ void tcp_dies_in_handshakes()
 	sys_close(bystander);
 }
 
-// The server of the connection that makes the group goes away just when the group is there, as far
-// as its host can tell, and others wait to join it.
+// The server of the connection that founds the group ends just when its host has made the group,
+// and others wait to join it.
 void founder_closes()
 {
 	constexpr u32 kOthers = 8;
@@ -158,7 +158,7 @@ void founder_closes()
 	}
 }
 
-// A Confirm that names another queue pair, or an RMB that nobody has told of on the link.
+// A Confirm that names another queue pair, or an RMB that was not announced on the link.
 void confirm_is_forged(std::size_t at)
 {
 	struct socket *bystander = connect_one();
@@ -182,8 +182,8 @@ void confirm_is_forged(std::size_t at)
 	sys_close(bystander);
 }
 
-// A client that has another name each time gets a group each time. Those that it has left do not
-// pile up, and one that is in use is none of them.
+// A client with another name each time gets a group each time. Groups that it has left do not pile
+// up, and one in use stays.
 void peer_of_many_names()
 {
 	constexpr s64 kIdleMax = 16;
@@ -223,8 +223,8 @@ s64 ended_groups(const net &host)
 	return host.stats[SMC_STAT_GROUP_TERMINATED];
 }
 
-// Somebody who says that he is host a declines what the server gives him: he knows no such group.
-// From elsewhere he ends nothing; with host a's address he is believed.
+// A stranger in host a's name declines the Accept as out of sync. From another address that ends
+// nothing; from host a's address it ends the group.
 void declined_by_stranger()
 {
 	net stranger{.name = "stranger", .address = {10, 9, 0, 77}};
@@ -244,8 +244,8 @@ void declined_by_stranger()
 	sys_close(bystander);
 }
 
-// Both ends go on with TCP where the fabric fails them, and nobody's call has failed; the next
-// connection finds it whole.
+// Where the fabric fails both ends go on with TCP, and no call fails; the next connection has a
+// whole fabric.
 void goes_by_tcp(const std::function<void(bool broken)> &fabric, const char *wrong)
 {
 	struct socket *sock = sys_socket(&client());
@@ -265,15 +265,15 @@ void goes_by_tcp(const std::function<void(bool broken)> &fabric, const char *wro
 	scheduler().sleep_us(kRest_us);
 }
 
-// Nothing comes through by RDMA, neither what the server nor what the client says first.
+// RDMA carries nothing, in neither direction.
 void no_fabric()
 {
 	goes_by_tcp([](bool broken) { world().knobs.link_silent = broken ? 1 : 0; },
 		    "SMC without a fabric");
 }
 
-// What the server says by RDMA arrives, what the client says does not: the server never hears that
-// its CONFIRM_LINK is there.
+// The server's RDMA messages arrive, the client's do not: the server does not learn that its
+// CONFIRM_LINK has arrived.
 void mute_client()
 {
 	goes_by_tcp([](bool broken) { world().knobs.mute = broken; },
@@ -306,7 +306,7 @@ void confirm_link_of_another(bool response, std::size_t at)
 			fail("SMC with nobody knows whom");
 		expect_answer(sock);
 	} else {
-		// It has said its last word before the server heard it.
+		// The client's last message was sent before the server received it.
 		(void)send_byte(sock, kHello);
 		if (receive_byte(sock, &byte) > 0)
 			fail("the server believes it");

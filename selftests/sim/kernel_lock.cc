@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// kernel/abi/lock.h, played: spinlocks, mutexes, completions. Each lock checks what lockdep would:
-// order by class, no sleeping under a spinlock, given back by its holder.
+// kernel/abi/lock.h, simulated: spinlocks, mutexes, completions. Each lock checks as lockdep does:
+// order by class, no sleeping under a spinlock, release by its holder.
 #include "kernel/abi/lock.h"
 
 #include <algorithm>
@@ -122,7 +122,7 @@ void smc_mutex_unlock(smc_mutex *mutex)
 
 namespace {
 
-// Waiters look again every now and then: no list of them is needed in the few words there are.
+// Waiters look again from time to time, so these few words need no list of waiters.
 constexpr u64 kLook_us = 100;
 
 struct Completion {

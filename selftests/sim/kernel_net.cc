@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// kernel/abi/pernet.h, stats.h and the part of control.h that is C, played.
+// kernel/abi/pernet.h, stats.h and the C part of control.h, simulated.
 #include <algorithm>
 #include <cstring>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about the queues of a link: who has to wait, and for how long.
+// Cases about the queues of a link: who waits, and for how long.
 #include <algorithm>
 #include <string>
 #include <utility>
@@ -15,15 +15,15 @@
 namespace sim {
 namespace {
 
-// Forty that never stop, on a send queue that is always full, and one that says a byte now and
-// then: it has its turn as soon as those have had theirs that came before it.
+// Forty connections that never stop, on a send queue that is always full, and one that sends a byte
+// now and then: it only waits for those before it.
 void turns()
 {
 	constexpr u32 kChatty = 40;
 	constexpr u64 kBytes = 60;
 	constexpr u64 kWait_us = 100'000; // on average
 	struct socket *listener = sys_socket(&server());
-	u64 said_us = 0; // 0: nothing is under way
+	u64 said_us = 0; // 0: no byte is under way
 	u64 waited_us = 0;
 	bool over = false;
 	u32 talking = 0;
@@ -96,8 +96,8 @@ bool has_delete_link(const smc_ib_link *link)
 	});
 }
 
-// A peer that asks without end and takes no answer. It has to wait, as its requests keep their
-// receives; the send queue stays free of answers, and the group's last word finds its place.
+// A peer sends requests without end and takes no answer. It has to wait, since its requests keep
+// their receives; answers do not fill the send queue, and the group's last message has its place.
 void requests_without_end()
 {
 	constexpr u64 kRequests = 1000;
@@ -130,13 +130,13 @@ void requests_without_end()
 	sys_close(sock);
 }
 
-// Bursts of requests, more than are answered at a time, from a peer that takes the answers: none is
-// left unanswered.
+// Bursts of more requests than are answered at a time, from a peer that takes the answers: each one
+// is answered.
 void bursts_of_requests()
 {
 	constexpr u64 kBursts = 200;
-	// The peer has asked for nothing, and takes each answer for a violation; that long until it
-	// has forgotten them.
+	// The peer has not sent the requests, and counts each answer as a violation; so long until
+	// it has forgotten them.
 	constexpr u64 kForgotten_us = 16 * 60'000'000ULL;
 	struct socket *sock = connect_one();
 	smc_ib_link *link = link_of(&server());
@@ -159,8 +159,8 @@ void bursts_of_requests()
 	sys_close(sock);
 }
 
-// The peer's own last word does not stand behind what it has asked: it takes no answer any more,
-// and who comes next from there must not be put into the old group.
+// The peer's last message does not wait behind its requests: it takes no answer any more, and its
+// next connection must not get into the old group.
 void last_word_after_requests()
 {
 	struct socket *sock = connect_one();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about listeners: accept() and listen() beside other calls, servers that are slow to accept,
-// and their limits.
+// Cases about listeners: accept() and listen() beside other calls, servers that accept late, and
+// limits.
 #include "cases.hpp"
 
 #include <cerrno>
@@ -21,8 +21,8 @@ constexpr int kBacklog = 3;
 constexpr u64 kBusy_us = 7'000'000; // longer than a client waits in its handshake
 constexpr u64 kHours_us = u64{3} * 3600 * 1'000'000;
 
-// One thread is in accept() when others shut the listener down and make it TCP's. The client has
-// begun a handshake, and says nothing more.
+// One thread is in accept() while others shut the listener down and make it TCP's. The client has
+// begun a handshake, and is silent.
 void accept_beside_leave()
 {
 	for (int i = 0; i < 2000; i++) {
@@ -66,8 +66,7 @@ void accept_beside_leave()
 	scheduler().sleep_us(kRest_us);
 }
 
-// The same with clients that come to an end: each of their handshakes is one accept()'s, or ends
-// with the listener.
+// The same with clients that complete: each handshake is accepted, or ends with the listener.
 void accepts_beside_leave()
 {
 	for (u64 i = 0; i < 800; i++) {
@@ -136,7 +135,7 @@ void listen_beside_leave()
 	scheduler().sleep_us(kRest_us);
 }
 
-// Nobody accepts for the moment.
+// Nobody accepts at the moment.
 struct socket *start_busy_server()
 {
 	struct socket *listener = sys_socket(&server());
@@ -146,7 +145,7 @@ struct socket *start_busy_server()
 	return listener;
 }
 
-// What such a client is told by TCP, before the server looks at it.
+// TCP's answer to such a client, before the server looks at it.
 struct socket *connect_at_once(bool plain = false)
 {
 	const u64 began_us = scheduler().now_us();
@@ -185,7 +184,7 @@ void busy_server()
 	accept_in_order(listener, socks);
 }
 
-// There is no memory to put the one aside that stands before the other one. poll() has promised it.
+// There is no memory to put aside the child before it, which poll() has promised.
 void busy_without_memory()
 {
 	struct socket *listener = start_busy_server();
@@ -206,7 +205,7 @@ void busy_without_memory()
 	scheduler().sleep_us(kRest_us);
 }
 
-// The first one has been accepted, and keeps it busy.
+// The first one has been accepted, and keeps the server busy.
 void busy_with_one()
 {
 	struct socket *listener = start_busy_server();
@@ -219,7 +218,7 @@ void busy_with_one()
 	accept_in_order(listener, {socks[1], socks[2], late});
 }
 
-// Many more than the backlog: there is room for a burst, and those behind it go by TCP.
+// Many more than the backlog: there is room for a burst, and later ones use TCP.
 void busy_with_many()
 {
 	constexpr size_t kBurst = 32;
@@ -234,7 +233,7 @@ void busy_with_many()
 	accept_in_order(listener, socks);
 }
 
-// Those that nobody has accepted are reset, by whatever they came.
+// Connections that nobody has accepted are reset, whether SMC or TCP.
 void busy_until_it_ends(bool shut)
 {
 	struct socket *listener = start_busy_server();
@@ -258,8 +257,8 @@ void busy_until_it_ends(bool shut)
 	scheduler().sleep_us(kRest_us);
 }
 
-// One connection at most that nobody has accepted, handshakes included. When the only one has
-// failed, there is room again.
+// At most one connection that is not accepted, including handshakes. When the only one has failed
+// there is room again.
 void limit_after_failure()
 {
 	struct socket *listener = sys_socket(&server());
@@ -273,7 +272,7 @@ void limit_after_failure()
 		sock->nonblock = true;
 		if (sys_connect(sock, &server(), kPort) != -EINPROGRESS)
 			fail("connect() does not take its time");
-		// The server has sent its Accept then.
+		// The server has sent its Accept by then.
 		for (u64 us = 0; server().stats[SMC_STAT_CONN_NEW] == made; us++) {
 			if (us == kMoment_us)
 				fail("SMC is not offered any more");

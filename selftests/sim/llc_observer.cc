@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A second reading of LLC (RFC 7609 appendix A.2, SMC version 2): who may say what when.
+// A second decoder of LLC (RFC 7609 appendix A.2, SMC version 2): who may send what when.
 #include "llc_observer.hpp"
 
 #include <deque>
@@ -37,15 +37,15 @@ struct End {
 	bool confirm_sent = false; // CONFIRM_LINK request or response
 	bool confirm_heard = false;
 	bool over = false;   // DELETE_LINK of the whole group was sent
-	std::set<u32> rkeys; // that it has told the peer of
-	// Requests that have arrived and are not answered yet, and own ones that wait.
+	std::set<u32> rkeys; // announced to the peer
+	// Requests that have arrived and wait for an answer, and own ones that wait.
 	std::map<u8, std::deque<std::string>> heard;
 	std::map<u8, unsigned> asked;
 };
 
 std::map<u32, End> ends;
-bool impatient;          // some request may have to go unanswered
-std::set<u32> forgotten; // rkeys, since their owner was told so
+bool impatient;          // a request may go unanswered
+std::set<u32> forgotten; // rkeys whose owner knows that
 u64 llcs;
 
 End &end_of(const smc_ib_link &link)
@@ -87,7 +87,7 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 	const u32 key = static_cast<u32>(type == kConfirmRkey ? in.number(5, 4) : in.number(8, 4));
 	const smc_ib_region *region = fabric().by_remote_key(key);
 
-	// Whoever gave up waiting after two seconds may go on.
+	// A host that has stopped waiting after two seconds may go on.
 	impatient = impatient || world().knobs.any_fault() || world().knobs.deaf_to != 0 ||
 		    world().knobs.mute;
 	if (!impatient)
@@ -240,7 +240,7 @@ void observe_llc(const smc_ib_link &link, const std::string &message)
 			expect(link, !in.is_zero(4, 16) && in.is_zero(20, 24), "TEST_LINK");
 		break;
 	case kAddLink:
-		// Version 1 has no way to say "one link" but to offer none.
+		// Version 1 says "one link" only by offering none.
 		expect(link, end.version == 1 && response != end.server, "ADD_LINK");
 		if (response)
 			response_to(link, end, type, message);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about what ends at once: many connections, TCP beneath them, their link or device.
+// Cases about sudden ends: many connections, TCP below them, their link or device.
 #include "cases.hpp"
 
 #include "kernel/abi/stats.h"
@@ -19,7 +19,7 @@ constexpr u32 kBystanders = 5;
 constexpr int kGeneralError = 21;
 constexpr u32 kFewest = 16; // connections that a group may be limited to
 
-// Most of those in a group go at once; the others notice nothing.
+// Most connections of a group end at once; the others notice nothing.
 void close_many()
 {
 	const Sockets bystanders = connect_many(kBystanders);
@@ -52,7 +52,7 @@ void tcp_dies()
 	sys_close(bystander);
 }
 
-// Of all but one, at once: a firewall has forgotten them.
+// Of all but one, at once: a firewall has lost its state.
 void tcp_dies_of_many()
 {
 	struct socket *bystander = connect_one();
@@ -69,8 +69,8 @@ void tcp_dies_of_many()
 	sys_close(bystander);
 }
 
-// TCP dies when the peer has closed and this end writes no more. The peer waits for a word of this
-// end over the link, which is as good as ever.
+// TCP dies when the peer has closed and this end writes no more. The peer waits for this end's
+// closing flag, by a link that works.
 void word_after_tcp()
 {
 	struct socket *listener = sys_socket(&server());
@@ -96,9 +96,9 @@ void word_after_tcp()
 	sys_close(listener);
 }
 
-// The server resets a connection of a full group and has room for another one, while the client
-// has not closed its end yet. It takes it all the same, if there is a token left, or says that
-// there is none.
+// The server resets a connection of a full group and has room for another one, while the client has
+// not closed its end yet. The client takes the new one all the same, if it has a token left, or
+// declines.
 void reset_in_full_group()
 {
 	const u32 max_conns = client().max_conns;
@@ -117,7 +117,7 @@ void reset_in_full_group()
 }
 
 // The server's queue pair breaks while it registers an RMB for one more connection of its group.
-// The handshake gives up at once, and the device still has the RMB before it.
+// The handshake fails at once, while the device still has the RMB.
 void link_breaks_while_registering()
 {
 	bool broken = false;
@@ -150,8 +150,8 @@ u32 rmbs_of(const net &host)
 	return count;
 }
 
-// A device goes while a group on it frees RMBs. Whoever sleeps in recv() is told at once, not when
-// the group has waited for what it posted.
+// A device is removed while a group on it frees RMBs. A sleeper in recv() gets an error at once,
+// not after the group has waited for its posted work.
 void end_is_told_at_once()
 {
 	for (int i = 0; i < 10; i++) {
@@ -189,7 +189,7 @@ void end_is_told_at_once()
 	}
 }
 
-// Groups whose peers are dead do not wait for each other when their device goes.
+// Groups whose peers are dead do not wait for each other when their device is removed.
 void dead_fabric()
 {
 	constexpr u32 kGroups = 8;

@@ -31,14 +31,14 @@
 
 namespace {
 
-// Of the processor's time, for one run; SIM_LIMIT_S in the environment says otherwise.
+// Processor time for one run; SIM_LIMIT_S in the environment changes it.
 constexpr long kLimit_s = 120;
-// Of a sweep, should no run of it succeed.
+// The bound of a sweep in which no run succeeds.
 constexpr u64 kResourcesMax = 5000;
 
 void on_signal(int signal)
 {
-	// A broken precondition traps; a run that does not come to its end is stopped by the clock.
+	// A broken precondition traps; a run that does not end is stopped by the clock.
 #if defined(__SANITIZE_ADDRESS__)
 	__sanitizer_print_stack_trace();
 #endif
@@ -49,7 +49,7 @@ void on_signal(int signal)
 	_exit(1);
 }
 
-// What a run leaves behind; all 0 if it failed.
+// Results of a run; all 0 if it failed.
 struct Result {
 	u64 hash = 0;
 	u64 resources_asked = 0;

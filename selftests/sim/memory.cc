@@ -69,8 +69,8 @@ std::string Memory::describe() const
 
 namespace {
 
-// Deferred frees. A grace period is a number; one that began at g is over when no reader is left
-// that began before it.
+// Deferred frees. A grace period is a number; the one that began at g is over when no reader is
+// left that began before it.
 struct Deferred {
 	smc_rcu_head *head;
 	void (*fn)(smc_rcu_head *);
@@ -80,7 +80,7 @@ struct Deferred {
 struct Rcu {
 	u64 period = 1;
 	std::vector<Deferred> deferred;
-	u64 under_way = 0; // taken out of the list, not yet called to the end
+	u64 under_way = 0; // taken out of the list, the call has not returned
 	bool armed = false;
 };
 
@@ -173,7 +173,7 @@ void smc_rcu_barrier()
 
 u64 smc_now_ms()
 {
-	// Not from zero: nothing may depend on that.
+	// Not zero: no test may depend on that.
 	const u64 now_ms = scheduler().now_us() / 1000 + 4'294'000;
 	const u64 back_ms = world().knobs.clock_back_ms;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The kernel's heap and RCU (kernel/abi/mem.h), played: who has what, and who must have given it
-// back at the end.
+// The kernel's heap and RCU (kernel/abi/mem.h), simulated: who owns what, and has to give it back
+// at the end.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@ class Memory {
 public:
 	void *allocate(std::size_t bytes);
 	void release(void *memory);
-	// A lock lies there.
+	// An address with a lock in it.
 	void add_lock(const void *, int) {}
 
 	[[nodiscard]] std::size_t objects() const { return blocks_.size(); }
@@ -29,7 +29,7 @@ private:
 
 [[nodiscard]] Memory &memory();
 
-// What the module has gone to since the beginning.
+// Work of the module since the beginning.
 struct Effort {
 	u64 allocations = 0;
 	u64 groups_looked_at = 0; // their locks taken, by work items

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What kernel/abi/sock.h says of messages, played.
+// The messages of kernel/abi/sock.h, simulated.
 #include "message.hpp"
 
 #include <algorithm>

@@ -12,6 +12,6 @@ struct msghdr {
 	u8 *to = nullptr;
 	size_t length_bytes = 0;
 	size_t done_bytes = 0;
-	size_t fault_at_bytes = ~size_t{0}; // memory of the user's ends there
+	size_t fault_at_bytes = ~size_t{0}; // the user's memory ends there
 	std::function<void()> fetch{};      // before each copy from it: may sleep
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// CLC messages that are handed over in memory. Nothing of the kernel is called for them, so the
-// linker leads the module's Rendezvous::send() through here (sim.mk): they are read along as those
-// over TCP are, and the connection may break under them as well.
+// CLC messages that are handed over in memory. They make no call of the kernel, so the linker
+// routes the module's Rendezvous::send() through here (sim.mk): the observer sees them like those
+// over TCP, and the connection may break at them as well.
 #include "shell/socket/rendezvous.hpp"
 
 #include "clc_observer.hpp"
@@ -36,7 +36,7 @@ Rendezvous::Sent send(Rendezvous *rendezvous, NearClc &from, ByteSpan message)
 	if (sim::world().fault(sim::world().knobs.tcp_reset))
 		connection->break_off();
 	const Rendezvous::Sent sent = module_send(rendezvous, from, message);
-	// What is handed over is there for the other one at once.
+	// The other end sees the message at once.
 	if (sent == Rendezvous::Sent::kDelivered)
 		connection->observer->taken(1 - side);
 	return sent;

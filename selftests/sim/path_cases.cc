@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases about the way that a connection takes: the next hop, and whose group it joins.
+// Cases about the way of a connection: the next hop, and the group it joins.
 #include "cases.hpp"
 
 #include "core/wire/decline_reason.hpp"
@@ -28,8 +28,8 @@ s64 fallbacks_of(net &host, bool is_server, smc::wire::DeclineReason wanted)
 	return 0;
 }
 
-// Behind a gateway whose MAC nobody knows nothing is sent anywhere: it is TCP, and says why. With a
-// MAC of zeros a queue pair would be made that loses all it carries.
+// Nothing is sent through a gateway whose MAC is unknown: the connection is TCP, with a reason.
+// With a MAC of zeros the queue pair would lose all packets.
 void next_hop_is_unknown()
 {
 	world().knobs.gateway = true;
@@ -49,9 +49,9 @@ void next_hop_is_unknown()
 	sys_close(sock);
 }
 
-// Between the look for a GID and the queue pair's start the address may go, on either side: it is
-// TCP then, and says why. With whatever stands at its place in the table it would be somebody
-// else's packets.
+// Between the look for a GID and the start of the queue pair the address may go, at either side:
+// the connection is TCP then, with a reason. Another GID at that place of the table would send
+// packets of somebody else.
 void gid_goes()
 {
 	for (net *host : {&client(), &server()}) {
@@ -98,8 +98,8 @@ void expect_groups(s64 groups)
 	}
 }
 
-// The same two hosts agree by one EID, by another one, and by version 1: each has its group, and
-// later ones find theirs. A network is told from another by its EID alone.
+// The same two hosts agree by one EID, by another one, and by version 1: each has its own group,
+// and later connections find theirs. Only the EID tells one network from another.
 void groups_by_agreement()
 {
 	Sockets socks = connect_many(2);
@@ -126,7 +126,7 @@ void groups_by_agreement()
 	close_all(socks);
 }
 
-// A server that has other EIDs by now names another one, and the group is still the same.
+// A server with other EIDs by now names another one, and the group is still the same.
 void eid_changes()
 {
 	const Sockets socks = connect_many(3);
@@ -137,7 +137,7 @@ void eid_changes()
 }
 
 // Two VLANs between the same two ports, with the same GIDs and MACs: a connection joins the group
-// of its own one.
+// of its VLAN.
 void vlans()
 {
 	Sockets socks;
@@ -152,7 +152,7 @@ void vlans()
 			fail("host %s: %lld groups were made", host->name.c_str(),
 			     host->stats[SMC_STAT_GROUP_NEW]);
 	}
-	// Groups that only the server takes for the same are none for the client.
+	// Groups that only the server takes for equal are different ones for the client.
 	client().vlan_id = 20;
 	struct socket *sock = connect_one(/*smc=*/false);
 	sys_close(sock);

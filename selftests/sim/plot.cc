@@ -189,7 +189,7 @@ void with_server(void (*plot)())
 
 	plot();
 	(void)sys_shutdown(listener, 0);
-	// What was closed has gone before the devices do.
+	// Connections that were closed end before the devices are removed.
 	scheduler().sleep_us(kRest_us);
 }
 

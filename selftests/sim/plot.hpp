@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What plots of cases are made of: host a, whose programs connect to a server on host b that says
-// again what it hears.
+// Building blocks of cases: host a, whose programs connect to a server on host b that echoes.
 #pragma once
 
 #include <vector>
@@ -30,30 +29,30 @@ int receive_byte(struct socket *sock, u8 *byte);
 
 // Until it is shut down.
 [[nodiscard]] struct socket *start_server();
-// Plays while there is a server.
+// Runs the script with a server.
 void with_server(void (*plot)());
 
-// Plays, and leaves everybody a while.
+// Runs the script, and leaves time for everybody.
 void scripted(void (*script)());
 
-// A client's connection, which must come about, as SMC or as TCP.
+// A client's connection, which must come up, as SMC or as TCP.
 [[nodiscard]] struct socket *connect_one(bool smc = true);
 [[nodiscard]] Sockets connect_many(u32 count);
-// In a process of its own: to who never gets to the end of the handshake, so that it falls back.
+// In a process of its own, for a client that never completes the handshake, so that it falls back.
 void connect_in_vain(int &under_way);
 void close_all(const Sockets &socks);
 
 void expect_answer(struct socket *sock);
 void expect_answers(const Sockets &socks);
-// It is the next one that @listener accepts, and @sock its other end. Closes both.
+// The next one that @listener accepts has to be the other end of @sock. Closes both.
 void expect_next(struct socket *listener, struct socket *sock);
-// One group has done, from the beginning, and it keeps no more buffers than it says.
+// There was one group only, and it keeps no more buffers than it may.
 void expect_one_group(u32 connections);
 
-// Others go on, for fewer than @most turns.
+// Lets others run, for fewer than @most turns.
 void yield_some(u32 most);
 
-// The only one there is.
+// The only one.
 [[nodiscard]] smc_ib_link *link_of(const net *host);
 
 } // namespace sim

@@ -30,7 +30,7 @@ size_t some(size_t most)
 	return 1 + lot().below(lot().one_in(3) ? most : std::min<size_t>(most, 3000));
 }
 
-// What two threads of a process share.
+// Shared by two threads of a process.
 struct Shared {
 	struct socket *sock;
 	Talk &talk;
@@ -205,7 +205,7 @@ void wait_for_reader(Shared &shared)
 	}
 }
 
-// The reader is to give up, as the threads of a process that dies.
+// The reader is to stop, as the threads of a process that dies.
 void stop_reader(Shared &shared, Fiber *reader)
 {
 	if (shared.readers == 0)
@@ -278,7 +278,7 @@ void converse(struct socket *sock, unsigned index)
 
 namespace {
 
-// As on TCP: a server may have reset the connection before connect() comes back from its sleep.
+// As on TCP: a server may have reset the connection before connect() returns from its sleep.
 bool reset_by_server(struct socket *sock)
 {
 	if (sock->sk->connection == nullptr)
@@ -307,12 +307,12 @@ void run_client(net *host, net *server)
 			fail("writable, and connect() says errno %d", -ret);
 		if (ret == -EINTR && lot().one_in(3))
 			break;
-		// Another thread has second thoughts.
+		// Another thread disconnects it after all.
 		const bool shut = ret == -EINPROGRESS && world().fault(world().knobs.signal);
 		if (shut) {
 			(void)sys_shutdown(sock, 2);
-			// Too late to end the attempt, it has ended what comes of it: there is
-			// nothing to write any more, and an end to read at once.
+			// Too late to end the attempt, it has ended the connection: nothing can be
+			// written, and reading finds the end at once.
 			if (sock->sk->connection != nullptr && sock->sk->shut_snd) {
 				Side &side = talks().of(connection_id(sock)).side(0);
 				side.ended = side.shut = true;
@@ -325,7 +325,7 @@ void run_client(net *host, net *server)
 		note("connect() fails, errno %d", -ret);
 		if (!world().knobs.any_fault() && !(ret == -ECONNRESET && reset_by_server(sock)))
 			fail("connect() fails for no reason, errno %d", -ret);
-		// To the other side that is an end like any other.
+		// For the other side that is an end like any other.
 		if (sock->sk->connection != nullptr)
 			talks().of(connection_id(sock)).side(0).ended = true;
 		sys_close(sock);
@@ -349,7 +349,7 @@ void run_server(const std::shared_ptr<Service> &service)
 
 		if (ret == -EINVAL)
 			break;
-		// With nobody else who accepts, what poll() has seen is there.
+		// With no other thread in accept(), the connection that poll() has shown is there.
 		if (ret == -EAGAIN && told_readable)
 			fail("readable, and there is nobody to accept");
 		told_readable = ret == -EAGAIN && sys_poll_wait(service->listener, SMC_POLL_IN) &&

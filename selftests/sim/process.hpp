@@ -5,10 +5,10 @@
 
 namespace sim {
 
-// A process that has a connected socket: talks as its plan has it, and closes. In the current
-// fiber; another one reads.
+// A process with a connected socket: talks by its plan, and closes. In the current fiber; another
+// one reads.
 void converse(struct socket *sock, unsigned side);
-// A process that connects, and then does so.
+// A process that connects, and then talks.
 void run_client(net *host, net *server);
 
 // Processes that accept from one listener and make a new one for each connection, until it is shut;

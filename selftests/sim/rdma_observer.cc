@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A second reading of CDC and LLC (RFC 7609 section 4 and appendix A.2, A.3), which shares nothing
-// with core/. For each direction of each connection it keeps accounts of its own.
+// A second decoder of CDC and LLC (RFC 7609 section 4 and appendix A.2, A.3), which shares nothing
+// with core/. It keeps its own accounts for each direction of each connection.
 #include "rdma_observer.hpp"
 
 #include <algorithm>
@@ -28,12 +28,12 @@ constexpr u8 kAnyClose = kClosed | kAborted;
 // Positions in bytes that never wrap.
 struct Direction {
 	u16 sequence = 0;
-	u64 produced = 0;      // said in messages sent
-	u64 consumed_said = 0; // by the sender of this direction, about the other direction's bytes
-	u64 produced_heard = 0; // that the other end has been told
-	u64 consumed_heard = 0; // of our bytes, that we have been told
+	u64 produced = 0;       // by messages sent
+	u64 consumed_said = 0;  // confirmed by this sender, of the other direction
+	u64 produced_heard = 0; // by messages that have reached the other end
+	u64 consumed_heard = 0; // of our bytes, by messages that have reached us
 	u8 flags = 0;           // state flags sent
-	u8 flags_heard = 0;     // ... that have reached the other end
+	u8 flags_heard = 0;     // those of messages that have reached the other end
 };
 
 struct Connection {
@@ -56,7 +56,7 @@ struct Cdc {
 };
 
 std::map<u64, Connection> connections;
-// Whose messages arrive at a queue pair with a token.
+// The connection whose messages reach a queue pair with a token.
 std::map<std::pair<u32, u32>, std::pair<u64, unsigned>> by_token;
 std::map<u32, u64> rmb_users;    // rkey → connection
 std::map<u32, Promise> promised; // rkey → who has no answer yet
@@ -82,7 +82,7 @@ Cdc read_cdc(const smc_ib_link &link, const std::string &message)
 		in.byte(25)};
 }
 
-// The position that a cursor means, the first one from @base on.
+// The position of a cursor, the first one from @base on.
 u64 position(u64 wrap, u64 count, u64 size, u64 base, const char *which, u32 qpn)
 {
 	if (count >= size)
@@ -191,7 +191,7 @@ void hear_cdc(const smc_ib_link &link, const std::string &message)
 	from.flags_heard = cdc.state_flags;
 }
 
-// May this RMB be announced again? The connection that had it must have ended on the wire.
+// An RMB may be announced again only if the connection that had it has ended on the wire.
 void check_reuse(const Announced &rmb)
 {
 	const auto user = rmb_users.find(rmb.rkey);
@@ -210,7 +210,7 @@ void check_reuse(const Announced &rmb)
 		     rmb.rkey, user->second);
 }
 
-// What others have received in it before must not be read there, whoever says that he has written.
+// Bytes that others have received in it must not be read there, whatever the peer announces.
 void check_empty(const Announced &rmb)
 {
 	const smc_ib_region *region = fabric().by_remote_key(rmb.rkey);
@@ -241,7 +241,7 @@ void observe_connection(u64 id, u8 version, bool first_contact, const Announced 
 		check_reuse(rmb);
 		check_empty(rmb);
 		rmb_users[rmb.rkey] = id;
-		// Drawn by lot: where there have been thousands, one comes again that is free.
+		// Random: with thousands of tokens, one that is free comes again.
 		const auto user = by_token.find({rmb.qpn, rmb.token});
 		if (user != by_token.end() &&
 		    (connections[user->second.first].from[user->second.second].flags & kAnyClose) ==
@@ -306,7 +306,7 @@ void observe_link_created(const smc_ib_link &link)
 
 void observe_link_broken(const smc_ib_link &link)
 {
-	// Whatever was announced on it is void.
+	// Everything announced on it is void.
 	std::erase_if(promised, [&](const auto &entry) { return entry.second.qpn == link.qpn; });
 	for (auto at = rmb_users.begin(); at != rmb_users.end();) {
 		const Connection &connection = connections[at->second];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Reads along what queue pairs carry: CDC and LLC messages and the writes between them, with
-// decoders of its own, and stops the run at the first thing that breaks the protocol.
+// Follows the traffic of queue pairs: CDC and LLC messages and the writes between them, with its
+// own decoders, and stops the run at the first violation of the protocol.
 #pragma once
 
 #include <string>
@@ -19,18 +19,18 @@ struct Announced {
 	u32 size_bytes = 0;
 };
 
-// A CLC exchange has come as far as its Confirm: both ends are known.
+// A CLC exchange has got to its Confirm: both ends are known.
 void observe_connection(u64 connection, u8 version, bool first_contact, const Announced &server,
 			const Announced &client);
 
 // The Accept of a later contact names this RMB. From its Confirm on the client may write there, so
 // the RMB has to stay until the server knows that it will not, or can tell it.
 void observe_accept(u64 connection, const Announced &server);
-// Some connection has had it as its RMB.
+// A connection has had it as its RMB.
 [[nodiscard]] bool has_been_used(u32 rkey);
 // The server has taken the client's answer, or its FIN, out of the TCP stream.
 void observe_answer(u64 connection);
-// An RMB goes while its link is there: DELETE_RKEY, or its region is destroyed.
+// An RMB ends while its link exists: DELETE_RKEY, or its region is destroyed.
 void observe_rmb_going(u32 rkey);
 
 void observe_post(const smc_ib_link &link, const Post &post);
@@ -38,7 +38,7 @@ void observe_post(const smc_ib_link &link, const Post &post);
 void observe_received(const smc_ib_link &link, const std::string &message);
 void observe_link_created(const smc_ib_link &link);
 void observe_link_broken(const smc_ib_link &link);
-// How much went by, for the report.
+// Amounts, for the report.
 [[nodiscard]] std::string observed_counts();
 
 } // namespace sim

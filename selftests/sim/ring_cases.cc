@@ -14,12 +14,12 @@ namespace sim {
 namespace {
 
 constexpr u64 kRing = 65536;
-// Of one connection: each host sends from one and receives in one.
+// For one connection: each host sends from one ring and receives in one.
 constexpr u64 kRings = 4 * kRing;
 constexpr u64 kSmallRings = 4 * SMC_RING_BYTES_MIN;
 constexpr u64 kMinutes_us = 700'000'000;
 
-// Sizes are drawn otherwise.
+// Sizes that a load does not use.
 void ask_for_rings()
 {
 	for (const auto &host : world().hosts)
@@ -43,7 +43,8 @@ void forget_limits()
 
 // ---- Plots --------------------------------------------------------------------------------------
 
-// So many as there is room for have rings of their size, some more small ones, and all others TCP.
+// As many as there is room for have rings of full size, some more have small ones, all others are
+// TCP.
 void bound()
 {
 	ask_for_rings();
@@ -66,7 +67,7 @@ void bound()
 	forget_limits();
 	close_all(connect_many(3));
 	scheduler().sleep_us(kRest_us);
-	// There is room for what they left alone, which gives way to what is wanted.
+	// There is room in the buffers that those have left, which make way.
 	rings().set_marks(rings().bytes(), rings().bytes());
 	client().wmem_bytes = 2 * kRing;
 	const s64 before = downgrades(client());
@@ -78,7 +79,7 @@ void bound()
 	forget_limits();
 }
 
-// The servers of one cgroup have no memory, those of another one on that host do not notice.
+// The servers of one cgroup have no memory; those of another one on that host do not notice.
 void full_group()
 {
 	ask_for_rings();
@@ -96,7 +97,7 @@ void full_group()
 	forget_limits();
 }
 
-// What one cgroup has left is not used at its expense, and not kept for ever.
+// Buffers of one cgroup are not used at its expense by others, and not kept for ever.
 void inherited_rings()
 {
 	ask_for_rings();
@@ -120,8 +121,8 @@ void inherited_rings()
 // With a send buffer and an RMB each, as many as are registered at a time.
 constexpr int kInVain = 4;
 
-// The client has no receive for what the server says to it. What the server takes for others is
-// registered behind that: their handshakes end first.
+// The client has no receive for the server's messages. Buffers of other connections are registered
+// behind those: their handshakes end before.
 void connect_behind(struct socket *slow)
 {
 	int under_way = 0;
@@ -150,8 +151,8 @@ s64 server_buffers()
 	return server().stats[SMC_STAT_BUF_NEW] - server().stats[SMC_STAT_BUF_FREE];
 }
 
-// Buffers are kept for the next connection while they are being registered. Those do not give way
-// to what is wanted, nor when memory is scarce, until the queue has let go of them.
+// Buffers are kept for the next connection while they are being registered. They do not make way,
+// not even when memory is scarce, until the queue has finished with them.
 void kept_while_registering()
 {
 	int under_way = 0;
@@ -161,7 +162,7 @@ void kept_while_registering()
 	connect_behind(slow);
 	if (server_buffers() < 2 + 2 * kInVain)
 		fail("%lld buffers, none is kept", server_buffers());
-	// A larger one is not to be had, and nobody is there to give way.
+	// There is no larger one, and nothing that could make way.
 	rings().set_marks(rings().bytes(), rings().bytes());
 	server().wmem_bytes = server().rmem_bytes = 2 * kRing;
 	connect_in_vain(under_way);
@@ -181,8 +182,8 @@ void kept_while_registering()
 	close_all(socks);
 }
 
-// Nothing is kept, and so what is being registered is only waited for. A client that receives and
-// does not, in turns, does not have the server pile it up.
+// Nothing is kept, so buffers that are being registered are only waited for. A client that receives
+// only now and then does not make the server pile them up.
 void dropped_while_registering()
 {
 	constexpr int kTurns = 5;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Memory of rings (kernel/abi/ring_memory.h), played: an account for the host, with two marks, and
-// one for each memory cgroup, with a limit. A sock belongs to the cgroup of its host's programs.
+// Memory of rings (kernel/abi/ring_memory.h), simulated: an account for the host, with two marks,
+// and one for each memory cgroup, with a limit. A sock belongs to the cgroup of its host's
+// programs.
 #pragma once
 
 #include <cstddef>
@@ -26,11 +27,11 @@ public:
 		groups_[group].limit_bytes = limit_bytes;
 	}
 
-	// False if that would be too much.
+	// False if that is too much.
 	[[nodiscard]] bool enter(u64 group, std::size_t bytes);
 	void leave(u64 group, std::size_t bytes);
 
-	// For one more of that size.
+	// Room for one more of that size.
 	[[nodiscard]] bool has_room(std::size_t bytes) const
 	{
 		return bytes_ + bytes <= mark_of(bytes);
@@ -38,7 +39,7 @@ public:
 	[[nodiscard]] u64 pressure_bytes() const { return pressure_bytes_; }
 	[[nodiscard]] bool are_many() const { return bytes_ > pressure_bytes_; }
 	[[nodiscard]] u64 bytes() const { return bytes_; }
-	// The most there has been since set_marks().
+	// The maximum since set_marks().
 	[[nodiscard]] u64 peak_bytes() const { return peak_bytes_; }
 	[[nodiscard]] u64 bytes_of(u64 group) { return groups_[group].bytes; }
 
@@ -62,7 +63,7 @@ private:
 
 [[nodiscard]] RingMemory &rings();
 
-// Marks of which the closed ends' share is so much.
+// Marks with which the closed ends' share is so much.
 void share_for_closed_ends(u64 bytes);
 
 } // namespace sim

@@ -26,10 +26,10 @@ namespace {
 
 // Bounds of virtual time.
 constexpr u64 kSecond_us = 1'000'000;
-constexpr u64 kFaults_us = 40 * kSecond_us;     // how long things may go wrong
-constexpr u64 kProcesses_us = 200 * kSecond_us; // until all processes have ended after that
+constexpr u64 kFaults_us = 40 * kSecond_us;     // how long faults are on
+constexpr u64 kProcesses_us = 200 * kSecond_us; // after that, until all processes have ended
 constexpr u64 kGroups_us = 2000 * kSecond_us;   // until all groups have ended by themselves
-constexpr u64 kTcp_us = 20 * kSecond_us;        // the longest stall there is, twice
+constexpr u64 kTcp_us = 20 * kSecond_us;        // twice the longest stall
 constexpr u64 kUnload_us = 100 * kSecond_us;
 
 void add_host(u32 index, Random &random)
@@ -200,7 +200,7 @@ void check_nothing_left()
 				fail("host %s: buffers are still counted as used",
 				     host->name.c_str());
 		}
-		// Both ends are ours: nobody breaks the protocol, whatever fails.
+		// Both ends are this module: nobody breaks the protocol, whatever fails.
 		for (const u32 stat :
 		     {SMC_STAT_CLC_MALFORMED, SMC_STAT_LLC_MALFORMED, SMC_STAT_CDC_MALFORMED,
 		      SMC_STAT_CDC_WRONG_LINK, SMC_STAT_CDC_BAD_CURSOR, SMC_STAT_CDC_BAD_SEQUENCE,
@@ -235,7 +235,7 @@ bool groups_are_left()
 	return false;
 }
 
-// As long as one is, its sock keeps the namespace.
+// While one exists, its sock keeps the namespace.
 bool smcd_ends_are_left()
 {
 	for (const auto &host : world().hosts) {
@@ -309,7 +309,7 @@ std::string run_scenario(const Run &run)
 		run.plot->play();
 		load.over = true;
 	});
-	// Whoever looks at a namespace keeps it.
+	// A walk over a namespace keeps it.
 	bool watched = !random.one_in(3);
 	if (!watched)
 		scheduler().spawn("operator", [&] {
@@ -358,7 +358,7 @@ std::string run_scenario(const Run &run)
 				smc_control_net_destroy(host.get(), host->control);
 			remove_device(host.get());
 		}
-		// What TCP has under way arrives.
+		// Segments under way in TCP arrive.
 		scheduler().sleep_us(kTcp_us);
 		for (const auto &host : world().hosts) {
 			if (!net_first)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Scheduler: threads of execution (processes, work items, softirqs) as fibers on one real thread,
-// in virtual time. Which of those that could run does run next is drawn by lot, and each may be
-// interrupted wherever the module calls the kernel, so one seed is one interleaving on a machine
-// with any number of processors. When nothing can run, the clock jumps to the next timer.
+// in virtual time. The next one to run is chosen at random, and each may be interrupted wherever
+// the module calls the kernel, so one seed is one interleaving on a machine with any number of
+// processors. When nothing can run, the clock jumps to the next timer.
 #pragma once
 
 #include <cstdint>
@@ -66,7 +66,7 @@ public:
 
 	Fiber *spawn(std::string name, std::function<void()> body,
 		     Context context = Context::kProcess);
-	// Runs everything until @done says so. The bound is one of virtual time.
+	// Runs everything until @done returns true, for a limited virtual time.
 	void run(const std::function<bool()> &done, std::uint64_t until_us, const char *what);
 
 	// ---- From within a fiber ----------------------------------------------------------------
@@ -78,9 +78,9 @@ public:
 	}
 	// Others may run.
 	void yield();
-	// Perhaps others run, as often as the run's rate has it.
+	// Lets others run, as often as the run's rate says.
 	void maybe_yield();
-	// Sleeps until wake(), if there was none since the last call of prepare(). False: time out.
+	// Sleeps until wake(), unless it was called after the last prepare(). False: timeout.
 	bool block(std::optional<std::uint64_t> deadline_us = std::nullopt);
 	void prepare() { current_->woken_ = false; }
 	void sleep_us(std::uint64_t duration_us);
@@ -97,12 +97,12 @@ public:
 	}
 	void cancel(std::uint64_t timer);
 
-	// The lot. One for all, so that the trace depends on the seed alone.
+	// Random numbers; one generator for all, so that the trace depends on the seed alone.
 	[[nodiscard]] Random &random() { return random_; }
 	// One in so many calls of maybe_yield() yields; 0: none.
 	void set_preemption(std::uint64_t one_in) { preempt_one_in_ = one_in; }
 
-	// Oldest grace period that a reader is in, or ~0.
+	// The oldest grace period that a reader is in, or ~0.
 	[[nodiscard]] std::uint64_t oldest_reader() const;
 	[[nodiscard]] std::string describe() const;
 	[[nodiscard]] std::uint64_t switches() const { return switches_; }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases with both ends of a connection in the hands of one process, for faults that one sees only
-// while everybody stands still.
+// Cases with both ends of a connection used by one process, for faults that show only while
+// everything else stands still.
 #include "cases.hpp"
 
 #include <cerrno>
@@ -49,8 +49,8 @@ private:
 	std::vector<std::unique_ptr<Call>> calls_;
 };
 
-// More than fit into the send queue speak at once, and then say nothing more. The device tells of
-// the first ones to have left; those that found no room have nobody else to go on for them.
+// More connections than fit into the send queue send at once, and then are silent. The device
+// reports only the first ones as sent; those that found no room depend on that report.
 void crowd(net *from, net *to)
 {
 	Crowd crowd(from, to);
@@ -59,8 +59,8 @@ void crowd(net *from, net *to)
 	crowd.is_heard();
 }
 
-// Its peer has closed, it says that it has done, TCP dies. Then it closes, when there is no room in
-// the send queue for a while. The peer waits for its word all the same.
+// The peer has closed, this end has shut down, TCP dies. Then it closes, while the send queue has
+// no room. The peer still gets its closing flag.
 void last_word(net *from, net *to)
 {
 	Crowd crowd(from, to);
@@ -79,8 +79,8 @@ void last_word(net *from, net *to)
 	crowd.is_heard();
 }
 
-// A bug of ours in how a connection is called: both ends are told of a reset, and nobody gets
-// another byte, which might be one for the second time.
+// A call against the Connection's contract: both ends get a reset, and nobody reads another byte,
+// which might be one that was read before.
 void broken_contract(net *from, net *to)
 {
 	Call call(from, to);
@@ -98,8 +98,8 @@ void broken_contract(net *from, net *to)
 		fail("script: recv() says %d, and %d to the peer", own, theirs);
 }
 
-// What a cork holds goes out after a while, whenever it was set: before the connection was there,
-// behind what waits for room, and while a writer waits for it.
+// Bytes that a cork holds go out after a while, whenever it was set: before the connection was
+// there, behind bytes that wait for room, and while a writer waits for it.
 void cork(net *from, net *to)
 {
 	constexpr size_t kFew = 100;
@@ -131,7 +131,7 @@ void cork(net *from, net *to)
 	while (!sent)
 		scheduler().sleep_us(kMoment_us);
 
-	// The end of a file that is sent is the end of what more was to follow.
+	// The end of a file that is sent ends MSG_MORE.
 	Call file(from, to);
 	(void)file.send(kFew, SMC_MSG_MORE);
 	scheduler().sleep_us(kMoment_us / 10);
@@ -143,7 +143,7 @@ void cork(net *from, net *to)
 		fail("script: it waits for more than there is");
 	file.receive(kFew);
 
-	// Nor is what a cork holds put off by what comes later.
+	// Later bytes do not prolong a cork.
 	slept.cork();
 	for (int i = 0; i < 10; i++) {
 		(void)slept.send(1);
@@ -165,12 +165,12 @@ void closed_and_left(net *from, net *to)
 	(void)call.send(kBytes);
 	call.close_client();
 	scheduler().sleep_us(kQuarter_us);
-	// Memory that a peer's network holds is not for ever.
+	// Memory held by a peer's network is not held for ever.
 	if (from != to && connections_of(from) != 0)
 		fail("script: a closed end is still there");
 	call.nothing_is_wrong(SMC_POLL_ERR | SMC_POLL_HUP);
-	// The next one gets another ring: that of the end that has gone is still its peer's to
-	// write to, as far as the peer knows.
+	// The next one gets another ring: the peer may still write to the ring of the end that has
+	// gone, as far as it knows.
 	{
 		Call next(from, to);
 
@@ -179,7 +179,7 @@ void closed_and_left(net *from, net *to)
 		next.close_client();
 		next.end_is_clean();
 	}
-	// The group ends meanwhile, which has no other connection.
+	// The group, which has no other connection, ends meanwhile.
 	scheduler().sleep_us(7 * kQuarter_us);
 	call.nothing_is_wrong(SMC_POLL_ERR);
 	call.receive(kBytes);
@@ -187,7 +187,7 @@ void closed_and_left(net *from, net *to)
 }
 
 // More of them close, with data left, than may be kept for peers that do not read. The first ones'
-// peers get all of it, the other ones' an error.
+// peers get all data, the other peers an error.
 void orphans(net *from, net *to)
 {
 	constexpr s64 kKept = 3;
@@ -215,8 +215,8 @@ void orphans(net *from, net *to)
 		calls[i]->is_reset();
 }
 
-// A closed end has more for its peer than goes into the ring. Until the peer has it, TCP says
-// nothing of an end: it would forget the connection, and a peer that asks with keepalives be reset.
+// A closed end has more data than goes into the ring. Until the peer has it, TCP must stay open: it
+// would forget a closed connection, and answer the peer's keepalives by a reset.
 void slow_reader(net *from, net *to)
 {
 	constexpr u64 kMinute_us = 60'000'000;
@@ -233,7 +233,7 @@ void slow_reader(net *from, net *to)
 	call.end_is_clean();
 }
 
-// A peer that reads a little each time it might be given up.
+// A peer that reads a little each time before it would be given up.
 void sips(net *from, net *to)
 {
 	constexpr u64 kNearlyLimit_us = u64{9} * 60 * 1'000'000;
@@ -249,8 +249,8 @@ void sips(net *from, net *to)
 		fail("script: a closed end is kept for as long as the peer likes");
 }
 
-// A reader that has taken some, of which it was not asked, and then rests. The writer who fills
-// more than half of the ring does ask, is told, and can fill all of it.
+// A reader has taken some bytes without being asked, and rests. The writer who fills more than half
+// of the ring asks, gets the cursor, and can fill all of it.
 void full_ring(net *host)
 {
 	Call call(host, host);
@@ -268,8 +268,8 @@ void full_ring(net *host)
 	call.receive(size_bytes);
 }
 
-// The same where the writer fills half of it and does not ask: less is left than the reader has
-// reason to be silent about.
+// The same where the writer fills half of it and does not ask: less is unread than the reader may
+// keep to itself.
 void half_ring(net *host)
 {
 	Call call(host, host);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// kernel/abi/sock.h, played: state, locks, sleeping and waking.
+// kernel/abi/sock.h, simulated: state, locks, sleeping and waking.
 #include "socket.hpp"
 
 #include <algorithm>
@@ -116,7 +116,7 @@ void smc_sk_lock(struct sock *sk)
 
 	if (fiber == nullptr || fiber->is_atomic() || !fiber->held.empty())
 		sim::fail("the sock's lock is taken under another");
-	// A user may keep it for ever, and there are so many work items at a time.
+	// A user may hold it for ever, and the number of work items is limited.
 	if (in_work_item() && sk->socket != nullptr && sk->socket->of_user)
 		fail("%s waits for a lock that a user may keep", fiber->name.c_str());
 	scheduler().maybe_yield();
@@ -372,7 +372,8 @@ void smc_wake_hook_remove(smc_wake_hook *hook)
 	scheduler().maybe_yield();
 }
 
-// ---- What TCP would say -------------------------------------------------------------------------
+// ---- TCP's answers
+// --------------------------------------------------------------------------------
 
 int smc_sk_stream_error(struct sock *sk, u32, int err)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Sockets as the kernel has them, as far as the module can see: struct socket with its wait queue,
-// and the sock under it with its side of a TCP connection.
+// The kernel's sockets, as far as the module can see: struct socket with its wait queue, and the
+// sock under it with its side of a TCP connection.
 #pragma once
 
 #include <deque>
@@ -25,8 +25,8 @@ struct sockaddr {
 	u16 family = 2;
 	net *host = nullptr;
 	u16 port = 0;
-	// Where the peer connects to us, too. @one_sided: the first one's SYN is lost, and the
-	// second one takes its SYN-ACK for a server's.
+	// The peer connects to us, too. @one_sided: the first one's SYN is lost, and the second one
+	// takes its SYN-ACK for a server's.
 	struct sock *meets = nullptr;
 	bool one_sided = false;
 };
@@ -39,7 +39,7 @@ struct socket {
 	bool left = false; // ops are TCP's, after it has fallen
 	bool nonblock = false;
 	bool of_user = false; // has a descriptor; else it is one of the module's own
-	int calls = 0;        // of others, that the last close() waits for, as a file's reference
+	int calls = 0;        // of others; the last close() waits for them
 	sim::WaitQueue queue;
 };
 
@@ -96,7 +96,7 @@ struct SocketCounts {
 // One without a socket.
 [[nodiscard]] struct sock *new_sock(net *host);
 
-// Who waits for the sock.
+// Sleepers on the sock.
 void wake(struct sock *sk, u32 events);
 // All of them, as sk_state_change().
 void wake_all(struct sock *sk, u32 events);

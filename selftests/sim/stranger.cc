@@ -85,12 +85,12 @@ Pretence pretend(net *from, net *server, net *claimed, u16 name)
 		proposal.peer_id.bytes[0] = static_cast<u8>(name >> 8);
 		proposal.peer_id.bytes[1] = static_cast<u8>(name);
 	}
-	// TCP is its own, the option is not.
+	// Its TCP works, but it shows no option.
 	sock->ours = false;
 	sock->sk->offers_smc = true;
 	if (sys_connect(sock, server, kPort) != 0 || !sock->sk->offers_smc)
 		fail("the stranger cannot connect");
-	// Nothing that it says is true.
+	// Every field of it is false.
 	sock->sk->connection->observer = nullptr;
 	send(sock, proposal);
 	return {sock, receive_answer(sock)};
@@ -112,7 +112,7 @@ void disown_group(net *from, net *server, net *claimed)
 				      .peer_id = proposal_of(claimed).peer_id,
 				      .reason = smc::wire::DeclineReason::kSyncErr});
 	(void)sys_shutdown(sock, 1);
-	// The server's program hears nothing and closes.
+	// The server's program gets nothing and closes.
 	u8 byte;
 	msghdr msg{.to = &byte, .length_bytes = 1};
 	if (sys_receive(sock, msg) != 0)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A third host, which knows how host @claimed names itself and says that it is this one, over a TCP
+// A third host, which knows host @claimed's names and pretends to be that host, over a TCP
 // connection of its own.
 #pragma once
 
@@ -12,7 +12,7 @@ namespace sim {
 
 enum class Answer : u8 {
 	kFounds, // a group of its own, with its Confirm
-	kJoins,  // one that there is
+	kJoins,  // an existing group
 	kDeclined,
 };
 
@@ -21,14 +21,13 @@ struct Pretence {
 	Answer answer;
 };
 
-// Proposes to @server in the name of @claimed, has the answer, and says nothing more. With a @name
-// it is one that nobody has had yet.
+// Proposes to @server in the name of @claimed, gets the answer, and is silent. With @name: a name
+// that nobody has had.
 [[nodiscard]] Pretence pretend(net *from, net *server, net *claimed, u16 name = 0);
 // Resets the connection.
 void reset(const Pretence &pretence);
 
-// Joins the group of @server with @claimed, and declines what it gets, as one who does not know the
-// group.
+// Joins the group of @server with @claimed, and declines as out of sync.
 void disown_group(net *from, net *server, net *claimed);
 
 } // namespace sim

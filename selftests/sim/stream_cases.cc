@@ -15,8 +15,8 @@
 namespace sim {
 namespace {
 
-// The reader stands in front of an urgent byte that is in line, and does not want it there any
-// more. The writer has to hear that it was passed: it may wait for that.
+// The reader stands before an urgent byte that is inline, and sets it out of line. The writer may
+// wait for the byte to be passed, so it has to be told.
 void urgent_byte_out_of_line()
 {
 	struct socket *listener = sys_socket(&server());
@@ -71,8 +71,8 @@ Pair connect_pair()
 	return pair;
 }
 
-// One thread polls while another one is copying. What neither the reader has nor a call of his
-// might have is there to read, and nothing is when he has got all.
+// One thread polls while another one copies. Bytes that neither the reader has nor its call will
+// take are readable, and nothing is when it has all.
 void poll_beside_reader()
 {
 	constexpr size_t kPiece = 700;
@@ -116,8 +116,8 @@ void poll_beside_reader()
 	sys_close(pair.reader);
 }
 
-// One thread sets and takes off a cork while another one writes. What was written goes out when it
-// is off, and after a while when it is on.
+// One thread sets and clears a cork while another one writes. Bytes go out when it is cleared, and
+// after a while when it is set.
 void cork_beside_writer()
 {
 	constexpr size_t kPiece = 100;
@@ -160,7 +160,7 @@ void cork_beside_writer()
 	sys_close(pair.reader);
 }
 
-// A shutdown() meets a disconnect. What comes afterwards is a connection like any other.
+// A shutdown() meets a disconnect. The next connection works like any other.
 void shutdown_beside_disconnect()
 {
 	for (int i = 0; i < 300; i++) {
@@ -212,11 +212,11 @@ void disconnect_beside_send()
 	}
 }
 
-// The peer resets while the socket is disconnected and connects again. Of that nothing is told any
-// more: the error would be that of the next connection.
+// The peer resets while the socket is disconnected and connects again. The error is not reported
+// any more: it would be the next connection's.
 void disconnect_beside_reset()
 {
-	constexpr u64 kTold_us = 400; // until it is there
+	constexpr u64 kTold_us = 400; // until the error is there
 	constexpr u32 kRounds = 200;
 	u32 told_late = 0;
 
@@ -242,15 +242,15 @@ void disconnect_beside_reset()
 }
 
 // Two threads are about to send and to receive when another one disconnects the socket and connects
-// it again. They were called for the old connection: no byte of theirs is in the handshake of the
-// next one, nor do they take any from it.
+// it again. Their calls were for the old connection: they add no byte to the handshake of the new
+// one, and take none from it.
 void reconnect_beside_calls()
 {
 	for (int i = 0; i < 400; i++) {
 		struct socket *sock = connect_one();
 		int calling = 2;
 		bool over = false;
-		// Straight into the module: it was connected a moment ago.
+		// Directly into the module: it was connected a moment ago.
 		const auto when_locked = [sock, &calling, &over](auto call) {
 			while (sock->sk->owner == nullptr && !over)
 				scheduler().yield();

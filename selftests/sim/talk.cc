@@ -10,7 +10,7 @@
 namespace sim {
 namespace {
 
-// The longest stall of TCP; a link's heartbeat comes later.
+// The longest stall of TCP; a link's heartbeat takes longer.
 constexpr u64 kToldWithin_us = 22'000'000;
 
 bool is_orderly(Ending ending)
@@ -39,7 +39,7 @@ bool Talk::orderly() const
 	return is_orderly(sides_[0].ending) && is_orderly(sides_[1].ending);
 }
 
-// Neighbours differ, so that one left out does not go unseen; and no text looks like CLC.
+// Adjacent bytes differ, so that a missing one is noticed; and no text looks like CLC.
 u8 Talk::byte_at(unsigned from, u64 position) const
 {
 	u64 x = (position + 1) * 0x9e3779b97f4a7c15u + salt_ + from;
@@ -76,7 +76,7 @@ void Talk::received(unsigned to, const u8 *bytes, size_t n)
 {
 	Side &side = sides_[to];
 
-	// What looks like SMC and ends before its end is served by TCP, and loses no byte.
+	// A stream that looks like SMC and ends early is served by TCP, and loses no byte.
 	if (to == 1 && !side.ours && side.received_bytes == 0 && n != 0 && bytes[0] == 0xe2 &&
 	    world().knobs.any_fault())
 		side.broken_off = true;
@@ -125,7 +125,7 @@ void Talk::failed(unsigned index, const char *call, int error)
 	note("tcp-%llu: side %u: %s fails, errno %d", id_, index, call, -error);
 	if (side.error == 0)
 		side.error = error;
-	// Where everybody behaves and nothing breaks, nothing fails.
+	// Where everybody behaves and nothing breaks, no call fails.
 	if (orderly() && !world().knobs.any_fault())
 		fail("tcp-%llu: side %u: %s fails for no reason, errno %d", id_, index, call,
 		     -error);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Talk: what two processes say to each other over one connection, and the verdict on it: each byte
-// exactly once and in order, an end that is seen, no clean end with something missing.
+// Talk: the plan of two processes on one connection, and the verdict: each byte exactly once and in
+// order, an end that is seen, no orderly end with bytes missing.
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ enum class Ending : u8 {
 	kFollow,   // all is written, all is read, close; the other side is one that shuts down
 	kHasty,    // closes when all is written
 	kReset,    // SO_LINGER 0
-	kKilled,   // anywhere
+	kKilled,   // at any point
 	kBoth,     // shutdown of both directions, close
 };
 
@@ -32,10 +32,10 @@ struct Side {
 	bool shut = false;      // both directions, before it had anything to say
 	bool closed = false;
 	bool saw_end = false;
-	bool true_end = false; // what it saw was the end of all that the other side sent
+	bool true_end = false; // it saw the end of everything that the other side sent
 	bool ours = false;     // went by SMC
 	bool arrived = false;
-	bool broken_off = false; // it was handed the beginning of a Proposal, and then TCP died
+	bool broken_off = false; // it got the beginning of a Proposal as data, and then TCP died
 	int error = 0;           // first one that a call returned
 	u64 gave_up_us = 0;      // when it closed a connection that was reset
 };
@@ -56,13 +56,13 @@ public:
 
 	// Side @to has received these bytes.
 	void received(unsigned to, const u8 *bytes, size_t n);
-	// It has been shown the same ones again (MSG_PEEK).
+	// MSG_PEEK has shown it the same bytes again.
 	void peeked(unsigned to, const u8 *bytes, size_t n) const;
 	void received_urgent(unsigned to, u8 value) const;
-	// recv() returned 0. A true end, or one behind an error that another thread was told.
+	// recv() returned 0: a true end, or one behind an error that another thread got.
 	void end_seen(unsigned to);
 	void failed(unsigned index, const char *call, int error);
-	// A call of side @index, begun then, has come back.
+	// A call of side @index, begun at that time, has returned.
 	void came_back(unsigned index, const char *call, u64 began_us) const;
 	// Both processes have ended.
 	void check() const;

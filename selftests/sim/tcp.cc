@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// TCP as far as the module can tell (kernel/abi/tcp.h), played: the option, accept queues, the CLC
-// exchange. TCP's own calls are in tcp_ops.cc.
+// TCP as far as the module sees it (kernel/abi/tcp.h), simulated: the option, accept queues, the
+// CLC exchange. TCP's own calls are in tcp_ops.cc.
 #include "kernel/abi/tcp.h"
 
 #include <algorithm>
@@ -81,10 +81,10 @@ u32 smc_tcp_accept_up_to_smc(struct sock *listener)
 	return static_cast<u32>(children.rend() - last);
 }
 
-// Simulated children have nothing of their listener's.
+// Simulated children inherit nothing from their listener.
 void smc_tcp_watch_children(struct sock *) {}
 
-// The bounds of TCP's own queues no simulated host has clients enough for.
+// No simulated host has enough clients to reach the bounds of TCP's own queues.
 void smc_tcp_limit_handshakes(struct sock *listener, bool full, smc_hs_limit)
 {
 	listener->refuses_smc = full;
@@ -234,7 +234,7 @@ void observe_taken(const struct sock *sk)
 		sk->connection->observer->taken(sk->side);
 }
 
-// What is read along is what the module has said.
+// The observer follows only the module's messages.
 int send_clc(struct sock *sk, const void *buf, size_t len)
 {
 	std::string message(static_cast<const char *>(buf), len);

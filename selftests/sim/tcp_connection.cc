@@ -93,7 +93,7 @@ void TcpConnection::send(unsigned from, Segment kind, std::string bytes)
 		note("tcp-%llu: reset by the network", id_);
 		kind = Segment::kReset;
 		bytes.clear();
-		// Both sides hear of it; one that did not, and sends nothing, would wait for ever.
+		// Both sides get it; a side that did not, and sends nothing, would wait for ever.
 		scheduler().at(time_us, [self, from] { self->deliver(from, Segment::kReset, {}); });
 	}
 	last_us_[to] = time_us;
@@ -126,7 +126,7 @@ void TcpConnection::deliver(unsigned to, Segment kind, const std::string &bytes)
 {
 	struct sock *sk = ends_[to];
 
-	// Nobody is there any more.
+	// The other end is gone.
 	if (sk == nullptr || sk->dead || sk->state == SMC_TCP_CLOSE) {
 		if (kind == Segment::kData && ends_[1 - to] != nullptr)
 			send(to, Segment::kReset, {});

@@ -39,7 +39,7 @@ public:
 	void set_end(unsigned side, struct sock *sk) { ends_[side] = sk; }
 	[[nodiscard]] struct sock *end(unsigned side) const { return ends_[side]; }
 
-	std::shared_ptr<ClcObserver> observer; // looks at what goes over it
+	std::shared_ptr<ClcObserver> observer; // follows its messages
 
 private:
 	void deliver(unsigned to, Segment kind, const std::string &bytes);
@@ -53,15 +53,15 @@ private:
 };
 
 [[nodiscard]] std::shared_ptr<TcpConnection> new_connection(struct sock *client, const net &server);
-// Can be found by its sequence numbers from now on.
+// From now on it can be found by its sequence numbers.
 void remember_sequence(const std::shared_ptr<TcpConnection> &connection);
-// The one that began with these, if nobody changes them on the way.
+// The one that began with these, unless a middlebox changes them.
 [[nodiscard]] std::shared_ptr<TcpConnection> connection_by_sequence(u32 client, u32 server);
 
-// Somebody on the way who changes each CLC message that is sent over TCP; none at first.
+// A middlebox that changes each CLC message sent over TCP; none at first.
 [[nodiscard]] std::function<void(std::string &message)> &clc_forger();
 
-// Ends the connection of @sk with a reset, which the other end hears of.
+// Resets the connection of @sk; the other end gets the reset.
 void reset_connection(struct sock *sk, int err);
 
 // The sock has no connection any more, and an error unless @err is 0.
@@ -72,7 +72,7 @@ int receive_now(struct sock *sk, void *buf, size_t len, bool peek);
 // Bytes, or -errno.
 int send_now(struct sock *sk, const void *buf, size_t len);
 
-// How long a segment takes.
+// Delay of a segment.
 [[nodiscard]] u64 tcp_latency_us();
 
 } // namespace sim

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// TCP's own calls (kernel/abi/tcp.h), played.
+// TCP's own calls (kernel/abi/tcp.h), simulated.
 #include <algorithm>
 #include <cerrno>
 #include <deque>
@@ -55,7 +55,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 			ret = -EISCONN;
 			break;
 		}
-		// What an attempt before this one still has under way is nobody's.
+		// Segments of an earlier attempt reach nobody.
 		if (sk->connection != nullptr)
 			sk->connection->set_end(sk->side, nullptr);
 		sk->crossed = false;
@@ -110,7 +110,7 @@ int smc_tcp_ops_listen(struct socket *sock, int backlog)
 	return 0;
 }
 
-// Of a listener that is shut down; any other is SMC's.
+// For a listener that is shut down; any other one is SMC's.
 int smc_tcp_ops_accept(struct socket *sock, struct socket *, int, bool)
 {
 	if (sock->sk->state == SMC_TCP_LISTEN)
@@ -123,7 +123,7 @@ u32 smc_tcp_ops_poll(file *, struct socket *sock, poll_table_struct *)
 	const struct sock *sk = sock->sk;
 	u32 mask = 0;
 
-	// Whoever asks has looked at other things before, and those may change meanwhile.
+	// The caller has looked at other things before, which may change meanwhile.
 	scheduler().maybe_yield();
 	if (sk->state == SMC_TCP_LISTEN)
 		return sk->children.empty() ? 0 : SMC_POLL_IN;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// RDMA devices, queue pairs and memory regions (kernel/abi/verbs.h), played: reliable connections
-// with delays, completions in batches, a send queue of limited size, receives that may run out,
-// keys that are checked on both sides, errors and flushes.
+// RDMA devices, queue pairs and memory regions (kernel/abi/verbs.h), simulated: reliable
+// connections with delays, completions in batches, a send queue of limited size, receives that may
+// run out, keys that are checked on both sides, errors and flushes.
 #pragma once
 
 #include <deque>
@@ -21,7 +21,7 @@ struct smc_ib_device {
 	int references = 1;
 	bool present = true;
 	bool port_active = true;
-	u8 mtu_code = 4; // as it was once, until somebody asks again
+	u8 mtu_code = 4; // as of the last query
 	u32 links = 0;
 };
 
@@ -41,8 +41,8 @@ struct smc_ib_region {
 	u32 local_key = 0;
 	u32 remote_key = 0; // RMBs
 	State state = State::kNew;
-	// What the device sees instead of the buffer, if there is anything; bytes move between the
-	// two when they are told to, and never by themselves.
+	// The device's own copy of the buffer, if it has one; bytes move between the two by a sync
+	// only.
 	std::vector<u8> bounce;
 
 	[[nodiscard]] std::vector<u8> &as_device_sees()
@@ -64,7 +64,7 @@ struct Write {
 	u32 length_bytes;
 	u64 remote_address;
 	u32 remote_key;
-	std::vector<u8> data; // once the device has read it
+	std::vector<u8> data; // set when the device has read it
 };
 
 // What one call posted.
@@ -75,7 +75,7 @@ struct Post {
 	u32 registered_key = 0; // the local key of a region to be registered; else 0
 	std::vector<Write> writes;
 	std::string message;
-	bool arrived = false; // though the sender has not heard that
+	bool arrived = false; // the sender may not know yet
 };
 
 struct Completion {
@@ -102,9 +102,9 @@ struct smc_ib_link {
 
 	bool broken = false;
 	bool closing = false;
-	bool silent = false; // what it sends gets lost, and what the peer sends
-	bool mute = false;   // what it sends gets lost, acknowledgements too
-	bool full = false;   // it never has a receive for what its peer sends
+	bool silent = false; // everything in both directions gets lost
+	bool mute = false;   // everything it sends gets lost, including acknowledgements
+	bool full = false;   // it never has a receive for its peer's messages
 	bool failing = false;
 	int status = 0;
 
@@ -121,8 +121,8 @@ struct smc_ib_link {
 
 	// Receive queue.
 	u32 receives = 0; // posted
-	u32 reposts = 0;  // that wait for company
-	// Messages that the module still looks at, or may.
+	u32 reposts = 0;  // wait to be posted together
+	// Messages that the module has not given back.
 	std::map<smc_ib_receive_slot *, std::unique_ptr<smc_ib_receive_slot>> kept;
 
 	// Completion queue.
@@ -133,7 +133,7 @@ struct smc_ib_link {
 
 namespace sim {
 
-// What there is, for lookups by number.
+// All objects, by number.
 class Fabric {
 public:
 	[[nodiscard]] smc_ib_link *link(u32 qpn) const;
@@ -157,14 +157,14 @@ inline constexpr size_t kRegionMaxBytes = 1U << 20;              // of what one 
 inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
 
 void break_link(smc_ib_link *link, int status);
-// A message arrives on the link that its peer's software never sent.
+// A message arrives on the link that its peer's software has not sent.
 void forge(smc_ib_link *link, std::string message);
-// Somebody in the peer's software who changes each message before it arrives; none at first.
+// Code in the peer's software that changes each message before it arrives; none at first.
 [[nodiscard]] std::function<void(std::string &message)> &link_forger();
-// Something was put on the link's wire.
+// The link has work on the wire.
 void arm_registration(smc_ib_link *link);
-// The host gets a device; it goes, with all that is on it; its port loses its carrier and gets it
-// back. The latter in a process.
+// The host gets a device; a device is removed, with everything on it; its port loses its carrier
+// and gets it back. The latter in a process.
 void add_device(net *host);
 void remove_device(net *host);
 void lose_port(net *host);

@@ -15,7 +15,7 @@ namespace sim {
 namespace {
 
 constexpr u32 kReserve = 16;      // places that only registrations and link control may use
-constexpr u32 kLastReserve = 1;   // of them, the one of the group's last word
+constexpr u32 kLastReserve = 1;   // of them, the one for the group's last message
 constexpr u32 kSendQueueMin = 64; // that the kernel makes
 constexpr u32 kRepostBatch = 8;
 constexpr u64 kRetry_us = 134'000;
@@ -38,8 +38,8 @@ bool room(const smc_ib_link *link, u32 count, u32 reserve)
 	return used(link) + count + reserve <= world().knobs.send_queue;
 }
 
-// A full queue always holds a signalled post, so room becomes known again. One that is shorter than
-// any in the kernel, and full sooner, sees to that with each.
+// A full queue always holds a signalled post, so it is known when there is room again. This queue
+// is shorter than the kernel's, so each post takes care of that.
 u32 signal_every()
 {
 	const u32 send_queue = world().knobs.send_queue;
@@ -86,7 +86,7 @@ bool is_deaf(const net *host, const std::vector<u8> &message)
 void take_in(smc_ib_link *link, const std::string &message)
 {
 	const size_t head = std::min<size_t>(message.size(), SMC_IB_MESSAGE_HEAD_BYTES);
-	// In memory of their own, so that a look behind the end is noticed.
+	// In memory of its own, so that a read behind the end is noticed.
 	auto slot = std::make_unique<smc_ib_receive_slot>();
 	slot->head.assign(message.begin(), message.begin() + static_cast<long>(head));
 	slot->tail.assign(message.begin() + static_cast<long>(head), message.end());
@@ -103,7 +103,7 @@ void take_in(smc_ib_link *link, const std::string &message)
 		if (link->kept.erase(receive) != 1)
 			fail("qp %u: a receive is given back that is dealt with", link->qpn);
 	}
-	// Of fewer receives than the kernel's, as small a part.
+	// In proportion to the kernel's.
 	const u32 batch = world().knobs.receives * kRepostBatch / SMC_IB_RECEIVES;
 	if (++link->reposts >= std::clamp(batch, 1U, kRepostBatch)) {
 		link->receives += std::exchange(link->reposts, 0);
@@ -275,7 +275,7 @@ void arrive(u32 qpn)
 			}
 			read_local(link, *post);
 			if (!write_remote(peer, *post)) {
-				// Keys die early only where somebody has lost patience.
+				// Keys end early only where a host has given up waiting.
 				if (!world().knobs.any_fault())
 					fail("qp %u writes where it must not", qpn);
 				note("qp %u: remote access error", qpn);
@@ -449,8 +449,8 @@ int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
 	if (!link->device->host->keeps_gid)
 		return -EADDRNOTAVAIL;
 	link->path = *path;
-	// The hosts' ports differ; one of them alone may use all that it has. Where the other end
-	// has gone already, nobody can tell.
+	// The hosts' ports differ; one of them alone may use everything it has. Where the other end
+	// has gone already, that cannot be checked.
 	const bool alone = peer == nullptr || peer->device == link->device;
 	if (path->mtu_code != 3 && !(alone && path->mtu_code == 5))
 		fail("qp %u: mtu code %u, not the smaller one", link->qpn, path->mtu_code);

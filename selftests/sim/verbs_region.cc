@@ -97,7 +97,7 @@ void smc_ib_region_destroy(smc_ib_region *region)
 {
 	smc_ib_link *link = fabric().link(region->qpn);
 
-	// Also on a broken one: its device says of each in its own time that it has let go of it.
+	// Also on a broken link: its device reports each registration in its own time.
 	if (link != nullptr && region->state == smc_ib_region::State::kPosted)
 		fail("a region is destroyed while it is being registered");
 	if (link != nullptr && !link->broken) {
@@ -152,7 +152,7 @@ void smc_ib_region_sync_for_cpu(const smc_ib_region *region, u32 offset, u32 len
 
 void smc_ib_region_sync_for_device(const smc_ib_region *region, u32 offset, u32 length)
 {
-	// The device's own copy is no part of what a region says of itself.
+	// The device's own copy is not part of the region's info.
 	if (!region->bounce.empty())
 		copy_stretch(region->buffer->bytes, const_cast<smc_ib_region *>(region)->bounce,
 			     offset, length);

@@ -10,12 +10,12 @@ struct smc_wake_hook;
 
 namespace sim {
 
-// Who sleeps on a socket, or wants to hear of its wakeups.
+// A sleeper on a socket, or a hook for its wakeups.
 class WaitQueue {
 public:
 	struct Entry {
 		Fiber *fiber = nullptr;
-		u32 events = ~0u; // a poller hears of these alone
+		u32 events = ~0u; // a poller wakes only for these
 		bool exclusive = false;
 		smc_wake_hook *hook = nullptr;
 		bool (*fn)(smc_wake_hook *) = nullptr;
@@ -26,7 +26,7 @@ public:
 	void remove(Place place) { entries_.erase(place); }
 	[[nodiscard]] bool has_hook(const smc_wake_hook *hook) const;
 	void remove_hook(const smc_wake_hook *hook);
-	// All of them, but one alone of those that are exclusive unless @all.
+	// All of them, but only one exclusive one unless @all.
 	void wake(u32 events, bool all = false);
 	[[nodiscard]] bool empty() const { return entries_.empty(); }
 

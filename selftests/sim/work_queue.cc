@@ -15,7 +15,7 @@ namespace {
 constexpr unsigned kRunsMax = 16;
 constexpr u64 kLook_us = 20;
 
-// What is known of a work item; outlives it, since a run may free its item.
+// State of a work item; outlives it, since a run may free its item.
 struct Item {
 	smc_work *work = nullptr;
 	void (*fn)(smc_work *) = nullptr;
@@ -135,7 +135,7 @@ void check_no_work_in(const void *memory, std::size_t bytes)
 		if (item->pending())
 			fail("memory is freed with work-%llu in it, which is queued",
 			     static_cast<unsigned long long>(item->id));
-		// Another one may come to lie there.
+		// Another item may get this address.
 		item->work = nullptr;
 	}
 	std::erase_if(state.items,
@@ -195,7 +195,7 @@ bool smc_work_queue_delayed(smc_work *work, u64 delay_ms)
 	scheduler().maybe_yield();
 	Item *item = item_of(work);
 
-	// mod_delayed_work() leaves what stands in the queue already, if it is to run at once.
+	// mod_delayed_work() leaves an item in the queue if it is to run at once.
 	if (item->queued && delay_ms == 0)
 		return true;
 	const bool was_pending = take_out(item);
@@ -240,7 +240,7 @@ void smc_work_wait(smc_work *work)
 
 	if (scheduler().current()->is_atomic())
 		fail("a wait for work in atomic context");
-	// What stands in the queue counts as under way, what waits for its time does not.
+	// A queued item counts as under way, a delayed one does not.
 	const u64 last = item->queued ? runs + 1 : runs;
 	wait_while([item, last] {
 		return item->runs < last ? item->queued : item->runs == last && item->running;

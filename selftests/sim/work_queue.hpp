@@ -12,14 +12,14 @@
 
 namespace sim {
 
-// Memory goes: no work item in it may be pending.
+// This memory is freed: no work item in it may be pending.
 void check_no_work_in(const void *memory, std::size_t bytes);
 // Items that are pending or running, for the report at the end.
 [[nodiscard]] std::string busy_work();
 // Runs of all items, so far.
 [[nodiscard]] u64 work_runs();
 void forget_work();
-// Does an item's run ask?
+// True inside a work item.
 [[nodiscard]] bool in_work_item();
 
 } // namespace sim

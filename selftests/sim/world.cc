@@ -14,7 +14,7 @@ namespace {
 struct Rate {
 	const char *name;
 	u64 Knobs::*value;
-	u64 values[3]; // one of them, if this fault is to happen at all
+	u64 values[3]; // one of them, if this fault happens at all
 };
 
 constexpr Rate kRates[] = {
@@ -109,7 +109,7 @@ Knobs Knobs::draw(u64 seed)
 		knobs.parallel = random.pick<u32>({4, 300});
 		knobs.bytes_max = 100;
 	}
-	// A quarter of all runs without any fault: there every byte has to arrive.
+	// A quarter of all runs has no fault: there every byte has to arrive.
 	if (!random.one_in(4)) {
 		for (const Rate &rate : kRates) {
 			if (random.one_in(4))

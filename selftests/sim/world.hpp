@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// World: what all hosts of one run share: the rates at which things go wrong, and the hosts, each a
-// network namespace with an RDMA device of its own. Both run the one module there is.
+// World: shared by all hosts of one run: the rates of faults, and the hosts, each a network
+// namespace with an RDMA device of its own. Both run the one module.
 #pragma once
 
 #include <array>
@@ -20,8 +20,8 @@ struct net {
 	std::string name;
 	u32 index = 0;
 	std::array<u8, 4> address{};
-	std::vector<u8> prefix_lengths{24}; // of its addresses, all of which begin as that one
-	u16 vlan_id = 0; // that connections go by from now on; all VLANs have the same GIDs
+	std::vector<u8> prefix_lengths{24}; // of its addresses, all of which begin like `address`
+	u16 vlan_id = 0; // for connections from now on; all VLANs have the same GIDs
 	void *control = nullptr;
 	smc_ib_device *device = nullptr;
 	std::array<s64, SMC_STATS> stats{};
@@ -31,8 +31,8 @@ struct net {
 	u32 rmem_bytes = 65536;
 	u32 max_conns = 255;
 	u64 memory_group = 0;       // memory cgroup of its programs, 0: none
-	bool has_neighbours = true; // or asks for their MACs in vain
-	bool keeps_gid = true;      // or has lost it when a queue pair is to use it
+	bool has_neighbours = true; // false: its neighbours' MACs cannot be resolved
+	bool keeps_gid = true;      // false: it loses its GID before a queue pair uses it
 };
 
 namespace sim {
@@ -42,8 +42,8 @@ struct Knobs {
 	// Machine.
 	u64 preempt = 8;
 	u64 latency_us = 20; // of TCP and RDMA, at most
-	u64 softirq_us = 5;  // until a completion is looked at, at most
-	u64 work_us = 3;     // until work that was queued may begin, less than that
+	u64 softirq_us = 5;  // until a completion is handled, at most
+	u64 work_us = 3;     // until queued work may begin, at most
 	u64 completion_batch = 16;
 	u32 send_queue = 512;
 	u32 receives = 64;
@@ -51,16 +51,16 @@ struct Knobs {
 	bool smcr_v2 = true;
 	bool gateway = false;
 	bool bouncing = false;   // devices see memory through bounce buffers
-	bool scattered = false;  // no send buffer is contiguous: each one has to be registered
+	bool scattered = false;  // no send buffer is contiguous, so each one has to be registered
 	u32 mapping_bytes = ~0U; // more than that cannot be mapped for a device
 	u32 loopback = 0;        // net.smc.smcd_loopback, on both hosts
 	// Host a has two EIDs, and host b, towards it, names the first one in an Accept of first
-	// contact and the second one later: as Linux, when its own have changed meanwhile.
+	// contact and the second one later: as Linux does when its own have changed meanwhile.
 	bool eid_changes = false;
-	u8 deaf_to = 0;        // host b's software never hears of LLC requests of this type
-	bool mute = false;     // whatever host a sends by new links gets lost
-	u64 clock_back_ms = 0; // that the clock may stand behind what another processor has seen
-	u64 middlebox = 0;     // one that changes sequence numbers, on so many connections
+	u8 deaf_to = 0;        // host b's software does not receive LLC requests of this type
+	bool mute = false;     // everything that host a sends on new links gets lost
+	u64 clock_back_ms = 0; // the clock may be so much behind another processor's reading
+	u64 middlebox = 0;     // changes sequence numbers, on one of so many connections
 
 	// Load.
 	u32 connections = 6;
