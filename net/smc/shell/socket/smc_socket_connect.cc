@@ -149,8 +149,11 @@ bool SmcSocket::drop_handshake()
 	if (!lock_sock())
 		return false;
 	const int error = given_up_.exchange(0, std::memory_order_acq_rel);
-	if (error != 0 && mode() == Mode::kHandshaking)
+	if (error != 0 && mode() == Mode::kHandshaking) {
+		// It is still there if no handshake was made.
+		unhook();
 		fail_attempt(error, /*shut=*/false);
+	}
 	turn_at_sock_.give();
 	return true;
 }
@@ -230,7 +233,6 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 // @shut: as TCP leaves a connection that the peer has refused or reset.
 void SmcSocket::fail_attempt(int error, bool shut)
 {
-	unhook();
 	// The error first, so that it is visible to all who see the mode.
 	if (shut)
 		smc_tcp_abort(sk_, error);
