@@ -2,11 +2,11 @@
 /*
  * The protocols by which IPPROTO_SMC makes socks.
  *
-  * Copies of TCP's protocols, for the creation only: init turns the new sock into a TCP sock. The
-  * copy stays as its creator, and with it the reference to the module that sk_alloc() took: it is
-  * the only one until the caller holds one for the ops. It goes before there can be children or a
-  * TIME_WAIT, which take their protocol from the creator.
-  */
+ * Copies of TCP's protocols, for the creation only: init turns the new sock into a TCP sock. The
+ * copy stays as its creator, and with it the reference to the module that sk_alloc() took: it is
+ * the only one until the caller holds one for the ops. It goes before there can be children or a
+ * TIME_WAIT, which take their protocol from the creator.
+ */
 #include <linux/in.h>
 #include <linux/module.h>
 #include <net/sock.h>

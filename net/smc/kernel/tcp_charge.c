@@ -12,9 +12,10 @@
 /*
  * The child's memory so far counts for TCP as a whole, and for no cgroup. It is given back, and
  * taken once more with the cgroup: the call that charges a cgroup alone is not open to modules.
- * Also beyond the cgroup's limit, as TCP does: the memory is in use already. With a send buffer
- * that is full TCP insists. With bottom halves off this neither reclaims nor calls the OOM killer
- * nor waits: it may run in a work item, which others wait for.
+ * Also beyond the cgroup's limit, as TCP does: the memory is in use already. TCP allows that to a
+ * socket that has more than its send buffer takes, so the size of that is 0 meanwhile. With bottom
+ * halves off this neither reclaims nor calls the OOM killer nor waits: it may run in a work item,
+ * which others wait for.
  */
 static void charge_again(struct sock *child, struct mem_cgroup *memcg)
 {

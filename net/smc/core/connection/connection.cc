@@ -158,7 +158,7 @@ std::uint16_t Connection::take_in_state_flags(std::uint8_t state_flags)
 // Data of a peer that has announced the end of its stream. Until our reader has reached that end
 // the data still belongs to the stream: when a program exits on the kernel's own module, that sends
 // "closed" at once and the corked data behind it. Once the reader may have seen the end, it is a
-// violation. After shutdown(SHUT_RD) and close() it is refused, as on TCP.
+// violation. After refuse_data() it is refused, as on TCP.
 std::optional<Verdict> Connection::refuse_data_of(const CursorMessage &message)
 {
 	if (at_eof()) {

@@ -256,8 +256,8 @@ public:
 	// --- Urgent data (MSG_OOB) ---------------------------------------------------------------
 
 	// SO_OOBINLINE. Only while the reader holds no segments: a byte at which it stands may
-	// leave the stream by this, and then the peer must be told (true: transmit). Not between
-	// event::kUrgent and store_urgent() either.
+	// leave the stream by this, and then the peer must be told (true: transmit). Also for a
+	// caller that has event::kUrgent and has yet to call store_urgent().
 	[[nodiscard]] bool set_urgent_inline(bool urgent_inline)
 	{
 		return urgent_inline != urgent_inline_ && change_urgent_inline(urgent_inline);

@@ -224,8 +224,8 @@ inline std::optional<Saying> Connection::speak_up()
 	return saying;
 }
 
-// In place, without more than bytes and cursors: a ring more than half full asks the reader for its
-// cursor, and cork, urgent byte and end each need a message.
+// True if pass() hands over bytes and cursors only: a ring more than half full asks the reader for
+// its cursor, and cork, urgent byte and end each need a message.
 inline bool Connection::passes(std::uint32_t bytes) const
 {
 	return bytes != 0 && close_.active() && send_.pending_bytes() == 0 &&

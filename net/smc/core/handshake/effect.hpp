@@ -105,13 +105,14 @@ struct ConfirmLink {};
 // Give back what was acquired, or is being acquired: buffers, token, and at first contact the
 // group, too (with DELETE_LINK if its link is up), unless the group has been confirmed.
 // @peer_may_use: the peer may take the connection for established by now, and write into its RMB.
-// So CDC has to tell it of the end, and without its answer the RMB must stay where it is.
+// So CDC has to tell it that nothing came of the connection. If the peer's end of the connection is
+// not known, that is not possible, and the RMB must stay where it is.
 struct ReleaseLink {
 	bool peer_may_use = false;
 };
 
-// As ReleaseLink, but the peer says that it does not know the group, so the whole group ends,
-// unless this peer is another one than that of the group.
+// As ReleaseLink, but the other end of this TCP connection says that it does not know the group:
+// the whole group ends, unless it was made with another host.
 struct TerminateGroup {};
 
 // The connection's bytes go by SMC.

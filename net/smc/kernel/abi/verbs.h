@@ -2,9 +2,9 @@
 /*
  * RDMA devices, links (one RC queue pair each), and registered buffers.
  *
-  * C keeps the objects of the RDMA core; C++ makes the decisions. There is no protocol in here.
-  * Integers are in host byte order unless a comment says otherwise; QPNs and PSNs use the low 24
-  * bits. Functions return 0 or a negative errno.
+ * C keeps the objects of the RDMA core; C++ makes the decisions. There is no protocol in here.
+ * Integers are in host byte order unless a comment says otherwise; QPNs and PSNs use the low 24
+ * bits. Functions return 0 or a negative errno.
  *
  * Contexts: "process" may sleep; "softirq" must not and runs with bottom
  * halves off; "any" is either of them.

@@ -25,7 +25,7 @@ inline Ref<transport::Endpoint> connection_of(const SmcSocket *state)
 							       : Ref<transport::Endpoint>();
 }
 
-// TCP would be in state CLOSE: after a reset, or when both ends have closed.
+// TCP would be in state CLOSE: after a reset, or when both ends have announced their end.
 [[nodiscard]] bool is_over(struct sock *sk, transport::Endpoint &endpoint);
 // For the first connect() since a connection was made, or a call that asks for one as well. 0 or
 // -errno.

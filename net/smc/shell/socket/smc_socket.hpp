@@ -8,7 +8,7 @@
 //	kHandshaking  TCP is established, both ends can do SMC: the CLC exchange runs
 //	kSmc          bytes go by the endpoint
 //	kListening    listen() was called
-//	kFallen       plain TCP, and sock->ops are TCP's
+//	kFallen       plain TCP; sock->ops are those of fallen sockets
 //	kIdle         a connect failed; the socket may be used again
 //
 // Locking: mode_ changes by compare-and-swap, since wakeups change it, too, where no lock can be

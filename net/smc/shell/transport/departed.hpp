@@ -32,7 +32,7 @@ protected:
 
 class Departed {
 public:
-	// One half of what rings, or TCP, may take before there are only small rings.
+	// One half of what rings and TCP may take before there are only small rings.
 	static constexpr u64 kShare = 2;
 	// For each ring that finds no room, so many rings of that size are freed.
 	static constexpr u64 kAhead = 4;

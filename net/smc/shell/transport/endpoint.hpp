@@ -9,8 +9,8 @@
 // socket's lock under lock_. Two ends in one kernel are neighbours and share one lock: a message of
 // one end reaches the other at once, under that lock.
 //
-// Transports: each derives from Endpoint and implements the hooks at the end of this class. Only
-// send_locked() is called for every message.
+// Transports: each derives from Endpoint and implements the hooks at the end of this class. At
+// most one of them is on the way of bytes: send_locked(), or pass_locked() instead of it.
 //
 // Life: the socket holds one reference from UseSmc to its release, the transport another one from
 // creation until the endpoint is retired: the user has released it, both sides have sent closing

@@ -50,9 +50,9 @@ bool Endpoint::retire_due()
 // closed connection, it answers the peer's keepalive by a reset.
 void Endpoint::keep_tcp(struct socket *sock)
 {
-	// A closed connection waits for nobody. Nor was it the peer who closed it: this side may
-	// have reset it, over data for a peer that had closed, and still owes the peer its closing
-	// flag.
+	// TCP's connection has ended already: nothing is kept. The peer need not have ended it:
+	// this side may have reset it, over data for a peer that had closed, and still owes the
+	// peer its closing flag.
 	if (smc_sk_state(sk_) == SMC_TCP_CLOSE ||
 	    !with_lock([](const connection::Connection &conn) { return conn.owes(); }))
 		return;

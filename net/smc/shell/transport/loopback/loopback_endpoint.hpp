@@ -11,10 +11,11 @@
 // of an empty ring: it is the writer who replaces it, and a reader has found nothing in it.
 //
 // Life: as any endpoint, but an end whose user has closed does not wait for the other one, which
-// has received everything. It frees the other end's DMB, unless that end's user is copying into it;
-// then that user's end frees it. Messages of the other end are dropped from then on. Its own DMB
-// stays, with all that was sent before. A server's end waits under its token until the client's end
-// is joined to it; until then it is alone and has no Connection.
+// has received everything. It takes the DMB with it in which it received, unless the other end's
+// user is copying into that; then the DMB goes after the copy. Messages of the other end are
+// dropped from then on. The other end's DMB stays, with all that was sent before. A server's end
+// waits under its token until the client's end is joined to it; until then it is alone and has no
+// Connection.
 #pragma once
 
 #include <array>

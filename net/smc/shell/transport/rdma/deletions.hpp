@@ -99,7 +99,7 @@ private:
 	struct Entry {
 		group::FlowId flow = 0; // 0: no DELETE_RKEY is under way
 		Buffer *rmb = nullptr;
-		u32 unanswered = 0; // requests so far
+		u32 unanswered = 0; // requests so far without an answer
 		bool done = false;
 	};
 
