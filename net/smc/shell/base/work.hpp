@@ -4,6 +4,8 @@
 // time.
 #pragma once
 
+#include <atomic>
+
 #include "kernel/abi/lock.h"
 #include "shell/base/ref.hpp"
 
@@ -20,12 +22,25 @@ public:
 	Work(const Work &) = delete;
 	Work &operator=(const Work &) = delete;
 
-	void queue() { (void)smc_work_queue(this); }
+	void queue()
+	{
+		used_.store(true, std::memory_order_relaxed);
+		(void)smc_work_queue(this);
+	}
 	// Does nothing if a run waits already.
-	void queue_if_idle(u64 delay_ms) { (void)smc_work_queue_if_idle(this, delay_ms); }
+	void queue_if_idle(u64 delay_ms)
+	{
+		used_.store(true, std::memory_order_relaxed);
+		(void)smc_work_queue_if_idle(this, delay_ms);
+	}
 	// True if a waiting run was taken away.
 	bool cancel() { return smc_work_cancel(this); }
-	void cancel_sync() { (void)smc_work_cancel_sync(this); }
+	// After everything that queues it. Costs nothing if it never was.
+	void cancel_sync()
+	{
+		if (used_.load(std::memory_order_relaxed))
+			(void)smc_work_cancel_sync(this);
+	}
 	// Waits until it does not run; a queued run may still come.
 	void wait() { smc_work_wait(this); }
 
@@ -33,6 +48,7 @@ private:
 	static void run(smc_work *work) { (static_cast<Work *>(work)->owner_.*method)(); }
 
 	T &owner_;
+	std::atomic<bool> used_{false};
 };
 
 // Belongs to an object that counts its references: a queued run holds one until it has ended. The

@@ -72,12 +72,12 @@ bool smc_op_keeps_tcp(struct socket *sock)
 {
 	const Mode mode = mode_of(sock);
 
-	return mode == Mode::kHandshaking || mode == Mode::kSmc;
+	return in_handshake(mode) || mode == Mode::kSmc;
 }
 
 bool smc_op_has_peer(struct socket *sock)
 {
-	if (mode_of(sock) == Mode::kHandshaking)
+	if (in_handshake(mode_of(sock)))
 		return false;
 	const auto endpoint = connection_of(SmcSocket::of(sock));
 
@@ -104,6 +104,8 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 	}
 	switch (state->mode()) {
 	// Also an error is shown only after the handshake has ended by it: connect() knows it then.
+	case Mode::kOpened:
+	case Mode::kCrossed:
 	case Mode::kHandshaking: return 0;
 	case Mode::kSmc: {
 		const RcuGuard rcu;
@@ -129,7 +131,7 @@ int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 	bool handled = false;
 
 	// As on TCP while it connects: the bytes in its queues belong to the handshake.
-	if (mode_of(sock) == Mode::kHandshaking &&
+	if (in_handshake(mode_of(sock)) &&
 	    (cmd == SMC_SIOCINQ || cmd == SMC_SIOCOUTQ || cmd == SMC_SIOCOUTQNSD))
 		return smc_put_user_int(0, arg);
 	if (const auto endpoint = connection_of(state)) {
@@ -150,7 +152,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 	state->resolve();
 	const bool valid = how >= kShutRd && how <= kShutRdWr;
 	Mode mode = state->mode();
-	while (valid && mode == Mode::kHandshaking) {
+	while (valid && in_handshake(mode)) {
 		// As on TCP before it is established: connect() fails, and may be repeated.
 		state->give_up_handshake(smc::handshake::kConnectionReset);
 		mode = state->mode();
@@ -159,7 +161,7 @@ int smc_op_shutdown(struct socket *sock, int how)
 			return 0;
 		}
 	}
-	if (mode != Mode::kHandshaking && mode != Mode::kSmc) {
+	if (!in_handshake(mode) && mode != Mode::kSmc) {
 		const int ret = smc_tcp_ops_shutdown(sock, how);
 		// It has ended a connect() under way.
 		state->disarm();
@@ -205,6 +207,8 @@ int smc_op_option(struct socket *sock, enum smc_option option)
 		// for connected sockets; one that connects at this moment must keep its ops.
 		return option == SMC_OPTION_ADDRFORM ? -ENOTCONN : leave_to_tcp(sock);
 	case Mode::kConnecting:
+	case Mode::kOpened:
+	case Mode::kCrossed:
 	case Mode::kHandshaking:
 	case Mode::kSmc: return -EOPNOTSUPP;
 	case Mode::kListening: return option == SMC_OPTION_FASTOPEN ? -EINVAL : -ENOTCONN;

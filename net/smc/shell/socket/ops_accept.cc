@@ -121,7 +121,7 @@ int smc_op_listen(struct socket *sock, int backlog)
 	if (state == nullptr)
 		return -ENOMEM;
 	// connect(AF_UNSPEC) may have ended TCP already, and ends the handshake next.
-	if (state->mode() == Mode::kHandshaking || state->mode() == Mode::kSmc)
+	if (in_handshake(state->mode()) || state->mode() == Mode::kSmc)
 		return -EINVAL;
 	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
 		return smc_tcp_ops_listen(sock, backlog);

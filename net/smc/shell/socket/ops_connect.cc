@@ -47,6 +47,8 @@ int finish_connect(struct socket *sock, SmcSocket &state, int flags)
 	case Mode::kFallen: return claim_connection(sock, state);
 	case Mode::kIdle:
 	case Mode::kConnecting:
+	case Mode::kOpened:
+	case Mode::kCrossed:
 	case Mode::kHandshaking:
 	case Mode::kListening: break;
 	}
@@ -108,10 +110,10 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 		// A handshake that has failed already has reset TCP's connection.
 		const bool failed =
 			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
-		if (state.mode() != Mode::kHandshaking && state.mode() != Mode::kSmc && !failed)
+		if (!in_handshake(state.mode()) && state.mode() != Mode::kSmc && !failed)
 			return 0;
 		// TCP counts as connected; the user's connection is not established yet.
-		if (state.mode() == Mode::kHandshaking)
+		if (in_handshake(state.mode()))
 			smc_sock_set_ss(sock, SMC_SS_CONNECTING);
 		const int done = finish_connect(sock, state, flags);
 		return done == -EALREADY ? -EINPROGRESS : done;
@@ -179,6 +181,8 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 	}
 	state->resolve();
 	switch (state->mode()) {
+	case Mode::kOpened:
+	case Mode::kCrossed:
 	case Mode::kHandshaking:
 	case Mode::kSmc: return finish_connect(sock, *state, flags);
 	case Mode::kListening:

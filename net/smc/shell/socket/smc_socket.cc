@@ -172,7 +172,6 @@ void SmcSocket::disconnect()
 		endpoint = endpoint_.take();
 	shut_rcv_.store(false, std::memory_order_relaxed);
 	if (endpoint) {
-		attempt_failed_.store(true, std::memory_order_release);
 		endpoint->abort();
 		endpoint->close();
 		// The peer's answers are not for this socket's next connection.
@@ -248,6 +247,8 @@ std::optional<u64> SmcSocket::next(net *net, u64 after, smc_sock_info &out)
 		switch (socket.mode()) {
 		case Mode::kIdle:
 		case Mode::kConnecting:
+		case Mode::kOpened:
+		case Mode::kCrossed:
 		case Mode::kHandshaking:
 			out.state = static_cast<u8>(connection::State::kInit);
 			break;

@@ -5,7 +5,9 @@
 // the socket's release.
 //
 //	kConnecting   TCP is connecting, with the option on its SYN
-//	kHandshaking  TCP is established, both ends can do SMC: the CLC exchange runs
+//	kOpened       TCP is established, both ends can do SMC; the work item makes the handshake
+//	kCrossed      the same, and the peer is a client, too: both SYNs crossed
+//	kHandshaking  the CLC exchange runs
 //	kSmc          bytes go by the endpoint
 //	kListening    listen() was called
 //	kFallen       plain TCP; sock->ops are those of fallen sockets
@@ -39,6 +41,8 @@ namespace smc::shell {
 enum class Mode : u8 {
 	kIdle,
 	kConnecting,
+	kOpened,
+	kCrossed,
 	kHandshaking,
 	kSmc,
 	kListening,
@@ -54,7 +58,10 @@ enum class Mode : u8 {
 		return to == Mode::kConnecting || to == Mode::kListening || to == Mode::kSmc ||
 		       to == Mode::kFallen;
 	case Mode::kConnecting: // kFallen: the peer cannot do SMC
-		return to == Mode::kIdle || to == Mode::kHandshaking || to == Mode::kFallen;
+		return to == Mode::kIdle || to == Mode::kOpened || to == Mode::kCrossed ||
+		       to == Mode::kFallen;
+	case Mode::kOpened:
+	case Mode::kCrossed: return to == Mode::kHandshaking;
 	case Mode::kHandshaking: // kIdle: it failed, or was given up
 		return to == Mode::kIdle || to == Mode::kSmc || to == Mode::kFallen;
 	case Mode::kSmc:       // connect(AF_UNSPEC)
@@ -63,6 +70,12 @@ enum class Mode : u8 {
 	case Mode::kFallen: return false;
 	}
 	return false;
+}
+
+// TCP is established, and whether the connection goes by SMC is not decided.
+[[nodiscard]] constexpr bool in_handshake(Mode mode)
+{
+	return mode == Mode::kOpened || mode == Mode::kCrossed || mode == Mode::kHandshaking;
 }
 
 class SmcSocket final : public HandshakeOwner, public ListedSocket {
@@ -189,6 +202,8 @@ private:
 	bool fall_without_handshake(wire::DeclineReason reason);
 	// Sock lock held.
 	void fail_attempt(int error, bool shut);
+	// From kOpened or kCrossed; true for the latter.
+	[[nodiscard]] bool enter_handshaking();
 	// False: a user holds the sock's lock, and run() is to be called again.
 	[[nodiscard]] bool make_handshake();
 	[[nodiscard]] bool decline_for_memory();
@@ -207,15 +222,14 @@ private:
 	std::atomic<Mode> mode_{Mode::kIdle};
 	bool connect_reported_ = false;
 	std::atomic<bool> shut_rcv_{false};
-	std::atomic<bool> attempt_failed_{false};  // or has ended: handshake_ belongs to it
-	std::atomic<bool> worked_{false};          // work_ has been queued
-	std::atomic<bool> crossed_{false};         // the peer is a client, too
 	std::atomic<int> rcvlowat_{kNoMark};       // written under the sock's lock
-	std::atomic<int> given_up_{0};             // run() ends the attempt with this error
+	std::atomic<int> give_up_error_{0};        // an order to run(): end the attempt with it
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
-	Ref<Handshake> handshake_; // used by work_ and release()
+	// Used by work_ and release(). In the modes kOpened and kCrossed it is one of an earlier
+	// attempt, which has ended.
+	Ref<Handshake> handshake_;
 	AtomicRef<transport::Endpoint> endpoint_;
 	Owned<Listener> listener_;
 	SockTurn turn_at_sock_; // work_'s

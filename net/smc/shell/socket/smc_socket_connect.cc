@@ -17,7 +17,6 @@ void SmcSocket::arm()
 	if (!change_mode<Mode::kIdle, Mode::kConnecting>() && mode() != Mode::kConnecting)
 		return;
 	connect_reported_ = false;
-	crossed_.store(false, std::memory_order_relaxed);
 	smc_tcp_offer(sk_);
 	hook_.add();
 }
@@ -44,18 +43,13 @@ bool SmcSocket::on_wake()
 
 bool SmcSocket::look_at_tcp(bool woken)
 {
-	switch (mode()) {
-	case Mode::kConnecting: break;
-	case Mode::kIdle:
-	case Mode::kHandshaking:
-	case Mode::kSmc:
-	case Mode::kListening:
-	case Mode::kFallen: return false;
-	}
+	if (mode() != Mode::kConnecting)
+		return false;
 	const int state = smc_sk_state(sk_);
 	if (state == SMC_TCP_SYN_SENT || state == SMC_TCP_SYN_RECV || state == SMC_TCP_CLOSE ||
 	    state == SMC_TCP_LISTEN)
 		return false;
+	bool opened = false;
 	switch (smc_tcp_opened(sk_)) {
 	case SMC_TCP_OPENED_PLAIN:
 		// The only cost of a peer without SMC.
@@ -67,14 +61,12 @@ bool SmcSocket::look_at_tcp(bool woken)
 		// A crossed SYN, perhaps: only the wakeup that comes next can tell.
 		if (!woken)
 			return false;
-		crossed_.store(true, std::memory_order_relaxed);
+		opened = change_mode<Mode::kConnecting, Mode::kCrossed>();
 		break;
-	case SMC_TCP_OPENED: break;
+	case SMC_TCP_OPENED: opened = change_mode<Mode::kConnecting, Mode::kOpened>(); break;
 	}
-	if (change_mode<Mode::kConnecting, Mode::kHandshaking>()) {
-		worked_.store(true, std::memory_order_relaxed);
+	if (opened)
 		work_.queue();
-	}
 	return false;
 }
 
@@ -101,6 +93,8 @@ bool SmcSocket::settled() const
 {
 	switch (mode()) {
 	case Mode::kConnecting: return smc_sk_is_broken(sk_);
+	case Mode::kOpened:
+	case Mode::kCrossed:
 	case Mode::kHandshaking: return false;
 	case Mode::kIdle:
 	case Mode::kSmc:
@@ -120,18 +114,19 @@ int SmcSocket::wait_settled(long *timeo_jiffies)
 // The handshake is made and freed here, so that release() knows when none of it runs any more.
 void SmcSocket::run()
 {
-	if (mode() != Mode::kHandshaking)
-		return;
-	// A handshake left over from an earlier attempt, or a connection that was disconnected,
-	// must not be taken for this attempt's. It has ended, so cancel() needs no lock.
-	if (attempt_failed_.exchange(false, std::memory_order_acq_rel) && handshake_) {
+	const Mode now = mode();
+	bool done = true;
+
+	// One of an earlier attempt must not be taken for this attempt's. It has ended, so cancel()
+	// needs no lock.
+	if ((now == Mode::kOpened || now == Mode::kCrossed) && handshake_) {
 		handshake_->cancel();
 		handshake_.reset();
-		if (mode() != Mode::kHandshaking)
-			return;
 	}
-	const bool done = given_up_.load(std::memory_order_acquire) != 0 ? drop_handshake()
-									 : make_handshake();
+	if (in_handshake(now) && give_up_error_.load(std::memory_order_acquire) != 0)
+		done = drop_handshake();
+	else if (now == Mode::kOpened || now == Mode::kCrossed)
+		done = make_handshake();
 	if (!done)
 		work_.queue_if_idle(std::max<u64>(turn_at_sock_.wait_ms(), 1));
 }
@@ -141,6 +136,14 @@ bool SmcSocket::lock_sock()
 	return turn_at_sock_.take();
 }
 
+bool SmcSocket::enter_handshaking()
+{
+	if (change_mode<Mode::kCrossed, Mode::kHandshaking>())
+		return true;
+	(void)change_mode<Mode::kOpened, Mode::kHandshaking>();
+	return false;
+}
+
 bool SmcSocket::drop_handshake()
 {
 	if (handshake_ && !handshake_->try_cancel())
@@ -148,10 +151,11 @@ bool SmcSocket::drop_handshake()
 	handshake_.reset();
 	if (!lock_sock())
 		return false;
-	const int error = given_up_.exchange(0, std::memory_order_acq_rel);
-	if (error != 0 && mode() == Mode::kHandshaking) {
+	const int error = give_up_error_.exchange(0, std::memory_order_acq_rel);
+	if (error != 0 && in_handshake(mode())) {
 		// It is still there if no handshake was made.
 		unhook();
+		(void)enter_handshaking();
 		fail_attempt(error, /*shut=*/false);
 	}
 	turn_at_sock_.give();
@@ -160,15 +164,14 @@ bool SmcSocket::drop_handshake()
 
 bool SmcSocket::make_handshake()
 {
-	if (handshake_)
-		return true;
 	// Only here, where no handshake can end: after that another thread's connect() may use the
 	// hook.
 	unhook();
-	const bool crossed = crossed_.load(std::memory_order_relaxed);
-	handshake_ = make_counted<Handshake>(Handshake::Role::kClient, sock_, *this, crossed);
+	handshake_ = make_counted<Handshake>(Handshake::Role::kClient, sock_, *this,
+					     mode() == Mode::kCrossed);
 	if (!handshake_)
 		return decline_for_memory();
+	(void)enter_handshaking();
 	handshake_->watch();
 	handshake_->start();
 	return true;
@@ -179,7 +182,7 @@ bool SmcSocket::decline_for_memory()
 	if (!lock_sock())
 		return false;
 	smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
-	if (crossed_.load(std::memory_order_relaxed)) {
+	if (enter_handshaking()) {
 		// The peer sends a CLC message, too, and without a handshake the user would read it
 		// as data.
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_CLNT_HS_ERR);
@@ -238,17 +241,14 @@ void SmcSocket::fail_attempt(int error, bool shut)
 		smc_tcp_abort(sk_, error);
 	else
 		smc_tcp_reset(sk_, error);
-	attempt_failed_.store(true, std::memory_order_release);
 	(void)change_mode<Mode::kHandshaking, Mode::kIdle>();
 	smc_sk_wake(sk_, kWakeAll | SMC_POLL_ERR);
 }
 
 void SmcSocket::cancel_handshake()
 {
-	// release() has removed the hook, so no handshake begins any more.
-	if (!worked_.load(std::memory_order_relaxed))
-		return;
-	// Once the work does not run, handshake_ is final.
+	// release() has removed the hook, so no handshake begins any more; once the work does not
+	// run, handshake_ is final.
 	work_.cancel_sync();
 	if (handshake_)
 		handshake_->cancel();
@@ -258,17 +258,17 @@ void SmcSocket::cancel_handshake()
 // The work item does it, as it owns the handshake: several threads may call this at once.
 void SmcSocket::give_up_handshake(int error)
 {
-	while (mode() == Mode::kHandshaking) {
-		given_up_.store(error, std::memory_order_release);
+	while (in_handshake(mode())) {
+		give_up_error_.store(error, std::memory_order_release);
 		work_.queue();
 		work_.wait();
-		if (mode() != Mode::kHandshaking)
+		if (!in_handshake(mode()))
 			break;
 		// Another thread holds the lock of this socket: wait for it, and try again.
 		smc_sk_lock(sk_);
 		smc_sk_unlock(sk_);
 	}
-	given_up_.store(0, std::memory_order_release);
+	give_up_error_.store(0, std::memory_order_release);
 }
 
 } // namespace smc::shell
