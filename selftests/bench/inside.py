@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from harness.guest import Guest
 
 from table import Row
-from variant import OTHER, OURS, PIPE, PORT, PROGRAM, TCP, UNIX, BenchFailed
+from variant import OTHER, OURS, PIPE, PORT, TCP, UNIX, BenchFailed, program
 
 PNET_ID = "SELF"
 NONE, ELSEWHERE, HERE = "no device", "device elsewhere", "device"
@@ -36,11 +36,12 @@ class CountRow(Row):
             return self.device != HERE and (self.device != LOOPBACK or other_has_loopback)
         return variant in (TCP, OURS, *self.beside)
 
-    def program(self, guest: Guest, variant: str, seconds: float) -> str:
+    def client_of(self, guest: Guest, variant: str, seconds: float, batch: bool) -> str:
         """The client's command line."""
         modes = f"--mode {MODES[variant]}" if variant in MODES else \
             f"--mode {self.client} --server-mode {self.server}"
-        return f"{PROGRAM} --to {guest.ip4} --port {PORT} {modes} {self.options} --seconds {seconds}"
+        return f"{program(batch)} --to {guest.ip4} --port {PORT} {modes} {self.options}" \
+               f" --seconds {seconds}"
 
     def check(self, answer: dict) -> None:
         both = "tcp" not in (self.client, self.server)
@@ -97,8 +98,8 @@ def set_device(guest: Guest, device: str, variant: str) -> None:
     """What goes to the guest itself takes the loopback device, which has nothing to do with rxe0
     but for the PNET table."""
     guest.call("smcnl.pnet_flush")
-    if variant == OURS:
-        guest.run(f"sysctl -q net.smc.smcd_loopback={2 if device == LOOPBACK else 0}")
+    if variant in (OTHER, OURS):  # --other may be an older one of ours
+        guest.run(f"sysctl -q -e net.smc.smcd_loopback={2 if device == LOOPBACK else 0}")
     there = guest.run("rdma link show | grep -q rxe0", check=False).rc == 0
     if there and device in (NONE, LOOPBACK):
         guest.run("rdma link delete rxe0")

@@ -14,6 +14,12 @@ TCP, OTHER, OURS = "TCP", "kernel's smc.ko", "this smc.ko"
 UNIX, PIPE = "AF_UNIX", "pipe"
 
 
+def program(batch: bool) -> str:
+    """batch: by SCHED_BATCH, where whoever is woken waits until the other one sleeps. Then the turns
+    that the two programs take do not hang on how long a call took."""
+    return f"chrt --batch 0 {PROGRAM}" if batch else PROGRAM
+
+
 class BenchFailed(Exception):
     """A figure would not mean what the table says."""
 
