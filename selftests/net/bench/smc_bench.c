@@ -37,7 +37,9 @@
 
 enum bench_test { TEST_RTT, TEST_BULK, TEST_RATE, TEST_CONNECT };
 
-/* Beside enum mode: what a host has for itself. The server of pipes is a child of the client. */
+/*
+ * Channels inside one host, in addition to enum mode. The server of pipes is a child of the client.
+ */
 enum { MODE_UNIX = MODE_COUNT, MODE_PIPE };
 
 struct order {
@@ -105,7 +107,7 @@ static int open_socket(int mode, int family)
 	return mode_socket((enum mode)mode, family, SOCK_CLOEXEC);
 }
 
-/* A name such as the kernel gives; without a number, none. */
+/* Abstract: the number becomes its name. Without a number the kernel chooses one. */
 static void unix_address(struct address *address, int32_t number)
 {
 	struct sockaddr_un *un = (struct sockaddr_un *)&address->storage;
@@ -160,7 +162,7 @@ static void serve_echo_many(int count, size_t size)
 	close(epoll);
 }
 
-/* Takes all there is and tells how much that was. */
+/* Reads all that has arrived, and returns how many bytes that were. */
 static void serve_sink(const struct channel *channel)
 {
 	uint64_t total = 0;
@@ -171,7 +173,7 @@ static void serve_sink(const struct channel *channel)
 	put_whole(channel, &total, sizeof(total));
 }
 
-/* What the order says, on the channels that are open, until the client ends. */
+/* Serves the open channels as the order says, until the client closes them. */
 static void serve_order(const struct order *order)
 {
 	size_t size = (size_t)order->size_bytes;
@@ -187,7 +189,7 @@ static void serve_order(const struct order *order)
 		close_channel(&channels[i]);
 }
 
-/* number: of its port or name. */
+/* number: the port, or the number of the AF_UNIX name. */
 static int open_listener(const struct order *order, int32_t *number)
 {
 	bool local = order->server_mode == MODE_UNIX;
@@ -322,7 +324,7 @@ static void close_channels(const struct order *order)
 		close_channel(&channels[i]);
 }
 
-/* One on each channel. */
+/* One round trip on each channel. */
 static void round_trips(const struct order *order)
 {
 	size_t size = (size_t)order->size_bytes;
@@ -433,7 +435,10 @@ static double run_test(const struct order *order, const struct address *server, 
 	die("test", EINVAL);
 }
 
-/* Tells the server what is to come. Where it waits then, and the connection that holds it there. */
+/*
+ * Sends the order to the server and receives where it listens. Returns the control connection,
+ * which keeps the session alive.
+ */
 static int call_server(const struct order *order, struct address *server)
 {
 	int control = control_connect(server);

@@ -43,7 +43,7 @@ enum pointer {
 	POINTER_COUNT,
 };
 
-/* What a call takes for an address. */
+/* Where an address argument points to. */
 enum target {
 	TARGET_OTHER, /* where another slot's socket is bound */
 	TARGET_LOCAL, /* this host, any port */
@@ -59,8 +59,8 @@ enum target {
 
 struct call {
 	enum op op;
-	uint8_t slot; /* whose socket */
-	uint8_t other; /* the socket to connect to; where a new descriptor goes */
+	uint8_t slot; /* whose socket the call uses */
+	uint8_t other; /* the socket to connect to, or where a new descriptor is stored */
 	enum pointer pointer;
 	enum target target;
 	enum mode mode; /* of a new socket, on the run that is not TCP's */
@@ -75,14 +75,14 @@ struct call {
 
 struct sequence {
 	uint64_t seed;
-	bool watched; /* polls all sockets after each call, else only waits */
+	bool watched; /* after each call all sockets are polled; else the run only pauses */
 	unsigned int count;
 	struct call calls[CALLS_MAX];
 };
 
-/* compared: what may differ from TCP by design is left out (draw.c, option.c). */
+/* compared: calls that may differ from TCP by design are left out (draw.c, option.c). */
 void sequence_draw(struct sequence *sequence, uint64_t seed, enum mode mode, bool compared);
-/* One line, without its end. */
+/* Prints one line without a newline. */
 void call_print(const struct call *call);
 
 #endif

@@ -5,13 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Long enough for a call's effects, mostly; and surely, also of delayed ones on a busy machine. */
+/*
+ * The short pause is mostly long enough for a call's effects; the long one always, also for delayed
+ * effects on a busy machine.
+ */
 #define PAUSE_US 300
 #define LONG_PAUSE_US 25000
 /* Below the ephemeral ports; a port does not come again within TIME_WAIT. */
 #define PORT_MIN 10000
 #define PORT_COUNT 20000
-/* A difference has to come up this often in a row. */
+/* A difference counts if it shows this many times in a row. */
 #define CONFIRMATIONS 2
 
 static uint16_t next_port(void)
@@ -72,7 +75,7 @@ void shorten(struct comparison *comparison, struct sequence *sequence)
 			if (end > sequence->count)
 				continue;
 			leave_out(&shorter, end - piece, piece);
-			/* So that whoever watches sees that this goes on. */
+			/* The watching process sees progress by this. */
 			comparison->progress->sequences++;
 			if (differs(comparison, &shorter))
 				*sequence = shorter;

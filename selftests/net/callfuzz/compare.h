@@ -22,9 +22,9 @@ struct comparison {
 	struct trace on_smc;
 };
 
-/* Whether the two differ for good: neither haste nor chance explains it. */
+/* True if the two runs differ also with long pauses and when repeated. */
 bool differs(struct comparison *comparison, const struct sequence *sequence);
-/* Leaves out calls, as long as what is left differs for good. */
+/* Leaves out calls as long as the rest still differs. */
 void shorten(struct comparison *comparison, struct sequence *sequence);
 /* Runs it once more, and says what each call gave on either. */
 void show(struct comparison *comparison, const struct sequence *sequence);

@@ -194,7 +194,7 @@ static struct call *append(struct sequence *sequence, enum op op, uint8_t slot, 
 	return call;
 }
 
-/* Slots 0 to 2 are sockets, of which nothing is known. */
+/* Slots 0 to 2 are sockets in no particular state. */
 static void begin_apart(struct sequence *sequence, struct random *random, enum mode mode)
 {
 	for (uint8_t slot = 0; slot < 3; slot++) {

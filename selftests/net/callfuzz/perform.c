@@ -51,11 +51,11 @@ static struct object *new_object(struct world *world, bool v6)
 
 static void set_int(int fd, int level, int name, int value)
 {
-	/* What it is for shows in the comparison, if it fails. */
+	/* If this fails, the comparison shows it. */
 	(void)setsockopt(fd, level, name, &value, sizeof(value));
 }
 
-/* So that no call waits for long, and no byte for others. Children get it from their listener. */
+/* Bounds the time of every call, and of delayed bytes. Accepted sockets inherit it. */
 static void make_prompt(int fd)
 {
 	const struct timeval receive = { .tv_usec = RECV_TIMEOUT_US };
@@ -122,7 +122,7 @@ static void make_address(const struct world *world, const struct call *call,
 		address->storage.ss_family = (sa_family_t)(call->salt >> 16);
 }
 
-/* Puts the address where calls find it; its length. */
+/* Stores the address in its region and returns its length. */
 static socklen_t place_address(const struct world *world, const struct call *call)
 {
 	struct address address;
@@ -181,7 +181,7 @@ static int64_t do_listen(struct world *world, const struct call *call)
 	return ret;
 }
 
-/* A connection that would have to wait for room is made to nobody instead. */
+/* If the backlog is full, connects to a port where nobody listens instead. */
 static void avoid_waiting(const struct world *world, struct call *call)
 {
 	const struct object *to = world->of[call->other];
@@ -220,7 +220,7 @@ static int64_t do_connect(struct world *world, const struct call *asked)
 	if ((!ret || ret == -EINPROGRESS) && call.target == TARGET_OTHER && to && to->listening &&
 	    object && !object->connecting)
 		to->pending++;
-	/* The next connect() says how this one came out, wherever it goes. */
+	/* The next connect() reports how this one ended, whatever its address. */
 	if (object)
 		object->connecting = ret == -EINPROGRESS;
 	return ret;
@@ -237,7 +237,7 @@ static int64_t do_accept(struct world *world, const struct call *call, struct ou
 	*length = (socklen_t)call->length;
 	fd = accept4(world->fds[call->slot], world_aim(world, call, REGION_NAME, 0, 2),
 		     world_aim(world, call, REGION_LENGTH, 1, 2), call->flags);
-	/* An address that cannot be written down costs the connection. */
+	/* accept() with an address that cannot be stored takes the connection and closes it. */
 	if (object && object->pending && (fd >= 0 || errno == EFAULT || errno == EINVAL))
 		object->pending--;
 	if (fd < 0)
@@ -247,7 +247,9 @@ static int64_t do_accept(struct world *world, const struct call *call, struct ou
 	return 0;
 }
 
-/* Held bytes go at once: when they would go otherwise is a matter of time. */
+/*
+ * Flushes bytes that TCP_CORK or Nagle hold back; when they would go by themselves depends on time.
+ */
 static int64_t pushed(const struct world *world, const struct call *call, int64_t ret)
 {
 	if (world->gentle && ret > 0)
@@ -340,7 +342,7 @@ static int64_t do_sendmsg(struct world *world, const struct call *asked)
 				     world_aim(world, &call, REGION_MESSAGE, 4, 5), call.flags)));
 }
 
-/* What came is at the begin of the region, if it was good. */
+/* The received bytes are at the start of the region if that was a good one. */
 static uint32_t hash_received(const struct world *world, int64_t ret)
 {
 	if (ret <= 0)
@@ -551,7 +553,7 @@ static void carry_out(struct world *world, const struct call *call, struct outco
 	}
 }
 
-/* What differs from TCP where one side has ended is not done then. */
+/* Where one side has ended, calls that differ from TCP by design are skipped. */
 void perform(struct world *world, const struct call *asked, struct outcome *outcome)
 {
 	struct call call = *asked;

@@ -10,7 +10,7 @@
 #include <time.h>
 
 #define THREADS 2
-/* What a call that blocks is given. */
+/* How often a blocking call is interrupted. */
 #define TICK_NS 20000000
 #define PORT_MIN 10000
 #define PORT_COUNT 20000
@@ -44,7 +44,7 @@ static void *play(void *argument)
 	return NULL;
 }
 
-/* Whoever blocks is interrupted, again and again, until all are through. */
+/* Interrupts blocking calls again and again until the thread has finished. */
 static void join(struct player *player)
 {
 	const struct timespec tick = { .tv_nsec = TICK_NS };

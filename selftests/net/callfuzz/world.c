@@ -18,7 +18,7 @@
 /* How long a connection inside one host may take on a busy machine. */
 #define CONNECT_MS_MAX 3000
 
-/* Each region is followed by a hole; the last thing is a page that can only be read. */
+/* Behind each region lies an unmapped page; the last page is read-only. */
 #define REGION_STRIDE (REGION_BYTES + PAGE_BYTES)
 #define MEMORY_BYTES (REGION_COUNT * REGION_STRIDE + PAGE_BYTES)
 
@@ -122,13 +122,13 @@ static bool reaches_others(enum op op)
 	       op != CALL_BIND;
 }
 
-/* Until a connect() that goes on behind the call has come to its end. */
+/* Waits until an asynchronous connect() has finished. */
 static void wait_connected(const struct world *world, const struct call *call)
 {
 	polled(world->fds[call->slot], POLLOUT, CONNECT_MS_MAX);
 }
 
-/* Until accept() would find what was connected; what does not come in time is given up. */
+/* Waits until accept() would find the connection; gives up after a while. */
 static void wait_acceptable(const struct world *world, int slot)
 {
 	struct object *object = world->of[slot];

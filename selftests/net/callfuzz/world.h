@@ -42,9 +42,9 @@ struct object {
 };
 
 struct world {
-	bool as_tcp; /* whatever mode a call asks for */
-	bool gentle; /* nothing is done that would make the comparison a matter of time */
-	unsigned int pause_us; /* for the other end to see what a call did */
+	bool as_tcp; /* plain TCP, whatever mode a call asks for */
+	bool gentle; /* leaves out what would make the comparison depend on time */
+	unsigned int pause_us; /* after each call, for its effect at the other end */
 	uint16_t port;
 	int fds[SLOTS];
 	struct object *of[SLOTS];

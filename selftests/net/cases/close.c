@@ -68,7 +68,7 @@ static void exit_in_flight_server(struct test *test)
 	end_in_flight(test, ENDING_EXIT, true);
 }
 
-/* A reader that is never in a hurry, long after the sender has gone. */
+/* The reader begins long after the sender has closed, and stays slow. */
 static void close_with_very_slow_reader(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -165,7 +165,7 @@ static void closed_by_client(struct test *test, const struct pair *pair)
 	expect_ret(on(test->server, rq_recv(pair->server, 1, 0, UP, 0)), 0);
 }
 
-/* What a peer is sent that is gone is taken, and the answer to it ends the connection. */
+/* A send() to a peer that has closed succeeds; the reset that answers it ends the connection. */
 static void send_after_peer_close(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -206,7 +206,7 @@ static void send_after_peer_close_by_option(struct test *test)
 	expect_error(on(test->server, rq_send(pair.server, 1, MSG_NOSIGNAL, DOWN, 0)), EPIPE);
 }
 
-/* The last words of a server that does not want to listen: the client has something to say, too. */
+/* A server refuses and closes, while the client still has something to send. */
 static void refusal_is_read_after_a_send(struct test *test)
 {
 	struct pair pair = connect_pair(test);

@@ -18,7 +18,7 @@ static void connect_blocking(struct test *test)
 	exchange_both(test, &pair, 0);
 }
 
-/* Nothing in the handshake may wait for something that does not come. */
+/* A handshake that goes well is done long before any of its timeouts. */
 static void connect_prompt(struct test *test)
 {
 	struct address address;
@@ -46,7 +46,7 @@ static void connect_nonblocking(struct test *test)
 	exchange(test->client, fd, test->server, (int)reply.ret, 1000, UP, 0);
 }
 
-/* The way of programs that ask connect() itself how it went. */
+/* Programs may call connect() again to learn the outcome. */
 static void connect_nonblocking_ask_again(struct test *test)
 {
 	struct address address;
@@ -60,11 +60,17 @@ static void connect_nonblocking_ask_again(struct test *test)
 	reply = on(test->client, rq_connect(fd, &address));
 	expect(reply.ret == 0 || reply.error == EISCONN, "asked again: errno %d", reply.error);
 	expect_error(on(test->client, rq_connect(fd, &address)), EISCONN);
-	/* The client may be through before the server is, which counts a connection then. */
+	/*
+	 * The client may have finished before the server has, which counts the connection only
+	 * then.
+	 */
 	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
-/* MSG_FASTOPEN asks for a connection before it sends, and is told of that one: once. */
+/*
+ * send() with MSG_FASTOPEN connects first; a repeated one reports the outcome of that connect,
+ * once.
+ */
 static void connect_nonblocking_ask_by_send(struct test *test)
 {
 	const int flags = MSG_FASTOPEN | MSG_NOSIGNAL;
@@ -83,7 +89,7 @@ static void connect_nonblocking_ask_by_send(struct test *test)
 	expect_ret(on(test->server, rq_recv_loop((int)reply.ret, 100, 100, UP, 0)), 100);
 }
 
-/* shutdown() knows that the connection stands, and connect() is not asked again. */
+/* shutdown() finds the connection established, though connect() was not called again. */
 static void connect_nonblocking_shut_down(struct test *test)
 {
 	struct address address;
@@ -99,7 +105,9 @@ static void connect_nonblocking_shut_down(struct test *test)
 	exchange(test->client, fd, test->server, (int)reply.ret, 1000, UP, 0);
 }
 
-/* A connection that has come and gone before connect() is asked again, and then another one. */
+/*
+ * A connection is established and reset before connect() is called again; the next attempt works.
+ */
 static void connect_nonblocking_reset(struct test *test)
 {
 	struct address address;
@@ -122,7 +130,7 @@ static void connect_nonblocking_reset(struct test *test)
 	exchange(test->client, fd, test->server, (int)reply.ret, 1000, UP, 0);
 }
 
-/* TCP keeps what shutdown() said of a socket that was not connected. */
+/* shutdown() of an unconnected socket applies to its later connection, as on TCP. */
 static void connect_after_shutdown(struct test *test)
 {
 	struct address address;
@@ -181,7 +189,7 @@ static void connect_refused_nonblocking(struct test *test)
 	expect(reply.values[0] == 0, "SO_ERROR again %lld", (long long)reply.values[0]);
 }
 
-/* MSG_FASTOPEN is told of the refusal, too, and what it leaves can listen. */
+/* MSG_FASTOPEN reports a refusal, too; the socket can listen afterwards. */
 static void connect_refused_told_by_send(struct test *test)
 {
 	struct address address = closed_port(test);
@@ -213,7 +221,7 @@ static void retry(struct test *test, int type_flags)
 	}
 	expect(reply.error == ECONNREFUSED, "closed port: errno %d", reply.error);
 	reply = on(test->client, rq_connect(fd, &open));
-	/* One ECONNABORTED reports the end of the first attempt on TCP. */
+	/* On TCP one ECONNABORTED may report the end of the first attempt. */
 	if (reply.error == ECONNABORTED)
 		reply = on(test->client, rq_connect(fd, &open));
 	if (type_flags)
@@ -260,7 +268,7 @@ static void connect_bad_address(struct test *test)
 
 	other.storage.ss_family = AF_UNIX;
 	note_reply("other family", on(test->client, rq_connect(fd, &other)));
-	request.args[0] = 2; /* the family alone */
+	request.args[0] = 2; /* only the address family */
 	note_reply("short address", on(test->client, request));
 	request.args[0] = 1;
 	note_reply("shorter address", on(test->client, request));
@@ -317,7 +325,7 @@ static void connect_timeout(struct test *test)
 	       reply.elapsed_ms);
 }
 
-/* Bound to a port, and then connected to just that: a connection of a single end. */
+/* A socket that connects to the address it is bound to is both ends of its connection. */
 static int connect_to_itself(struct test *test, int type_flags)
 {
 	int fd = new_socket(test, test->client, type_flags);
@@ -360,7 +368,7 @@ static void connect_then_close(struct test *test)
 	struct reply reply;
 
 	expect_ret(on(test->client, rq_close(fd)), 0);
-	/* Whether the connection came to be or not, the listener still serves the next one. */
+	/* Whether or not the connection was established, the listener serves the next one. */
 	fd = new_socket(test, test->client, 0);
 	expect_ret(on(test->client, rq_connect(fd, &address)), 0);
 	expect_ret(on(test->client, rq_send(fd, 1000, 0, UP, 0)), 1000);
@@ -374,7 +382,7 @@ static void connect_then_close(struct test *test)
 	expect_ret(reply, 1000);
 }
 
-/* What sets the connection up is not what the user sends: no timestamps come of it. */
+/* CLC messages are not the user's data: they make no timestamps. */
 static void connect_with_timestamps(struct test *test)
 {
 	const int flags = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_TX_SCHED |

@@ -166,7 +166,7 @@ static void disconnect_a_listener(struct test *test)
 	expect_ret(on(test->client, rq_connect(waiting, &address)), 0);
 	sleep_ms(300);
 	expect_ret(disconnect(test, test->server, listener), 0);
-	/* Who was not accepted is reset. */
+	/* Connections that were not accepted are reset. */
 	expect_error(on(test->client, rq_recv(waiting, 1, 0, DOWN, 0)), ECONNRESET);
 	note_reply("accept", on(test->server, rq_accept(listener, 0)));
 	expect_error(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)),
@@ -208,7 +208,7 @@ static void disconnect_keeps_options(struct test *test)
 	connect_again(test, pair.client, pair.listener, &pair.address);
 }
 
-/* A reader sleeps in the connection that goes; it must come back. */
+/* A reader that sleeps when the connection is ended wakes up. */
 static void disconnect_wakes_a_reader(struct test *test)
 {
 	struct pair pair = connect_pair(test);

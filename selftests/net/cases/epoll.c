@@ -81,7 +81,7 @@ static void epoll_exclusive_listener(struct test *test)
 	expect(on(test->server, rq_accept(listener, 0)).ret >= 0, "accept");
 }
 
-/* Both ends have said their last word: it is told without being asked for. */
+/* After both ends have shut down, epoll reports EPOLLHUP, which nobody asks for. */
 static void epoll_hangup(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -102,7 +102,7 @@ static void epoll_hangup(struct test *test)
 	note_reply("hangup polled", finish(test->server, 3));
 }
 
-/* The option is set after epoll has looked, and before the byte is there. */
+/* SO_OOBINLINE is set after epoll has looked, and before the byte arrives. */
 static void epoll_edge_urgent_in_line(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -115,7 +115,7 @@ static void epoll_edge_urgent_in_line(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 10, 0, UP, 0)), 1);
 }
 
-/* In the order of a connection's life; only what lasts is noted. */
+/* Events in the order of a connection's life; passing ones are not compared. */
 static void epoll_life(struct test *test)
 {
 	struct address address;
@@ -154,7 +154,7 @@ static void epoll_refused(struct test *test)
 	note("lasts %#llx", (long long)poll_events(test->client, fd, POLLIN | POLLOUT, 0));
 }
 
-/* A descriptor goes while epoll holds it; the connection does not. */
+/* A descriptor is closed while epoll holds it; a duplicate keeps the connection. */
 static void epoll_and_dup(struct test *test)
 {
 	struct pair pair = connect_pair(test);

@@ -147,7 +147,7 @@ static void run_send(const struct request *request, struct reply *reply)
 	reply->ret = send_by((enum send_call)args[0], request->fd, buffer, (size_t)args[1],
 			     (int)args[2], args[3]);
 	reply->error = errno;
-	/* Until a notification comes the bytes must stay; the process does not live long. */
+	/* The kernel may use the buffer until the notification, so it is not freed. */
 	if (!(args[2] & MSG_ZEROCOPY))
 		free(buffer);
 }
@@ -212,7 +212,7 @@ static void run_recv_bad(const struct request *request, struct reply *reply)
 		return;
 	reply->ret = recvmsg(request->fd, &message, (int)args[1]);
 	reply->error = errno;
-	/* More than the good part cannot have been stored; the caller checks that too. */
+	/* A count above the good part would be an error; the caller checks that, too. */
 	if (reply->ret >= 0 && reply->ret <= args[0])
 		reply->values[0] = step_matched(vector[0].iov_base, reply->ret, args[2], args[3]);
 	free_bad_vector(vector);
@@ -442,7 +442,7 @@ static void run_accept_bad(const struct request *request, struct reply *reply)
 	reply->ret = accept4(request->fd, (struct sockaddr *)8, &length, 0);
 }
 
-/* Files that are closed already leave gaps: what counts is the highest number. */
+/* Closed files leave gaps, so the limit is set by the highest open number. */
 static void run_files_max(const struct request *request, struct reply *reply)
 {
 	static struct rlimit before;
@@ -577,7 +577,7 @@ static void run_ioctl_int(const struct request *request, struct reply *reply)
 
 static void run_fcntl(const struct request *request, struct reply *reply)
 {
-	/* The driver does not know the process: a third value stands for it. */
+	/* The driver does not know the process ID: the third value asks for it. */
 	reply->ret = fcntl(request->fd, (int)request->args[0],
 			   request->args[2] ? getpid() : request->args[1]);
 }
@@ -654,7 +654,7 @@ void execute(const struct request *request, struct reply *reply)
 	}
 	errno = 0;
 	functions[request->op](request, reply);
-	/* Steps that clean up after the call keep its errno themselves. */
+	/* Steps that clean up after the call store errno themselves. */
 	if (reply->ret < 0 && !reply->error)
 		reply->error = errno;
 	reply->elapsed_ms = (uint32_t)(now_ms() - start_ms);

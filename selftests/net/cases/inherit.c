@@ -55,7 +55,7 @@ static void note_all(struct host *host, int fd, const char *label,
 		     const struct option_value *options, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
-		/* On which processor the bytes come in is chance. */
+		/* The processor that receives the bytes is random. */
 		if (options[i].level == SOL_SOCKET && options[i].option == SO_INCOMING_CPU)
 			continue;
 		note("%s %d:%d", label, options[i].level, options[i].option);
@@ -137,7 +137,7 @@ static void inherit_buffers(struct test *test)
 		   on(test->client, rq_get(pair.client, SOL_SOCKET, SO_RCVBUF, OPTION_INT)));
 }
 
-/* Flags of the descriptor are not the socket's. */
+/* Flags of the listener's descriptor are not inherited. */
 static void inherit_no_descriptor_flags(struct test *test)
 {
 	struct address address;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The TCP connection dies: under SMC, too, its error is told once, and nobody sleeps afterwards. */
+/*
+ * The TCP connection is killed: its error is reported once, as on TCP, and nobody sleeps
+ * afterwards.
+ */
 #include <errno.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -87,7 +90,7 @@ static void killed_wakes_writers(struct test *test)
 	expect(!still_running(test->client, 1, 3000), "a writer sleeps on");
 	reply = finish(test->client, 1);
 	expect(reply.ret < 5000000, "all was taken");
-	/* The count does not tell why; the next call does. */
+	/* send() returned a count, so the next call reports the error. */
 	note_reply("next", on(test->client, rq_send(pair.client, 1, MSG_NOSIGNAL, UP, 0)));
 	note_reply("and next", on(test->client, rq_send(pair.client, 1, MSG_NOSIGNAL, UP, 0)));
 }
@@ -112,7 +115,7 @@ static void killed_events(struct test *test)
 	note_reply("told", on(test->client, rq_recv(pair.client, 1, 0, DOWN, 0)));
 }
 
-/* What had come is still there to be read. */
+/* Bytes that arrived before can still be read. */
 static void killed_behind_data(struct test *test)
 {
 	struct pair pair = connect_pair(test);

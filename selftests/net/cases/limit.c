@@ -21,7 +21,7 @@ static void accept_without_descriptors(struct test *test)
 	expect_error(on(test->server, rq_accept(listener, 0)), EMFILE);
 	note("events %#llx", (long long)poll_events(test->server, listener, POLLIN, 0));
 	expect_ret(on(test->server, rq_files_max(-1)), 0);
-	/* The connection is still there, with its data. */
+	/* accept() failed, but the connection is still in the queue, with its data. */
 	reply = on(test->server, rq_accept(listener, 0));
 	expect(reply.ret >= 0, "accept: errno %d", reply.error);
 	expect_ret(on(test->server, rq_recv((int)reply.ret, 1000, MSG_WAITALL, UP, 0)), 1000);
@@ -34,7 +34,7 @@ static void waiting_accept_without_descriptors(struct test *test)
 	int listener = new_listener(test, 8, &address);
 
 	expect_ret(on(test->server, rq_files_max(0)), 0);
-	/* Known before anybody comes. */
+	/* accept() fails even before anybody connects. */
 	expect_error(on(test->server, rq_accept(listener, 0)), EMFILE);
 	expect_ret(on(test->server, rq_files_max(-1)), 0);
 	expect_ret(on(test->client, rq_connect(new_socket(test, test->client, 0), &address)), 0);
@@ -49,7 +49,7 @@ static void socket_without_descriptors(struct test *test)
 	expect(on(test->client, rq_socket(test, test->client, 0)).ret >= 0, "socket");
 }
 
-/* The connection is lost with it, on TCP as well. */
+/* accept() to a bad address closes the connection, on TCP as well. */
 static void accept_to_a_bad_address(struct test *test)
 {
 	struct address address;
@@ -74,7 +74,7 @@ static void accept_with_a_bad_length(struct test *test)
 	note_reply("nothing", on(test->server, rq_accept_bad(listener, 0)));
 }
 
-/* As many as the backlog and one more are connected before anybody accepts. */
+/* Backlog plus one clients connect before anybody accepts. */
 static void backlog_is_served(struct test *test)
 {
 	const int backlog = 3;
@@ -101,7 +101,7 @@ static void backlog_is_served(struct test *test)
 /* Longer than the client of a handshake waits for its server. */
 #define BUSY_MS 7000
 
-/* TCP's own connect() needs no accept(). */
+/* TCP's own connect() succeeds before accept(). */
 static int connect_to_busy(struct test *test, enum mode mode, const struct address *address, int id)
 {
 	struct request request = rq_socket(test, test->client, 0);
@@ -134,7 +134,7 @@ static void nobody_is_left(struct test *test, int listener)
 	expect_error(on(test->server, rq_accept(listener, 0)), EAGAIN);
 }
 
-/* A client without SMC stands before one with it, and nobody accepts. */
+/* In the queue a client without SMC stands before one with SMC, and nobody accepts. */
 static void busy_server_is_connected_to(struct test *test)
 {
 	struct address address;
@@ -149,7 +149,7 @@ static void busy_server_is_connected_to(struct test *test)
 	nobody_is_left(test, listener);
 }
 
-/* The same behind one that has been accepted, and keeps the server busy. */
+/* The same, while the server is busy with a connection that it has accepted. */
 static void server_busy_with_one_is_connected_to(struct test *test)
 {
 	struct address address;
@@ -166,7 +166,10 @@ static void server_busy_with_one_is_connected_to(struct test *test)
 	nobody_is_left(test, listener);
 }
 
-/* TCP takes those beyond the backlog when there is room; there is some for them all with SMC. */
+/*
+ * Clients beyond the backlog are accepted when there is room again. With SMC there is room for all
+ * of them.
+ */
 static void server_busy_with_many_is_connected_to(struct test *test)
 {
 	const int backlog = 3;
@@ -183,7 +186,7 @@ static void server_busy_with_many_is_connected_to(struct test *test)
 	nobody_is_left(test, listener);
 }
 
-/* Those that nobody has accepted are reset, the ones without SMC, too. */
+/* Closing the listener resets all connections in its queue, with SMC and without. */
 static void busy_listener_close_resets(struct test *test)
 {
 	struct address address;
@@ -198,7 +201,7 @@ static void busy_listener_close_resets(struct test *test)
 		expect_error(on(test->client, rq_recv(fds[i], 1, 0, DOWN, 0)), ECONNRESET);
 }
 
-/* Connections that are over before they are accepted are accepted all the same. */
+/* Connections that were reset before accept() are still accepted. */
 static void accept_after_reset(struct test *test)
 {
 	struct address address;

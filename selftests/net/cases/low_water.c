@@ -52,12 +52,15 @@ static void low_water_holds_a_read(struct test *test)
 	start(test->server, 1, rq_recv(pair.server, 1000, 0, UP, 0));
 	expect_ret(on(test->client, rq_send(pair.client, 60, 0, UP, 0)), 60);
 	expect(still_running(test->server, 1, 300), "recv did not wait for 100 bytes");
-	/* TCP wakes a reader for that many more, whatever he has already. */
+	/*
+	 * TCP wakes a reader only when as many bytes as the mark are new, whatever it has read
+	 * already.
+	 */
 	expect_ret(on(test->client, rq_send(pair.client, 140, 0, UP, 60)), 140);
 	expect_ret(finish(test->server, 1), 200);
 }
 
-/* Less is asked for than the mark. */
+/* The reader asks for fewer bytes than the mark. */
 static void low_water_above_the_length(struct test *test)
 {
 	struct pair pair = waiting_pair(test, 100);
@@ -95,7 +98,7 @@ static void low_water_holds_poll(struct test *test)
 	     (long long)poll_events(test->server, pair.server, POLLIN | POLLOUT, 0));
 }
 
-/* What is there is enough all at once. */
+/* The mark is lowered below what has arrived: the reader wakes up. */
 static void low_water_lowered(struct test *test)
 {
 	struct pair pair = waiting_pair(test, 100);
@@ -149,7 +152,7 @@ static void low_water_peek(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 0)), 100);
 }
 
-/* The bytes that come meanwhile are not the user's. */
+/* During the handshake, bytes in TCP's queue are not the user's, and do not count. */
 static void low_water_while_it_connects(struct test *test)
 {
 	struct address address;

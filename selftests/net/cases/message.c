@@ -50,7 +50,7 @@ static void sendmmsg_until_full(struct test *test)
 	expect(poll_events(test->client, pair.client, POLLOUT, 5000) == POLLOUT, "not writable");
 	reply = on(test->client,
 		   rq_send_mmsg(pair.client, 4, 1000000, MSG_DONTWAIT, UP, filled.ret));
-	/* The last one that went may have gone in part. */
+	/* The last message may have been sent in part. */
 	expect(reply.ret >= 1 && reply.ret < 4, "%lld messages", (long long)reply.ret);
 	expect_ret(on(test->server, rq_recv_loop(pair.server, reply.values[0], 65536, UP,
 						 filled.ret)),
@@ -121,7 +121,7 @@ static void recvmmsg_timeout(struct test *test)
 
 	expect_ret(on(test->client, rq_send(pair.client, 100, 0, UP, 0)), 100);
 	arrived(test, &pair);
-	/* Looked at after each message only; so the second one must come. */
+	/* The timeout is checked only after each message, so the second one must arrive. */
 	start(test->server, 1, rq_recv_mmsg(pair.server, 8, 100, 0, 200, UP, 0));
 	sleep_ms(500);
 	expect_ret(on(test->client, rq_send(pair.client, 100, 0, UP, 100)), 100);
@@ -202,7 +202,7 @@ static void trunc_and_peek(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 0)), 300);
 }
 
-/* What recvmsg() says beside the bytes: no name, no control data, which flags. */
+/* recvmsg() returns no name, no control data, and these flags. */
 static void facts_of_messages(struct test *test)
 {
 	static const int flags[] = { 0, MSG_PEEK, MSG_DONTWAIT, MSG_WAITALL, MSG_CMSG_CLOEXEC };
@@ -240,7 +240,7 @@ static void send_to_a_name(struct test *test)
 	struct pair pair = connect_pair(test);
 	struct address nowhere = test->nowhere;
 
-	/* On a connection TCP does not look at it. */
+	/* On a connected socket TCP ignores the address. */
 	address_set_port(&nowhere, 9);
 	expect_ret(on(test->client, rq_send_to(pair.client, &nowhere, 100, 0, UP, 0)), 100);
 	nowhere.storage.ss_family = AF_UNIX;
@@ -261,7 +261,7 @@ static void send_to_unconnected(struct test *test)
 	expect_error(on(test->client, rq_peername(fd)), ENOTCONN);
 }
 
-/* Control data that a stream has no use for. */
+/* Control data that makes no sense on a stream. */
 static void control_data(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -276,7 +276,7 @@ static void control_data(struct test *test)
 	exchange(test->server, pair.server, test->client, pair.client, 100, DOWN, 0);
 }
 
-/* Flags on their own: the same count, or the same refusal. */
+/* Each flag alone: the same count, or the same error. */
 static void send_flags(struct test *test)
 {
 	static const int flags[] = { MSG_PEEK,	MSG_DONTROUTE, MSG_CTRUNC, MSG_PROXY,

@@ -29,7 +29,7 @@ static void send_timeout(struct test *test)
 	int64_t sent = 0;
 
 	expect_ret(on(test->client, rq_set_timeout(pair.client, SO_SNDTIMEO, 800)), 0);
-	/* Each takes what room there is and then waits; TCP finds some more while it waits. */
+	/* Each send() fills the buffers and then blocks; TCP finds more room while it waits. */
 	do {
 		reply = on(test->client, rq_send(pair.client, 5000000, 0, UP, sent));
 		expect(reply.ret < 5000000, "send took all");
@@ -99,7 +99,7 @@ static void nodelay(struct test *test)
 	exchange_both(test, &pair, 100);
 }
 
-/* Corked bytes are out at the latest when the cork is drawn. */
+/* Corked bytes are sent when the cork is removed, at the latest. */
 static void cork(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -113,7 +113,7 @@ static void cork(struct test *test)
 	expect_ret(on(test->server, rq_recv_loop(pair.server, 300, 300, UP, 0)), 300);
 }
 
-/* A cork holds small pieces back, but neither a full buffer nor for ever: 200 ms on TCP. */
+/* A cork holds back small pieces, but no full buffer, and for 200 ms at most. */
 static void cork_is_no_trap(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -142,7 +142,9 @@ static int64_t ioctl_int(struct host *host, int fd, int64_t command)
 	return expect_ret(on(host, rq_ioctl_int(fd, command)), 0).values[0];
 }
 
-/* Within the 200 ms that a cork holds them, and looked at again where that took longer. */
+/*
+ * Checks within the 200 ms of a cork that the bytes are held; repeats where the check took longer.
+ */
 static bool holds(struct host *host, int fd, int64_t offset)
 {
 	for (int i = 0; i < 10; i++) {
@@ -153,7 +155,7 @@ static bool holds(struct host *host, int fd, int64_t offset)
 	return false;
 }
 
-/* Before connect(), and on the listener, whose children have it. */
+/* The cork is set before connect(), and on the listener, from which accepted sockets inherit it. */
 static void cork_before_the_connection(struct test *test)
 {
 	struct address address;
@@ -222,7 +224,7 @@ static void socket_facts(struct test *test)
 	}
 }
 
-/* Options of TCP and IP go to the connection underneath, of whatever length they are. */
+/* Options of TCP and IP reach the TCP socket underneath, with any length. */
 static void other_levels(struct test *test)
 {
 	int level = test->family == AF_INET6 ? IPPROTO_IPV6 : IPPROTO_IP;

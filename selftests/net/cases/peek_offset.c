@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* SO_PEEK_OFF, where this kernel's TCP has it; where it has not, the same refusal. */
+/* SO_PEEK_OFF where this kernel's TCP has it; else the same error as TCP's. */
 #include <errno.h>
 #include <poll.h>
 #include <sys/ioctl.h>
@@ -11,7 +11,7 @@
 #define SO_PEEK_OFF 42
 #endif
 
-/* A pair whose server peeks from the offset on; the case is over where TCP knows no offset. */
+/* A pair whose server peeks from the offset on; skips the case where TCP has no SO_PEEK_OFF. */
 static struct pair peeking_pair(struct test *test, int offset)
 {
 	struct pair pair = connect_pair(test);
@@ -81,7 +81,7 @@ static void peek_offset_off(struct test *test)
 	note_offset(test, &pair, "off");
 }
 
-/* A peek behind all that is there waits for what comes. */
+/* A peek at an offset behind all data waits for more. */
 static void peek_offset_waits(struct test *test)
 {
 	struct pair pair = peeking_pair(test, 310);
@@ -126,7 +126,10 @@ static void peek_offset_and_the_mark(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 301)), 50);
 }
 
-/* A peek has seen all there is, and what it has seen stays: that is the end for it all the same. */
+/*
+ * A peek with MSG_WAITALL that has seen all data ends at the end of the stream, though the data
+ * stays.
+ */
 static void peek_waitall_at_the_end(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -143,8 +146,8 @@ static void peek_waitall_at_the_end(struct test *test)
 }
 
 /*
- * What there is fills the buffer nearly, and what comes behind it does not fit: the peek may end
- * early, or get all that it wants, but not wait for a read that nobody does meanwhile.
+ * The data nearly fills the buffer, and the rest does not fit: the peek may end early, or get all,
+ * but must not wait for a read that never comes.
  */
 static void peek_waitall_of_a_full_buffer(struct test *test)
 {
@@ -195,7 +198,7 @@ static void peek_offset_at_the_end(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 500, 0, UP, 0)), 300);
 }
 
-/* Set before there is a connection: bytes that set it up are none of its business. */
+/* Set before connect(): CLC messages must not change the offset. */
 static void peek_offset_from_the_start(struct test *test, int offset)
 {
 	struct address address;

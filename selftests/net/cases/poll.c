@@ -7,7 +7,7 @@
 
 #define SMALL_BUFFERS ((struct pair_options){ 65536, 65536 })
 #define ALL_EVENTS (POLLIN | POLLOUT | POLLRDHUP | POLLPRI)
-/* Long enough for news to cross the wire, also where the hosts are emulated. */
+/* Long enough for an event to cross the wire, also where the hosts are emulated. */
 #define NEWS_MS 500
 
 static void poll_states(struct test *test)
@@ -69,7 +69,7 @@ static void poll_wakes(struct test *test)
 	start(test->server, 1, rq_poll(pair.server, POLLIN, 10000));
 	start(test->server, 2, rq_select(pair.server, 10000));
 	expect(still_running(test->server, 1, 200), "poll did not wait");
-	/* select() asks for writing too, so it comes back at once. */
+	/* select() asks for writing as well, so it returns at once. */
 	note_reply("idle", finish(test->server, 2));
 	expect_ret(on(test->client, rq_send(pair.client, 1, 0, UP, 0)), 1);
 	note_reply("data", finish(test->server, 1));
@@ -140,7 +140,7 @@ static void epoll_edge(struct test *test)
 	note("end %#llx", (long long)epoll_events(test->server, epoll, 5000));
 }
 
-/* After a full socket has been drained there is one edge, without which a writer would hang. */
+/* Draining a full socket gives an edge, or an edge-triggered writer would hang. */
 static void epoll_edge_out(struct test *test)
 {
 	struct pair pair = connect_pair_with(test, SMALL_BUFFERS);
@@ -160,7 +160,7 @@ static void epoll_edge_out(struct test *test)
 	       "the edge promised room");
 }
 
-/* A writable socket takes a good piece, not a byte or two: at least a fifth of its buffer. */
+/* EPOLLOUT promises room for at least a fifth of the buffer, not for a byte or two. */
 static void pollout_threshold(struct test *test)
 {
 	const int64_t piece = 65536 / 5;
@@ -194,7 +194,7 @@ static void pollout_threshold(struct test *test)
 	       "never writable again");
 }
 
-/* Full means full: poll, select and epoll agree, and send() with them. */
+/* When the socket is full, poll, select, epoll and send() agree. */
 static void full_socket_is_not_writable(struct test *test)
 {
 	struct pair pair = connect_pair_with(test, SMALL_BUFFERS);

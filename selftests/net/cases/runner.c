@@ -25,7 +25,7 @@ struct notes {
 	size_t used;
 };
 
-/* One case at a time; the steps find their way here without being handed it each time. */
+/* The running case, so that steps need no argument for it. */
 static struct {
 	const struct runner *runner;
 	struct host *forks[FORKS_MAX];
@@ -35,7 +35,7 @@ static struct {
 	char reason[REASON_BYTES];
 } current;
 
-/* What a failing step must not be asked again: a case is over with its first failure. */
+/* The first failure ends the case. */
 __attribute__((noreturn)) static void leave(void)
 {
 	longjmp(current.failed, 1);
@@ -121,7 +121,7 @@ void exit_process(struct host *host)
 	struct pollfd poller = { .fd = host->actors[0], .events = POLLIN };
 
 	start(host, 0, (struct request){ .op = OP_EXIT });
-	/* The control connection ends with the process. */
+	/* When the process exits, its control connection closes. */
 	if (poll(&poller, 1, current.runner->step_timeout_ms) != 1)
 		broken("the process at %s did not exit", host->name);
 	host_close(host);
@@ -253,7 +253,9 @@ static const struct smc_stat_tech *wanted_tech(enum expectation expectation,
 	return expectation == EXPECT_SMCD ? &delta->smcd : &delta->smcr;
 }
 
-/* How many connections fell back at a server because the case closed them too early. */
+/*
+ * How many connections fell back at the server because the case closed them during the handshake.
+ */
 static uint64_t closed_early(enum fate fate, const struct smc_stat *server)
 {
 	if (fate != FATE_CLOSED_EARLY)
@@ -315,7 +317,7 @@ static bool judge_fallback(enum mode mode, enum fate fate, bool is_server,
 	return true;
 }
 
-/* Whether the counters say that the connections went the way that they should. */
+/* Whether the counters show the transport that the case expects. */
 static bool judge_way(const struct runner *runner, enum fate fate, const struct smc_stat *client,
 		      const struct smc_stat *server)
 {
@@ -328,7 +330,7 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 		return judge_fallback(client_mode, fate, false, client, REASON_TCP_ONLY);
 	if (runner->expectation != EXPECT_FALLBACK)
 		return judge_smc(runner->expectation, fate, client, server);
-	/* Those that never asked for SMC have a reason of their own. */
+	/* Sockets that never asked for SMC are counted with a reason of their own. */
 	if (fate == FATE_MIXED)
 		return judge_fallback(client_mode, fate, false, client, 0) &&
 		       judge_fallback(server_mode, fate, true, server, 0);
@@ -338,8 +340,8 @@ static bool judge_way(const struct runner *runner, enum fate fate, const struct 
 }
 
 /*
- * Another address for each tenth of a second: for some seconds after nobody has answered for one,
- * connections to it fail at once, also those of the next program.
+ * A new address every tenth of a second: after an address did not answer, connect() to it fails at
+ * once for some seconds, also in the next program.
  */
 static struct address fresh_nowhere(const struct address *nowhere)
 {

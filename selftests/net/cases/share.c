@@ -33,12 +33,12 @@ static void fork_shares(struct test *test)
 	exchange(child, pair.client, test->server, pair.server, 1000, UP, 1000);
 	exchange(test->server, pair.server, child, pair.client, 1000, DOWN, 1000);
 	expect_error(on(test->server, rq_recv(pair.server, 1, MSG_DONTWAIT, UP, 0)), EAGAIN);
-	/* The last one out ends the connection. */
+	/* Closing the last copy ends the connection. */
 	exit_process(child);
 	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
 }
 
-/* A parent that has accepted hands the connection to a child, as servers do. */
+/* A parent accepts and hands the connection to a child, as servers do. */
 static void fork_serves(struct test *test)
 {
 	struct address address;
@@ -76,7 +76,7 @@ static void fork_accepts(struct test *test)
 	exchange(test->client, fd, child, (int)reply.ret, 5000, UP, 0);
 }
 
-/* Whoever sends, every byte arrives once; threads that send at once may mix as calls, not lose. */
+/* Several threads send: every byte arrives once. Calls may mix, but no byte is lost. */
 static void threads_send(struct test *test)
 {
 	const int64_t each = 100000;
@@ -139,7 +139,7 @@ static void connections_are_apart(struct test *test)
 	}
 }
 
-/* One that breaks leaves the others alone. */
+/* A reset of one connection does not affect the others. */
 static void reset_leaves_others_alone(struct test *test)
 {
 	struct pair first = connect_pair(test);

@@ -19,7 +19,7 @@ static void shutdown_write(struct test *test)
 	expect_ret(on(test->client, rq_sigpipes()), 0);
 	expect_ret(on(test->server, rq_recv_loop(pair.server, -1, 1000, UP, 0)), 3000);
 	expect_ret(on(test->server, rq_recv(pair.server, 1, 0, UP, 0)), 0);
-	/* The other direction goes on, for more than any buffer holds. */
+	/* The other direction still works, also for more than any buffer holds. */
 	start(test->server, 1, rq_send(pair.server, 700000, 0, DOWN, 0));
 	expect_ret(on(test->client, rq_recv_loop(pair.client, 700000, 65536, DOWN, 0)), 700000);
 	expect_ret(finish(test->server, 1), 700000);
@@ -50,12 +50,12 @@ static void shutdown_read(struct test *test)
 	expect_ret(on(test->client, rq_send(pair.client, 100, 0, UP, 0)), 100);
 	expect(poll_events(test->server, pair.server, POLLIN, 5000) == POLLIN, "nothing came");
 	expect_ret(on(test->server, rq_shutdown(pair.server, SHUT_RD)), 0);
-	/* What had come already may still be read. */
+	/* Data that arrived before can still be read. */
 	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 0)), 100);
 	expect_ret(on(test->server, rq_recv(pair.server, 1000, 0, UP, 0)), 0);
 	note("events %#llx",
 	     (long long)poll_events(test->server, pair.server, POLLIN | POLLOUT | POLLRDHUP, 0));
-	/* Writing is not concerned. */
+	/* Sending still works. */
 	exchange(test->server, pair.server, test->client, pair.client, 5000, DOWN, 0);
 }
 
@@ -70,7 +70,7 @@ static void shutdown_both(struct test *test)
 	expect_ret(on(test->server, rq_recv_loop(pair.server, -1, 1000, UP, 0)), 2000);
 }
 
-/* Whoever has shut down both ways takes nothing more: a reset, with an error for each side. */
+/* A socket that has shut down both ways answers data with a reset; both ends get an error. */
 static void data_after_shutdown_both(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -94,7 +94,7 @@ static void data_after_shutdown_both(struct test *test)
 	note("SO_ERROR %lld", (long long)reply.values[0]);
 }
 
-/* What had come before that can be read. */
+/* Data that arrived before can be read. */
 static void data_before_shutdown_both(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -116,7 +116,7 @@ static void nobody_there(struct host *host, int fd)
 	note("events %#llx", (long long)poll_events(host, fd, POLLIN | POLLOUT | POLLRDHUP, 0));
 }
 
-/* When both have said that they are done, there is no connection, only what is left to read. */
+/* When both ends have shut down the connection is gone; only data that has arrived can be read. */
 static void shutdown_by_both_sides(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -159,7 +159,7 @@ static void shutdown_wakes_reader(struct test *test)
 	}
 }
 
-/* A sender that waits for room learns that writing has been shut down. */
+/* A sender that waits for room wakes up when its socket is shut down for writing. */
 static void shutdown_wakes_writer(struct test *test)
 {
 	struct pair pair = connect_pair_with(test, SMALL_BUFFERS);
@@ -170,7 +170,7 @@ static void shutdown_wakes_writer(struct test *test)
 	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);
 	expect(!still_running(test->client, 1, 3000), "shutdown did not end send");
 	reply = finish(test->client, 1);
-	/* What it says was taken arrives, then the end; an error says nothing about the bytes. */
+	/* The bytes that send() counted arrive, then the end; an error says nothing about bytes. */
 	expect(reply.ret > 0 || reply.error == EPIPE, "send returned %lld, errno %d",
 	       (long long)reply.ret, reply.error);
 	if (reply.ret > 0)

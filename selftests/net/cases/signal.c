@@ -17,11 +17,11 @@ static void watch(struct host *host, int fd)
 	on(host, rq_signals(SIGIO, 0));
 }
 
-/* Whether at least one came: how many there are is a matter of chance. */
+/* At least one signal arrives; how many is random. */
 static void expect_signal(struct host *host, const char *what)
 {
 	expect(on(host, rq_signals(SIGIO, NEWS_MS)).ret >= 1, "no SIGIO for %s", what);
-	/* Late ones do not count for what comes next. */
+	/* Later signals must not count for the next step. */
 	sleep_ms(200);
 	on(host, rq_signals(SIGIO, 0));
 }
@@ -96,7 +96,7 @@ static void signal_for_connect(struct test *test)
 	expect(poll_events(test->client, fd, POLLOUT, 5000) == POLLOUT, "not writable");
 }
 
-/* Whoever sleeps in recv() learns of data by that; a signal would end the call early. */
+/* A reader that sleeps in recv() gets no SIGIO for its data: the signal would interrupt it. */
 static void no_signal_for_a_sleeping_reader(struct test *test)
 {
 	struct pair pair = connect_pair(test);

@@ -43,8 +43,8 @@ static void vmsplice_sizes(struct test *test)
 }
 
 /*
- * Whoever sends files does not always know how long they are. The last piece of one
- * goes out when it has come to its end, with kernels where TCP's does.
+ * Programs ask sendfile() for more than the file has if they do not know its length. The last
+ * piece is sent at the end of the file, on kernels where TCP does that.
  */
 static void sendfile_beyond_the_end(struct test *test)
 {
@@ -59,11 +59,11 @@ static void sendfile_beyond_the_end(struct test *test)
 		expect_ret(on(test->server, rq_recv_loop(pair.server, 1000, 1000, UP, i * 1000)),
 			   1000);
 	}
-	/* 200 ms of each, if it is held back; 10 where much else runs, if it is not. */
+	/* Each end takes 200 ms if it is held back, else about 10 ms on a busy machine. */
 	note("the ends came %s", now_ms() - start_ms < files * 100 ? "at once" : "late");
 }
 
-/* More than all buffers hold, to a reader that takes its time. */
+/* More than all buffers hold, to a slow reader. */
 static void sendfile_waits(struct test *test)
 {
 	struct pair pair = connect_pair_with(test, SMALL_BUFFERS);
@@ -118,7 +118,7 @@ static void sendfile_nonblocking(struct test *test)
 	expect(reply.ret > 0 && reply.ret < 5000000, "sendfile returned %lld",
 	       (long long)reply.ret);
 	expect(reply.error == EAGAIN, "and then errno %d", reply.error);
-	/* What it says was taken is what comes. */
+	/* The bytes that sendfile() counted arrive. */
 	expect_ret(on(test->server, rq_recv_loop(pair.server, reply.ret, 65536, UP, 0)),
 		   reply.ret);
 	expect_error(on(test->server, rq_recv(pair.server, 1, MSG_DONTWAIT, UP, 0)), EAGAIN);

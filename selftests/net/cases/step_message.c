@@ -121,7 +121,7 @@ void step_send_control(const struct request *request, struct reply *reply)
 	free(vector.iov_base);
 }
 
-/* One notification; how many sends it stands for, -1 if there is none. */
+/* Reads one notification. Returns how many sends it covers, -1 if there is none. */
 static int64_t take_notification(int fd, struct reply *reply)
 {
 	union {
@@ -155,7 +155,7 @@ void step_error_queue(const struct request *request, struct reply *reply)
 	while (reply->ret < request->args[0]) {
 		int64_t more;
 
-		/* POLLERR needs no asking for. */
+		/* POLLERR is always reported. */
 		if (poll(&poller, 1, (int)request->args[1]) <= 0)
 			break;
 		more = take_notification(request->fd, reply);

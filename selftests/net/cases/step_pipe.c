@@ -20,7 +20,7 @@ static bool make_pipe(int *ends, struct reply *reply)
 		reply->error = errno;
 		return false;
 	}
-	/* A pipe of the usual size is enough as well; then less goes through at once. */
+	/* If this fails, the pipe has its usual size, and less fits into it. */
 	fcntl(ends[0], F_SETPIPE_SZ, PIPE_BYTES);
 	return true;
 }
@@ -109,7 +109,7 @@ void step_splice_in(const struct request *request, struct reply *reply)
 	else
 		reply->ret = through_pipe(request->fd, buffer, length, (int)args[2],
 					  args[0] == SPLICE_VMSPLICE, reply);
-	/* What was handed over by vmsplice() may still be read. */
+	/* vmsplice()d pages may still be read by the pipe, so they are not freed. */
 	if (args[0] != SPLICE_VMSPLICE)
 		free(buffer);
 }

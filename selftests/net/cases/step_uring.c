@@ -186,7 +186,7 @@ static void run(const struct request *request, struct reply *reply, struct memor
 	}
 	reply->ret = cqe.res < 0 ? -1 : cqe.res;
 	reply->error = cqe.res < 0 ? -cqe.res : 0;
-	/* A second one says that the bytes are not needed any more. */
+	/* A second completion says that the kernel does not need the bytes any more. */
 	if (args[0] == URING_SEND_ZC && cqe.flags & IORING_CQE_F_MORE)
 		reply->values[1] = complete(&ring, (int)args[5], &cqe) &&
 				   cqe.flags & IORING_CQE_F_NOTIF;

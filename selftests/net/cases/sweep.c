@@ -43,7 +43,7 @@ static int socket_in(struct test *test, enum state state, struct host **host)
 	return -1;
 }
 
-/* Values that are another at each run, or that tell of memory, time and place. */
+/* Values that change from run to run, or depend on memory, time or place. */
 static bool value_varies(int level, int option)
 {
 	static const int of_socket[] = {
@@ -71,7 +71,7 @@ static bool value_varies(int level, int option)
 	return false;
 }
 
-/* What Documentation/compatibility.md says of options that SMC does not have. */
+/* Options that SMC does not have: Documentation/compatibility.md. */
 static bool is_known_to_differ(int level, int option)
 {
 	if (level == IPPROTO_TCP)
@@ -93,7 +93,7 @@ static void get_all(struct test *test, enum state state, int level)
 		if (is_known_to_differ(level, option))
 			continue;
 		reply = on(host, rq_get(fd, level, option, OPTION_INT));
-		/* Unknown ones, nearly all alike, would be too much to note. */
+		/* Unknown options nearly all fail alike, so only the number is noted. */
 		if (reply.ret < 0 && reply.error == ENOPROTOOPT)
 			note("%d", option);
 		else if (reply.ret < 0)
@@ -113,7 +113,7 @@ static void set_all(struct test *test, enum state state, int level, int value)
 	for (int option = 0; option <= OPTIONS_MAX; option++) {
 		struct reply reply;
 
-		/* Device 1 is the loopback: cut off, the connection could not even end. */
+		/* Device 1 is the loopback device: without it the connection could not even end. */
 		if (is_known_to_differ(level, option) ||
 		    (level == SOL_SOCKET && option == SO_BINDTOIFINDEX))
 			continue;

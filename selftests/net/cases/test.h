@@ -24,11 +24,11 @@ struct host;
 enum fate {
 	FATE_SMC, /* all of them become SMC */
 	FATE_NONE, /* the case makes none that comes to be */
-	/* As FATE_SMC, but a server never takes one: it may not be through with the handshake. */
+	/* As FATE_SMC, but the server never accepts: its handshake may not have finished. */
 	FATE_UNACCEPTED,
 	/*
-	 * As FATE_SMC, but one is closed while it connects: a server that sees its end before its
-	 * Proposal falls back.
+	 * As FATE_SMC, but the client closes while it connects: a server that sees the end before
+	 * a Proposal falls back.
 	 */
 	FATE_CLOSED_EARLY,
 	FATE_MIXED, /* some become SMC, and others TCP as the case will have it */
@@ -160,10 +160,10 @@ struct reply check_error(const char *file, int line, struct reply reply, int wan
 __attribute__((format(printf, 3, 4), noreturn)) void fail_case(const char *file, int line,
 							       const char *format, ...);
 
-/* The case has nothing to say here: it counts as passed, and says why it was not run. */
+/* Skips the case: it counts as passed, and the report gives the reason. */
 __attribute__((noreturn)) void skip_case(const char *why);
 
-/* Notes what came of a step whose outcome must be the same on both, whatever it is. */
+/* Notes a step's outcome, whatever it is; it must be the same on TCP and SMC. */
 void note_reply(const char *label, struct reply reply);
 __attribute__((format(printf, 1, 2))) void note(const char *format, ...);
 

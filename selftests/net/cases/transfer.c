@@ -49,14 +49,14 @@ static void zero_length(struct test *test)
 	expect_ret(on(test->client, rq_send(pair.client, 3, 0, UP, 0)), 3);
 	expect(poll_events(test->server, pair.server, POLLIN, 5000) == POLLIN, "nothing came");
 	expect_ret(on(test->server, rq_recv(pair.server, 0, 0, UP, 0)), 0);
-	/* Nothing is what it gets as well when it has waited in vain. */
+	/* recv() of 0 bytes returns 0 also after its timeout. */
 	expect_ret(on(test->client, rq_set_timeout(pair.client, SO_RCVTIMEO, 200)), 0);
 	expect_ret(on(test->client, rq_recv(pair.client, 0, 0, DOWN, 0)), 0);
 	expect_error(on(test->client, rq_recv(pair.client, 0, MSG_DONTWAIT, DOWN, 0)), EAGAIN);
 	expect_ret(on(test->server, rq_recv(pair.server, 3, 0, UP, 0)), 3);
 }
 
-/* A blocking send takes all that it is given, however small the buffers. */
+/* A blocking send() takes all bytes, however small the buffers. */
 static void send_completes(struct test *test)
 {
 	static const enum send_call calls[] = { SEND_SEND, SEND_WRITE, SEND_WRITEV, SEND_SENDMSG };
@@ -201,7 +201,7 @@ static void recv_waitall(struct test *test)
 	expect(still_running(test->server, 1, 300), "MSG_WAITALL did not wait");
 	expect_ret(on(test->client, rq_send(pair.client, 600, 0, UP, 400)), 600);
 	expect_ret(finish(test->server, 1), 1000);
-	/* At the end of the stream it returns what there is. */
+	/* At the end of the stream MSG_WAITALL returns what there is. */
 	start(test->server, 1, rq_recv(pair.server, 1000, MSG_WAITALL, UP, 1000));
 	expect_ret(on(test->client, rq_send(pair.client, 250, 0, UP, 1000)), 250);
 	expect_ret(on(test->client, rq_shutdown(pair.client, SHUT_WR)), 0);

@@ -12,7 +12,7 @@
 
 #define ALL_EVENTS (POLLIN | POLLPRI | POLLOUT | POLLRDHUP)
 
-/* Sends length bytes of which the last is urgent, and waits until the other side knows. */
+/* Sends length bytes, the last of them urgent, and waits until the other end knows. */
 static void send_urgent(struct test *test, const struct pair *pair, int64_t length, int64_t offset)
 {
 	expect_ret(on(test->client, rq_send(pair->client, length, MSG_OOB, UP, offset)), length);
@@ -20,7 +20,7 @@ static void send_urgent(struct test *test, const struct pair *pair, int64_t leng
 	       "no urgent event");
 }
 
-/* Bytes behind the urgent one, and all of it there. */
+/* Sends bytes behind the urgent one, and waits until all have arrived. */
 static void send_behind(struct test *test, const struct pair *pair, int64_t length, int64_t offset)
 {
 	expect_ret(on(test->client, rq_send(pair->client, length, 0, UP, offset)), length);
@@ -97,7 +97,7 @@ static void oob_to_a_bad_address(struct test *test)
 
 	send_urgent(test, &pair, 3, 0);
 	expect_error(on(test->server, rq_recv_bad(pair.server, 0, MSG_OOB, UP, 0)), EFAULT);
-	/* It is taken all the same. */
+	/* MSG_OOB has taken it all the same. */
 	note_reply("again", on(test->server, rq_recv(pair.server, 1, MSG_OOB, UP, 2)));
 	expect_ret(on(test->server, rq_recv(pair.server, 100, 0, UP, 0)), 2);
 }
@@ -158,7 +158,7 @@ static void oob_stops_a_peek(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 0)), 5);
 	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK | MSG_WAITALL, UP, 0)), 5);
 	expect_ret(on(test->server, rq_recv(pair.server, 5, 0, UP, 0)), 5);
-	/* At the mark a peek looks behind it, and the mark stays. */
+	/* At the mark a peek starts behind the urgent byte, and the mark stays. */
 	expect_ret(on(test->server, rq_recv(pair.server, 100, MSG_PEEK, UP, 6)), 7);
 	expect(at_mark(test, &pair) == 1, "not at the mark");
 	expect_ret(on(test->server, rq_recv(pair.server, 1, MSG_OOB, UP, 5)), 1);
@@ -208,7 +208,7 @@ static void oob_counts_of_ioctl(struct test *test)
 	note("behind %lld", (long long)readable(test, &pair));
 }
 
-/* A read at the mark that finds nothing behind it passes the byte. */
+/* A read at the mark that finds nothing behind it skips the urgent byte. */
 static void oob_passed_by_a_read(struct test *test)
 {
 	struct pair pair = connect_pair(test);
@@ -231,7 +231,7 @@ static void oob_newest_counts(struct test *test)
 	expect_ret(on(test->client, rq_send(pair.client, 3, MSG_OOB, UP, 3)), 3);
 	sleep_ms(300);
 	expect_ret(on(test->server, rq_recv(pair.server, 1, MSG_OOB, UP, 5)), 1);
-	/* The first one is an ordinary byte now. */
+	/* The first urgent byte has become an ordinary byte. */
 	expect_ret(on(test->server, rq_recv(pair.server, 100, 0, UP, 0)), 5);
 }
 
@@ -449,7 +449,7 @@ static void inline_taken_back(struct test *test)
 	expect_ret(on(test->server, rq_recv(pair.server, 100, 0, UP, 5)), 5);
 }
 
-/* A reader that sleeps already goes by what the option says when the byte is there. */
+/* A sleeping reader uses the value that SO_OOBINLINE has when the byte arrives. */
 static void inline_set_while_a_reader_sleeps(struct test *test)
 {
 	struct pair pair = connect_pair(test);

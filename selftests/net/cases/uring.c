@@ -30,7 +30,7 @@ static void send_and_receive(struct test *test, enum uring_call send, enum uring
 			       3000);
 		offset += 3000;
 	}
-	/* One that has to wait. */
+	/* The receive has to wait. */
 	start(test->server, 1, rq_uring(pair.server, receive, 5000, 0, UP, offset));
 	expect(still_running(test->server, 1, 300), "it did not wait");
 	expect_ret(on(test->client, rq_uring(pair.client, send, 77, 0, UP, offset)), 77);
@@ -173,8 +173,8 @@ static void uring_connect_nonblocking(struct test *test)
 	struct reply reply = on(test->client, rq_uring_at(fd, URING_CONNECT, &address));
 
 	/*
-	 * io_uring tries again when it is woken. During the handshake of SMC that is too early, and
-	 * it takes the answer for the outcome.
+	 * io_uring tries again when it is woken. During the SMC handshake that is too early, and
+	 * it reports EINPROGRESS as the outcome.
 	 */
 	expect(reply.ret == 0 || reply.error == EINPROGRESS ||
 		       (test->client_mode != MODE_TCP && reply.error == EALREADY),

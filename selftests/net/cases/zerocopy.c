@@ -27,7 +27,7 @@ static void expect_notified(struct test *test, int fd, int first, int last)
 	       (long long)(reply.values[0] & 0xffffffff), last);
 	expect(reply.values[1] >> 8 == ORIGIN_ZEROCOPY, "origin %lld",
 	       (long long)reply.values[1] >> 8);
-	/* Over SMC the bytes are copied, and it says so. */
+	/* SMC copies the bytes, and the notification says so. */
 	if (test->expect_smc && test->client_mode != MODE_TCP)
 		expect((reply.values[1] & 0xff) == CODE_COPIED, "code %lld",
 		       (long long)(reply.values[1] & 0xff));
@@ -115,7 +115,7 @@ static void zerocopy_of_nothing(struct test *test)
 	expect_ret(on(test->client, rq_send(pair.client, 0, MSG_ZEROCOPY, UP, 0)), 0);
 	expect_error(on(test->client, rq_send_bad(pair.client, 0, MSG_ZEROCOPY, UP, 0)), EFAULT);
 	expect_error(on(test->client, rq_recv(pair.client, 1, MSG_ERRQUEUE, DOWN, 0)), EAGAIN);
-	/* What failed was not counted. */
+	/* A send() that failed has no notification. */
 	expect_ret(on(test->client, rq_send(pair.client, 5000, MSG_ZEROCOPY, UP, 0)), 5000);
 	expect_ret(on(test->server, rq_recv_loop(pair.server, 5000, 5000, UP, 0)), 5000);
 	expect_notified(test, pair.client, 0, 0);

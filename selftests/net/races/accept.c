@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* accept() against what ends the listener, and against peers that do not stay. */
+/* accept(), against what ends the listener, and against clients that leave early. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 #define CALLS_MAX 3
 #define ABORTS_MAX 6
 
-/* A caller sends one byte; it may be gone by now. */
+/* The client sends one byte; it may have left already. */
 static void greet(struct round *round, int fd)
 {
 	char byte;
@@ -20,7 +20,7 @@ static void greet(struct round *round, int fd)
 	round->moved++;
 }
 
-/* Accepts whom poll() promises, until the listener is gone. */
+/* Accepts when poll() says so, until the listener is gone. */
 static void act_accept_polled(struct round *round)
 {
 	for (;;) {
@@ -64,7 +64,7 @@ static void accept_close(struct round *round)
 	close(round->copy);
 }
 
-/* The next one is a good one; the port may be another since the listener was shut down. */
+/* The next connection works; the port may be another one, since the listener was shut down. */
 static void serves_still(struct round *round)
 {
 	struct pollfd poller = { .fd = round->fd, .events = POLLIN };
@@ -86,7 +86,7 @@ static void serves_still(struct round *round)
 		fd = accept(round->fd, NULL, NULL);
 		if (fd < 0)
 			continue;
-		/* Those before it are gone. */
+		/* The earlier ones are gone. */
 		if (recv(fd, &byte, 1, 0) == 1) {
 			close(fd);
 			break;

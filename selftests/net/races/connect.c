@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* connect() against whatever takes the socket away meanwhile. */
+/* connect(), against whatever takes the socket away meanwhile. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -29,7 +29,7 @@ static void act_connect(struct round *round)
 
 static void act_connect_in_vain(struct round *round)
 {
-	/* EPIPE is rare, on TCP as well. */
+	/* EPIPE is rare, also on TCP. */
 	allowed(round, "connect", call_connect(round, round->fd), ECONNABORTED, ECONNRESET,
 		EINPROGRESS, EPIPE);
 }
@@ -39,7 +39,7 @@ static void act_disconnect(struct round *round)
 	allowed(round, "disconnect", disconnect(round->fd), 0);
 }
 
-/* Whoever waits for it is told, one way or the other. */
+/* A thread that waits for the connection learns the outcome. */
 static void act_poll(struct round *round)
 {
 	struct pollfd poller = { .fd = round->fd, .events = POLLOUT };
@@ -54,10 +54,10 @@ static void connect_close(struct round *round)
 	together(round, act_connect, act_close, NULL);
 }
 
-/* What an attempt leaves behind can be used again. */
+/* After a failed attempt the socket can be used again. */
 static void use_again(struct round *round)
 {
-	/* A socket that is nothing yet has nothing to be undone, which is no error. */
+	/* connect(AF_UNSPEC) of a socket that was never connected succeeds. */
 	allowed(round, "disconnect", disconnect(round->fd), 0);
 	if (allowed(round, "connect again", call_connect(round, round->fd), 0) == 0)
 		works(round, round->fd);
@@ -78,7 +78,7 @@ static void connect_disconnect(struct round *round)
 	use_again(round);
 }
 
-/* A socket that is nothing shows POLLHUP; one that connects shows how that came out. */
+/* A socket that was never connected reports POLLHUP; one that connects reports the outcome. */
 static void connect_poll(struct round *round)
 {
 	const int flags = random_once_in(&round->random, 2) ? SOCK_NONBLOCK : 0;
@@ -90,7 +90,7 @@ static void connect_poll(struct round *round)
 
 /* --- TCP_ULP ------------------------------------------------------------------------ */
 
-/* The choice comes in time, or it does not. */
+/* TCP_ULP comes before the connection, or too late. */
 static void act_choose(struct round *round)
 {
 	int one = 1;

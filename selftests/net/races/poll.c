@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Those who wait for events, against those who cause them, or change what is waited for. */
+/* Threads that wait for events, against threads that cause them or change what is waited for. */
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -13,7 +13,7 @@
 #define PIECE_BYTES 5000
 #define CHANGES 8
 
-/* The end comes to whoever polls for it, if it is there before or if it comes meanwhile. */
+/* A poll() sees the end of the stream, whether it came before or comes meanwhile. */
 static void act_poll_end(struct round *round)
 {
 	struct pollfd poller = { .fd = round->fd, .events = POLLRDHUP };
@@ -29,7 +29,7 @@ static void poll_shutdown(struct round *round)
 	close(round->fd);
 }
 
-/* The service's end, while another thread closes: POLLNVAL is an answer, too. */
+/* The service ends the stream while another thread closes the socket: POLLNVAL is right, too. */
 static void poll_close(struct round *round)
 {
 	round->fd = ordered(round, SERVICE_SOURCE, random_below(&round->random, PIECE_BYTES));
@@ -60,7 +60,7 @@ static int watch(struct round *round, int operation, uint32_t events)
 	return epoll_ctl(round->copy, operation, round->fd, &event);
 }
 
-/* Looks away, and again: that what happened meanwhile is told is epoll's promise. */
+/* Leaves the set and comes back: epoll reports what happened in between. */
 static void act_rearm(struct round *round)
 {
 	for (int i = 0; i < CHANGES; i++) {

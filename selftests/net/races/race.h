@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A race: two or three threads that each make a few calls on the same socket, round after round.
- * A round that ends says that nobody was left asleep; whoever does not end is found by the
- * process that watches.
+ * A race: two or three threads that each make a few calls on the same socket, round after round. A
+ * round that ends shows that no thread stayed asleep; one that does not end is found by the
+ * watching process.
  */
 #ifndef RACES_RACE_H
 #define RACES_RACE_H
@@ -16,14 +16,14 @@
 #include "service.h"
 
 #define ACTORS_MAX 3
-/* How long an event may be on its way to a poll() that waits for it, on a busy machine. */
+/* How long a waiting poll() may take to see an event on a busy machine. */
 #define EVENT_MS_MAX 20000
 
 struct setting {
 	enum mode mode;
 	struct address service; /* of sockets of a mode */
 	struct address plain; /* of TCP */
-	unsigned int scale_us; /* what a connection takes: the measure of delays */
+	unsigned int scale_us; /* the time that one connection takes; delays are multiples of it */
 };
 
 struct round {
@@ -53,10 +53,10 @@ extern const struct race stream_races[];
 extern const struct race poll_races[];
 extern const struct race turn_races[];
 
-/* Runs the acts at the same time, each after a delay of its own, to their end. */
+/* Runs the acts at the same time, each after its own delay, until all have ended. */
 void together(struct round *round, act_fn first, act_fn second, act_fn third);
 
-/* Counts a failure, and says what it was. */
+/* Counts a failure and prints it. */
 void fail(struct round *round, const char *what, long long value);
 /*
  * What a system call has just returned, or -errno. Fails if it is an errno that is not among those
@@ -69,22 +69,22 @@ long long check_allowed(struct round *round, const char *what, long long ret, co
 /* Acts on round->fd. */
 void act_close(struct round *round);
 void act_shutdown(struct round *round);
-/* Somebody else waits for round->fd in an epoll set of his own, and gives up; so many times. */
+/* Another epoll set waits for round->fd and gives up, so many times. */
 void watch_elsewhere(struct round *round, int times, int wait_ms);
 
-/* A socket of the round's mode; exits where there is none. */
+/* A socket of the round's mode; exits if there is none. */
 int race_socket(const struct round *round, int type_flags);
-/* A socket connected to the service, the order given; it goes on as the service's. -1: failed. */
+/* A socket connected to the service, with the order sent. -1: failed. */
 int ordered(struct round *round, enum service what, uint32_t bytes);
-/* Receives the service's stream to its end, and checks that it is whole. */
+/* Receives the service's stream to its end, and checks that no byte is wrong or missing. */
 void receive_whole(struct round *round, int fd);
-/* The same on round->fd, told by the edges of the epoll set round->copy alone. */
+/* The same on round->fd, by the edge-triggered events of the epoll set round->copy alone. */
 void receive_by_edges(struct round *round);
-/* Orders something small on fd, which is connected, and checks that it comes. */
+/* Sends a small order on fd, which is connected, and checks the answer. */
 void works(struct round *round, int fd);
 /* A listener on a port of its own. */
 int race_listener(struct round *round, int type_flags, uint16_t *port);
-/* Has the service call the port, that often; over TCP. */
+/* The service connects to the port so many times, by TCP. */
 void order_calls(struct round *round, uint16_t port, uint32_t count, bool aborts);
 
 #endif

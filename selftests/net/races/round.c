@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What rounds are made of. */
+/* Steps that the races share. */
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
@@ -221,6 +221,6 @@ void order_calls(struct round *round, uint16_t port, uint32_t count, bool aborts
 
 	if (ret)
 		fail(round, "order of calls", ret);
-	/* The service goes on; the answer is its calls. */
+	/* The service stays; its answer says how many calls it made. */
 	round->copy = fd < 0 ? -1 : fd;
 }

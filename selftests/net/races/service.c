@@ -28,7 +28,7 @@ static void reset(int fd)
 	close(fd);
 }
 
-/* Receives until the end, a reset, or the limit; how many bytes were the stream's. */
+/* Receives until the end, a reset or the limit. Returns how many bytes agreed with the stream. */
 static uint64_t take(int fd, uint64_t seed, uint64_t limit)
 {
 	char buffer[PIECE_BYTES];
@@ -65,7 +65,7 @@ static void give(int fd, uint64_t seed, uint64_t bytes)
 	take(fd, seed, UINT64_MAX);
 }
 
-/* One connection to whoever ordered it. */
+/* Connects once to the sender of the order. */
 static void call_back(const struct address *to, struct random *random, bool aborts)
 {
 	const bool at_once = aborts && random_once_in(random, 2);

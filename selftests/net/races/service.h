@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The other end of all races: does with each connection what its first bytes say. */
+/* The other end of all races. The first bytes of each connection are an order. */
 #ifndef RACES_SERVICE_H
 #define RACES_SERVICE_H
 
@@ -8,12 +8,12 @@
 #include "../lib/net.h"
 
 enum service {
-	SERVICE_DRAIN, /* takes a stream to its end and answers how much of it was right */
-	SERVICE_SOURCE, /* sends that many bytes, then the end */
-	SERVICE_RESET, /* takes that many bytes, then resets */
-	SERVICE_CALL, /* connects to a port of the caller's host, and waits for the end */
-	SERVICE_ABORT, /* connects there, and resets at some point or other */
-	SERVICE_VERDICT, /* answers how many streams were wrong up to now */
+	SERVICE_DRAIN, /* reads a stream to its end and answers how many bytes were right */
+	SERVICE_SOURCE, /* sends so many bytes, then ends */
+	SERVICE_RESET, /* reads so many bytes, then resets */
+	SERVICE_CALL, /* connects to a port of the sender's host, and waits for the end */
+	SERVICE_ABORT, /* connects to it, and resets after a random time */
+	SERVICE_VERDICT, /* answers how many streams were wrong so far */
 };
 
 /* Both hosts are of one kind. */

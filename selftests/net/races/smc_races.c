@@ -27,12 +27,12 @@
 #include "race.h"
 
 #define DEFAULT_PORT 7700
-/* More than any round takes, however busy the machine is. */
+/* Longer than any round takes on a busy machine. */
 #define PATIENCE_MS 90000
 #define WATCH_MS 20
 #define PROBES 5
 #define SERVICE_MS_MAX 20000
-/* Of the rounds of most races at least one in so many gets as far as SMC. */
+/* In most races at least one round in so many must use SMC. */
 #define ROUNDS_PER_HANDSHAKE 4
 #define RACES_MAX 32
 #define FAILURES_SHOWN 5
@@ -52,7 +52,7 @@ struct options {
 static const struct race *const tables[] = { connect_races, accept_races, stream_races, poll_races,
 					     turn_races };
 
-/* What the process that watches is told. */
+/* Shared with the watching process. */
 struct progress {
 	volatile uint32_t round;
 	volatile uint32_t failures;
@@ -87,7 +87,7 @@ static void run_round(const struct options *options, const struct race *race, ui
 	progress->failures += (uint32_t)round.failures;
 }
 
-/* In a process of its own, so that one that hangs can be left. */
+/* Runs in a process of its own, which can be killed if it hangs. */
 static bool run_race(const struct options *options, const struct race *race,
 		     struct progress *progress)
 {
@@ -123,7 +123,7 @@ static bool run_race(const struct options *options, const struct race *race,
 	return pid > 0 && WIFEXITED(status) && !WEXITSTATUS(status);
 }
 
-/* How many streams the service found wrong; what cannot be asked is one. */
+/* How many streams the service found wrong; 1 if it does not answer. */
 static uint64_t wrong_streams(const struct setting *setting)
 {
 	const struct order order = { .what = SERVICE_VERDICT };
@@ -138,7 +138,7 @@ static uint64_t wrong_streams(const struct setting *setting)
 	return wrong;
 }
 
-/* What a connection, an order and an answer take: delays are drawn up to that. */
+/* Measures how long a connection, an order and an answer take: the upper bound of delays. */
 static void measure(struct options *options)
 {
 	struct round round = { .setting = &options->setting, .race = "measure" };
@@ -219,7 +219,7 @@ static pid_t start_service(const struct options *options)
 	_exit(1);
 }
 
-/* Whether the service answers, in the end. */
+/* Whether the service still answers at the end. */
 static bool served(const struct setting *setting)
 {
 	for (uint64_t end_ms = now_ms() + SERVICE_MS_MAX; now_ms() < end_ms; sleep_ms(WATCH_MS))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Bytes on their way, against what ends the connection. */
+/* Data on its way, against what ends the connection. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void act_shut_read(struct round *round)
 	allowed(round, "shutdown", shutdown(round->fd, SHUT_RD), ENOTCONN);
 }
 
-/* Sends the stream from where it is, until somebody puts an end to that. */
+/* Sends the stream on until somebody ends the connection. */
 static void act_send(struct round *round)
 {
 	char buffer[PIECE_BYTES];
@@ -39,7 +39,7 @@ static void act_send(struct round *round)
 	}
 }
 
-/* Receives what is the stream's. */
+/* Receives, and counts the bytes that agree with the stream. */
 static void act_receive(struct round *round)
 {
 	char buffer[PIECE_BYTES];
@@ -54,7 +54,7 @@ static void act_receive(struct round *round)
 	}
 }
 
-/* The same by way of a pipe. */
+/* The same through a pipe. */
 static void act_splice(struct round *round)
 {
 	char buffer[PIECE_BYTES];
@@ -80,7 +80,7 @@ static void order_source(struct round *round)
 	round->fd = ordered(round, SERVICE_SOURCE, round->bytes);
 }
 
-/* Each byte that send() took arrives, and none that it did not take. */
+/* The bytes that send() counted arrive, and no others. */
 static void drained(struct round *round, int fd)
 {
 	uint64_t arrived = 0;
@@ -101,7 +101,7 @@ static void send_shutdown(struct round *round)
 	close(round->fd);
 }
 
-/* Reset by the service, in the midst of it. */
+/* The service resets the connection in the middle of the stream. */
 static void send_reset(struct round *round)
 {
 	round->bytes = SENT_BYTES_MAX;
@@ -119,7 +119,7 @@ static void act_abort(struct round *round)
 	allowed(round, "close", close(round->fd), 0);
 }
 
-/* Reset by ourselves. */
+/* This end resets the connection. */
 static void send_abort(struct round *round)
 {
 	round->bytes = SENT_BYTES_MAX;
@@ -133,7 +133,7 @@ static void receive_close(struct round *round)
 	together(round, act_receive, act_close, NULL);
 }
 
-/* Whoever sleeps in recv() is woken by it. */
+/* The end wakes a reader that sleeps in recv(). */
 static void receive_shutdown(struct round *round)
 {
 	round->fd = ordered(round, SERVICE_DRAIN, 0);
@@ -155,7 +155,7 @@ static void splice_close(struct round *round)
 	close(round->pipe[1]);
 }
 
-/* A process that ends with a copy of the descriptor takes nothing away. */
+/* A process that exits with a copy of the descriptor ends nothing. */
 static void act_fork(struct round *round)
 {
 	pid_t pid = fork();

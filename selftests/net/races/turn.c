@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A connection to a host without SMC turns into TCP while others look at it. */
+/* A connection to a host without SMC becomes TCP while other threads use the socket. */
 #include <errno.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
@@ -27,7 +27,7 @@ static void act_other_set(struct round *round)
 	watch_elsewhere(round, LOOKS, 1);
 }
 
-/* The set saw the socket before it was connected, and is told all that comes. */
+/* The epoll set saw the socket before it was connected, and reports all later events. */
 static void act_order_by_edges(struct round *round)
 {
 	const struct order order = { .what = SERVICE_SOURCE,
@@ -63,7 +63,7 @@ static void fallback_epoll(struct round *round)
 	close(round->fd);
 }
 
-/* Whatever the socket is at that moment. */
+/* In whatever mode the socket is at that moment. */
 static void act_look(struct round *round)
 {
 	for (int i = 0; i < LOOKS; i++) {

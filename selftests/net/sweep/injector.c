@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The kernel lets every interval-th allocation fail, counted from the boot, and does not tell the
- * count. So before each step the count is brought to a multiple of the interval: this very task
- * allocates until it was refused something. The next to fail is then the interval-th from there.
+ * The kernel lets every interval-th allocation fail, counted from the boot, and does not show the
+ * count. So before each step this task allocates until one allocation fails: then the count is a
+ * multiple of the interval, and the next to fail is the interval-th from there.
  */
 #include "injector.h"
 
@@ -41,7 +41,7 @@ static int set(const struct aim *aim, const char *name, uint64_t value)
 	return write_text(path, text);
 }
 
-/* How many are yet to fail: 1 or 0. -errno where even that cannot be read. */
+/* How many are still to fail: 1 or 0. -errno if that cannot be read. */
 static int left(const struct aim *aim)
 {
 	char path[128];
@@ -59,7 +59,7 @@ static int left(const struct aim *aim)
 	return ret ? ret : atoi(text);
 }
 
-/* Asks for objects and a page. Some of it may be refused. */
+/* Allocates objects and a page. Some of it may fail. */
 static void allocate(void)
 {
 	char page[PAGE_BYTES] = "";
@@ -91,7 +91,7 @@ static int set_filter(const struct aim *aim, struct text_range below, struct tex
 	return ret;
 }
 
-/* The settings that are the same all the time; nothing fails yet. */
+/* Settings that stay the same; nothing fails yet. */
 static int prepare(const struct aim *aim, unsigned int interval)
 {
 	int ret = set(aim, "times", 0);
@@ -135,7 +135,7 @@ int injector_arm(const struct aim *aim, unsigned int nth)
 {
 	int ret = prepare(aim, nth);
 
-	/* An interval of one does not count. */
+	/* The kernel does not count if the interval is 1. */
 	if (!ret && nth > 1)
 		ret = align(aim);
 	if (!ret)

@@ -57,7 +57,7 @@ int netdev_bounce(const char *netdev)
 	if (!ret)
 		ret = set_up(fd, netdev, true);
 	close(fd);
-	/* Once more after it is active: the module hears of it a moment later. */
+	/* Waits once more after it is active: the module gets the event a moment later. */
 	do
 		sleep_ms(ROUND_MS);
 	while (!ret && !port_is_active() && ++rounds < ACTIVE_ROUNDS_MAX);

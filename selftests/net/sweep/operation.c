@@ -104,7 +104,7 @@ static int listen_anywhere(unsigned int limit_s, uint16_t *port)
 	return ret ? ret : fd;
 }
 
-/* The connection, or -errno; -ECONNREFUSED once the partner has given up. */
+/* The connection, or -errno; -ECONNREFUSED if the partner has given up. */
 static int accept_partner(int listener, int control, unsigned int limit_s)
 {
 	struct pollfd waits[] = { { listener, POLLIN, 0 }, { control, POLLIN, 0 } };
@@ -146,7 +146,7 @@ static struct outcome op_accept(const struct job *job, unsigned int nth)
 	}
 	close(listener);
 	told = partner_told(job->control);
-	/* Its own word says more than that it has gone. */
+	/* The partner's error is more precise than the end of the connection. */
 	if (told && (!outcome.error || outcome.error == -ECONNREFUSED))
 		outcome.error = told;
 	return outcome;
@@ -161,7 +161,7 @@ static struct outcome op_command(const struct job *job, unsigned int nth)
 		return outcome;
 	status = system(job->argument);
 	outcome.failed = injector_disarm(&job->aim);
-	/* A shell does not tell the kernel's answer. */
+	/* A shell does not pass on the kernel's errno. */
 	if (status == -1 || !WIFEXITED(status))
 		outcome.error = -ECHILD;
 	else if (WEXITSTATUS(status))
@@ -169,7 +169,7 @@ static struct outcome op_command(const struct job *job, unsigned int nth)
 	return outcome;
 }
 
-/* Comes, and goes again when we are back at home. */
+/* Makes a network namespace, and removes it by going back. */
 static struct outcome op_namespace(const struct job *job, unsigned int nth)
 {
 	struct outcome outcome = { .error = 0 };

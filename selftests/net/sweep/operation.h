@@ -12,19 +12,19 @@ struct job {
 	const char *host; /* the partner's */
 	uint16_t port;
 	int control; /* to the partner, for those that need one */
-	unsigned int limit_s; /* for any one call */
+	unsigned int limit_s; /* limit of each call */
 	const char *argument; /* of command and module */
 };
 
 struct outcome {
-	bool failed; /* an allocation has */
-	int error; /* 0 or -errno: the operation's, or of what came after it at either end */
-	int armed; /* -errno where nothing could be made to fail: the step says nothing */
+	bool failed; /* an allocation has failed */
+	int error; /* 0 or -errno: of the operation, or of either end afterwards */
+	int armed; /* -errno if no failure could be injected: the step proves nothing */
 };
 
 typedef struct outcome (*operation)(const struct job *job, unsigned int nth);
 
-/* NULL for a name that is none of theirs. */
+/* NULL for an unknown name. */
 operation operation_named(const char *name);
 
 #endif

@@ -64,7 +64,7 @@ static int call(int control, uint16_t port)
 	return talk(fd, true);
 }
 
-/* Until whoever asks has gone. */
+/* Until the other side closes. */
 static void *obey(void *argument)
 {
 	int control = (int)(intptr_t)argument;
@@ -80,7 +80,7 @@ static void *obey(void *argument)
 	return NULL;
 }
 
-/* An IPv4 socket: call() takes the peer's address from the one of TCP. */
+/* An IPv4 socket: call() takes the peer's address from its TCP connection. */
 static int listen_on(enum mode mode, uint16_t port)
 {
 	struct address address;

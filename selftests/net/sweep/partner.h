@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The other end of each connection. It serves whoever connects by SMC to its port, and connects
- * itself when it is asked to, over a TCP connection to the port after that.
+ * The other end of each connection. It serves SMC clients at its port, and connects itself when
+ * asked over a TCP connection to the next port.
  */
 #ifndef SELFTEST_PARTNER_H
 #define SELFTEST_PARTNER_H
@@ -11,11 +11,11 @@
 /* Does not return, except with an exit status. */
 int partner_serve(uint16_t port, unsigned int limit_s);
 
-/* For the other side: a connection to ask over, or -errno. host: a literal IPv4 address. */
+/* For the other side: a connection to send requests on, or -errno. host: a literal IPv4 address. */
 int partner_reach(const char *host, uint16_t port);
-/* Asks it to connect to this host's port, and to talk. 0 or -errno. */
+/* Asks the partner to connect to this host's port, and to talk. 0 or -errno. */
 int partner_ask(int control, uint16_t port);
-/* What became of that at its end: 0 or -errno. Waits for it. */
+/* Waits for the outcome of that: 0 or -errno. */
 int partner_told(int control);
 
 #endif

@@ -37,7 +37,7 @@
 #define FRAMES_DEFAULT 8
 #define FRAMES_MAX 32
 #define STEPS_MAX 1000
-/* After a failure the next connection may still meet what is left of it. */
+/* After a failure the next connection may still meet its consequences. */
 #define UNTOUCHED_MAX 3
 
 enum way { WAY_ANY, WAY_SMCR, WAY_SMCD };
@@ -68,7 +68,7 @@ static bool is_fair(int error)
 	return false;
 }
 
-/* Only where connections are made: to ask for it loads the module. */
+/* Only where connections are made: reading the counters would load the module. */
 static struct smc_stat stat_now(enum way way)
 {
 	struct smc_stat now;
@@ -117,7 +117,7 @@ static void count(struct sweep *sweep, unsigned int nth, const struct outcome *o
 	fflush(stdout);
 }
 
-/* For a step. */
+/* The limit of a step. */
 static bool is_ready(const struct sweep *sweep)
 {
 	int ret = sweep->netdev ? netdev_bounce(sweep->netdev) : 0;
@@ -181,7 +181,7 @@ static struct text_range range(const char *text)
 	return range;
 }
 
-/* HOST:PORT, which is taken apart in place. */
+/* HOST:PORT; the text is split in place. */
 static void set_partner(struct job *job, char *text)
 {
 	char *colon = strrchr(text, ':');

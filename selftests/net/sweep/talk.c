@@ -9,7 +9,7 @@
 #include "../lib/net.h"
 #include "../lib/stream.h"
 
-/* More than the buffers of a connection hold: both sides have to wait for room. */
+/* More than a connection's buffers hold: both ends have to wait for room. */
 #define TALK_BYTES 150001
 #define CALL_BYTES 20000
 
@@ -98,7 +98,7 @@ int talk(int fd, bool client)
 		ret = -errno;
 	if (!ret)
 		ret = hear_the_end(fd);
-	/* An end of the stream would tell the peer that all went well. */
+	/* The peer would take an end of the stream for success. */
 	if (ret)
 		setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	close(fd);

@@ -14,14 +14,14 @@
 #define TALK_WRONG EBADMSG
 
 /*
- * Has the pages that talk() will use. They would come with the first copy to the user, in a page
- * fault below the module.
+ * Touches the pages that talk() will use. Otherwise the first copy to user space would allocate
+ * them, in a page fault below the module.
  */
 void talk_prepare(void);
 /* An SMC socket for IPv4 whose calls take at most limit_s. A fd, or -errno. */
 int talk_socket(unsigned int limit_s);
 void talk_limit(int fd, unsigned int limit_s);
-/* Either side's part of it. Closes fd, with a reset unless all went well. 0 or -errno. */
+/* Runs either side of the conversation. Closes fd, with a reset if anything failed. 0 or -errno. */
 int talk(int fd, bool client);
 
 #endif

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A TCP upper layer that has the name "smc" before the module of that name comes.
+ * A TCP upper layer that is named "smc" and is loaded before our module.
  */
 #include <linux/module.h>
 #include <net/tcp.h>
 
-/* By an error that nobody else has for it, so that a test knows whom it has met. */
+/* An errno that no other layer returns for it, so a test knows which layer it met. */
 static int name_init(struct sock *sk)
 {
 	return -EDOM;

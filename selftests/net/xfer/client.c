@@ -14,7 +14,7 @@
 #include "transfer.h"
 
 #define THREAD_STACK_BYTES (256 * 1024)
-/* The server's own deadline comes first, so that its report tells what was missing. */
+/* The server's own deadline comes first, so that its report says what was missing. */
 #define REPORT_GRACE_MS 5000
 
 struct run {
@@ -173,7 +173,7 @@ static int announce(int control, const struct plan *plan)
 
 int run_plan(const struct plan *plan, const struct address *server, struct outcome *outcome)
 {
-	/* Workers that are stuck may outlive the call, so what they use must too. */
+	/* Stuck workers may outlive the call, so what they use must, too. */
 	static struct run run = { .lock = PTHREAD_MUTEX_INITIALIZER,
 				  .changed = PTHREAD_COND_INITIALIZER };
 	static struct smc_stat before;
@@ -204,7 +204,7 @@ int run_plan(const struct plan *plan, const struct address *server, struct outco
 
 	tally_read(&run.tally, &outcome->client.tally);
 	if (outcome->client.tally.failures)
-		shutdown(control, SHUT_WR); /* the server need not wait for what does not come */
+		shutdown(control, SHUT_WR); /* the server need not wait for missing connections */
 	ret = read_report(control, &outcome->server, deadline_ms + REPORT_GRACE_MS);
 	close(control);
 	if (ret) {

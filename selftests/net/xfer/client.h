@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The side that steers: tells the server the plan, opens the connections, merges the reports. */
+/* The controlling side: sends the plan to the server, opens the connections, merges the reports. */
 #ifndef XFER_CLIENT_H
 #define XFER_CLIENT_H
 
@@ -12,7 +12,7 @@ struct outcome {
 };
 
 /*
- * Runs the plan against the server at the address (its control port). A negative errno where
+ * Runs the plan against the server at the address (its control port). Returns a negative errno if
  * there is no outcome: the server cannot be reached or cannot listen.
  */
 int run_plan(const struct plan *plan, const struct address *server, struct outcome *outcome);

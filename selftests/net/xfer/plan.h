@@ -25,7 +25,7 @@ enum closer {
 
 enum close_how {
 	CLOSE_SHUTDOWN, /* the first closer shuts down writing, then reads to the end */
-	CLOSE_CLOSE, /* it closes outright once it has all that it expects */
+	CLOSE_CLOSE, /* it closes without shutdown() when it has received all that it expects */
 };
 
 enum io {
@@ -71,7 +71,7 @@ struct tally {
 
 struct report {
 	uint32_t magic;
-	int32_t stat_error; /* 0, or the errno why delta is empty */
+	int32_t stat_error; /* 0, or the errno that left delta empty */
 	struct tally tally;
 	struct smc_stat delta; /* of the host during the run */
 };

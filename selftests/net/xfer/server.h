@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The side that is told what to do: serves one run after the other, each in a process of its own.
+/*
+ * The controlled side: serves one run after the other, each in a process of its own.
  */
 #ifndef XFER_SERVER_H
 #define XFER_SERVER_H

@@ -34,7 +34,7 @@ struct connection {
 	struct flow in;
 	bool write_shut;
 	bool eof;
-	uint64_t next_read_ms; /* a slow reader does not look before */
+	uint64_t next_read_ms; /* a slow reader does not read before */
 	char error[XFER_ERROR_BYTES];
 };
 
@@ -152,7 +152,7 @@ static bool all_sent(const struct connection *connection)
 	return connection->out.done_bytes == connection->out.goal_bytes;
 }
 
-/* Whether this side has nothing left to receive before it may close. */
+/* Whether this side has received all that it must before it may close. */
 static bool all_received(const struct connection *connection)
 {
 	if (connection->closes_first && connection->plan->close_how == CLOSE_CLOSE)
@@ -160,7 +160,7 @@ static bool all_received(const struct connection *connection)
 	return connection->eof;
 }
 
-/* Ends the sending side where the plan has it ended before the socket is closed. */
+/* Ends sending, where the plan ends it before close(). */
 static bool shut_if_due(struct connection *connection)
 {
 	if (connection->write_shut || !connection->closes_first || !all_sent(connection) ||

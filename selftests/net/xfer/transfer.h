@@ -18,7 +18,7 @@ void transfer(int fd, bool is_client, uint16_t client_port, const struct plan *p
 __attribute__((format(printf, 2, 3))) void tally_failure(struct tally *tally, const char *format,
 							 ...);
 
-/* A consistent copy while transfers may still be under way. */
+/* A consistent copy while transfers may still run. */
 void tally_read(const struct tally *tally, struct tally *copy);
 
 /* Applies the plan's buffer sizes to a socket that is not yet connected. 0 or -errno. */
