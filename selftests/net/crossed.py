@@ -68,7 +68,7 @@ def now_pending(end: socket.socket) -> int:
 
 
 def move(source: socket.socket, sink: socket.socket, data: bytes) -> str:
-    """Sends it while it receives, so that one thread can have both ends."""
+    """Sends and receives in one thread, since both ends are here."""
     got, sent, end_s = bytearray(), 0, time.monotonic() + DEADLINE_S
 
     while len(got) < len(data) and time.monotonic() < end_s:
@@ -87,14 +87,14 @@ def move(source: socket.socket, sink: socket.socket, data: bytes) -> str:
 
 
 def seen_of(ends: list[socket.socket], begun: list[int]) -> list:
-    """Everything that a program sees of connections whose connect() has begun."""
+    """Everything that the program sees of connections whose connect() has begun."""
     a, b = ends[0], ends[-1]
     seen: list = [errno.errorcode.get(code, code) for code in begun]
 
     for end in ends:
         seen.append(await_events(end, select.POLLOUT))
         seen.append(end.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR))
-    # Nobody has sent anything: whatever is there was not meant for the program.
+    # Nobody has sent anything: bytes that arrive now would be the handshake's.
     time.sleep(3 * DELAY_MS / 1000)
     for end, other in zip(ends, reversed(ends)):
         seen.append(now_pending(end))
@@ -127,7 +127,7 @@ def connect_both(kinds: tuple[str, str], family: int, one_sided: bool) -> list:
             end.setblocking(False)
         if one_sided:
             drop_syns(b)
-        # Both SYNs leave before either has arrived.
+        # Both SYNs leave before one arrives.
         begun = [b.connect_ex(a.getsockname()), a.connect_ex(b.getsockname())]
         if one_sided:
             await_events(b, select.POLLOUT)
@@ -158,7 +158,7 @@ def counters() -> dict[str, int]:
 
 
 def counted(before: dict[str, int]) -> dict[str, int]:
-    """What has become of connections since then, by counter."""
+    """The counters of connections since then."""
     changed = {name: value - before.get(name, 0) for name, value in counters().items()}
     return {name: value for name, value in changed.items() if value and
             ("fallback_0x" in name or name.endswith(("_v1", "_v2", "handshake_error")))}
@@ -169,14 +169,14 @@ def judge(way: str, kinds: tuple[str, str], family: int, wanted: list) -> str:
     seen = look(way, kinds, family)
     told = counted(before)
     ours = sum(kind not in ("tcp", "") for kind in kinds)
-    # A TCP socket has shown nothing, so there is nothing to talk about.
+    # A TCP socket shows no option, so there is no handshake.
     fell = {PEER_NO_SMC if "tcp" in kinds else OPT_UNSUPP: ours}
 
     if len(wanted) == 1:
         return f"not even TCP can do it: {wanted}"
     if seen != wanted:
         return f"TCP shows {wanted}, this {seen}; counted {told}"
-    # Of two one may have been told so by the other.
+    # One of the two may have received the other's Decline.
     if ours == 2 and PEER_DECLINED in told:
         told[OPT_UNSUPP] = told.get(OPT_UNSUPP, 0) + told.pop(PEER_DECLINED)
     return "" if told == fell else f"counted {told}, not {fell}"

@@ -30,7 +30,7 @@ def wait_for_end(connection: socket.socket, send: bool) -> str:
             elif not connection.recv(65536):
                 return "EOF"
     except TimeoutError as error:
-        # The socket's own ETIMEDOUT has a number, Python's timeout has none.
+        # The socket's ETIMEDOUT has an errno, Python's own timeout has none.
         return "timeout" if error.errno is None else "ETIMEDOUT"
     except OSError as error:
         return errno.errorcode.get(error.errno, str(error))

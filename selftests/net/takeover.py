@@ -46,13 +46,13 @@ TCP_FASTOPEN_CONNECT, TCP_FASTOPEN_NO_COOKIE = 30, 34
 SO_COOKIE, NETLINK_SOCK_DIAG, SOCK_DESTROY, NLM_F_REQUEST, NLM_F_ACK = 57, 4, 21, 1, 4
 LIBC = ctypes.CDLL(None, use_errno=True)
 
-# userfaultfd(2): whoever reads a page that is not there waits until somebody puts it there.
+# userfaultfd(2): a thread that reads a missing page waits until another thread provides it.
 _SYS_USERFAULTFD, _API, _MISSING = 323, 0xAA, 1
 _UFFDIO_API, _UFFDIO_REGISTER, _UFFDIO_COPY = 0xC018AA3F, 0xC020AA00, 0xC028AA03
 
 
 def name_of(call, *arguments) -> str:
-    """The errno's name, or "fine"."""
+    """The name of the errno, or "fine"."""
     try:
         call(*arguments)
     except OSError as error:
@@ -83,8 +83,8 @@ def by_ulp() -> socket.socket:
 
 
 def set_option(fd: int, level: int, option: int, value, length: int) -> str:
-    """setsockopt() with any pointer and length: the errno's name, or "fine"."""
-    # Not by Python's own call, which lets no other thread run while it waits.
+    """setsockopt() with any pointer and length: the name of the errno, or "fine"."""
+    # Through ctypes, since Python's own call keeps other threads from running.
     ret = LIBC.setsockopt(fd, level, option, value, length)
     return errno.errorcode[ctypes.get_errno()] if ret else "fine"
 
@@ -98,7 +98,7 @@ def layer_of(sock: socket.socket) -> str:
 
 
 class LatePage:
-    """A page of memory that comes when it is put there; its readers wait."""
+    """A page of memory that is missing until put() provides it; its readers wait."""
 
     def __init__(self, before: bytes = b"") -> None:
         self._fd = LIBC.syscall(_SYS_USERFAULTFD, os.O_CLOEXEC)
@@ -106,7 +106,7 @@ class LatePage:
             raise OSError(ctypes.get_errno(), "userfaultfd")
         self._map = mmap.mmap(-1, 2 * mmap.PAGESIZE)
         self._late = ctypes.addressof(ctypes.c_char.from_buffer(self._map)) + mmap.PAGESIZE
-        # Of what is there already, and what comes.
+        # The first bytes lie on a page that is there, the rest on the missing one.
         self.address = self._late - len(before)
         self._map[mmap.PAGESIZE - len(before):mmap.PAGESIZE] = before
         self._ioctl(_UFFDIO_API, struct.pack("QQQ", _API, 0, 0))
@@ -125,7 +125,7 @@ class LatePage:
 
 
 class LateLayer(threading.Thread):
-    """setsockopt(TCP_ULP) that is in the kernel and does not know the name yet."""
+    """A setsockopt(TCP_ULP) that waits in the kernel for the name."""
 
     def __init__(self, sock: socket.socket) -> None:
         super().__init__()
@@ -145,13 +145,13 @@ class LateLayer(threading.Thread):
 
 def late_layer(port: int) -> dict:
     listener = tcp_listener(port)
-    # It was TCP's when the call came in.
+    # The socket was TCP's when the call began.
     born = socket.socket()
     late = LateLayer(born)
     born.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"smc")
     born.connect(address(port))
     results = {"before it was ours": late.end(), "layer": layer_of(born)}
-    # It is fallen, and other calls fail meanwhile.
+    # The socket has fallen back, and other calls fail meanwhile.
     fallen = smc()
     fallen.connect(address(port))
     late = LateLayer(fallen)
@@ -183,7 +183,7 @@ def late_addrform(port: int) -> dict:
                                 socket.AF_INET)}
     born.close()
     listener.close()
-    # Children of a listener that TCP_ULP made ours are TCP's like any others.
+    # Sockets that are accepted from a listener that TCP_ULP made SMC can be used like any others.
     with socket.socket(socket.AF_INET6) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, TCP_ULP, b"smc")
         listener.bind(("::", port + 1))
@@ -215,7 +215,7 @@ def late_syn(port: int) -> dict:
 
 
 def tcp_socks(kind: str) -> int:
-    """So many; "alloc": in whatever state."""
+    """How many TCP sockets there are; "alloc": in any state."""
     with open("/proc/net/sockstat") as lines:
         words = next(line.split() for line in lines if line.startswith("TCP:"))
     return int(words[words.index(kind) + 1])
@@ -229,7 +229,7 @@ def time_wait(port: int) -> dict:
             served, _ = listener.accept()
             client.shutdown(socket.SHUT_WR)
             served.close()
-            # Its FIN: from here on there is a TIME_WAIT, though the socket is open.
+            # The FIN: from now on there is a TIME_WAIT, though the socket is still open.
             client.recv(1)
             time.sleep(0.1)
     listener.close()
@@ -258,7 +258,7 @@ def layers(port: int) -> dict:
                            set_layer(mapped, b"tls"), layer_of(mapped)]
     for sock in (mapped, both, listener):
         sock.close()
-    # A socket that was never ours gets TCP's own table from kTLS.
+    # On a socket that was never ours kTLS sets TCP's own table.
     listener = tcp_listener(port)
     plain = socket.create_connection(address(port))
     results["plain"] = set_layer(plain, b"tls")
@@ -287,7 +287,7 @@ def same_layer(port: int) -> dict:
 
 
 def greeted(listener: socket.socket, port: int) -> str:
-    """What the first client with SMC says, as the listener's program reads it."""
+    """What the first SMC client sends, as the listener's program receives it."""
     def say() -> None:
         with smc() as client:
             client.settimeout(20)
@@ -326,7 +326,7 @@ def fastopen_listener(port: int) -> dict:
 
 
 def second_life(port: int) -> dict:
-    # shutdown() ends a connect() under way: to a listener that takes nobody any more.
+    # shutdown() ends a connect() under way, to a listener whose queue is full.
     full = socket.socket()
     bound(full, port + 1)
     full.listen(0)
@@ -370,7 +370,7 @@ def clones(port: int) -> dict:
             client = socket.create_connection(("127.0.0.1", sock.getsockname()[1]))
             kept.append(sock.accept()[0])
             client.close()
-        # One ends while there is something of the module, one when there is nothing.
+        # One is closed while the module is loaded, one after it was unloaded.
         kept.pop().close()
         sock.close()
     listener.close()
@@ -402,10 +402,10 @@ def relics(port: int) -> dict:
     disconnect(relic)
     relic.listen(5)
     wait_for_module(True)
-    # The SYN shows the option, and TCP asks who listens whether he is able to cope.
+    # The SYN shows the option, so TCP calls the module's hook of the listener.
     results["heard"] = greeted(relic, relic.getsockname()[1])
     relic.close()
-    # One that listens with something of ours in it stays where it is.
+    # A listener with state of the module keeps it.
     listener = smc()
     bound(listener, port + 1)
     listener.listen(5)
@@ -418,8 +418,8 @@ def relics(port: int) -> dict:
 
 
 def kill(sock: socket.socket) -> None:
-    """As `ss -K` does. The kernel looks for a listener as for one that a packet is for: of several on
-    one port it finds the one that this sender's packets would go to."""
+    """As `ss -K` does. The kernel looks the listener up as for a packet: of several on one port it
+    finds the one that this sender's packets would reach."""
     cookie = sock.getsockopt(socket.SOL_SOCKET, SO_COOKIE, 8)
     where, at = sock.getsockname()
     source, nobody = socket.inet_aton(where) + bytes(12), bytes(16)
@@ -439,7 +439,8 @@ def kill(sock: socket.socket) -> None:
 
 
 def migrate(port: int, end, before=lambda first: lambda: None) -> dict:
-    """@end ends the listener of ours; what @before returns is called when the clients are there."""
+    """@end ends the listener of ours. Returns what @before has returned when the clients were
+    there."""
     first, second = smc(), socket.socket()
     for listener in (first, second):
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
@@ -447,7 +448,7 @@ def migrate(port: int, end, before=lambda first: lambda: None) -> dict:
     first.listen(5)
     go_on = before(first)
     clients = [socket.create_connection(address(port), timeout=20) for _ in range(2)]
-    # It ends before it has accepted them, and the only one that is left takes them.
+    # The first listener ends before it has accepted the clients; the one that is left takes them.
     second.listen(5)
     go_on()
     end(first)
@@ -478,7 +479,7 @@ def migrated_late(port: int) -> dict:
         time.sleep(0.3)
         call = threading.Thread(target=first.shutdown, args=(socket.SHUT_RDWR,))
         call.start()
-        # It has come as far as it gets without the lock.
+        # It has gone as far as it can without the lock.
         time.sleep(0.3)
 
         def go_on() -> None:
@@ -547,7 +548,7 @@ def open_ends() -> int:
 
 
 def lasting_ends(others: int = 0) -> int:
-    """What has not ended within 10 s, but for those of others."""
+    """How many connections have not ended within 10 s, without those of others."""
     deadline_s = time.monotonic() + 10
     while open_ends() > others and time.monotonic() < deadline_s:
         time.sleep(0.1)
@@ -556,13 +557,13 @@ def lasting_ends(others: int = 0) -> int:
 
 
 class HeldLocks:
-    """Calls that keep the locks of sockets, until it ends."""
+    """Holds the locks of sockets by calls that wait, until it ends."""
 
     def __init__(self) -> None:
         self._page, self._calls = LatePage(struct.pack("i", 1)), []
 
     def keep(self, sock: socket.socket) -> None:
-        # It has read on or off, and takes the lock for the seconds.
+        # The call turns the option on or off, and holds the lock for so many seconds.
         self._calls.append(threading.Thread(target=LIBC.setsockopt, args=(
             sock.fileno(), socket.SOL_SOCKET, socket.SO_LINGER,
             ctypes.c_void_p(self._page.address), 8)))
@@ -575,7 +576,7 @@ class HeldLocks:
 
 
 def connect_times_s(listener: socket.socket, often: int) -> list[float]:
-    """How long one after the other took to be there at both ends, by SMC."""
+    """How long connections over SMC took, one after the other, until both ends were ready."""
     times = []
     for _ in range(often):
         began_s = time.monotonic()
@@ -603,7 +604,7 @@ def smc_listener(port: int) -> socket.socket:
 
 def held_listeners(port: int) -> dict:
     lasting_ends()
-    # All on one processor, and not many more than what it would run at a time.
+    # On one processor, with hardly more sockets than work items run at once.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     with smc() as listener:
         bound(listener, port)
@@ -637,7 +638,7 @@ def connects_in_time(listener: socket.socket, times: list) -> None:
 
 
 def held_handshakes(port: int) -> dict:
-    # All on one processor, and more than it runs at a time.
+    # On one processor, with more sockets than work items run at once.
     os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
     bystander = smc_listener(port)
     usual_s = connect_times_s(bystander, 15)[7]
@@ -651,7 +652,7 @@ def held_handshakes(port: int) -> dict:
     time.sleep(1)
     during: dict = {"listeners": [], "clients": []}
     connects_in_time(bystander, during["listeners"])
-    # In the middle of their handshake, as a rule.
+    # These are mostly in the middle of their handshake.
     for where in addresses:
         clients.append(begun(where))
         locks.keep(clients[-1])
@@ -668,7 +669,7 @@ def held_handshakes(port: int) -> dict:
 
 
 def is_time_to_rest() -> bool:
-    """One second of four nobody makes a socket: on a slow machine somebody has one at any other time."""
+    """In one second of four no sockets are made: on a slow machine there would always be one."""
     return time.monotonic() % 4 > 3
 
 
@@ -678,7 +679,7 @@ def make_sockets(stop: "multiprocessing.synchronize.Event") -> None:
             time.sleep(0.01)
             continue
         for family in (socket.AF_INET, socket.AF_INET6):
-            # No such protocol at the moment, or no sock of one that is about to go.
+            # The protocol is not registered just now, or the module is being unloaded.
             try:
                 socket.socket(family, socket.SOCK_STREAM, IPPROTO_SMC).close()
             except OSError as error:
@@ -688,7 +689,7 @@ def make_sockets(stop: "multiprocessing.synchronize.Event") -> None:
 
 
 def no_orphans() -> None:
-    """What others have closed has ended, or 20 s have passed."""
+    """Waits until all closed connections have ended, or 20 s."""
     deadline_s = time.monotonic() + 20
     while (tcp_socks("orphan") or open_ends()) and time.monotonic() < deadline_s:
         time.sleep(0.1)

@@ -16,7 +16,7 @@ EID = "SMC-SELFTEST"
 SIDES = {"left": "10.7.0.1", "right": "10.7.0.2"}
 BOTH_WAYS = (("left", "right"), ("right", "left"))
 ALL_HARDWARE = ["", "swiotlb", "iommu"]
-# Of the adapter: none of them belongs to a run in which nothing is done wrong.
+# Counters of the adapter that stay 0 while both modules use it correctly.
 ERRORS = ("access_errors", "dma_faults", "timeouts")
 
 
@@ -26,7 +26,7 @@ def inside(side: str) -> str:
 
 @contextmanager
 def adapters(guest: Guest, v2: bool = True, options: str = ""):
-    """One on each side."""
+    """An adapter on each side."""
     module = built_module(guest.kernel, "selftests/adapter", "simrnic")
     guest.run("modprobe ib_core && modprobe veth", timeout_s=180)
     guest.run(f"insmod {module} {options}")
@@ -39,7 +39,7 @@ def adapters(guest: Guest, v2: bool = True, options: str = ""):
             {inside(side)} ip link set lo up && {inside(side)} ip link set veth-{side} up""")
     for side in SIDES:
         guest.run(f"{inside(side)} rdma link add sim-{side} type simrnic netdev veth-{side}")
-        # Both are in one kernel, where there is a shorter way.
+        # Both sides are in one kernel, and would use the loopback device otherwise.
         guest.run(f"{inside(side)} sysctl -q net.smc.smcd_loopback=0")
         if v2:
             guest.run(f"{inside(side)} build/tools/smc_ctl eid add {EID}")
@@ -87,7 +87,8 @@ def nothing_went_wrong(guest: Guest) -> None:
 
 
 def hardware_is(guest: Guest, kind: str) -> None:
-    """That the run is what it says: its name alone moves no byte by another way."""
+    """Checks that the run really uses swiotlb, or an IOMMU: the case's name alone proves
+    nothing."""
     log = guest.run("dmesg").out
     if kind == "swiotlb":
         used = guest.run("cat /sys/kernel/debug/swiotlb/io_tlb_used").out
@@ -102,7 +103,8 @@ def hardware_is(guest: Guest, kind: str) -> None:
 
 @case(on="ours", hardware=ALL_HARDWARE)
 def every_byte_arrives(vm):
-    """Both ways, by several connections at once and after each other, of all the usual lengths."""
+    """Transfers of all usual lengths, both ways, over several connections at once and one after the
+    other."""
     with adapters(vm.a):
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 6 --parallel 3 --up 300000 --down 200000")
@@ -113,7 +115,7 @@ def every_byte_arrives(vm):
 
 @case(on="ours", hardware=ALL_HARDWARE)
 def buffers_larger_than_one_mapping(vm):
-    """swiotlb maps 256 KiB at once."""
+    """Buffers above the 256 KiB that swiotlb maps at once."""
     with adapters(vm.a):
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server,
@@ -123,7 +125,7 @@ def buffers_larger_than_one_mapping(vm):
 
 @case(on="ours", hardware=ALL_HARDWARE)
 def scattered_buffers(vm):
-    """One page is not beside the next one, neither in memory nor in what maps it."""
+    """Buffers whose pages are adjacent neither in memory nor in the DMA mapping."""
     with adapters(vm.a):
         for side in SIDES:
             vm.a.run(f"{inside(side)} sysctl -q net.smc.smcr_buf_type=1")
@@ -134,7 +136,7 @@ def scattered_buffers(vm):
 
 @case(on="ours", hardware=ALL_HARDWARE)
 def version_1(vm):
-    """Without an enterprise ID, by the GIDs of RoCE v1, which soft-RoCE does not have."""
+    """SMC-Rv1, without an enterprise ID, by GIDs of RoCE v1, which soft-RoCE does not have."""
     with adapters(vm.a, v2=False):
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 3 --up 200000 --down 200000")
@@ -147,7 +149,8 @@ def version_1(vm):
 
 @case(on="ours", hardware=[""])
 def an_address_that_comes_back(vm):
-    """Its GID stands at another index of the port's table then."""
+    """After an address was removed and added again, its GID has another index in the port's
+    table."""
     mine, other = SIDES["left"], "10.7.1.1"
     ip = f"{inside('left')} ip addr"
     gid = "/sys/class/infiniband/sim-left/ports/1/gids"
@@ -168,7 +171,7 @@ def an_address_that_comes_back(vm):
         assert not before & at(), f"the GID is back at {at()}, where it was"
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 2 --up 100000 --down 100000")
-        # With a link group that has the old one.
+        # While a link group uses the old index.
         vm.a.run(f"{ip} del {mine}/24 dev veth-left && {ip} add {mine}/24 dev veth-left")
         vm.a.wait_for(f"grep -qx {text} {gid}/*")
         for client, server in BOTH_WAYS:

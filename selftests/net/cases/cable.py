@@ -13,12 +13,12 @@ from held import ERRORS, Held, ended
 
 XFER = "build/selftests/smc_xfer"
 PORT = 7660
-# Twelve seconds or more on any machine, so that it can be disturbed in the middle.
+# At least twelve seconds on any machine, so that the transfer can be disturbed in the middle.
 TRANSFER = "--connections 3 --parallel 3 --up 2000003 --down 1000003 --read-pause 400"
-# An end that only waits, and that the other one's reset cannot reach, learns of it from the
-# heartbeat, after half a minute to a whole one.
+# An end that only waits, and that the peer's reset cannot reach, notices by the heartbeat after 30
+# to 60 s.
 TRANSFER_S = 100
-# Long before that.
+# Before the heartbeat could notice.
 TOLD_S = 25
 UNDER_WAY_BYTES = 300_000
 BAD_S = 3
@@ -33,7 +33,7 @@ FAIR_ERROR = re.compile(r"(send|recv) after \d+ bytes: (Connection reset by peer
 
 
 class Transfer:
-    """One that has begun, and that nobody waits for yet."""
+    """A transfer that runs in the background."""
 
     def __init__(self, vm) -> None:
         self._server = vm.b.spawn(f"{XFER} --serve --port {PORT}")
@@ -42,7 +42,7 @@ class Transfer:
                                   f" --timeout {TRANSFER_S * vm.a.patience}")
 
     def result(self) -> dict:
-        """What smc_xfer says of it."""
+        """The result that smc_xfer prints."""
         out = self._client.wait(TRANSFER_S + 30, check=False).out
         self._server.kill()
         self._server.wait(10, check=False)
@@ -61,7 +61,7 @@ def unharmed_or_ended(result: dict) -> None:
 
 
 def under_way(vm) -> None:
-    """Bytes go both ways."""
+    """Waits until bytes move both ways."""
     before = vm.a.call("smcnl.counters")
     deadline_s = time.monotonic() + 30 * vm.a.patience
     while time.monotonic() < deadline_s:
@@ -81,7 +81,7 @@ def works_again(vm) -> None:
 
 @contextmanager
 def wire(guest: Guest, netem: str):
-    """What the guest sends goes through this."""
+    """Changes the queue that the guest sends through."""
     guest.run(f"tc qdisc replace dev eth0 root netem {netem}")
     try:
         yield
@@ -90,7 +90,7 @@ def wire(guest: Guest, netem: str):
 
 
 def disturbed(vm, disturb) -> dict:
-    """What came of a transfer that was under way. Each byte, or an error at both ends."""
+    """Disturbs a transfer under way: every byte arrives, or both ends get an error."""
     smc_works(vm)
     transfer = Transfer(vm)
     under_way(vm)
@@ -103,7 +103,7 @@ def disturbed(vm, disturb) -> dict:
 
 
 def bad(vm, netem: str, seconds: float):
-    """The wire is that bad for so long, and no port says so."""
+    """The wire is bad for so long, while every port stays up."""
     def disturb() -> None:
         with wire(vm.a, netem), wire(vm.b, netem):
             time.sleep(seconds)
@@ -112,8 +112,8 @@ def bad(vm, netem: str, seconds: float):
 
 
 def made_up_for(vm, netem: str) -> None:
-    """Queue pairs make up for it, as long as the guests are quick enough: one transfer of three. On
-    the debug kernel no more is wanted than that both ends learn of what was not made up for."""
+    """The queue pairs' retries hide the losses if the guests are fast enough: in at least one
+    transfer of three. On the debug kernel it is enough that both ends get an error otherwise."""
     for _ in range(TRIES):
         result = disturbed(vm, bad(vm, netem, BAD_S))
         if result["ok"] or vm.a.patience > 1:
@@ -138,7 +138,7 @@ def some_come_twice(vm):
 
 @case(on="ours+ours@6.12")
 def one_of_ten_is_lost(vm):
-    """Whether the retries make up for that is chance."""
+    """Whether the retries succeed is random."""
     disturbed(vm, bad(vm, "loss 10%", BAD_S))
 
 
@@ -153,13 +153,13 @@ def broke(result: dict) -> None:
 
 @case(on="ours+ours@6.12")
 def silence(vm):
-    """Longer than the retries."""
+    """No packet for longer than the retries last."""
     broke(disturbed(vm, bad(vm, "loss 100%", SILENCE_S)))
 
 
 @case(on="ours+ours@6.12")
 def cable_is_pulled(vm):
-    """For a moment, and for longer, at either end."""
+    """At either end, for a moment, and for longer than the retries."""
     for guest, seconds in ((vm.a, 0.2), (vm.b, 5)):
         def disturb() -> None:
             guest.machine.set_link(False)
@@ -171,7 +171,8 @@ def cable_is_pulled(vm):
 
 @case(on="ours+ours@6.12")
 def interface_goes_down_and_up(vm):
-    """For a moment, which need not hurt, and for longer than the retries."""
+    """At either end, for a moment, which need not end connections, and for longer than the
+    retries."""
     for guest, seconds, hurts in ((vm.a, 0, False), (vm.b, 8, True)):
         result = disturbed(vm, lambda: guest.run(f"ip link set eth0 down && sleep {seconds} &&"
                                                  " ip link set eth0 up"))
@@ -181,8 +182,8 @@ def interface_goes_down_and_up(vm):
 
 @contextmanager
 def no_rdma(guest: Guest):
-    """What the guest sends by RoCE is lost, and TCP's segments arrive."""
-    # On a busy machine the first one takes its time, for the modules.
+    """The guest's RoCE packets are dropped, and its TCP segments are not."""
+    # The first command loads modules, which takes long on a busy machine.
     guest.run("modprobe -a sch_prio sch_netem cls_u32", timeout_s=180)
     try:
         guest.run("tc qdisc add dev eth0 root handle 1: prio"
@@ -208,8 +209,8 @@ def transferred(vm) -> dict:
 
 @case(on="ours+ours@6.12")
 def without_fabric(vm):
-    """RDMA's packets get lost from the start, or since the last connection: TCP's do not, and carry
-    what there is to say."""
+    """RDMA's packets are lost from the start, or since the last connection. TCP's are not, and
+    carry the data."""
     for guest in vm.guests:
         guest.unload_module()
         guest.load_module()
@@ -223,7 +224,8 @@ def without_fabric(vm):
 
 @case(on="ours+ours@6.12")
 def one_that_waits_is_told(vm):
-    """Its peer has lost the link, and nothing else would tell it before the heartbeat."""
+    """An end only waits while its peer loses the link: it gets an error before the heartbeat would
+    notice."""
     held = Held(vm, PORT + 2, server="--send")
     with no_rdma(vm.b):
         assert ended(held.server, TOLD_S) in ERRORS

@@ -8,7 +8,7 @@ from harness import Guest
 
 CHURN = "build/selftests/smc_churn"
 PORT = 7600
-# Long enough for connections that were closed a moment ago to say goodbye to their peers.
+# In this time connections that were just closed finish with their peers.
 FAREWELL_S = 20
 
 
@@ -19,7 +19,7 @@ def stats(guest: Guest) -> dict[str, int]:
 
 
 def no_time_wait(*guests: Guest) -> None:
-    """TCP keeps what is left of a connection for a minute: noise where leaks are counted."""
+    """TCP keeps closed connections in TIME_WAIT for a minute, which would hide leaks."""
     for guest in guests:
         guest.run("sysctl -q net.ipv4.tcp_max_tw_buckets=0")
 
@@ -37,7 +37,7 @@ def served(guest: Guest, port: int = PORT):
 
 
 def tally(output: str) -> dict[str, int]:
-    """What smc_churn's last line says; errors are left out."""
+    """The last line of smc_churn, as numbers; without the errors."""
     found = re.search(r"opened \d+ served \d+ failed \d+ worst_ms \d+", output)
     assert found, f"no result: {output!r}"
     words = found[0].split()
@@ -50,7 +50,7 @@ def connections_are_gone(guest: Guest) -> None:
 
 
 def smc_works(vm, count: int = 6) -> None:
-    """Connections from a to b use SMC-R, all of them."""
+    """All connections from a to b use SMC-R."""
     before = stats(vm.a)["smcr_client_v2"]
     with served(vm.b, PORT + 1):
         vm.a.run(f"{CHURN} call {vm.b.ip4} {PORT + 1} -n {count}")

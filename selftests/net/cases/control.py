@@ -135,7 +135,7 @@ sys.stdin.read()
 
 
 def refused(guest, code: int, function: str, *args, **kwargs) -> None:
-    """The call fails with this errno and with no other."""
+    """The call fails with this errno."""
     try:
         guest.call(f"smcnl.{function}", *args, **kwargs)
     except AgentError as error:
@@ -149,12 +149,12 @@ def python(code: str, **values) -> str:
 
 
 def python_on_smc(code: str, **values) -> str:
-    """Its TCP sockets become SMC sockets."""
+    """A command for Python in which TCP sockets become SMC sockets."""
     return python(code, **values).replace("exec ", f"exec {RUN} ", 1)
 
 
 def stat(guest, name: str, inside: str = "") -> int:
-    """A counter of /proc/net/smc_stat."""
+    """One counter of /proc/net/smc_stat."""
     for line in guest.run(f"{inside} cat /proc/net/smc_stat").out.splitlines():
         key, value = line.split()
         if key == name:
@@ -164,7 +164,7 @@ def stat(guest, name: str, inside: str = "") -> int:
 
 @contextmanager
 def own_eids(guest):
-    """An empty EID table; afterwards what was in it before."""
+    """Empties the EID table, and restores it afterwards."""
     before = guest.call("smcnl.ueids")
     guest.call("smcnl.flush_ueids")
     try:
@@ -223,7 +223,7 @@ def eids(vm):
 
 @case(on="ours")
 def eids_by_hand(vm):
-    """What smc_ctl makes of the errors above."""
+    """What smc_ctl prints for the errors above."""
     def said(command: str, eid: str) -> str:
         result = vm.a.run(f"{CTL} eid {command} {eid}", check=False)
         assert result.rc == 1 and result.out == "", result
@@ -251,8 +251,8 @@ def without_the_module(vm):
 
 @case(on="ours")
 def looking_loads_the_module(vm):
-    """By its aliases. The kernel's own smc_diag is there and has one of them, too: nothing of it is to
-    be in the log."""
+    """Programs that look at SMC load the module by its aliases. The kernel's own smc_diag is
+    installed as well and has one of these aliases; the log must not mention it."""
     vm.a.run("modinfo -n smc_diag")
     for command in f"{CTL} stats", f"{CTL} sockets", "modprobe net-pf-16-proto-4-type-43":
         vm.a.unload_module()
@@ -266,7 +266,7 @@ def looking_loads_the_module(vm):
 
 @case(on="kernel")
 def the_kernels_own_shows_sockets(vm):
-    """Its part for that is loaded when asked for, and with it smc.ko."""
+    """The kernel's own smc_diag is loaded on demand, and smc.ko with it."""
     vm.a.unload_module()
     assert vm.a.run(f"{CTL} sockets").out == ""
     loaded = vm.a.run("grep -o '^smc[a-z_]*' /proc/modules").out.split()
@@ -298,7 +298,7 @@ def pnet_table(vm):
         vm.a.call("smcnl.pnet_add", "net1", eth="eth0")
         refused(vm.a, errno.EEXIST, "pnet_add", "net1", eth="eth0")
         refused(vm.a, errno.EEXIST, "pnet_add", "net2", eth="eth0")
-        # One new part is enough; what exists stays as it was.
+        # A row with one new part is accepted; the existing part stays.
         vm.a.call("smcnl.pnet_add", "NET2", eth="eth0", ib="mlx5_0", port=1)
         vm.a.call("smcnl.pnet_add", "NET2", ib="mlx5_0", port=2)
         refused(vm.a, errno.EEXIST, "pnet_add", "NET3", ib="mlx5_0", port=2)
@@ -325,7 +325,7 @@ def pnet_refuses_nonsense(vm):
         refused(vm.a, errno.EINVAL, "pnet_add", "NET", eth="")
         refused(vm.a, errno.EINVAL, "pnet_add", "NET", ib="mlx5_0", port=3)
         refused(vm.a, errno.EINVAL, "pnet_add", "NET", ib=" ")
-        # A bad part takes the good one with it.
+        # If one part is wrong, the other part is not added either.
         refused(vm.a, errno.EINVAL, "pnet_add", "NET", eth="eth0", ib="mlx5_0", port=9)
         refused(vm.a, errno.EINVAL, "pnet_add", "N" * 17, eth="eth0")
         refused(vm.a, errno.EINVAL, "pnet_add", "NET", eth="e" * 16)
@@ -335,7 +335,7 @@ def pnet_refuses_nonsense(vm):
 
 @case(on="ours")
 def pnet_table_is_bounded(vm):
-    """More rows than one netlink buffer holds, none lost, none twice; no more than the bound."""
+    """More rows than one netlink buffer holds are all shown once, and the table has a limit."""
     with empty_pnet_table(vm.a):
         vm.a.run(python(PNET_FILLER, rows=PNET_CAPACITY), timeout_s=300)
         refused(vm.a, errno.ENOSPC, "pnet_add", "N0", eth="straw")
@@ -352,7 +352,7 @@ def pnet_table_of_a_namespace(vm):
     with empty_pnet_table(vm.a), namespace(vm.a) as inside:
         vm.a.call("smcnl.pnet_add", "OUTSIDE", eth="eth0")
         assert vm.a.run(f"{inside} {CTL} pnet show").out == ""
-        # RDMA devices are configured in the initial namespace: that part is passed over.
+        # RDMA devices belong to the initial namespace, so that part is skipped here.
         vm.a.run(f"{inside} {CTL} pnet add inside --netdev eth0 --rdma mlx5_0")
         assert vm.a.run(f"{inside} {CTL} pnet show").out.split() == ["INSIDE", "netdev", "eth0"]
         refusal = vm.a.run(f"{inside} {CTL} pnet add inside --rdma mlx5_1", check=False)
@@ -428,7 +428,7 @@ def sysctls(vm):
                     for path, value in (line.split(":") for line in lines)}
 
         def written(name: str, values: tuple) -> list[str]:
-            """For each value whether it was taken, and what the file has afterwards."""
+            """For each value: whether the file took it, and what the file says then."""
             return vm.a.run(f"f=/proc/sys/net/smc/{name}; for v in {' '.join(map(str, values))};"
                             " do echo $v > $f && echo yes || echo no; cat $f; done").out.split()
 
@@ -445,7 +445,7 @@ def sysctls(vm):
 
 @case(on="ours")
 def handshake_limitation(vm):
-    """Netlink and sysctl are two doors to the same switch."""
+    """Netlink and sysctl change the same setting."""
     switch = "/proc/sys/net/smc/limit_smc_hs"
     assert vm.a.call("smcnl.handshake_limitation") is False
     vm.a.call("smcnl.set_handshake_limitation", True)
@@ -478,7 +478,7 @@ def counters_by_name(vm):
 
 @case(on="ours")
 def counters_of_calls(vm):
-    """What `smcr stats` and `smcd stats` show of single calls, each counted when it comes."""
+    """`smcr stats` and `smcd stats` count each call as it happens."""
     for _ in range(2):
         told = vm.a.run(python_on_smc(COUNTED_CALLS)).out
         assert told == "all as it should be\n", told
@@ -494,7 +494,7 @@ def listener_in_its_namespace(vm):
         shown = vm.a.run(f"{CTL} sockets").out
         wanted = rf"^listen +0\.0\.0\.0:7301 uid 0 inode {inode}$"
         assert re.search(wanted, shown, re.M), (wanted, shown)
-        # As README says: who holds the module.
+        # The command of README.md that finds the processes that hold the module.
         vm.a.run(f"ls -l /proc/[0-9]*/fd 2>/dev/null | grep -F 'socket:[{inode}]'")
         with namespace(vm.a) as inside:
             assert vm.a.run(f"{inside} {CTL} sockets").out == ""
@@ -520,8 +520,8 @@ def connected(vm, port: int):
 
 
 def link_groups(guest) -> tuple[list[dict], dict]:
-    """All of them, and their device. Those of cases before may end at any moment: what is dumped
-    one after the other is to agree once."""
+    """All link groups and their device. Groups of earlier cases may end at any moment, so the two
+    dumps are repeated until they agree."""
     for _ in range(5):
         everyone = guest.call("smcnl.link_groups")
         only = [one["id"] for one in guest.call("smcnl.link_groups_only")]
@@ -541,7 +541,7 @@ def group_and_sockets_of_a_connection(vm):
     before = set_up()
     with connected(vm, 7302):
         for guest, role, port in ((vm.a, 0, "peer_port"), (vm.b, 1, "local_port")):
-            # Cases before this one may have left others, which are idle.
+            # Earlier cases may have left idle groups.
             everyone, device = link_groups(guest)
             group, = [group for group in everyone if group["connections"]]
             assert (group["role"], group["connections"]) == (role, 1), group

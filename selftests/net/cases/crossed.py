@@ -9,6 +9,6 @@ TIMEOUT_S = 600
 
 @case(on="ours")
 def connections_without_a_server(vm):
-    """TCP sockets and all other kinds see the same, and all of them use TCP."""
+    """A program sees the same on TCP sockets as on all other kinds, and all of them use TCP."""
     vm.a.run("modprobe sch_netem", timeout_s=60)
     vm.a.run_tap(PROGRAM, TIMEOUT_S)

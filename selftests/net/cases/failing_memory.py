@@ -8,7 +8,8 @@ from churn import (CHURN, PORT, connections_are_gone, no_time_wait, served, smc_
 from harness import Guest, Skip, case
 
 CONNECTIONS = 120
-# How far above an allocation a function of ours may be: our own calls only, or the drivers', too.
+# How many frames above the allocation a function of ours may be: only its own calls, or also those
+# of drivers.
 OWN_FRAMES = 8
 ALL_FRAMES = 32
 

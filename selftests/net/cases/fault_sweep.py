@@ -11,8 +11,9 @@ from harness import Guest, Skip, case
 
 SWEEP = "build/selftests/smc_sweep"
 PORT = 7640
-# How far above an allocation code that counts may be. Our own calls only; the page allocator has
-# more frames of its own, and with 16 it would be rxe's, which sends in the post.
+# How many frames above the allocation the code under test may be. The page allocator has more
+# frames of its own; with 16 the allocations of rxe, which sends inside post_send(), would count as
+# ours.
 OWN_FRAMES = {"failslab": 8, "fail_page_alloc": 14}
 ALL_FRAMES = {"failslab": 32, "fail_page_alloc": 32}
 CALL_S = 30
@@ -23,8 +24,8 @@ REMOVE_DEVICE = "rdma link delete rxe0 2>/dev/null"
 
 def sweep(guest: Guest, operation: str, options: str = "", frames: dict[str, int] = OWN_FRAMES,
           **place: str) -> dict[str, int]:
-    """The ends of all steps of both kinds of allocation, counted. place: module or symbol (a
-    function) below which allocations fail; ours if not given."""
+    """Counts how the steps of a sweep ended, for both kinds of allocation. place: the module or
+    function below which allocations fail; ours if not given."""
     where = guest.call("failing.places", **(place or {"module": "smc"}))
     total = {"swept": 0, "smc": 0, "tcp": 0, "refused": 0}
     for kind, depth in frames.items():
@@ -61,7 +62,7 @@ def reasons_counted(guest: Guest) -> int:
 
 
 def connections(vm, peer: Guest, operation: str, options: str = "") -> dict[str, int]:
-    """A sweep over connections of vm.a with its peer. What fell back in it has its reason."""
+    """A sweep over connections between vm.a and its peer. Each fallback has a reason."""
     can_fail(vm.a)
     no_time_wait(*vm.guests)
     to, by = ("127.0.0.1", "smcd") if peer is vm.a else (peer.ip4, "smcr")
@@ -78,7 +79,7 @@ def connections(vm, peer: Guest, operation: str, options: str = "") -> dict[str,
     assert reasons_now - reasons == fallbacks >= total["tcp"], \
         f"{fallbacks} fallbacks with {reasons_now - reasons} reasons: {total}"
     if FIRST_CONTACT in options:
-        # The peer may not have noticed yet that the last link is gone, and offer it once more.
+        # The peer may still offer the last link, since it has not noticed its end yet.
         with served(vm.b, PORT + 1):
             vm.a.run(f"{CHURN} call {vm.b.ip4} {PORT + 1} -n 1")
     smc_works(vm)
@@ -103,7 +104,7 @@ def a_network_namespace(vm):
 
 @case(on="ours+ours@6.12")
 def connect_inside_the_host(vm):
-    """Of both ends: client and server are in one kernel."""
+    """Client and server are in one kernel, so the allocations of both ends fail."""
     something_failed(connections(vm, vm.a, "connect"))
 
 
@@ -134,9 +135,9 @@ def accept_once_more(vm):
 
 @case(on="ours+ours@6.12")
 def send_and_receive(vm):
-    """All that they need was there with the connection: no call asks for memory that it depends
-    on. One object that the kernel asks for in a run's first step, without a word in its log
-    (__GFP_NOWARN), they do without; whose it is is not known."""
+    """The connection has allocated all that they need: no call needs memory. In a run's first step
+    the kernel allocates one object with __GFP_NOWARN, and the calls succeed without it; which code
+    that is, is not known."""
     total = connections(vm, vm.b, "talk")
     assert total["swept"] <= len(OWN_FRAMES), f"they ask for memory: {total}"
     assert total["refused"] == total["tcp"] == 0, f"they depend on it: {total}"
@@ -144,7 +145,7 @@ def send_and_receive(vm):
 
 @case(on="ours+ours@6.12")
 def the_device(vm):
-    """It is there without us; the next time it is ours again."""
+    """A device that appears while memory fails is not used; the next time it is."""
     can_fail(vm.a)
     total = sweep(vm.a, "command", f"-r '{REMOVE_DEVICE}' '{ADD_DEVICE}'")
     assert total["swept"] > 0, total
@@ -154,10 +155,10 @@ def the_device(vm):
 
 @case(on="ours+ours@6.12")
 def the_module(vm):
-    """It is loaded as a whole or not at all."""
+    """The module is loaded completely, or insmod fails."""
     can_fail(vm.a)
     vm.a.unload_module()
-    # Reading it over and over from where the tree is takes most of the time otherwise.
+    # From the shared tree each step would take much longer to read it.
     vm.a.run("cp $(modinfo -n smc) /run/smc.ko")
     something_failed(sweep(vm.a, "module", "/run/smc.ko", ALL_FRAMES, symbol="do_init_module"))
     vm.a.unload_module()

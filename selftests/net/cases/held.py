@@ -22,7 +22,7 @@ class Held:
 
 
 def ended(process, within_s: float) -> str:
-    """How the program's connection ended; fails if it was not in time."""
+    """How the program's connection ended; fails if it has not ended in time."""
     output = process.wait(within_s + 70).out
     found = re.search(r"ended: (\S+) after ([\d.]+) s", output)
     assert found, f"did not end: {output!r}"

@@ -6,7 +6,8 @@ DIRECTORY = "selftests/net/hostile"
 
 def meet(vm, peer: str, address: str, port: int, options: str, timeout_s: float,
          target_options: str = "") -> None:
-    """The peer has an address that is nobody's; the programs listen on the port and the next."""
+    """The peer uses an address that no host has; the programs listen on the port and the next
+    one."""
     target = vm.a.spawn(f"{DIRECTORY}/smc_target.py {port} {port + 1} {target_options}")
     target.expect(r"\bready\b")
     try:

@@ -13,7 +13,7 @@ HOLD = "python3 selftests/net/hold.py"
 CTL = "build/tools/smc_ctl"
 NO_GROUP = f"! {CTL} groups | grep SMC-D"
 PORT = 7260
-# Those of a namespace behind a pair of veth devices.
+# Addresses of a second namespace, which a veth pair connects.
 NEAR4, FAR4, NOWHERE4 = "10.8.0.1", "10.8.0.2", "10.8.0.250"
 NEAR6, FAR6, NOWHERE6 = "fd08::1", "fd08::2", "fd08::fefe"
 _BETWEEN = r"10\.8\.0\.|fd08::"
@@ -77,8 +77,7 @@ def second_namespace(guest: Guest):
     try:
         yield
     finally:
-        # What is left of a TCP connection whose other end goes with its namespace repeats its FIN for
-        # minutes.
+        # A TCP connection whose other end goes with its namespace repeats its FIN for minutes.
         guest.run(f"""for try in $(seq 50); do
             ss -Htan state connected exclude syn-sent exclude time-wait | grep -qE '{_BETWEEN}' ||
                 break
@@ -112,12 +111,12 @@ def allow(guest: Guest, whom: int, prefix: str = "") -> None:
 
 
 def event(guest: Guest, name: str, prefix: str = "") -> int:
-    """Of a namespace, from /proc/net/smc_stat."""
+    """A counter of the namespace, from /proc/net/smc_stat."""
     return int(guest.run(f"{prefix} awk '$1 == \"{name}\" {{print $2}}' /proc/net/smc_stat").out)
 
 
 def near(guest: Guest, prefix: str = "") -> int:
-    """Handshakes of a namespace whose messages did not go over TCP."""
+    """Handshakes of the namespace whose CLC messages went through memory, not over TCP."""
     return event(guest, "clc_near", prefix)
 
 
@@ -142,7 +141,7 @@ def over_smcd_by_protocol_ipv6(vm):
 
 @case(on="ours")
 def over_smcd_in_one_namespace(vm):
-    """By each address that is the host's own; with an RDMA device, and an EID, beside."""
+    """By each address of the host itself; also with an RDMA device and an EID."""
     with serving(vm.a, f"{XFER} --serve --port {PORT}"):
         for address in ("127.0.0.1", "::1", vm.a.ip4, vm.a.ip6):
             transfer(vm.a, address, "--up 1000003 --down 500009 --expect smcd")
@@ -152,7 +151,7 @@ def over_smcd_in_one_namespace(vm):
 
 @case(on="ours")
 def over_smcd_without_an_rdma_device(vm):
-    """The offer goes to those who are here, and to nobody else."""
+    """SMC-D is offered to peers on this host only."""
     vm.a.run("rdma link delete rxe0")
     try:
         with serving(vm.a, f"{XFER} --serve --port {PORT}"):
@@ -182,7 +181,7 @@ def namespaces_are_kept_apart(vm):
 
 @case(on="ours")
 def handshakes_meet_in_memory(vm):
-    """A client that has to wait too long for its server uses TCP: not all of them have to meet."""
+    """A client that waits too long for its server uses TCP, so a few may not meet in memory."""
     several = 30
     options = f"--up 11 --down 13 --connections {several} --expect smcd"
 
@@ -206,8 +205,8 @@ def handshakes_meet_in_memory(vm):
 
 @case(on="ours")
 def rings_grow_with_use(vm):
-    """A stream's ring does, as far as TCP's buffer would, and not if its size was asked for."""
-    # All that is in the ring in one read: who wakes the writer leaves it empty.
+    """A stream's ring grows as far as TCP's buffer would, unless SO_RCVBUF or SO_SNDBUF was set."""
+    # Reads that empty the ring, so that the writer finds it empty when it wakes.
     stream = "--up 12000017 --io block --read 1048576 --expect smcd"
 
     def grown(options: str) -> int:
@@ -228,15 +227,15 @@ def rings_grow_with_use(vm):
 
 
 def shown(guest: Guest, prefix: str = "") -> tuple[list[dict], list[dict]]:
-    """The link groups of SMC-D in a namespace, and the sockets that are on it."""
+    """The SMC-D link groups of a namespace, and the sockets in them."""
     groups, sockets = json.loads(guest.run(f"{prefix} python3 -c '{SHOW}'").out)
     return groups, [entry for entry in sockets if "dmb" in entry]
 
 
 def shows(guest: Guest, ends: int, prefix: str = "") -> dict:
-    """What a namespace shows is that many ends, in one group, which is the sockets' group. From each
-    token to its peer's."""
-    # Of a server the last ones may still be in their handshake.
+    """The namespace shows so many ends, all in the one group that its sockets name, each with its
+    peer's token."""
+    # At the server the last connections may still be in their handshake.
     guest.wait_for(f"test $({prefix} {CTL} sockets | grep -c ' SMC-D group ') = {ends}")
     (group,), sockets = shown(guest, prefix)
     told = f"{group} {sockets}"
@@ -256,7 +255,7 @@ def shows(guest: Guest, ends: int, prefix: str = "") -> dict:
 
 
 def pairs(tokens: dict) -> int:
-    """Connections of which both ends are there, each with the other's token."""
+    """How many connections have both ends in the list, each with the other's token."""
     assert all(tokens.get(peer) == token for token, peer in tokens.items()), f"{tokens}"
     return len(tokens) // 2
 
@@ -289,25 +288,26 @@ connection.sendall(b"last words")
 
 @case(on="ours")
 def one_that_stays_keeps_no_namespace(vm):
-    """A program sends, closes and goes, with its namespace. The other one has its end open, unread."""
+    """A program sends, closes and exits, and its namespace is removed; the other program leaves its
+    end open and unread."""
     with second_namespace(vm.a):
         with serving(vm.a, f"exec python3 -c '{KEEPER}'") as keeper:
             vm.a.run(f"{FAR} python3 -c '{LEAVER}'")
             keeper.expect("accepted")
             assert [len(shown(vm.a, prefix)[1]) for prefix in ("", FAR)] == [1, 0]
             vm.a.run("ip netns del far")
-            # The namespace is gone when its devices are.
+            # When the namespace is gone, its devices are gone.
             vm.a.wait_for("! ip link show near 2>/dev/null", 20)
             keeper.input(b"!")
             keeper.expect("heard: last words")
-            # Nobody is there to answer its FIN.
+            # Nobody answers the FIN, so the connection is killed.
             vm.a.run(f"ss -K dst {FAR4}")
     vm.a.wait_for(NO_GROUP)
 
 
 @case(on="ours")
 def link_group_within_a_namespace(vm):
-    """All its ends are in it, while others come and go, and then no longer."""
+    """The group lists all its ends, while others come and go, and disappears with the last."""
     held = 5
 
     vm.a.wait_for(NO_GROUP)
@@ -336,7 +336,7 @@ def link_group_within_a_namespace(vm):
         vm.a.wait_for(f"{CTL} groups | grep -q 'SMC-D connections {2 * held}$'")
         assert shows(vm.a, 2 * held) == tokens
         assert vm.a.call("smcnl.smcd_devices") == 0
-        # Those above may all have come and gone between two looks; these stay.
+        # All earlier connections may be gone between two dumps; these stay.
         with serving(vm.a, f"python3 -c '{OPEN_SOME}' 127.0.0.1 3"):
             more = shows(vm.a, 2 * (held + 3))
             assert pairs(more) == held + 3
@@ -347,7 +347,7 @@ def link_group_within_a_namespace(vm):
 
 @case(on="ours")
 def link_group_between_namespaces(vm):
-    """Each shows its own ends; their tokens belong together."""
+    """Each namespace lists its own ends, with each other's tokens."""
     held = 4
 
     with second_namespace(vm.a):
@@ -387,7 +387,7 @@ def open_connections_are_shown(vm):
         client.wait(10, check=False)
 
 
-# Waits before it accepts, so that the connection is made by the kernel.
+# The server waits before accept(), so that the kernel makes the connection.
 _SERVER_IN_A_GROUP = """
 import os, select, socket, sys
 open("/run/cgroup/smc/cgroup.procs", "w").write(str(os.getpid()))
@@ -422,8 +422,8 @@ def memory_group(guest: Guest, *names: str):
 
 
 def charged(guest: Guest, name: str, what: str) -> int:
-    """So many bytes, by its memory.stat, when the kernel has caught up."""
-    # The kernel adds up every two seconds, sooner only if there is much.
+    """So many bytes are charged, by memory.stat, when the kernel has updated it."""
+    # The kernel updates it every two seconds, or when there is much to add.
     time.sleep(2.5)
     return int(guest.run(f"awk '$1 == \"{what}\" {{print $2}}'"
                          f" /run/cgroup/{name}/memory.stat").out)
@@ -431,7 +431,7 @@ def charged(guest: Guest, name: str, what: str) -> int:
 
 @case(on="ours")
 def a_ring_is_charged_to_who_reads_it(vm):
-    """A server that polls, in a memory cgroup, whose reader's ring has been asked to be large."""
+    """A polling server in a memory cgroup, which has set a large SO_RCVBUF."""
     def in_use() -> int:
         return int(vm.a.run("cat /run/cgroup/smc/memory.current").out)
 
@@ -450,8 +450,8 @@ def a_ring_is_charged_to_who_reads_it(vm):
 
 STREAM_BYTES = 24 << 20
 MANY = 40
-# With almost no memory left in its cgroup it reads a stream, then lets connections be made that it
-# accepts only when there is memory again: accept() itself may not do without.
+# The server reads a stream while its cgroup has almost no memory left. Then connections are made,
+# which it accepts when there is memory again, since accept() itself needs some.
 _FULL_SERVER = f"""
 import os, socket, sys, time
 GROUP = "/run/cgroup/full/"
@@ -498,8 +498,9 @@ sys.stdin.read()
 
 @case(on="ours")
 def peers_do_not_bring_the_oom_killer(vm):
-    """The reader's cgroup is full when a peer outside of it streams, and connects many times: rings
-    are smaller then, or do not grow, or the connection is TCP. No program of that cgroup dies."""
+    """The reader's cgroup is full while a peer outside of it streams, and connects many times:
+    rings are smaller, or do not grow, or the connection uses TCP. The OOM killer kills no program
+    of the cgroup."""
     vm.a.put("/tmp/server.py", _FULL_SERVER.encode())
     vm.a.put("/tmp/client.py", _CLIENT_OUTSIDE.encode())
     killed = "awk '$1 == \"oom_kill\" {print $2}' /run/cgroup/full/memory.events"
@@ -542,18 +543,18 @@ sys.stdin.read()
 
 @case(on="ours")
 def a_ring_that_was_used_is_charged_to_who_reads_it(vm):
-    """Rings that are kept after the connections of one cgroup do not serve those of another."""
+    """Pooled rings of one cgroup's connections are not given to connections of another cgroup."""
     vm.a.put("/tmp/server.py", _SERVER_OF_A_GROUP.encode())
     vm.a.put("/tmp/client.py", _CLIENTS_OF_A_GROUP.encode())
     grown = {}
     with memory_group(vm.a, "one", "two"):
         for port, name in ((PORT + 11, "one"), (PORT + 12, "two")):
             with serving(vm.a, f"exec python3 /tmp/server.py {port} {name}") as server:
-                # Of the kernel's memory alone: the server's own may grow by a huge page.
+                # Only kernel memory: the server's own memory may grow by a huge page.
                 before = charged(vm.a, name, "kernel")
                 with serving(vm.a, f"exec python3 /tmp/client.py {port}"):
                     server.expect("accepted")
                     grown[name] = charged(vm.a, name, "kernel") - before
             vm.a.wait_for(NO_GROUP)
-    # Of 1 MiB.
+    # Each ring has 1 MiB.
     assert all(bytes_ >= 600_000 for bytes_ in grown.values()), f"{grown}"

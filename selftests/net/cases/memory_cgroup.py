@@ -13,7 +13,7 @@ PORT = 7660
 PLAIN = 8
 PLAIN_BYTES = 40 << 10
 
-# Accepts only when the kernel has looked through its queue for the sake of an SMC client.
+# Accepts only after the kernel has taken children out of its queue to find an SMC client.
 _SERVER = f"""
 import os, select, socket, sys
 open("/run/cgroup/sockets/cgroup.procs", "w").write(str(os.getpid()))
@@ -48,7 +48,8 @@ sys.stdin.read()
 
 
 def sockets_of_clients_that_spoke_first(guest, port: int, protocol: int) -> tuple[int, int]:
-    """What the server's cgroup is charged with: for its children, and after their end."""
+    """The bytes that the server's cgroup is charged with: for its children, and after they have
+    ended."""
     with memory_group(guest, "sockets"):
         with serving(guest, f"exec python3 /tmp/server.py {port} {protocol}") as server:
             with serving(guest, f"exec python3 /tmp/clients.py {port} {protocol}"):
@@ -63,8 +64,8 @@ def sockets_of_clients_that_spoke_first(guest, port: int, protocol: int) -> tupl
 
 @case(on="ours")
 def children_with_data_are_charged(vm):
-    """TCP clients that have sent something stand in a listener's queue before an SMC client, and are
-    taken out of it with that one. The server's cgroup pays for what they have sent, as with TCP."""
+    """In a listener's queue TCP clients that have sent data stand before an SMC client, and are
+    taken out together with it. Their data is charged to the server's cgroup, as with TCP."""
     vm.a.put("/tmp/server.py", _SERVER.encode())
     vm.a.put("/tmp/clients.py", _CLIENTS.encode())
     shown = {name: sockets_of_clients_that_spoke_first(vm.a, port, protocol)
@@ -75,7 +76,7 @@ def children_with_data_are_charged(vm):
 
 RING_BYTES = 1 << 20
 CONNECTIONS = 12
-# 8 MiB for large rings, 12 in all, in pages of 4 KiB.
+# 8 MiB for large rings and 12 MiB in all, in pages of 4 KiB.
 TCP_MEM = "1024 2048 3072"
 HARD_BYTES = 12 << 20
 LIMIT_BYTES = 8 << 20
@@ -117,7 +118,7 @@ def ring_bytes(guest) -> int:
 
 @contextmanager
 def connected(vm, server, client, address: str, port: int):
-    """Connections to a server in a cgroup that asks for large buffers, on both transports."""
+    """Connects to a server in a cgroup that asks for large buffers, over both transports."""
     server.put("/tmp/owner.py", _OWNER.encode())
     client.put("/tmp/connects.py", _CONNECTS.encode())
     with serving(server, f"exec python3 /tmp/owner.py {port}") as owner:
@@ -143,7 +144,7 @@ def tcp_memory(guest, pages: str):
 
 
 def limits_hold(vm, server, client, address: str, port: int) -> None:
-    """Of the cgroup first, of the host then: connect() succeeds all the same."""
+    """The limit of the cgroup, then of the host: connect() succeeds in spite of them."""
     before = stats(server)["ring_limited"]
     with memory_group(server, "sockets"):
         server.run(f"echo {LIMIT_BYTES} >/run/cgroup/sockets/memory.max")
@@ -152,7 +153,7 @@ def limits_hold(vm, server, client, address: str, port: int) -> None:
                        " /run/cgroup/sockets/memory.events")
     with tcp_memory(server, TCP_MEM), memory_group(server, "sockets"):
         with connected(vm, server, client, address, port + 1):
-            # Those of the connections before go when the peer has heard of it.
+            # The buffers of earlier connections are freed when the peer has answered.
             server.wait_for("awk '$1 == \"ring_bytes\" {print $2; exit $2 > "
                             f"{HARD_BYTES}}}' /proc/net/smc_stat")
             now = stats(server)
@@ -161,7 +162,7 @@ def limits_hold(vm, server, client, address: str, port: int) -> None:
 
 @case(on="ours+ours")
 def rdma_buffers_are_charged_to_their_owner(vm):
-    """Made by a work item, for a server that has asked for large ones."""
+    """Buffers that a work item allocates are charged to the server that asked for large ones."""
     rings_are_charged(vm, vm.b, vm.a, vm.b.ip4, PORT + 2)
 
 
@@ -180,9 +181,9 @@ CROWD_RING_BYTES = 512 << 10
 HIGH_BYTES = 1 << 20
 PLENTY = "65536 65536 65536"
 
-# Who is above memory.high by so much sleeps two seconds for each ring: as many at a time as a
-# processor runs work items, all of them in the handshakes of a crowd. What the first crowd holds is
-# that much, and its rings are not there for the second one.
+# A task so far above memory.high sleeps two seconds for each ring, and the work items of a crowd's
+# handshakes all sleep at once. The first crowd's rings stay in use, so that the second crowd needs
+# new ones.
 _CROWDS = f"""
 import json, os, socket, sys
 sys.path.insert(0, "selftests/net")
@@ -221,7 +222,8 @@ print(json.dumps({{"usual_s": usual_s, "above_s": above_s, "charged": charged}})
 
 @case(on="ours")
 def who_is_above_his_limit_keeps_nobody_waiting(vm):
-    """Handshakes take memory for their owner, in work items that serve others as well."""
+    """A work item that allocates for an owner above memory.high does not delay the handshakes of
+    others."""
     vm.a.put("/tmp/crowds.py", _CROWDS.encode())
     with tcp_memory(vm.a, PLENTY), memory_group(vm.a, "sockets"):
         outcome = json.loads(vm.a.run(f"python3 /tmp/crowds.py {PORT + 7}", timeout_s=120).out)

@@ -6,8 +6,8 @@ import json
 
 from harness import case
 
-# A listen() that fails has made a listener; leaving SMC for another ULP takes it down, and close()
-# comes after that.
+# A listen() that fails leaves a listener. TCP_ULP with another name takes it away, and then the
+# socket is closed.
 _LISTENS_IN_VAIN_AND_LEAVES = """
 import errno, socket, sys
 family, protocol = (43, 0) if sys.argv[1] == "smc" else (socket.AF_INET, 0)
@@ -46,7 +46,7 @@ def a_listener_in_vain_leaves_smc(vm):
     assert "EADDRINUSE" in by_mode["tcp"], by_mode
 
 
-# connect() to addresses of either family, near and far, by sockets of either; twice with each.
+# connect() to local and remote addresses of both families, from sockets of both; twice to each.
 _CONNECTS_ANYWHERE = """
 import ctypes, errno, json, os, socket, struct
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -76,9 +76,9 @@ print(json.dumps({kind: outcomes(*how) for kind, how in KINDS.items()}))
 
 
 def compare_connects_anywhere(vm) -> dict:
-    """What TCP answers to each address, by each family."""
+    """The same errno as TCP for each address and family."""
     vm.a.put("/tmp/connects.py", _CONNECTS_ANYWHERE.encode())
-    # Where an address is matters to a host without any RDMA device.
+    # Without any RDMA device the address decides nothing but TCP's answer.
     vm.a.run("rdma link del rxe0")
     try:
         seen = json.loads(vm.a.run("python3 /tmp/connects.py").out)

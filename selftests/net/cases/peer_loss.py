@@ -12,7 +12,7 @@ XFER_PORT = 7100
 
 
 def transfers(vm, expect: str) -> None:
-    """A fresh connection carries data the way that is expected."""
+    """A new connection carries data over the expected transport."""
     server = vm.b.spawn(f"{XFER} --serve --port {XFER_PORT}")
     server.expect(r"\bready\b")
     try:
@@ -25,7 +25,7 @@ def transfers(vm, expect: str) -> None:
 
 @case(on="ours+ours")
 def tcp_connection_is_killed(vm):
-    """The TCP connection underneath is the peer's only sign of life when nothing is sent."""
+    """While nothing is sent, only the TCP connection underneath shows that the peer is alive."""
     held = Held(vm, 7501)
     vm.b.run("ss -K state established 'sport = :7501'")
     assert ended(held.server, 10) in ERRORS
@@ -71,8 +71,9 @@ print("sent", len(sent), hashlib.sha256(sent).hexdigest(), flush=True)
 
 @case(on="ours+ours")
 def closed_behind_a_late_reader_with_keepalive(vm):
-    """More than its ring holds is on the way to it when the sender closes, and TCP there forgets
-    closed connections soon. The reader's keepalive finds nobody, if TCP has closed too."""
+    """More data than the ring holds is on its way when the sender closes, and TCP on its host
+    forgets closed connections soon. If TCP is closed as well, the reader's keepalive finds
+    nobody."""
     before = vm.a.call("smcnl.stats")["smcr"]["client_v2"]
     fin_timeout = vm.a.run("sysctl -n net.ipv4.tcp_fin_timeout").out.strip()
     vm.a.put("/tmp/closes.py", _CLOSES_EARLY.encode())
@@ -108,7 +109,7 @@ def peer_vanishes_while_we_send(vm):
 
 @case(on="ours+ours", fresh=True)
 def peer_vanishes_while_idle(vm):
-    """Only the link's own heartbeat notices."""
+    """Only the link's heartbeat can notice."""
     for guest in vm.guests:
         guest.run("sysctl -q net.smc.smcr_testlink_time=2")
     held = Held(vm, 7503, client="--timeout 90")
@@ -153,13 +154,13 @@ def port_goes_down_and_up(vm):
     finally:
         vm.b.run("ip link set eth0 up")
     assert ended(held.client, 60) in ERRORS
-    # IPv6 addresses go with the link; only IPv4 is used here.
+    # IPv6 addresses go when the interface goes down; only IPv4 is used here.
     transfers(vm, "smcr")
 
 
 @case(on="ours+ours")
 def process_is_killed(vm):
-    """The kernel closes what the process had open, however the process ended."""
+    """The kernel closes all sockets of a process, however the process ended."""
     held = Held(vm, 7507)
     held.client.kill(9)
     held.client.wait(check=False)

@@ -21,7 +21,7 @@ def race(guest: Guest, options: str) -> None:
 
 @case(on="ours")
 def races_on_tcp_alone(vm):
-    """That what is asked for is what TCP gives."""
+    """The expectations hold for TCP itself."""
     race(vm.a, "--mode tcp")
 
 

@@ -8,7 +8,7 @@ SIZE = 3_000_017
 
 
 def serve_and_fetch(vm, port: int) -> None:
-    """A file by HTTP, with Python's own server and client; its checksum must be the same."""
+    """Fetches a file by HTTP with Python's server and client, and compares its checksum."""
     vm.b.run(f"mkdir -p /tmp/www && head -c {SIZE} /dev/urandom > /tmp/www/file")
     wanted = vm.b.run("sha256sum < /tmp/www/file").out
     server = vm.b.spawn(f"{RUN} python3 -u -m http.server --directory /tmp/www {port}")
@@ -56,7 +56,7 @@ def sockets_look_like_tcp(vm):
 
 @case(on="kernel@6.1")
 def without_the_protocol_it_uses_the_family(vm):
-    """Of the kernel's own module in 6.1, which knows AF_SMC only."""
+    """With the kernel's own module of 6.1, which has AF_SMC but no IPPROTO_SMC."""
     said = vm.a.run(f"{RUN} --debug python3 -c 'import socket as s; s.socket(); s.socket()'").err
     assert said.count("SMC over IPv4") == 2, f"said {said!r}"
 
@@ -74,13 +74,13 @@ def buffer_sizes_are_set(vm):
     show = "import socket as s; t = s.socket(); print(t.getsockopt(s.SOL_SOCKET, s.SO_SNDBUF)," \
            " t.getsockopt(s.SOL_SOCKET, s.SO_RCVBUF))"
     sizes = vm.a.run(f"{RUN} --sndbuf 40K --rcvbuf 80K python3 -c '{show}'").out.split()
-    # The kernel doubles what it is asked for, as it does for TCP.
+    # The kernel doubles the size that is set, as for TCP.
     assert sizes == [str(2 * 40 * 1024), str(2 * 80 * 1024)], f"sizes {sizes}"
 
 
 @case(on="ours")
 def buffer_limits_are_told(vm):
-    """setsockopt() takes less than it was asked for and says nothing."""
+    """setsockopt() silently sets less than it was asked for; smc_run says so."""
     show = "import socket as s; t = s.socket(); print(t.getsockopt(s.SOL_SOCKET, s.SO_SNDBUF)," \
            " t.getsockopt(s.SOL_SOCKET, s.SO_RCVBUF))"
     command = f"{RUN} -r 1M -t 1M python3 -c '{show}'"
@@ -100,7 +100,7 @@ def buffer_limits_are_told(vm):
 
 @case(on="ours")
 def programs_with_other_ids_run_and_it_says_so(vm):
-    """Where the loader leaves the library out, and where it does not."""
+    """The loader ignores the library for programs that change their IDs, and smc_run says so."""
     nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups"
     said = "changes its user or group id"
     for mode, owner, caller, wanted in (
@@ -111,7 +111,7 @@ def programs_with_other_ids_run_and_it_says_so(vm):
                  f"chown {owner} /run/printenv; chmod {mode} /run/printenv")
         result = vm.a.run(f"{caller} {RUN} /run/printenv LD_PRELOAD", check=False)
         got = (said in result.err, "libsmc_preload" in result.out)
-        # The loader takes the name out of the environment when it ignores it.
+        # A loader that ignores the variable removes it from the environment.
         assert got == (wanted, not wanted), f"{mode} {owner} {caller}: {result}"
 
 

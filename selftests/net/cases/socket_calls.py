@@ -7,7 +7,7 @@ from harness import Guest, case
 
 PROGRAM = "build/selftests/smc_cases"
 PORT = 7200
-# All cases twice, with readers that are slow on purpose, on emulated processors.
+# All cases twice, with slow readers, on emulated processors.
 TIMEOUT_S = 900
 
 
@@ -23,10 +23,10 @@ def agent(guest: Guest):
 
 
 def compare(vm, options: str, address: str | None = None) -> None:
-    """Runs the cases in a, with b as the other host."""
+    """Runs the cases with a as client and b as server."""
     for guest in (vm.a, vm.b):
-        # Where nobody answers: smc_cases connects there. With an entry, what leads nowhere is a SYN
-        # and not the search for the neighbour, whose end comes early when a guest's clock jumps.
+        # smc_cases connects to these addresses, which nobody has. With a neighbour entry the SYN is
+        # lost; without one the neighbour lookup fails, early if the guest's clock jumps.
         for nowhere in ("10.9.0.250", "fd09::fefe"):
             guest.run(f"ip neigh replace {nowhere} lladdr 02:00:00:00:00:fa nud permanent dev eth0")
     with agent(vm.b):
@@ -40,7 +40,7 @@ def over_smcr(vm):
 
 @case(on="ours+ours")
 def over_smcr_by_protocol(vm):
-    """IPPROTO_SMC, which no stock kernel of 6.1 has."""
+    """By IPPROTO_SMC, which the kernel's own module of 6.1 does not have."""
     compare(vm, "--mode inet --expect smcr --only '[!a-c]*'")
 
 
@@ -87,7 +87,7 @@ def fallen_back_server(vm):
 
 @case(on="ours+ours")
 def fallen_back_on_both_sides(vm):
-    """No EID in common: both could do SMC, but not with each other."""
+    """Without a common EID: both hosts can do SMC, but not with each other."""
     vm.b.call("smcnl.flush_ueids")
     try:
         compare(vm, "--mode smc --expect fallback --only '[a-m]*'")

@@ -17,10 +17,11 @@ def reload(vm) -> None:
 
 @case(on="ours+ours")
 def a_thousand_opened_and_closed(vm):
-    """By the client, by the server, aborted: nothing stays in the module, nothing after it."""
+    """Closed by the client, by the server, or aborted: afterwards the module holds nothing, and
+    leaves nothing when unloaded."""
     no_time_wait(*vm.guests)
-    # From nothing: a link group that another case has left may be ending just now, and a count
-    # that includes it is one too many afterwards.
+    # Starts with a freshly loaded module: a link group of another case may be ending just now, and
+    # would be counted.
     reload(vm)
     smc_works(vm)
     for guest in vm.guests:
@@ -37,7 +38,7 @@ def a_thousand_opened_and_closed(vm):
         for kind in ("qp", "group"):
             left = now[f"{kind}_new"] - now[f"{kind}_free"]
             assert left == 1, f"{guest.name}: {left} {kind}s, and one was needed"
-        # The pool keeps what the most connections at once had.
+        # The pool keeps as many buffers as were ever used at once.
         buffers = now["buf_new"] - now["buf_free"]
         assert buffers <= 64, f"{guest.name}: {buffers} buffers for four connections at once"
         held_now = guest.call("leaks.snapshot")["rdma"]
@@ -49,8 +50,8 @@ def a_thousand_opened_and_closed(vm):
 
 @case(on="ours+ours")
 def unloading_under_load(vm):
-    """Refused while somebody has a socket; once all are killed it works, though hundreds of
-    connections are still closing in the background."""
+    """rmmod fails while a socket is open, and works once all programs are killed, though hundreds
+    of connections are still closing."""
     no_time_wait(*vm.guests)
     with served(vm.b):
         load = vm.a.spawn(f"{CHURN} call {vm.b.ip4} {PORT} -j 8"
@@ -71,7 +72,7 @@ def unloading_under_load(vm):
 
 
 def load_with(vm, disturb, seconds: int = 12) -> dict[str, int]:
-    """Connections are opened and closed all the time while disturb() runs; the client's tally."""
+    """Opens and closes connections while disturb() runs; returns the client's tally."""
     no_time_wait(*vm.guests)
     with served(vm.b):
         load = vm.a.spawn(f"{CHURN} call {vm.b.ip4} {PORT} -j 4 -s {seconds} -t")
@@ -82,7 +83,8 @@ def load_with(vm, disturb, seconds: int = 12) -> dict[str, int]:
 
 @case(on="ours+ours", fresh=True)
 def device_comes_and_goes_under_load(vm):
-    """Each time on the other host; connections end, new ones fall back, later ones are SMC-R."""
+    """Alternately on each host; connections end, new ones fall back, and later ones use SMC-R
+    again."""
     before = stats(vm.a)["client_fallback"]
 
     def disturb() -> None:

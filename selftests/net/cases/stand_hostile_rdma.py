@@ -15,7 +15,7 @@ START_S = 600
 
 @case(on="ours+ours")
 def hostile_link(vm):
-    """Whole sessions by hand, then generated ones; a peer of the kernel's own kind is served
-    meanwhile."""
+    """Hand-written sessions, then generated ones, while a connection of the kernel's sockets is
+    served."""
     meet(vm, "rdma_peer.py", "10.9.0.67", 7310, f"--sessions {SESSIONS} --seed {SEED}",
          timeout_s=START_S + SESSION_S * SESSIONS)

@@ -27,7 +27,7 @@ def large_buffers(guest: Guest):
 
 @contextmanager
 def little_memory(guest: Guest):
-    """A file in memory takes what is free but a small rest."""
+    """A file in memory leaves only little free."""
     guest.run("mkdir -p /tmp/hog && mount -t tmpfs -o size=100% hog /tmp/hog &&"
               " echo 3 > /proc/sys/vm/drop_caches &&"
               " available=$(awk '/MemAvailable/ {print $2}' /proc/meminfo) &&"
@@ -41,7 +41,7 @@ def little_memory(guest: Guest):
 
 @case(on="ours+ours", fresh=True)
 def buffers_do_not_fit(vm):
-    """Forty connections at once ask for 320 MiB on a host that has less than 100."""
+    """Forty connections ask for 320 MiB at once, on a host with less than 100 MiB free."""
     with large_buffers(vm.a), large_buffers(vm.b):
         server = vm.b.spawn(f"{XFER} --serve --port {PORT}")
         server.expect(r"\bready\b")

@@ -8,14 +8,15 @@ from contextlib import contextmanager
 from churn import CHURN, PORT, connections_are_gone, no_time_wait, served, smc_works, tally
 from harness import Guest, case
 
-# The longest of CLC's and LLC's patience, then a connection of TCP that nobody answers.
+# The longest timeout of CLC or LLC, then that of a TCP connection without answers.
 CALL_MS_MAX = 40000
 LOAD_S = 8
 
 
 @contextmanager
 def impatient(guest: Guest):
-    """TCP itself would wait for a quarter of an hour; its limits are the administrator's."""
+    """Lowers TCP's limits, which an administrator may set; by default it waits for a quarter of an
+    hour."""
     limits = {"net.ipv4.tcp_syn_retries": 2, "net.ipv4.tcp_retries2": 5,
               "net.smc.smcr_testlink_time": 2}
     before = {name: guest.run(f"sysctl -n {name}").out.strip() for name in limits}
@@ -42,7 +43,7 @@ def check(result: dict[str, int]) -> None:
 
 @case(on="ours+ours", fresh=True)
 def peer_freezes_in_handshakes(vm):
-    """Others are served meanwhile: a connection of the host to itself does not wait for them."""
+    """Connections of the host to itself are not delayed meanwhile."""
     smc_works(vm)
     with impatient(vm.a), served(vm.b), served(vm.a):
         calling = load(vm)
@@ -82,7 +83,7 @@ def cable_is_pulled_in_handshakes(vm):
 
 @case(on="ours+ours")
 def programs_are_killed_in_handshakes(vm):
-    """The client's, then the server's, several times."""
+    """The client's programs, then the server's, several times."""
     for _ in range(4):
         with served(vm.b):
             calling = load(vm)
@@ -91,7 +92,7 @@ def programs_are_killed_in_handshakes(vm):
             calling.wait(10, check=False)
             calling = load(vm, 4)
             time.sleep(0.5)
-        # The server is gone, the client calls on.
+        # Without a server the client goes on calling.
         result = tally(calling.wait(60).out)
         assert result["worst_ms"] < 15000, result
     smc_works(vm)

@@ -13,7 +13,7 @@ PORT = 7730
 
 def take_over(vm, what: str) -> dict:
     outcome = json.loads(vm.a.run(f"{PROGRAM} {what} {PORT}", timeout_s=120).out)
-    # No reference of the module's was lost or kept, nor of the layer's.
+    # The unload shows that no reference to the module or the layer was lost or kept.
     vm.a.unload_module()
     vm.a.run("! grep -q '^tls ' /proc/modules || rmmod tls")
     vm.a.load_module()
@@ -33,7 +33,8 @@ def has_late_pages(vm) -> None:
 
 @case(on="ours")
 def a_layer_with_a_late_name(vm):
-    """A TCP_ULP call waits for its name while the socket becomes ours, or loses TCP's ops."""
+    """A TCP_ULP call reads its name while another call makes the socket SMC, or leaves it to
+    TCP."""
     has_late_pages(vm)
     has_tls(vm)
     assert take_over(vm, "late-layer") == {
@@ -43,20 +44,20 @@ def a_layer_with_a_late_name(vm):
 
 @case(on="ours")
 def a_family_that_comes_late(vm):
-    """The same with IPV6_ADDRFORM, which gives a sock TCP's ops without a word to ours."""
+    """The same with IPV6_ADDRFORM, which sets TCP's ops without a call into the module."""
     has_late_pages(vm)
     assert take_over(vm, "late-addrform") == {"late": "EBUSY", "later": "fine", "child": "fine"}
 
 
 @case(on="ours")
 def a_syn_that_comes_late(vm):
-    """TCP's own connect() may have said that it leaves the SYN to send()."""
+    """TCP's connect() may leave the SYN to send() (TCP_FASTOPEN_CONNECT)."""
     assert take_over(vm, "late-syn") == {"connect": "fine", "send": "fine", "heard": "hello"}
 
 
 @case(on="ours")
 def connections_that_are_remembered(vm):
-    """Their TIME_WAIT is TCP's, and no reason for the module to stay."""
+    """Sockets in TIME_WAIT are TCP's own, so the module can be unloaded."""
     assert take_over(vm, "time-wait") == {"remembered": True}
 
 
@@ -70,7 +71,7 @@ def layers_after_a_fallback(vm):
 
 @case(on="ours")
 def a_layer_that_is_there(vm):
-    """To ask for it once more changes nothing."""
+    """TCP_ULP "smc" on an SMC socket changes nothing."""
     kind = ["EEXIST", "EEXIST", "EFAULT", "EINVAL", 2, "EEXIST"]
     outcome = take_over(vm, "same-layer")
     assert outcome == {"protocol": kind, "ulp": kind}, outcome
@@ -78,7 +79,7 @@ def a_layer_that_is_there(vm):
 
 @case(on="ours")
 def listeners_after_a_layer(vm):
-    """Nothing of the module is in their connections, which may stay when it goes."""
+    """Accepted sockets hold nothing of the module, and may outlive it."""
     has_tls(vm)
     process = vm.a.spawn(f"{PROGRAM} clones {PORT}")
     process.expect("ready")
@@ -91,8 +92,8 @@ def listeners_after_a_layer(vm):
 
 @case(on="ours")
 def listeners_that_were_ours(vm):
-    """Nor is anything of it in the connections to a socket that was a listener of ours. With another
-    module in the place of ours, TCP would call into that."""
+    """Nor do sockets that a former listener of ours accepts. With another module loaded at the same
+    place, TCP would call into that."""
     has_tls(vm)
     vm.a.run("rmmod tls")
     process = vm.a.spawn(f"{PROGRAM} relics {PORT}")
@@ -125,26 +126,26 @@ def move_to_tcps_listener(vm, what: str) -> None:
 
 @case(on="ours")
 def connections_that_move_to_tcps_listener(vm):
-    """Nor in those that TCP gives to a listener of its own when one of ours ends."""
+    """Nor do connections that TCP migrates to its own listener when a listener of ours ends."""
     move_to_tcps_listener(vm, "migrated")
 
 
 @case(on="ours")
 def connections_that_come_while_the_listener_ends(vm):
-    """And TCP needs no lock of the listener's to let them in, while shutdown() waits for it."""
+    """TCP accepts them without the listener's lock, which shutdown() waits for."""
     has_late_pages(vm)
     move_to_tcps_listener(vm, "migrated-late")
 
 
 @case(on="ours")
 def connections_of_a_listener_that_is_killed(vm):
-    """TCP ends it without a call of ours."""
+    """TCP ends the listener without calling the module."""
     move_to_tcps_listener(vm, "migrated-killed")
 
 
 @case(on="ours")
 def a_lock_that_is_kept(vm):
-    """Whoever makes a call on his socket last keeps up nobody else's."""
+    """A user's call that holds its socket's lock delays no other socket."""
     has_late_pages(vm)
     has_tls(vm)
     assert take_over(vm, "held-sock") == {"other": "fine", "held": "tls"}
@@ -154,7 +155,7 @@ def a_lock_that_is_kept(vm):
 
 @case(on="ours")
 def locks_that_are_kept_of_many_sockets(vm):
-    """Work that has to do with them waits for none of them, so that others' handshakes go on."""
+    """A work item that needs locked sockets does not wait for them, so other handshakes go on."""
     has_late_pages(vm)
     outcome = take_over(vm, "held-handshakes")
     assert outcome == {"listeners": True, "clients": True, "shutdown": "fine"}, outcome
@@ -168,18 +169,18 @@ def a_listener_by_layer_with_fastopen(vm):
 
 @case(on="ours")
 def a_listener_that_was_a_client(vm):
-    """Its peers do not get as data what was meant for a handshake, and nor does it."""
+    """Its clients do not receive a handshake's bytes as data, and neither does the listener."""
     assert take_over(vm, "second-life") == {
         "connect": "EINPROGRESS", "shutdown": "fine", "listen": "fine", "heard": "hello"}
 
 
 @case(on="ours")
 def a_module_that_comes_and_goes(vm):
-    """It stays as long as anybody makes a socket of it, and none is left behind that nobody can
-    close."""
+    """The module stays loaded while somebody makes a socket of it, and no socket is left that
+    cannot be closed."""
     process = vm.a.spawn(f"{PROGRAM} makers {PORT}")
     process.expect("ready")
-    # Ten times, or as often as 20 s allow; on a slow machine most often while the makers rest.
+    # Ten times, or as often as possible in 20 s; on a slow machine mostly while the makers rest.
     gone = vm.a.run("gone=0; late=$((SECONDS + 20)); last=$((SECONDS + 120));"
                     " while [ $gone -lt 10 ] && [ $SECONDS -lt $last ] &&"
                     " { [ $gone -eq 0 ] || [ $SECONDS -lt $late ]; }; do"
@@ -196,8 +197,8 @@ def a_module_that_comes_and_goes(vm):
 
 @case(on="ours")
 def a_name_that_another_module_has(vm):
-    """It loads all the same, for the other ways to make a socket, and goes again: once there are
-    ways, a socket of it may be there before the module has come to the name."""
+    """The module loads without the name, for the other ways to make a socket, and can be unloaded
+    again: a socket may exist before registering the name has failed."""
     vm.a.unload_module()
     vm.a.run(f"insmod {built_module(vm.a.kernel, 'selftests/net/ulpname', 'smc_ulpname')}")
     vm.a.load_module()

@@ -22,7 +22,7 @@ def vlan_between(vm):
 
 
 def addresses(vm, netdev: str) -> str:
-    """Both guests get one there, and a GID; that of b."""
+    """Adds VLAN addresses, and so GIDs, to both guests; returns that of b."""
     for number, guest in enumerate(vm.guests, 1):
         guest.run(f"ip addr add 10.9.{VLAN}.{number}/24 dev {netdev} && ip link set {netdev} up")
         guest.wait_for(f"grep -i ffff:0a09:{VLAN:02x}{number:02x}"
@@ -43,7 +43,7 @@ def smc_works_there(vm, ip4: str) -> None:
 
 @case(on="ours+ours", fresh=True)
 def beside_no_vlan(vm):
-    """On the same RDMA port, each in a group of its own."""
+    """With and without a VLAN on the same RDMA port: one link group for each."""
     with vlan_between(vm):
         there = addresses(vm, "vlan0")
         smc_works(vm)
@@ -56,7 +56,7 @@ def beside_no_vlan(vm):
 
 @contextmanager
 def bridge_with_rdma(vm):
-    """Soft-RoCE hears nothing that comes by way of a bridge, unless it sits on that."""
+    """Soft-RoCE receives nothing through a bridge unless its netdev is the bridge."""
     for guest in vm.guests:
         guest.run("modprobe bridge", timeout_s=180)
         guest.run("ip link add bridge0 type bridge && ip link set vlan0 master bridge0")

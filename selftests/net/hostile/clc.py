@@ -29,7 +29,7 @@ def proposal(eid: str, gid_ip: bytes) -> bytes:
 
 
 def accept(eid: str, gid_ip: bytes, first_contact: bool, token: int = 0x123456) -> bytes:
-    """An SMC-Rv2 Accept that points nowhere: its queue pair and keys do not exist."""
+    """An SMC-Rv2 Accept whose queue pair and keys do not exist."""
     gid = bytes(10) + b"\xff\xff" + gid_ip
     body = bytes.fromhex("beefbeefbeefbeef") + gid + bytes.fromhex("525400000066")
     body += (0x00F00D).to_bytes(3, "big") + struct.pack("!IBIBBQB", 0x777, 1, token, 0x23, 0,
@@ -52,7 +52,7 @@ def patched(message: bytes, at: int, data: bytes) -> bytes:
 
 
 def message_length(data: bytes) -> int:
-    """Of the CLC message at the begin of data: 0 if there is none, or not all of it."""
+    """Length of the CLC message at the start of data; 0 if there is none or only a part."""
     if len(data) < HEADER_BYTES or data[:4] != EYECATCHER:
         return 0
     length = struct.unpack("!H", data[LENGTH_AT:LENGTH_AT + 2])[0]

@@ -54,14 +54,14 @@ class Scene:
         return connection
 
     def echoed(self, connection: Connection, sent: bytes, patience_s: float = PATIENCE_S) -> None:
-        """All that was sent comes back: the connection is plain TCP and no byte is lost."""
+        """The target echoes everything: the connection is plain TCP, and no byte is lost."""
         connection.wait_bytes(len(sent), patience_s)
         expect(bytes(connection.received) == sent,
                f"{len(connection.received)} bytes came back of {len(sent)}, "
                f"begin {bytes(connection.received[:16]).hex()}")
 
     def declined(self, connection: Connection) -> bytes:
-        """A Decline comes; what follows it."""
+        """Expects a Decline, and returns the bytes behind it."""
         connection.wait(lambda: clc.message_length(connection.received) or connection.ended,
                         PATIENCE_S)
         length = clc.message_length(connection.received)
@@ -70,7 +70,7 @@ class Scene:
         return bytes(connection.received[length:])
 
     def settled(self, connection: Connection, sent: bytes) -> str:
-        """Any end that is bounded and loses no data: how it ended."""
+        """Expects the connection to end in time without losing data; returns how."""
         data = connection.received
         connection.wait(lambda: connection.ended or clc.message_length(data)
                         or (sent and len(data) >= len(sent)), PATIENCE_S)
@@ -84,7 +84,7 @@ class Scene:
                      f" received {bytes(data[:16]).hex() or 'nothing'}")
 
     def bystander(self) -> None:
-        """A connection of the kernel's own sockets works, and promptly."""
+        """A connection between the kernel's own sockets works without delay."""
         start_s = time.monotonic()
         payload = os.urandom(20000)
         with smc_socket() as client:
@@ -103,7 +103,7 @@ class Scene:
     # --- the target's programs ------------------------------------------------------------------
 
     def order(self, what: dict) -> None:
-        """Each is answered once: by a case that failed before it had heard the answer, too."""
+        """Sends an order. Answers of cases that failed early are read first."""
         while self._unheard:
             self.answer()
         self._control_lines.write(json.dumps(what) + "\n")
@@ -118,7 +118,7 @@ class Scene:
     # --- we are the server ----------------------------------------------------------------------
 
     def called(self, with_option: bool = True, **how: bool) -> Connection:
-        """The target's client connects to us and sends its Proposal."""
+        """Has the target's client connect to us, and receives its Proposal."""
         self._port += 1
         self.host.answer_option = with_option
         self.host.listen(self._port)
@@ -135,13 +135,13 @@ class Scene:
         return connection
 
     def outcome(self) -> dict:
-        """What the target's client says about its connection; bounded in time."""
+        """What the target's client reports about its connection, within the time limit."""
         answer = self.answer()
         expect(answer["connect_ms"] < CONNECT_MS_MAX, f"connect took {answer['connect_ms']} ms")
         return answer
 
     def connected(self, connection: Connection, data: bytes = b"") -> None:
-        """The client fell back: it said its words over TCP and read what we had sent as data."""
+        """The client fell back: it sent its words over TCP, and read our bytes as data."""
         connection.wait(lambda: HELLO.encode() in connection.received or connection.ended,
                         PATIENCE_S)
         expect(HELLO.encode() in connection.received, "the client's words did not come")
@@ -152,7 +152,7 @@ class Scene:
                f"the client read {answer['received'][:60]!r}, not {data[:30].hex()!r}")
 
     def bounded(self, connection: Connection, data: bytes = b"") -> None:
-        """The client may fail or fall back; if it connected, it read what we sent or nothing."""
+        """The client fails or falls back; if it connected, it read our bytes or nothing."""
         connection.wait(lambda: HELLO.encode() in connection.received or connection.ended,
                         CONNECT_MS_MAX / 1000)
         if not connection.silent:
@@ -237,7 +237,7 @@ def wrong_proposal(scene: Scene, message: bytes) -> None:
     gid_count=lambda s: clc.patched(s.good, 81, b"\xff"),
     smcd_offset=lambda s: clc.patched(s.good, 86, b"\xff\xff"))
 def odd_proposal(scene: Scene, message: bytes) -> None:
-    """Wrong only in what SMC-R has no use for: to be lenient is allowed, too."""
+    """A field that SMC-R does not use is wrong; accepting the Proposal is allowed, too."""
     client = scene.client()
     client.send(message)
     client.wait(lambda: clc.message_length(client.received) or client.ended, PATIENCE_S)
@@ -269,7 +269,7 @@ def byte_by_byte(scene: Scene) -> None:
 
 @SUITE.case
 def proposal_twice(scene: Scene) -> None:
-    """Only the first is one; the second comes after the end of the handshake."""
+    """Only the first Proposal counts; the second comes after the handshake has ended."""
     client = scene.client()
     client.send(scene.stranger * 2)
     scene.declined(client)
@@ -288,7 +288,7 @@ def decline_comes_first(scene: Scene, message: bytes) -> None:
 
 
 def proposed(scene: Scene) -> Connection:
-    """A connection up to the server's Accept."""
+    """A connection on which the server has sent its Accept."""
     client = scene.client()
     client.send(scene.good)
     client.wait(lambda: clc.message_length(client.received) or client.ended, PATIENCE_S)
@@ -342,7 +342,7 @@ def reset_in_the_middle(scene: Scene) -> None:
 
 @SUITE.case
 def vanishing_clients(scene: Scene) -> None:
-    """Many at once, each at another stage; none answers any more."""
+    """Many clients at once, each at another stage, stop answering."""
     for i in range(CLIENTS_AT_ONCE):
         client = scene.client()
         client.send(scene.good[:i * 4])
@@ -354,7 +354,7 @@ def vanishing_clients(scene: Scene) -> None:
 
 @SUITE.case
 def mutated_proposals(scene: Scene) -> None:
-    """Good ones with a few bytes changed, many at once; each is settled somehow."""
+    """Proposals with a few bytes changed, many at once; each connection ends in time."""
     chance = random.Random(scene.args.seed)
     clients = []
     for _ in range(CLIENTS_AT_ONCE):
@@ -396,7 +396,7 @@ def server_declines_byte_by_byte(scene: Scene) -> None:
 
 @SUITE.case
 def server_declines_and_talks(scene: Scene) -> None:
-    """What follows the Decline in the same segment is data already."""
+    """Bytes behind the Decline in the same segment are data."""
     server = scene.called()
     server.send(clc.decline(2) + b"220 welcome\r\n")
     scene.connected(server, b"220 welcome\r\n")
@@ -411,10 +411,10 @@ def server_is_silent(scene: Scene) -> None:
 
 @SUITE.case
 def server_is_silent_and_client_turns(scene: Scene) -> None:
-    """The client gives up, and is a server: nothing of its handshake ends that one."""
+    """The client gives up and listens: its old handshake does not affect the listener."""
     scene.called(turn=True)
     answer = scene.outcome()
-    # What connect() has said.
+    # The errno of connect().
     expect(answer["error"] == errno.EINPROGRESS, f"errno {answer['error']}")
     expect(answer["accepts"] == 1, "it does not listen any more")
     expect(bytes.fromhex(answer["received"]) == HELLO.encode(), "it does not serve")
@@ -458,7 +458,7 @@ def server_resets(scene: Scene) -> None:
 
 @SUITE.case
 def server_resets_a_watched_client(scene: Scene) -> None:
-    """A poller is told of it as by TCP."""
+    """poll() reports the failure as on TCP."""
     scene.called(watch=True).reset()
     answer = scene.outcome()
     expect(answer["told"] == answer["as_tcp"], f"{answer['told']} and not {answer['as_tcp']}")
@@ -473,7 +473,7 @@ def server_is_silent_to_a_watched_client(scene: Scene) -> None:
 
 @SUITE.case
 def server_is_silent_to_a_client_for_a_sockmap(scene: Scene) -> None:
-    """The messages are the handshake's, and a sockmap would take them."""
+    """The handshake reads its messages itself; a sockmap would take them away."""
     scene.called(map=True)
     answer = scene.outcome()
     expect((answer["in_handshake"], answer["tcp"]) == (errno.EBUSY, 0), answer)

@@ -27,13 +27,13 @@ PAYLOAD_MAX = 1024
 PSN_MASK = 0xFFFFFF
 RESEND_S = 0.5
 RNR_S = 0.02
-# So many packets are sent again in one go. The answers to more of them would pile up and overflow
-# their queue, unread, and all would be sent again for want of answers that had come.
+# How many packets are resent at once. The answers to more of them would overflow the receive queue,
+# and everything would be resent for want of answers that had arrived.
 RESEND_PACKETS = 32
 
 
 def invariant_crc(ip_and_rest: bytes) -> bytes:
-    """Over all that no router changes; what it may change counts as ones."""
+    """Covers the fields that routers do not change; fields that they may change count as ones."""
     packet = bytearray(ip_and_rest)
     packet[1] = packet[8] = 0xFF
     packet[10:12] = packet[26:28] = b"\xff\xff"
@@ -91,7 +91,7 @@ class QueuePair:
 
     @property
     def idle(self) -> bool:
-        """Whether the peer has acknowledged all."""
+        """Whether the peer has acknowledged everything."""
         return not self._unacknowledged
 
     def _request(self, opcode: int, header: bytes, payload: bytes) -> None:
@@ -158,7 +158,7 @@ class QueuePair:
             self.refused = syndrome & 31
 
     def _try_to_take(self, opcode: int, rest: bytes) -> None:
-        """What the host's thread meets is for the case that runs, and not the thread's end."""
+        """An exception in the host's thread fails the running case; the thread goes on."""
         try:
             self._take(opcode, rest)
         except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:

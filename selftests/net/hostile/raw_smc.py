@@ -33,7 +33,7 @@ PATIENCE_S = 10
 
 
 class Broken(Failed):
-    """The peer under test did not do its part."""
+    """The peer under test broke the protocol."""
 
 
 def llc(kind: int, flags: int = 0, body: bytes = b"", length: int = MESSAGE_BYTES) -> bytes:
@@ -42,7 +42,7 @@ def llc(kind: int, flags: int = 0, body: bytes = b"", length: int = MESSAGE_BYTE
 
 @dataclass
 class Cursor:
-    """Bytes since the start of the connection, as they stand on the wire."""
+    """Bytes since the start of the connection, as a wire cursor."""
 
     total: int = 0
 
@@ -107,7 +107,7 @@ class Peer:
         return message
 
     def _take(self, message: bytes, target: str) -> None:
-        """What an Accept or a Confirm says of the other side."""
+        """Takes over the fields of the other side's Accept or Confirm."""
         if not message[clc.VERSION_AT] & FIRST_CONTACT:
             raise Broken("an old link group was to be used again")
         self.peer_rkey, _, self.peer_token, sizes, _, self.peer_address = struct.unpack(
@@ -117,7 +117,7 @@ class Peer:
         self.qp.connect(target, int.from_bytes(message[38:41], "big"), self._own_psn, self.peer_psn)
 
     def propose(self) -> None:
-        """We are the client, up to CONFIRM_LINK."""
+        """The handshake as client, up to CONFIRM_LINK."""
         self.tcp.send(clc.proposal(self._eid, self._gid_ip))
         accept = self._clc()
         if accept[clc.TYPE_AT] != clc.ACCEPT:
@@ -130,7 +130,7 @@ class Peer:
                       + clc.EYECATCHER)
 
     def respond(self) -> None:
-        """We are the server, and the Proposal has been taken off the stream."""
+        """The handshake as server; the Proposal has been read already."""
         body = self._body(255, 1, True)
         length = clc.HEADER_BYTES + len(body) + 4
         self.tcp.send(clc.header(clc.ACCEPT, length, 0x20 | FIRST_CONTACT) + body + clc.EYECATCHER)
@@ -146,7 +146,7 @@ class Peer:
         return llc(CONFIRM_LINK, flags, body)
 
     def confirmed(self) -> None:
-        """Until the link is confirmed; raises if it never is."""
+        """Waits until the link is confirmed; raises if that does not happen."""
         if not self.wait(lambda: self.has(CONFIRM_LINK), PATIENCE_S):
             raise Broken("no CONFIRM_LINK came")
         self.flush()
@@ -188,7 +188,7 @@ class Peer:
         return self.tcp.wait(condition, timeout_s)
 
     def has(self, kind: int, response: bool | None = None) -> bool:
-        """Whether an LLC message of this kind came, and was a response or none."""
+        """Whether such an LLC message arrived, as a request or as a response."""
         return any(data[0] == kind and response in (None, bool(data[3] & RESPONSE))
                    for data in self.llc_received)
 
@@ -201,12 +201,13 @@ class Peer:
 
     @property
     def over(self) -> bool:
-        """The other side gave up the connection: abort, end of the group, or its TCP connection."""
+        """Whether the other side ended the connection: abort, end of the group, or end of TCP."""
         return bool(self.state & (ABORTED | CLOSED) or self.group_ended or self.tcp.ended
                     or self.qp.refused is not None)
 
     def flush(self, timeout_s: float = PATIENCE_S) -> bool:
-        """Until all that we sent is acknowledged, or it no longer matters; whether it was."""
+        """Waits until everything sent is acknowledged, or the connection has ended; True if
+        acknowledged."""
         self.wait(lambda: self.qp.idle or self.over, timeout_s)
         return self.qp.idle
 
@@ -214,7 +215,7 @@ class Peer:
 
     def cdc(self, producer: bytes | None = None, consumer: bytes | None = None, flags: int = 0,
             state: int = 0, sequence: int | None = None, token: int | None = None) -> bytes:
-        """A CDC message with the right values where none are given."""
+        """Sends a CDC message; fields that are not given get the correct values."""
         if sequence is None:
             self.sequence = (self.sequence + 1) & 0xFFFF
             sequence = self.sequence
@@ -224,7 +225,8 @@ class Peer:
                 + (consumer or self.taken.wire(RMB_BYTES)) + bytes((flags, state)) + bytes(18))
 
     def say(self, data: bytes, flags: int = 0, state: int = 0) -> None:
-        """Writes into the other side's buffer, which must have room, and says so."""
+        """Writes into the other side's RMBE, which must have room, and sends a CDC message about
+        it."""
         at = self.sent.total % self.peer_size
         first = data[:self.peer_size - at]
         self.qp.write(self.peer_rkey, self.peer_address + at, first)
@@ -234,7 +236,7 @@ class Peer:
         self.qp.send(self.cdc(flags=flags, state=state))
 
     def hear(self, count: int, timeout_s: float = PATIENCE_S) -> bytes:
-        """That many bytes, or fewer if they do not come."""
+        """Reads so many bytes, or fewer if no more come."""
         self.wait(lambda: self.announced - self.taken.total >= count or self.over, timeout_s)
         count = min(count, self.announced - self.taken.total)
         at = self.taken.total % RMB_BYTES
@@ -243,13 +245,13 @@ class Peer:
         return data
 
     def echoes(self, count: int = 100) -> bool:
-        """Whether an echo server at the other side still does its work."""
+        """Whether the echo server at the other side still answers."""
         words = os.urandom(count)
         self.say(words)
         return self.hear(count) == words
 
     def finish(self) -> None:
-        """The group ends, if there is one, and the TCP connection."""
+        """Ends the group, if there is one, and the TCP connection."""
         if self.qp.connected and not self.qp.silent:
             self.qp.send(llc(DELETE_LINK, ALL | ORDERLY, struct.pack("!BI", 0, 0x00020000)))
             self.wait(lambda: self.qp.idle or self.qp.refused is not None, 1)

@@ -80,8 +80,8 @@ class Connection:
             self.silent = True
 
     def refuse(self, sequence: int | None = None) -> None:
-        """A reset, also of a connection that had fallen silent. Its peer ignores one that does
-        not begin where our bytes ended, acknowledged or not."""
+        """Sends a reset, also on a silent connection. The peer ignores a reset whose sequence
+        number is not the next one, acknowledged or not."""
         self.silent = False
         self._segment(RST | ACK, self._send_next if sequence is None else sequence)
         self.silent = True
@@ -91,12 +91,12 @@ class Connection:
         return self.fin_seen or self.rst_seen
 
     def wait(self, condition, timeout_s: float) -> bool:
-        """Until condition() holds; whether it did in time."""
+        """Waits until condition() is true; False after the timeout."""
         with self._host.changed:
             return self._host.changed.wait_for(condition, timeout_s)
 
     def wait_bytes(self, count: int, timeout_s: float) -> bool:
-        """Until that many bytes came or no more can come; whether they did."""
+        """Waits until so many bytes have arrived, or no more can; whether they have."""
         self.wait(lambda: len(self.received) >= count or self.ended, timeout_s)
         return len(self.received) >= count
 
@@ -217,7 +217,7 @@ class RawHost:
         self._thread.start()
 
     def close(self) -> None:
-        """Resets what is open: a peer would resend to an address that is gone for minutes."""
+        """Resets open connections: peers would resend to a missing address for minutes."""
         with self.changed:
             self._refusing = True
             for connection in self._connections.values():
@@ -229,7 +229,7 @@ class RawHost:
 
     def connect(self, address: str, port: int, with_option: bool = True,
                 timeout_s: float = 10) -> Connection:
-        """A connection with the handshake of TCP done; raises TimeoutError without an answer."""
+        """A TCP connection that is established; raises TimeoutError without an answer."""
         with self.changed:
             self._resolve(socket.inet_aton(address), timeout_s)
             self._next_port = self._next_port + 1 if self._next_port < 60000 else 20000
@@ -302,7 +302,7 @@ class RawHost:
             self.on_udp(frame[14:])
 
     def send_packet(self, packet: bytes) -> None:
-        """A whole IP packet, to a host that we have heard of."""
+        """Sends a whole IP packet to a host whose MAC address is known."""
         self._frame(self._mac_of[packet[16:20]], ETH_IP, packet)
 
     def _arp_arrived(self, arp: bytes) -> None:

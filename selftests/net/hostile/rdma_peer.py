@@ -28,13 +28,13 @@ from raw_smc import (ABORTED, ADD_LINK, ADD_LINK_CONT, ALL, CDC, CLOSED, CONFIRM
                      WRITE_BLOCKED, Peer, llc)
 from suite import Suite, expect, parser
 
-# Retries of a reliable connection, the goodbye of a group, one CDC that nobody answers.
+# The sum of a queue pair's retries, the end of a group, and a CDC message without an answer.
 GONE_S = 30
-# 600 messages to an emulated debug kernel.
+# For 600 messages to an emulated debug kernel.
 FLOOD_S = 120
-# What a busy machine adds to a median.
+# How far a busy machine moves a median.
 NOISE_S = 0.05
-# So many violations in LLC end a group.
+# A group ends after so many violations in LLC.
 VIOLATIONS_MAX = 16
 
 
@@ -54,7 +54,7 @@ class Scene(clc_peer.Scene):
 
     @contextmanager
     def as_client(self, confirmed: bool = True):
-        """A connection to the target's echo server that works."""
+        """A working connection to the target's echo server."""
         peer = self.peer(self.client())
         try:
             peer.propose()
@@ -67,7 +67,7 @@ class Scene(clc_peer.Scene):
 
     @contextmanager
     def as_server(self):
-        """The target's client has connected to us and said its words."""
+        """The target's client has connected to us and sent its words."""
         peer = self.peer(self.called())
         try:
             peer.respond()
@@ -79,13 +79,13 @@ class Scene(clc_peer.Scene):
             peer.finish()
 
     def connect_s(self) -> float:
-        """How long a connect() within the target takes."""
+        """The time of a connect() between programs of the target."""
         self.order({"connects": 15})
         return self.answer()["median_s"]
 
     @contextmanager
     def counted(self, *names: str):
-        """Each of these counters of the target grows meanwhile."""
+        """Each of these counters of the target increases meanwhile."""
         before = self.counters()
         yield
         now = self.counters()
@@ -93,7 +93,7 @@ class Scene(clc_peer.Scene):
             expect(now[name] > before[name], f"{name} did not grow")
 
     def settled(self) -> None:
-        """No connection is left at the target, and it serves others."""
+        """The target has no connection left, and serves others."""
         self.bystander()
         deadline_s = time.monotonic() + GONE_S
         while (now := self.counters())["conn_new"] != now["conn_free"]:
@@ -166,7 +166,7 @@ def consumer_goes_back(scene: Scene) -> None:
 
 @SUITE.case
 def data_behind_the_end(scene: Scene) -> None:
-    """A program that has been told of an end would have missed it."""
+    """A program that has seen the end would never read this data."""
     with scene.as_client() as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
         expect(peer.echoes(), "no echo")
         peer.qp.send(peer.cdc(state=SENDING_DONE))
@@ -177,7 +177,7 @@ def data_behind_the_end(scene: Scene) -> None:
 
 @SUITE.variants(zero=0, ones=0xFFFFFFFF, own=None)
 def wrong_token(scene: Scene, token: int | None) -> None:
-    """It is nobody's: counted, and passed over."""
+    """The token belongs to no connection: counted and ignored."""
     with scene.as_client() as peer:
         with scene.counted("wire_violation", "cdc_bad_token"):
             wrong = peer.token if token is None else token
@@ -188,7 +188,7 @@ def wrong_token(scene: Scene, token: int | None) -> None:
 
 @SUITE.case
 def guessed_tokens(scene: Scene) -> None:
-    """Neighbours of a token that is known are nobody's."""
+    """Tokens close to a known one belong to no connection of ours."""
     with scene.as_client() as peer:
         guesses = [peer.peer_token ^ 1 << bit for bit in range(32)]
         with scene.counted("cdc_bad_token"):
@@ -213,7 +213,7 @@ def malformed_cdc(scene: Scene, message: bytes) -> None:
 
 @SUITE.case
 def stale_sequence(scene: Scene) -> None:
-    """An old message changes nothing, whatever it says."""
+    """A CDC message with an old sequence number changes nothing."""
     with scene.as_client() as peer:
         for _ in range(4):
             expect(peer.echoes(), "no echo")
@@ -225,7 +225,7 @@ def stale_sequence(scene: Scene) -> None:
 
 @SUITE.case
 def all_flags(scene: Scene) -> None:
-    """Every pair of flag bytes ends well, one way or the other."""
+    """With every value of the two flag bytes the connection works or ends in time."""
     chance = random.Random(scene.args.seed)
     some = [(flags, state) for flags in (0, WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT,
                                          UPDATE_REQUEST, VALIDATION, 0x07, 0xFF)
@@ -252,7 +252,7 @@ def urgent_without_data(scene: Scene) -> None:
 
 @SUITE.case
 def cdc_flood(scene: Scene) -> None:
-    """Updates are asked for again and again; the other side stays in control of itself."""
+    """Cursor updates are requested over and over; the other side limits its answers."""
     with scene.as_client() as peer:
         for _ in range(600):
             peer.qp.send(peer.cdc(flags=UPDATE_REQUEST))
@@ -264,7 +264,7 @@ def cdc_flood(scene: Scene) -> None:
 
 @SUITE.case
 def cdc_before_confirm(scene: Scene) -> None:
-    """Data before the link is confirmed: no crash, and the connection is bounded."""
+    """CDC data before CONFIRM_LINK: no crash, and the connection ends in time."""
     peer = scene.peer(scene.client())
     peer.confirms = False
     try:
@@ -285,7 +285,7 @@ def cdc_before_confirm(scene: Scene) -> None:
           before=lambda peer: (peer.peer_rkey, peer.peer_address - 4096),
           nobodys_key=lambda peer: (peer.peer_rkey ^ 0xFF00, peer.peer_address))
 def writes_outside(scene: Scene, where: Callable[[Peer], tuple[int, int]]) -> None:
-    """The adapter refuses, the link is lost, the connection ends."""
+    """The adapter refuses the write; link and connection end."""
     with scene.as_client() as peer:
         rkey, address = where(peer)
         peer.qp.write(rkey, address, b"x" * 64)
@@ -303,7 +303,7 @@ def oversized_send(scene: Scene) -> None:
 
 @SUITE.case
 def falls_silent(scene: Scene) -> None:
-    """No acknowledgement any more while the other side sends: the link is lost, in time."""
+    """Acknowledgements stop while the other side sends: the link fails in time."""
     with scene.as_client() as peer:
         peer.say(b"last words")
         peer.qp.silent = True
@@ -348,7 +348,7 @@ HARMLESS_LLC = {
 
 @SUITE.variants(**MALFORMED_LLC, **UNEXPECTED_LLC)
 def wrong_llc(scene: Scene, message: bytes) -> None:
-    """Counted; and a peer that does so again and again loses its group."""
+    """Counted; after some repetitions the group ends."""
     with scene.as_client() as peer, scene.counted("llc_rx"):
         peer.qp.send(message)
         if peer.echoes():
@@ -375,7 +375,7 @@ def violations_are_counted(scene: Scene) -> None:
 
 @SUITE.variants(**HARMLESS_LLC)
 def odd_llc(scene: Scene, message: bytes) -> None:
-    """Answered, or passed over; the connection goes on."""
+    """Answered or ignored; the connection stays."""
     messages = [message] * 20
     if not message:
         messages = [llc(kind) for kind in (0x20, 0x2A, 0x2F, 0x41, 0xF1, 0x28)]
@@ -389,7 +389,7 @@ def odd_llc(scene: Scene, message: bytes) -> None:
 
 @SUITE.case
 def answers_come(scene: Scene) -> None:
-    """TEST_LINK is echoed; REQ_ADD_LINK is refused; an unknown key is no key."""
+    """TEST_LINK is answered, REQ_ADD_LINK refused; an unknown rkey gets a negative answer."""
     with scene.as_client() as peer:
         peer.qp.send(llc(TEST_LINK, 0, b"sixteen bytes of"))
         peer.qp.send(llc(REQ_ADD_LINK, 0, bytes(20) + b"\x01\0\0\0" + bytes(16)))
@@ -407,7 +407,8 @@ def answers_come(scene: Scene) -> None:
           confirm_rkey=lambda i: llc(CONFIRM_RKEY, 0, struct.pack("!BIQ", 0, 0x1000 + i, i << 16)),
           delete_rkey=lambda i: llc(DELETE_RKEY, 0, struct.pack("!BxxxI", 1, 0x999 + i)))
 def flood(scene: Scene, make: Callable[[int], bytes]) -> None:
-    """More than any table holds: no memory is taken for it, others are served as quickly as ever."""
+    """More rkeys than a table holds: no memory is allocated for them, and others are not
+    delayed."""
     with scene.as_client() as peer:
         usual_s = scene.connect_s()
         for i in range(600):
@@ -423,7 +424,7 @@ def flood(scene: Scene, make: Callable[[int], bytes]) -> None:
 
 @SUITE.case
 def own_rkey_is_deleted(scene: Scene) -> None:
-    """The key under which the other side writes to us is withdrawn while the connection lives."""
+    """The rkey that the other side writes with is deleted while the connection is open."""
     with scene.as_client() as peer:
         peer.qp.send(llc(DELETE_RKEY, 0, struct.pack("!BxxxI", 1, peer.rkey)))
         peer.flush()
@@ -448,7 +449,7 @@ def link_is_never_confirmed(scene: Scene) -> None:
         peer.propose()
         expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
         scene.bystander()
-        # TCP is not to blame, and goes on.
+        # Only the link has failed: TCP goes on.
         expect(peer.wait(lambda: len(peer.tcp.received) > 0, PATIENCE_S), "no Decline")
     finally:
         peer.finish()
@@ -457,7 +458,8 @@ def link_is_never_confirmed(scene: Scene) -> None:
 
 @SUITE.case
 def link_is_confirmed_wrongly(scene: Scene) -> None:
-    """Another link, another number, RMBE eyecatchers wanted: TCP, or no connection."""
+    """The answer to CONFIRM_LINK names another link, another link number, or RMBE eyecatchers: TCP,
+    or no connection."""
     for number in range(3):
         peer = scene.peer(scene.client())
         peer.confirms = False
@@ -483,7 +485,7 @@ def link_is_confirmed_wrongly(scene: Scene) -> None:
 
 @SUITE.case
 def tcp_is_reset(scene: Scene) -> None:
-    """Noticed at once, not when something is next sent."""
+    """Noticed at once, not by the next send()."""
     with scene.as_client() as peer, scene.counted("tcp_died"):
         peer.tcp.reset()
         expect(peer.wait(lambda: peer.state & (CLOSED | ABORTED), 3), "not noticed within 3 s")
@@ -492,7 +494,7 @@ def tcp_is_reset(scene: Scene) -> None:
 
 @SUITE.case
 def tcp_ends_before_the_data(scene: Scene) -> None:
-    """A FIN alone says nothing of the data that is still to come by RDMA."""
+    """A FIN does not mean that no more data comes by RDMA."""
     with scene.as_client() as peer:
         peer.tcp.fin()
         peer.say(b"after the FIN")
@@ -507,7 +509,7 @@ def tcp_ends_before_the_data(scene: Scene) -> None:
           abort=lambda peer: peer.cdc(state=ABORTED),
           delete_all=lambda _: llc(DELETE_LINK, ALL, struct.pack("!BI", 0, 0x00040000)))
 def server_ends_it(scene: Scene, make: Callable[[Peer], bytes]) -> None:
-    """The client's read ends with an error, soon."""
+    """The client's recv() ends with an error, soon."""
     with scene.as_server() as peer:
         peer.qp.send(make(peer))
         answer = scene.outcome()

@@ -17,9 +17,9 @@ from rdma_peer import Scene, cursor, ends
 from suite import Suite, expect, parser
 
 CROWD = 40
-# TCP's own bound for an empty queue that a program reads all the time.
+# The most that a TCP client waits if its server accepts all the time.
 SERVED_S_MAX = 3
-# Endpoint::kAbortLimit_ms, and once more the time between two looks at it.
+# Endpoint::kAbortLimit_ms, plus once the time between two checks.
 ABORTED_S_MAX = 45
 WORDS = b"words of a client that is served"
 
@@ -27,7 +27,7 @@ SUITE = Suite()
 
 
 def plain_client(scene: Scene) -> None:
-    """A TCP client of the kernel is served, and soon."""
+    """A TCP client is served without delay."""
     start_s = time.monotonic()
     with socket.create_connection((scene.args.target, scene.args.echo_port), 20) as client:
         client.sendall(WORDS)
@@ -42,12 +42,12 @@ def plain_client(scene: Scene) -> None:
 
 @SUITE.case
 def crowd_holds_up_nobody(scene: Scene) -> None:
-    """More clients than the backlog show the option and say nothing."""
+    """More clients than the backlog offer SMC and send nothing."""
     crowd = [scene.client() for _ in range(CROWD)]
     plain_client(scene)
     scene.bystander()
     plain_client(scene)
-    # Each of them is served as well, when it speaks at last.
+    # When one of them sends at last, it is served, too.
     for client in crowd:
         client.send(WORDS)
     for client in crowd:
@@ -57,7 +57,7 @@ def crowd_holds_up_nobody(scene: Scene) -> None:
 
 @SUITE.case
 def crowd_is_limited(scene: Scene) -> None:
-    """With net.smc.limit_smc_hs the server offers SMC to as many as its backlog has room for."""
+    """With net.smc.limit_smc_hs the server offers SMC to no more clients than its backlog."""
     target, port = scene.args.target, scene.args.echo_port
     with scene.counted("handshake_limited"):
         crowd = [scene.host.connect(target, port) for _ in range(CROWD)]
@@ -74,7 +74,7 @@ def crowd_is_limited(scene: Scene) -> None:
     plain_client(scene)
     for client in crowd:
         client.fin()
-    # Room again: offers again.
+    # There is room again, so SMC is offered again.
     deadline_s = time.monotonic() + 20
     while not (client := scene.host.connect(target, port)).peer_has_option:
         expect(time.monotonic() < deadline_s, "SMC is never offered again")
@@ -86,7 +86,7 @@ def crowd_is_limited(scene: Scene) -> None:
 
 @SUITE.case
 def failures_leave_room(scene: Scene) -> None:
-    """With room for one handshake, there is room again as soon as that one has failed."""
+    """With room for one handshake, a failed one makes room for the next at once."""
     target, port = scene.args.target, scene.args.echo_port
     for i in range(3):
         client = scene.host.connect(target, port)
@@ -106,7 +106,7 @@ def failures_leave_room(scene: Scene) -> None:
 
 @SUITE.case
 def abort_is_not_answered(scene: Scene) -> None:
-    """The link acknowledges the other side's reset, and no CDC message answers it."""
+    """The link acknowledges the abort, but no CDC message answers it."""
     scene.settled()
     with scene.as_client() as peer:
         peer.qp.send(peer.cdc(producer=cursor(7, 0)))

@@ -31,7 +31,7 @@ SOL_SMC, SMC_LIMIT_HS = 286, 1
 
 
 def smc_socket() -> socket.socket:
-    """Python knows no addresses of AF_SMC; they are those of AF_INET."""
+    """An AF_SMC socket; its addresses are those of AF_INET, as Python does not know AF_SMC."""
     descriptor = socket.socket(AF_SMC, socket.SOCK_STREAM, 0).detach()
     return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
 
@@ -97,7 +97,7 @@ def turn(order: dict) -> dict:
             time.sleep(1)
             server.shutdown(socket.SHUT_RDWR)
             server.listen(8)
-            # What is left of the attempt has its time to come in between.
+            # Time for the rest of the attempt to run.
             time.sleep(1)
             accepts = server.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
             with socket.create_connection(("127.0.0.1", server.getsockname()[1]), 5) as client:
@@ -112,7 +112,7 @@ def turn(order: dict) -> dict:
 
 
 def told_of(client: socket.socket, address: tuple[str, int], timeout_s: float) -> list[int]:
-    """What there is to hear of an attempt that fails, from poll(), and from calls in turn."""
+    """What poll() and later calls report about a failed attempt."""
     client.setblocking(False)
     client.connect_ex(address)
     poller = select.poll()
@@ -122,7 +122,7 @@ def told_of(client: socket.socket, address: tuple[str, int], timeout_s: float) -
     events = dict(poller.poll(0)).get(client.fileno(), 0)
     heard = [events, client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) != 0,
              client.connect_ex(address)]
-    # Nothing of it is left.
+    # Nothing of the attempt is left.
     poller.poll(0)
     heard.append(dict(poller.poll(0)).get(client.fileno(), 0))
     client.close()

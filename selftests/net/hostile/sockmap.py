@@ -27,7 +27,7 @@ def _bpf(command: int, attributes: bytes) -> int:
 
 
 class SockMap:
-    """For one socket."""
+    """A sockmap with one entry."""
 
     def __init__(self) -> None:
         self._map = _bpf(_MAP_CREATE, struct.pack("IIIII", _SOCKMAP, 4, 4, 1, 0))
@@ -38,7 +38,7 @@ class SockMap:
         _bpf(_PROG_ATTACH, struct.pack("IIII", self._map, self._program, _STREAM_VERDICT, 0))
 
     def add(self, sock: socket.socket) -> int:
-        """0 or the errno."""
+        """Adds the socket. 0 or the errno."""
         key = ctypes.create_string_buffer(struct.pack("I", 0))
         value = ctypes.create_string_buffer(struct.pack("I", sock.fileno()))
         try:

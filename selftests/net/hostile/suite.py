@@ -8,7 +8,7 @@ from typing import Any, Callable
 
 
 class Failed(Exception):
-    """The target did not do what it should."""
+    """The target did something wrong."""
 
 
 def expect(condition: bool, text: str) -> None:
@@ -46,7 +46,7 @@ class Suite:
         return register
 
     def run(self, scene: Any, only: str) -> int:
-        """Runs those whose names match only; the exit status."""
+        """Runs the cases whose names match; the exit status."""
         chosen = [(name, run) for name, run in self._cases if re.search(only, name)]
         failed = 0
 
@@ -56,7 +56,7 @@ class Suite:
             try:
                 run(scene)
                 print(f"ok {number} - {name} # {time.monotonic() - start_s:.1f} s", flush=True)
-            # Whatever it is, the next case can be run.
+            # Whatever failed, the next case can run.
             except Exception as error:
                 failed += 1
                 print(f"not ok {number} - {name}\n# {type(error).__name__}: {error}", flush=True)
@@ -65,7 +65,7 @@ class Suite:
 
     def main(self, make_scene: Callable[[argparse.Namespace], Any],
              args: argparse.Namespace) -> int:
-        """Runs what args.only chooses, on a scene whose host is closed then; the exit status."""
+        """Runs the cases that args.only chooses, then closes the scene's host; the exit status."""
         scene = make_scene(args)
         try:
             return self.run(scene, args.only)
@@ -74,7 +74,8 @@ class Suite:
 
 
 def parser(description: str, first_port: int) -> argparse.ArgumentParser:
-    """What every hostile peer is told. The target's programs listen on first_port and the next."""
+    """The options of every hostile peer. The target's programs listen on first_port and the next
+    one."""
     result = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     result.add_argument("--interface", default="eth0")
