@@ -9,11 +9,11 @@ PROTOTYPE = re.compile(r"^(?!static|typedef|#)[A-Za-z][\w \t*]*?\b(\w+)\([^;{}]*
 
 
 def without_comments(text):
-    """The text with blanks in place of comments: what is left keeps its line."""
+    """The text with comments replaced by blanks, so that the lines keep their numbers."""
     return COMMENT.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), text)
 
 
 def declared(text):
-    """Of a text without comments, as (line, name)."""
+    """Declarations in a text without comments, as (line, name)."""
     for match in PROTOTYPE.finditer(text):
         yield text.count("\n", 0, match.start(1)) + 1, match[1]

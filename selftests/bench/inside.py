@@ -17,9 +17,9 @@ MODES = {TCP: "tcp", UNIX: "unix", PIPE: "pipe"}
 
 @dataclass(frozen=True)
 class CountRow(Row):
-    """client, server: what each of the two is when a module is loaded. device: whether there is an
-    RDMA device, and on the way from the host to itself (HERE) or not (ELSEWHERE); LOOPBACK: only
-    the one that the module has built in. beside: what else it is measured with."""
+    """client, server: the kind of their sockets when a module is loaded. device: NONE, an RDMA
+    device that leads from the host to itself (HERE) or elsewhere (ELSEWHERE), or LOOPBACK: only the
+    module's own device. beside: other things to measure in this row."""
 
     client: str = "smc"
     server: str = "smc"
@@ -31,7 +31,7 @@ class CountRow(Row):
         return re.sub(" over SMC-[RD]$|, fallen back$", "", self.name)
 
     def measures(self, variant: str, other_has_loopback: bool) -> bool:
-        """Whether the variant can do it at all."""
+        """Whether the row is possible with this variant."""
         if variant == OTHER:
             return self.device != HERE and (self.device != LOOPBACK or other_has_loopback)
         return variant in (TCP, OURS, *self.beside)
@@ -72,7 +72,7 @@ OVER_SMCR = (
     CountRow("4 KiB round trip over SMC-R", "--test rtt --size 4096", "µs", False, device=HERE),
     CountRow("bulk, 64 KiB sends over SMC-R", BULK, "MiB/s", True, device=HERE),
 )
-# What is measured, the unit, whether more is faster, smc_bench's options.
+# Name, unit, whether more is faster, options of smc_bench.
 _LOOPBACK = (
     ("1-byte round trip", "µs", False, "--test rtt --size 1"),
     ("64-byte round trip", "µs", False, "--test rtt --size 64"),
@@ -95,8 +95,8 @@ ROWS = (*FALLEN_BACK, *OVER_SMCR, *OVER_SMCD)
 
 
 def set_device(guest: Guest, device: str, variant: str) -> None:
-    """What goes to the guest itself takes the loopback device, which has nothing to do with rxe0
-    but for the PNET table."""
+    """Between the guest and itself the loopback device is used, whatever rxe0 does, which only the
+    PNET table brings in."""
     guest.call("smcnl.pnet_flush")
     if variant in (OTHER, OURS):  # --other may be an older one of ours
         guest.run(f"sysctl -q -e net.smc.smcd_loopback={2 if device == LOOPBACK else 0}")

@@ -23,7 +23,7 @@ _BAR, _GAP, _TOP, _BOTTOM = 11, 12, 48, 38
 _VALUE_WIDTH = 40
 _STEPS = (0.1, 0.2, 0.5, 1, 2, 5, 10)
 _TICKS_MAX = 8
-# In the order of the columns. They can be told apart on white and on black.
+# In the order of the columns. Readable on white and on black.
 _COLOURS = ("#3b82d6", "#e08a2e", "#4f9d69", "#a07cc5")
 _STYLE = """
     text { font: 12px sans-serif; fill: #59636e; }
@@ -41,7 +41,7 @@ _TABLE = re.compile(r"^\| .*\n\| ---.*\n(?:\| .*\n)+", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Ratio:
-    """low, high: the middle half."""
+    """low, high: the middle half of the rounds."""
 
     median: float
     low: float
@@ -65,7 +65,7 @@ def _ratio(cell: str) -> Ratio | None:
 
 
 def read_table(text: str) -> dict[str, Ratios]:
-    """What the columns "<variant> : TCP" say, by row."""
+    """The columns "<variant> : TCP", by row."""
     head, _, *lines = text.splitlines()
     columns = {index: name.removesuffix(f" : {BASE}") for index, name in enumerate(_cells(head))
                if name.endswith(f" : {BASE}")}
@@ -73,13 +73,13 @@ def read_table(text: str) -> dict[str, Ratios]:
     for line in lines:
         cells = _cells(line)
         found = {name: _ratio(cells[index]) for index, name in columns.items()}
-        # The unit says nothing of a ratio.
+        # A ratio has no unit.
         rows[cells[0].rpartition(", ")[0]] = {name: ratio for name, ratio in found.items() if ratio}
     return {label: ratios for label, ratios in rows.items() if ratios}
 
 
 class _Chart:
-    """What is drawn so far; y is where the next row begins."""
+    """The chart as drawn so far; y is where the next row begins."""
 
     def __init__(self, rows: dict[str, Ratios]) -> None:
         self._rows = rows
@@ -145,7 +145,7 @@ class _Chart:
 
 
 def picture_of(heading: str) -> str:
-    """Its path, seen from the page."""
+    """The path of the picture, relative to the page."""
     return f"{FOLDER}/{re.sub('[^a-z0-9]+', '-', heading.lower())}.svg"
 
 
@@ -154,7 +154,7 @@ def link(heading: str) -> str:
 
 
 def draw(page: Path, heading: str, table: str) -> None:
-    """Beside the page."""
+    """Draws the picture beside the page."""
     picture = page.parent / picture_of(heading)
     picture.parent.mkdir(parents=True, exist_ok=True)
     picture.write_text(_Chart(read_table(table)).svg(heading))

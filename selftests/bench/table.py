@@ -11,7 +11,7 @@ from typing import Callable
 from plot import draw, link
 
 
-# Where tables go when nothing else is said.
+# The default file for tables.
 RESULTS = Path(__file__).resolve().parents[2] / "build" / "benchmarks.md"
 
 
@@ -26,7 +26,7 @@ class Row:
 
     @property
     def label(self) -> str:
-        """In its table."""
+        """Its name in the table."""
         return self.name
 
     def ratio(self, value: float, base: float) -> float:
@@ -39,7 +39,7 @@ Values = dict[str, dict[str, list[float]]]
 
 
 def _median_and_half(values: list[float], form: Callable[[float], str], mark: str = "") -> str:
-    """The median, and between what the middle half lies when there are several."""
+    """The median, and the middle half if there are several figures."""
     median = f"{mark}{form(statistics.median(values))}{mark}"
     if len(values) == 1:
         return median
@@ -79,7 +79,7 @@ def table(values: Values, rows: tuple[Row, ...], variants: tuple[str, ...],
 
 
 def how_often(rounds: int, seconds: float) -> str:
-    """The end of what is said before a table."""
+    """The end of the sentence before a table."""
     each = f"of {seconds:g} s for each figure."
     if rounds == 1:
         return f"one round {each} Ratios above 1 mean that the one named first is the faster."
@@ -88,8 +88,8 @@ def how_often(rounds: int, seconds: float) -> str:
 
 
 def write_results(path: Path, heading: str, about: str, shown: str, command: str) -> None:
-    """Replaces what stands under the heading as far as a command of selftests/bench, and leaves
-    what is said after it. The table is drawn, too."""
+    """Replaces the text from the heading to the command of selftests/bench, and keeps the text
+    behind it. Draws the picture, too."""
     page = path.read_text() if path.exists() else \
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n"
     begin = f"## {heading}\n"

@@ -15,8 +15,8 @@ UNIX, PIPE = "AF_UNIX", "pipe"
 
 
 def program(batch: bool) -> str:
-    """batch: by SCHED_BATCH, where whoever is woken waits until the other one sleeps. Then the turns
-    that the two programs take do not hang on how long a call took."""
+    """batch: under SCHED_BATCH, where a woken program waits until the running one sleeps. Then the
+    order in which the two programs run does not depend on the time of a call."""
     return f"chrt --batch 0 {PROGRAM}" if batch else PROGRAM
 
 
@@ -34,7 +34,7 @@ def built(version: str) -> tuple[Kernel, Path]:
 
 
 def load(guest: Guest, variant: str, own: Path, other: Path | None = None) -> None:
-    """other: takes the place of the kernel's own smc.ko; below the repository, as own is."""
+    """other: replaces the kernel's own smc.ko; below the repository, as own is."""
     guest.run("modprobe -a ib_core && for m in $(modinfo -F depends smc | tr , ' ');"
               " do modprobe $m; done")
     module = own if variant == OURS else other

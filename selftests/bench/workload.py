@@ -21,8 +21,8 @@ _PARALLEL = 8
 
 @dataclass(frozen=True)
 class Server:
-    """port: over TCP; the one that smc_run starts has the next one. prepare: once in a guest, for
-    each of the two."""
+    """port: of the server over TCP; the one that smc_run starts has the next. prepare: runs once in
+    a guest for each of the two."""
 
     port: int
     serve: Callable[[Stage, int], ContextManager]
@@ -34,8 +34,8 @@ class Server:
 
 @dataclass(frozen=True)
 class Workload(Row):
-    """options: the client's command line. figure: finds the figure in what it says. adrift:
-    connections that it may give up before they stand."""
+    """options: the client's command line. figure: finds the result in the client's output. adrift:
+    how many connections the client may give up before they are established."""
 
     server: Server
     figure: str
@@ -55,7 +55,7 @@ class Workload(Row):
 def _redis_server(stage: Stage, port: int) -> Iterator[None]:
     with stage.serving(f"redis-server --port {port} --save '' --protected-mode no --dir /tmp"
                        " --loglevel warning", port):
-        # What GET looks for, as SET would leave it.
+        # GET looks for the keys that SET leaves.
         stage.run(f"redis-cli -h {stage.address} -p {port} set key:__rand_int__ VXK")
         yield
 
@@ -81,7 +81,7 @@ def _data(port: int) -> str:
 
 
 def _prepare_postgresql(stage: Stage, port: int) -> None:
-    # Over TCP, whatever will be measured.
+    # Over TCP, whatever is measured.
     plain = Stage(stage.client, stage.server, stage.address, "")
     postgresql.prepare(plain, _data(port))
     with _postgresql(plain, port):
@@ -94,7 +94,7 @@ def _postgresql(stage: Stage, port: int) -> ContextManager:
 
 
 def _started_by(command: str) -> Callable[[Stage, int], ContextManager]:
-    """A server that needs no more than its command line."""
+    """Starts a server that needs nothing but its command line."""
     @contextmanager
     def serve(stage: Stage, port: int) -> Iterator[None]:
         with stage.serving(command.format(address=stage.address, port=port), port):

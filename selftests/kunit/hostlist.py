@@ -17,14 +17,14 @@ _ENTRY = re.compile(r"^([^ #:]+): (.+)$")
 
 @dataclass(frozen=True)
 class HostCase:
-    """name: as KUnit has it, "<folder>.<suite>.<case>". file: below selftests/unit."""
+    """name: as in KUnit, "<folder>.<suite>.<case>". file: below selftests/unit."""
 
     name: str
     file: str
 
 
 def host_cases() -> list[HostCase]:
-    """Of all programs that selftests/unit/run has built."""
+    """The cases of all programs that selftests/unit/run has built."""
     found = []
     for folder in sorted({test.relative_to(UNIT).parts[0] for test in UNIT.rglob("*_test.cc")}):
         with tempfile.NamedTemporaryFile(suffix=".json") as output:
@@ -33,7 +33,7 @@ def host_cases() -> list[HostCase]:
                            stdout=subprocess.DEVNULL)
             listed = json.load(output)
         for suite in listed["testsuites"]:
-            # The name of a suite is that of a directory in the kernel.
+            # In the kernel the suite's name is the name of a directory.
             prefix = f"{folder}.{suite['name'].replace('/', '.')}"
             found += [HostCase(f"{prefix}.{case['name']}",
                                str(Path(case["file"]).resolve().relative_to(UNIT)))

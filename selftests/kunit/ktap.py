@@ -11,14 +11,14 @@ _CASE = re.compile(r"^    (ok|not ok) (\d+) (\S+)(?: # (SKIP\b.*|.*))?$")
 
 @dataclass(frozen=True)
 class Result:
-    """verdict: "ok", "not ok" or "skip". said: what was printed while it ran."""
+    """verdict: "ok", "not ok" or "skip". said: the lines printed while it ran."""
 
     verdict: str
     said: str
 
 
 def parse(text: str) -> tuple[dict[str, Result], list[str]]:
-    """Results by "<suite>.<case>", and what is wrong with the text as a whole."""
+    """The results by "<suite>.<case>", and errors of the text as a whole."""
     results: dict[str, Result] = {}
     problems = []
     suite, planned, seen, said = "", None, 0, []

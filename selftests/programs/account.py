@@ -54,6 +54,6 @@ class Account:
 
     @property
     def not_smc(self) -> tuple[int, int]:
-        """Connections (opened, accepted) that did not go by SMC."""
+        """Connections (opened, accepted) that did not use SMC."""
         return (self.opened - self.client_r - self.client_d,
                 self.accepted - self.server_r - self.server_d)

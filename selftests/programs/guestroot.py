@@ -11,8 +11,7 @@ SMC_RUN = "/opt/smc/smc_run"
 
 
 def complete(guest: Guest) -> None:
-    """Once in a guest. The folder of modules is a mount of its own in /usr, which would be out of
-    sight."""
+    """Called once in a guest. The modules' folder is a mount below /usr, and would be hidden."""
     guest.run(f"""set -e
         [ ! -e {SMC_RUN} ] || exit 0
         modules=/usr/lib/modules/$(uname -r)

@@ -12,7 +12,7 @@ WAYS = ("-n 8M", "-n 8M -R", "-t 2 --bidir", "-n 8M -P 4", "-n 8M -Z")
 
 
 def totals(end: dict) -> list[dict]:
-    """Those of each direction, at both ends."""
+    """The totals of each direction, at both ends."""
     return [value for name, value in end.items()
             if name.startswith(("sum_sent", "sum_received"))]
 

@@ -9,7 +9,7 @@ ITEM = 200_000
 
 
 def verdicts(said: str) -> list[str]:
-    """Lines "<test>   [pass]" of memccapable."""
+    """The lines "<test> [pass]" of memccapable."""
     return [" ".join(line.split()) for line in said.splitlines() if line.rstrip().endswith("]")]
 
 

@@ -9,7 +9,7 @@ from stage import Stage
 
 @contextmanager
 def nginx(stage: Stage, home: str, port: int, http: str) -> Iterator[None]:
-    """home: its folder, there already. http: what is said of HTTP in its configuration."""
+    """home: its folder, which exists. http: the http section of its configuration."""
     stage.server.put(f"{home}/nginx.conf", f"""
 daemon off;
 user root;

@@ -21,7 +21,7 @@ HTTP = f"""
 
 
 def load(stage: Stage, path: str, header: str = "") -> None:
-    """Five seconds of requests; all answered with the whole page."""
+    """Five seconds of requests; each answer is the whole page."""
     said = stage.run(f"wrk -t 1 -c {PARALLEL} -d 5s --timeout 20s {header}"
                      f" http://{stage.address}:{PORT}/{path}").out
     served = re.search(r"(\d+) requests in", said)
@@ -30,7 +30,7 @@ def load(stage: Stage, path: str, header: str = "") -> None:
 
 
 def nginx_wrk(stage: Stage) -> dict:
-    # What gets through emulated hardware in the time.
+    # As much as emulated hardware transfers in the time.
     large_lines = 900000 if stage.client is stage.server else 100000
     stage.server.run(f"mkdir -p {HOME}/www && head -c 612 /dev/zero >{HOME}/www/small"
                      f" && seq {large_lines} >{HOME}/www/large && : >{HOME}/error.log")
@@ -47,7 +47,7 @@ def nginx_wrk(stage: Stage) -> dict:
     return {"large": large, "missing": missing.rc}
 
 
-# wrk leaves in the middle of what it does when its time is over.
+# When its time is over wrk closes connections with requests under way.
 
 @case(on="ours")
 def nginx_over_smcd(vm):

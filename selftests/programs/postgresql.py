@@ -11,7 +11,7 @@ from stage import Stage, over_smcd, over_smcr
 PORT = 5432
 BIN = "/usr/lib/postgresql/15/bin"
 DATA = "/tmp/postgresql"
-# It does not run as root, and any user will do.
+# PostgreSQL refuses to run as root.
 USER = "setpriv --reuid=nobody --regid=nogroup --clear-groups"
 CLIENTS, EACH = 4, 25
 TRANSACTIONS = CLIENTS * EACH
@@ -20,7 +20,7 @@ SETTINGS = ("fsync=off", "autovacuum=off", "shared_buffers=32MB", "unix_socket_d
 
 
 def prepare(stage: Stage, data: str) -> None:
-    """A new cluster in the folder data, that believes whom it sees."""
+    """A new cluster in the folder data, which asks for no password."""
     stage.server.run(f"""set -e
         rm -rf {data} && mkdir {data} && chown nobody {data} && cd /tmp
         {USER} {BIN}/initdb -D {data} -U nobody -A trust --locale=C --no-sync
@@ -28,7 +28,7 @@ def prepare(stage: Stage, data: str) -> None:
 
 
 def to(stage: Stage, port: int) -> str:
-    """A client's options."""
+    """The options of a client."""
     return f"-h {stage.address} -p {port} -U nobody"
 
 
@@ -59,7 +59,7 @@ def postgresql(stage: Stage) -> dict:
                              " (select sum(abalance) from pgbench_accounts)"
                              " = (select sum(delta) from pgbench_history)'").out
         rows = stage.run(f"{psql} -c 'select aid, filler from pgbench_accounts order by aid'").out
-        # A request to cancel is a connection of its own.
+        # psql cancels a query over a connection of its own.
         cancelled = stage.run(f"timeout --signal=INT 3 {psql} -c 'select pg_sleep(100)'",
                               check=False)
     stage.server.run(f"rm -r {DATA}")

@@ -23,7 +23,7 @@ with ThreadPoolExecutor(8) as pool:
 def asyncio_streams(stage: Stage) -> str:
     with stage.serving(f"{STREAMS} serve {STREAMS_PORT}", STREAMS_PORT) as server:
         said = stage.run(f"{STREAMS} connect {stage.address} {STREAMS_PORT}").out
-        # The one that is aborted.
+        # The connection that the client aborts.
         server.expect("ConnectionResetError", 20)
     assert said == "29 of 30\n", said
     return said

@@ -15,7 +15,7 @@ MODULES = ("test_asyncio.test_streams", "test_asyncio.test_server",
            "test_socket.RecvmsgTCPTest", "test_socket.RecvmsgIntoTCPTest",
            "test_socket.SendmsgTCPTest", "test_socket.SendfileUsingSendfileTest",
            "test_socket.TCPTimeoutTest", "test_socket.InheritanceTest")
-# Clients of these tests leave while their connection begins, or find no server.
+# Clients of these tests leave during the handshake, or find no server.
 ADRIFT = 20
 
 
@@ -30,7 +30,7 @@ def python_suite(stage: Stage) -> dict:
 
 @case(on="ours")
 def python_suite_over_smcd(vm):
-    # To see what there is, test_socket asks for CAN, Bluetooth, SCTP, …: memory that stays.
+    # test_socket asks for CAN, Bluetooth, SCTP, …, whose modules would keep memory.
     loader = vm.a.run("cat /proc/sys/kernel/modprobe").out.strip()
     vm.a.run("sysctl -q kernel.modprobe=/bin/true")
     try:

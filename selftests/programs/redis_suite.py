@@ -10,10 +10,10 @@ from stage import Stage, over_smcd, over_smcr
 PORT = 6380
 SUITE = "/tmp/redis-suite"
 UNITS = ("unit/protocol", "unit/pubsub", "unit/type/incr", "unit/multi")
-# Servers come and go in these, are killed, replicate, and refuse clients.
+# In these units servers start and stop, are killed, replicate, and refuse clients.
 OWN_UNITS = ("unit/protocol", "unit/limits", "unit/networking", "unit/auth",
              "integration/redis-cli")
-# Tests look whether a server is there before it listens, and servers are killed.
+# Tests connect before the server listens, and servers are killed.
 ADRIFT = 20
 
 
@@ -28,7 +28,7 @@ def prepare(stage: Stage) -> None:
 
 
 def results(said: str) -> list[str]:
-    """What was tested, without how long it took."""
+    """The names of what was tested, without times."""
     plain = re.sub(r"\x1b\[[0-9;]*m", "", said)
     assert "All tests passed without errors" in plain, plain[-4000:]
     return sorted(re.findall(r"^\[(?:ok|skip|ignore)\]: (.*?)(?: \(\d+ ms\))?$", plain, re.M))

@@ -11,7 +11,7 @@ IN_ORDER = "# dropped messages = 0; # duplicated messages = 0; # out-of-order me
 
 
 def plain(text: str) -> str:
-    """Without its colours."""
+    """The text without colours."""
     return re.sub(r"\x1b\[[0-9;]*m", "", text)
 
 

@@ -26,8 +26,8 @@ _LOOPBACK = "127.0.0.1"
 
 @dataclass(frozen=True)
 class Stage:
-    """client, server: the same guest, when it is one. address: the server's, for the client.
-    launcher: what stands in front of a command line whose sockets are looked at, or nothing."""
+    """client, server: the same guest if there is only one. address: the server's, for the client.
+    launcher: the command in front of programs whose sockets are tested, or nothing."""
 
     client: Guest
     server: Guest
@@ -35,7 +35,7 @@ class Stage:
     launcher: str
 
     def run(self, command: str, timeout_s: float = 400, check: bool = True) -> Result:
-        """The client, or a part of it."""
+        """Runs the client, or a part of it."""
         return self.client.run(f"{self.launcher} {command}", timeout_s, check)
 
     @contextmanager
@@ -58,7 +58,8 @@ Scenario = Callable[[Stage], Any]
 
 
 def over_smcr(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
-    """Between two guests. adrift: connections that the client may give up before they stand."""
+    """Between two guests. adrift: how many connections the client may give up before they are
+    established."""
     _compare(vm.a, vm.b, vm.b.ip4, scenario, adrift)
 
 
@@ -87,11 +88,11 @@ def _compare(client: Guest, server: Guest, address: str, scenario: Scenario, adr
 
 
 def all_by_smc(accounts: list[Account], adrift: int, within_one: bool) -> None:
-    """What each guest's connections were; raises unless SMC carried them, but for those adrift."""
+    """The connections of each guest; raises unless SMC carried all but adrift of them."""
     for account in accounts:
         assert account.fallbacks == 0, f"fallbacks: {account}"
-        # One that its client gave up in the middle of the handshake may be an error to the server,
-        # or a fallback if that was at the very beginning.
+        # A connection that the client gave up during the handshake may be an error at the server,
+        # or a fallback if that was at its very beginning.
         assert account.errors <= adrift and account.unspoken <= adrift, f"errors: {account}"
         for missing in account.not_smc:
             assert 0 <= missing <= adrift, f"not by SMC: {missing} of {account}"

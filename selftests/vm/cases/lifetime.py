@@ -26,7 +26,7 @@ def transfer(vm, options: str, expect: str = "smcr", timeout_s: float = 120) -> 
 
 @case(on="ours+ours")
 def comes_back_after_unloading(vm):
-    """Ten times; one side forgets all about the other each time."""
+    """Ten times; alternately one side loses all its state."""
     with server(vm.b):
         for _ in range(5):
             transfer(vm, "--up 50021 --down 10007")
@@ -41,7 +41,7 @@ def comes_back_after_unloading(vm):
 
 @case(on="ours+ours")
 def sockets_are_listed_while_they_come_and_go(vm):
-    """sock_diag and the link group dump look at connections in every stage of their lives."""
+    """sock_diag and the link group dump list connections in every stage of their lives."""
     listed = 0
     with server(vm.b):
         calling = vm.a.spawn(f"{XFER} --to {vm.b.ip4} --port {PORT} --connections 300"
@@ -67,7 +67,7 @@ def the_first_socket_loads_it(vm):
 
 @case(on="ours")
 def goes_while_namespaces_end(vm):
-    """Each of them leaves buffers to the loopback device, which goes at that moment."""
+    """Each namespace leaves buffers at the loopback device, which is removed at that moment."""
     for _ in range(6):
         vm.a.run(f"""set -e
             for name in one two three; do

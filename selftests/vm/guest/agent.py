@@ -29,7 +29,7 @@ OUTPUT_BYTES_MAX = 8 << 20
 
 
 def say(text: str) -> None:
-    """Into the kernel log, so that the console shows what ran when a warning came."""
+    """Writes into the kernel log, so that the console shows what ran before a warning."""
     with open("/dev/kmsg", "w") as kmsg:
         kmsg.write(f"smc-vm: {text}\n")
 
@@ -160,7 +160,7 @@ class Agent:
             time.sleep(POLL_INTERVAL_S)
 
     def op_call(self, function: str, args: list, kwargs: dict):
-        """Calls module.function of this directory: spares starting an interpreter."""
+        """Calls module.function of this directory, without starting an interpreter."""
         module, name = function.rsplit(".", 1)
         return getattr(importlib.import_module(module), name)(*args, **kwargs)
 

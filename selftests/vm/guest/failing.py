@@ -10,12 +10,12 @@ from pathlib import Path
 _DEBUGFS = Path("/sys/kernel/debug")
 _KINDS = ("failslab", "fail_page_alloc")
 _TIMES = 1_000_000
-# TCP does without its FIN when there is no memory for it, and the socket then stays for ever: theirs.
+# If TCP has no memory for a FIN, the socket stays for ever: a weakness of the kernel.
 _SPARED = "tcp_send_fin"
 
 
 def _symbols() -> list[tuple[int, str, str]]:
-    """Address, name and module of each function, in the order of addresses."""
+    """Address, name and module of each function, by address."""
     found = []
     for line in Path("/proc/kallsyms").read_text().splitlines():
         address, kind, name, *module = line.split()
@@ -26,29 +26,29 @@ def _symbols() -> list[tuple[int, str, str]]:
 
 @cache
 def _function(wanted: str) -> tuple[int, int]:
-    """From a function of the kernel itself, which stays where it is, to the one behind it."""
+    """The range of a function of the kernel itself, up to the next function."""
     kernel = [(address, name) for address, name, module in _symbols() if not module]
     index = [name for _, name in kernel].index(wanted)
     return kernel[index][0], kernel[index + 1][0]
 
 
 def _text_of(module: str) -> tuple[int, int]:
-    """From the module's first function to behind the start of its last."""
+    """The range of the module's code, up to the start of its last function."""
     addresses = [address for address, _, owner in _symbols() if owner == module]
     return addresses[0], addresses[-1] + 0x1000
 
 
 def places(module: str = "", symbol: str = "") -> dict[str, str]:
-    """Where smc_sweep makes allocations fail: "below" the module, or a symbol (a function of the
-    kernel), and where never: "spared". As it wants them on its command line."""
+    """The places of smc_sweep's command line: "below" the module or a function of the kernel
+    allocations fail, below "spared" never."""
     below = _text_of(module) if module else _function(symbol)
     return {name: f"{first:x}-{end:x}"
             for name, (first, end) in (("below", below), ("spared", _function(_SPARED)))}
 
 
 def start(module: str, percent: int, frames: int) -> None:
-    """Of a hundred allocations, percent fail, at random. frames: how far up the stack the
-    module may be; with few, those of the drivers that it calls succeed."""
+    """Of a hundred allocations, percent fail, at random. frames: how many frames above the
+    allocation the module may be; with few, allocations of the drivers that it calls succeed."""
     first, end = _text_of(module)
     spared, behind = _function(_SPARED)
     for kind in _KINDS:
@@ -63,7 +63,7 @@ def start(module: str, percent: int, frames: int) -> None:
 
 
 def stop() -> dict[str, int]:
-    """How many of each kind have failed."""
+    """Stops it. How many allocations of each kind have failed."""
     failed = {}
     for kind in _KINDS:
         (_DEBUGFS / kind / "probability").write_text("0")

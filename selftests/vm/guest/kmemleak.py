@@ -14,7 +14,7 @@ _FILE = Path("/sys/kernel/debug/kmemleak")
 # The detector does not report what is younger than this, nor what changed since the scan before.
 _MIN_AGE_S = 5
 _ENTRIES_SHOWN = 10
-# A frame in code that is gone, and how far behind the start of a function it may be.
+# A frame in code that is unloaded, and how large its offset into a function may be.
 _ADDRESS = re.compile(r"^ +(0x[0-9a-f]{16})$", re.MULTILINE)
 _FUNCTION_BYTES_MAX = 0x10000
 
@@ -23,7 +23,7 @@ _symbols: list[tuple[int, str]] = []
 
 
 def start() -> None:
-    """Forgets what is there already: it is not the module's."""
+    """Forgets what is allocated already: it is not the module's."""
     _FILE.write_text("scan")
     _FILE.write_text("clear")
 

@@ -19,8 +19,8 @@ _SLAB_OBJECTS = 160
 # The guest's file system is 9p, whose files have two handles of this size each while they are open or
 # remembered.
 _SLAB_OBJECTS_OF = {"kmalloc-96": 800}
-# The objects of the debug kernel are larger, more lie about half used or in KASAN's quarantine, and
-# there is a better way to look.
+# The debug kernel's objects are larger, more are on half used slabs or in KASAN's quarantine, and
+# it has kmemleak, which is better.
 _SLAB_SLABS = 8 if Path("/sys/kernel/debug/kmemleak").exists() else 2
 _MEMORY_KIB = 12 << 10
 _VMALLOC_KIB = 512
@@ -40,7 +40,7 @@ def snapshot() -> dict:
 
 
 def growth(before: dict, timeout_s: float = 20) -> list[str]:
-    """What has grown since the snapshot and does not shrink back in time; empty if nothing."""
+    """What has grown since the snapshot and does not shrink in time; empty if nothing."""
     deadline = time.monotonic() + timeout_s
     while True:
         found = compare(before, snapshot())
@@ -84,7 +84,7 @@ def _rdma() -> dict[str, int]:
 
 
 def _sockets() -> dict[str, int]:
-    """TCP sockets that someone still holds; those in TIME-WAIT are nobody's."""
+    """TCP sockets in use; TIME-WAIT ones belong to nobody."""
     counts = {}
     # The latter is not there without IPv6.
     for path in filter(Path.exists, (Path("/proc/net/sockstat"), Path("/proc/net/sockstat6"))):

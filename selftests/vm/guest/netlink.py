@@ -30,7 +30,7 @@ def text(number: int, value: str) -> bytes:
 
 
 def attributes(raw: bytes) -> Iterator[tuple[int, bytes]]:
-    """(number, payload) of each attribute; raises ValueError for a length that cannot be."""
+    """(number, payload) of each attribute; raises ValueError if a length is wrong."""
     while len(raw) >= _ATTRIBUTE.size:
         size, number = _ATTRIBUTE.unpack_from(raw)
         if not _ATTRIBUTE.size <= size <= len(raw):
@@ -64,7 +64,7 @@ class Netlink:
         self._socket.close()
 
     def request(self, kind: int, body: bytes, dump: bool = False) -> list[bytes]:
-        """The bodies of all answers. Raises OSError with the kernel's error number."""
+        """The bodies of all answers. Raises OSError with the kernel's errno."""
         sequence = next(self._sequence)
         flags = _F_REQUEST | (_F_DUMP if dump else _F_ACK)
         self._socket.send(_HEADER.pack(_HEADER.size + len(body), kind, flags, sequence, 0) + body)

@@ -46,7 +46,7 @@ _REASONS = {
 
 
 def reason(code: int) -> str:
-    """What a fallback or diagnosis code means."""
+    """The meaning of a fallback or diagnosis code."""
     return _REASONS.get(code, f"code {code:#010x}")
 
 
@@ -180,7 +180,7 @@ def smcd_link_groups() -> list[dict]:
 
 
 def smcd_devices() -> int:
-    """How many messages there are about them."""
+    """How many messages the dump of SMC-D devices has."""
     return len(_dump(_GET_DEV_SMCD))
 
 
@@ -210,7 +210,7 @@ def fallbacks() -> dict:
 
 
 def counters() -> dict:
-    """What a test compares before and after, flat."""
+    """Counters to compare before and after, in one flat table."""
     now, fell = stats(), fallbacks()
     smcr = now.get("smcr", {})
     return {"client": smcr.get("client_v1", 0) + smcr.get("client_v2", 0),
@@ -255,7 +255,7 @@ def pnet_flush() -> None:
 
 
 def sockets() -> list[dict]:
-    """AF_SMC sockets as sock_diag tells them; mode: "SMC-R", "TCP" or "SMC-D"."""
+    """AF_SMC sockets from sock_diag; mode: "SMC-R", "TCP" or "SMC-D"."""
     # Extensions CONNINFO, LGRINFO and DMBINFO, by bit number - 1.
     body = struct.pack("=B2xB48x", AF_SMC, 0b1011)
     with Netlink(NETLINK_SOCK_DIAG) as netlink:

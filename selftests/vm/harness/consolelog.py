@@ -18,9 +18,9 @@ _BAD = re.compile("|".join((
 
 # Lines that match above and say nothing about the code under test, each with its reason.
 _HARMLESS = (
-    # How strongly the CPU model of an emulated guest is protected is not our matter.
+    # How the CPU model of an emulated guest is protected does not matter here.
     re.compile(r"(Spectre|RETBleed|MDS|MMIO|TAA|SRSO|VMSCAPE|ITS).*WARNING:"),
-    # Those that count are read from the detector, which is asked before the module is loaded, too.
+    # Leaks are read from the detector itself, also before the module is loaded.
     re.compile(r"kmemleak: (Kernel memory leak detector initialized|\d+ new suspected memory leaks)"),
     # An allocation of the detector's own was among those that a case let fail: it tracks one object
     # less, or scans more of one. (When it gives up it says so in another line.)
@@ -31,8 +31,8 @@ _HARMLESS = (
 )
 
 
-# A case that lets allocations fail says so, before and after. What the kernel reports in between of one
-# that did, with its stack, is what the case has asked for.
+# A case that lets allocations fail logs this before and after. In between, the kernel's reports of
+# failed allocations, with their stacks, are what the case asked for.
 FAILING, NOT_FAILING = "allocations fail", "allocations do not fail any more"
 _REFUSED = re.compile(r"vmalloc error: .*failed|page allocation failure")
 _REPORT_ENDS = re.compile(r"</TASK>")
@@ -57,14 +57,14 @@ def bad_lines(console: str) -> list[str]:
             if _BAD.search(line) and not any(fine.search(line) for fine in _HARMLESS)]
 
 
-# Of an oops: the registers and the call trace.
+# An oops with its registers and its call trace.
 _EXCERPT_LINES = 45
 _TAIL_LINES = 12
 
 
 def excerpt(console: str) -> list[str]:
-    """What a reader wants to see of a guest that died: the first bad line and what follows it, or
-    the end of a log that has none."""
+    """The part of a dead guest's log to show: the first bad line and what follows it, or the end of
+    the log."""
     lines = console.splitlines()
     for index, line in enumerate(lines):
         if bad_lines(line):

@@ -20,7 +20,7 @@ class NothingKept(Exception):
 
 
 def remember(vm: Vm) -> None:
-    """Lets go of the guests' agents, so that others can talk to them."""
+    """Disconnects from the guests' agents, so that others can talk to them."""
     guests = {}
     for guest in vm.guests:
         guest.channel.close()
@@ -31,7 +31,7 @@ def remember(vm: Vm) -> None:
 
 
 def _alive(pid: int) -> bool:
-    """Whether it is still the QEMU that we started."""
+    """Whether the process is still the QEMU that was started."""
     try:
         return b"qemu-system" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except FileNotFoundError:

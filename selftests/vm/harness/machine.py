@@ -128,7 +128,7 @@ class Machine:
         return command
 
     def freeze(self) -> None:
-        """The guest stops dead, as a host does whose power fails; its sockets stay."""
+        """The guest stops at once, like a host that loses power; its sockets stay."""
         os.kill(self.process.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
@@ -166,7 +166,7 @@ class Machine:
                         break
 
     def wait(self, timeout_s: float) -> bool:
-        """Whether QEMU ended by itself, and well, within the time."""
+        """Waits for QEMU; whether it ended by itself, without an error, in time."""
         try:
             return self.process.wait(timeout_s) == 0
         except subprocess.TimeoutExpired:
@@ -178,7 +178,7 @@ class Machine:
         self.process.wait()
 
     def ending(self) -> str:
-        """For a reader: whether QEMU runs, or how it ended and what it printed."""
+        """How QEMU ended and what it printed, or that it runs."""
         status = self.process.poll()
         if status is None:
             return "runs"

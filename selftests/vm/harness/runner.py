@@ -13,7 +13,7 @@ from .modtree import NoModule
 from .tap import Printer
 from .topology import Spec, Vm
 
-# Where so many cases failed one after the other the rest would only wait for their timeouts.
+# After so many failures in a row the other cases would only wait for their timeouts.
 _FAILURES_IN_A_ROW = 4
 
 
@@ -61,14 +61,14 @@ def run(planned: list[Group], keep_going: bool = False) -> Printer:
 
 
 class EmulatorDied(Exception):
-    """QEMU itself was ended by a signal, which nothing that a guest does explains."""
+    """A signal ended QEMU itself, which no guest can cause."""
 
 
 def _run_group(printer: Printer, boot: Boot, members: list[Case], keep_going: bool) -> None:
     try:
         _run_boot(printer, boot, members, keep_going, again=False)
     except EmulatorDied as death:
-        # Says nothing about the module; twice in a row it is a finding about this machine.
+        # Once, it says nothing about the module; twice in a row, something about this machine.
         text, left = death.args
         printer.comment(f"the emulator died; its {len(left)} cases are run again:\n{text}")
         _run_boot(printer, boot, left, keep_going, again=True)
@@ -131,7 +131,7 @@ def _run_case(printer: Printer, vm: Vm, boot: Boot, found: Case, again: bool) ->
 
 
 def _explain(error: BaseException) -> str:
-    """The error and the way to it, without the harness's own frames."""
+    """The error and its traceback, without the harness's own frames."""
     ours = str(Path(__file__).parent)
     frames = [frame for frame in traceback.extract_tb(error.__traceback__)
               if not frame.filename.startswith(ours)]

@@ -27,11 +27,11 @@ from .paths import RUNS
 # minute of it may be one second.
 _COUNTING_PATIENCE = 30
 _BOOT_TIMEOUT_S = 240
-# Emulation now and then breaks a kernel before the first program of it runs.
+# Emulation sometimes breaks a kernel before its first program runs.
 _BOOTS = 3
 _POWER_OFF_TIMEOUT_S = 30
 _RUNS_KEPT = 12
-# One whose log is still being written, as its neighbour is gone already.
+# For a guest whose log is still being written while its neighbour is gone.
 _LAST_WORDS_S = 2
 
 
@@ -192,7 +192,7 @@ class Vm:
                                 self._at_once(self._farewell, self.guests, self._baselines)):
             problems += [f"{guest.name}: {text}" for text in found]
             if found:
-                # It was not asked to print the token and will not end by itself.
+                # It did not print the token, and does not end by itself.
                 guest.machine.kill()
         for guest in self.guests:
             ended = guest.machine.wait(_POWER_OFF_TIMEOUT_S)
@@ -202,7 +202,7 @@ class Vm:
 
     @staticmethod
     def _at_once(function: Callable, *arguments: list) -> list:
-        """What it returns for each guest."""
+        """Calls the function for each guest at once; their results."""
         with ThreadPoolExecutor() as pool:
             return list(pool.map(function, *arguments))
 
@@ -226,7 +226,7 @@ class Vm:
             guest.channel.request("power_off", timeout_s=5, grace_s=0,
                                   last_words=verdict.token_line(self.nonce))
         except (GuestGone, TimeoutError):
-            # After the token this is how it ends; without it the verdict says so.
+            # After the token the guest ends like this; without it the verdict says so.
             pass
         except AgentError as error:
             return [f"the leak check failed: {error}"]
@@ -239,7 +239,7 @@ class Vm:
                 self._start(kernels, trees)
                 break
             except GuestGone as error:
-                # Nothing of ours has been loaded yet.
+                # The module has not been loaded yet.
                 if left == 0:
                     raise
                 print(f"# booting once more: {error}\n{self._boot_log()}", file=sys.stderr,
@@ -322,7 +322,7 @@ class Vm:
 
 
 class Solo(Vm):
-    """One guest, self.a, with a network card that leads nowhere."""
+    """One guest, self.a; its network card is connected to nothing."""
 
     def __init__(self, kernel: str = "6.12", module: str = "ours", **options) -> None:
         super().__init__([Spec(module, kernel)], **options)

@@ -12,7 +12,7 @@ import re
 from .consolelog import bad_lines
 
 _CASE = re.compile(r"smc-vm: case (begin|end) (\d+)\b")
-# The kernel's own farewell may follow the token.
+# The kernel may print its own last lines after the token.
 _FAREWELL = re.compile(r"^(\[[ .0-9]+\] )?(reboot: |ACPI: |kvm: exiting|sd |$)")
 
 
