@@ -63,7 +63,7 @@ static int sim_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pke
 static int sim_get_port_immutable(struct ib_device *ibdev, u32 port,
 				  struct ib_port_immutable *immutable)
 {
-	/* Both versions of RoCE; no MADs, as nobody here needs a connection manager. */
+	/* Both versions of RoCE; no MADs, since no connection manager is needed here. */
 	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE | RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
 				    RDMA_CORE_CAP_ETH_AH;
 	immutable->gid_tbl_len = SIM_GIDS_MAX;
@@ -84,7 +84,7 @@ static struct net_device *sim_get_netdev(struct ib_device *ibdev, u32 port)
 	return dev->netdev;
 }
 
-/* The core keeps the table; each queue pair remembers what it was given. */
+/* The core keeps the table; each queue pair stores its own copy. */
 static int sim_change_gid(const struct ib_gid_attr *attr, void **context)
 {
 	return 0;
@@ -208,7 +208,7 @@ err_netdev:
 	dev_put(netdev);
 	sim_parent_give_back(dev->parent);
 err_alloc:
-	/* Not sim_dealloc(): only who was registered is given back by that. */
+	/* Not sim_dealloc(), which only frees registered devices. */
 	dev->ibdev.ops.dealloc_driver = NULL;
 	ib_dealloc_device(&dev->ibdev);
 	return rc;

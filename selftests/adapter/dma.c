@@ -8,7 +8,7 @@
 
 #include "sim.h"
 
-/* The page at a DMA address, or NULL: no such thing is mapped for the device. */
+/* The page at a DMA address, or NULL if nothing is mapped there for the device. */
 static struct page *sim_dma_page(struct sim_device *dev, u64 dma)
 {
 	struct device *device = dev->parent->device;

@@ -7,16 +7,16 @@
 
 #include "sim.h"
 
-/* Sends in a row, before others get their turn. */
+/* How many sends one queue pair may execute before others get their turn. */
 #define SIM_BATCH 16
 #define SIM_NOT_READY_DELAY 1 /* jiffies */
 #define SIM_FOR_EVER 7        /* rnr_retry */
 
 enum sim_outcome {
 	SIM_DONE,
-	SIM_FAILED,  /* a completion has said so, and the queue pair is in error */
+	SIM_FAILED,  /* an error completion was reported, and the queue pair is in error */
 	SIM_AGAIN,   /* the peer has no receive for it */
-	SIM_NOBODY,  /* there is no peer, or no way to it */
+	SIM_NOBODY,  /* there is no peer, or no route to it */
 };
 
 static struct sim_device *sim_device_of(const struct sim_qp *qp)
@@ -63,7 +63,7 @@ static enum sim_outcome sim_fail(struct sim_qp *qp, const struct sim_send *send,
 	return SIM_FAILED;
 }
 
-/* The responder refuses: both are in error, and its owner hears of it. */
+/* The responder refuses: both queue pairs go to the error state, and its owner gets an event. */
 static enum sim_outcome sim_refuse(struct sim_qp *qp, const struct sim_send *send,
 				   struct sim_qp *peer, enum ib_wc_status status)
 {
@@ -79,7 +79,7 @@ static enum sim_outcome sim_refuse(struct sim_qp *qp, const struct sim_send *sen
 	return sim_fail(qp, send, status);
 }
 
-/* Does what this one sends get to a queue pair that takes it for its peer's? */
+/* True if sends of this queue pair reach one that has it as its peer. */
 static struct sim_qp *sim_peer(const struct sim_qp *qp)
 {
 	struct sim_qp *peer = sim_qp_find(qp->attr.dest_qp_num);
@@ -97,7 +97,7 @@ static struct sim_qp *sim_peer(const struct sim_qp *qp)
 	return peer;
 }
 
-/* Moves what @send gathers into @to, which has room for it. */
+/* Copies what @send gathers into @to, which has room for it. */
 static enum ib_wc_status sim_gather(struct sim_qp *qp, const struct sim_send *send,
 				    struct sim_stretch *to)
 {
@@ -117,7 +117,7 @@ static enum ib_wc_status sim_gather(struct sim_qp *qp, const struct sim_send *se
 	return IB_WC_SUCCESS;
 }
 
-/* The oldest receive of @peer, taken from it. */
+/* Takes the oldest posted receive of @peer. */
 static bool sim_take_receive(struct sim_qp *peer, struct sim_receive *out)
 {
 	unsigned long flags;
@@ -152,7 +152,7 @@ static void sim_complete_receive(struct sim_qp *peer, const struct sim_qp *from,
 		   send->flags & IB_SEND_SOLICITED || status != IB_WC_SUCCESS);
 }
 
-/* Where the pieces of a receive are, one after the other. */
+/* The scatter list of a receive, one piece after the other. */
 static enum ib_wc_status sim_scatter(struct sim_qp *qp, const struct sim_send *send,
 				     struct sim_qp *peer, const struct sim_receive *receive)
 {
@@ -301,7 +301,9 @@ static void sim_send_is_through(struct sim_qp *qp)
 	qp->tries = 0;
 }
 
-/* How long the work waits before it goes on, in jiffies; negative: there is nothing to do. */
+/*
+ * How long the work item waits before it goes on, in jiffies; negative if there is nothing to do.
+ */
 static long sim_execute_next(struct sim_qp *qp)
 {
 	const struct sim_send *send = &qp->sends[qp->send_tail % qp->sends_size];
@@ -342,7 +344,7 @@ void sim_execute_work(struct work_struct *work)
 	long wait = 0;
 	int i;
 
-	/* Whoever is called meanwhile runs when bottom halves are on again. */
+	/* Callbacks run when bottom halves are enabled again. */
 	spin_lock_bh(&sim_fabric);
 	for (i = 0; i < SIM_BATCH && !wait; i++)
 		wait = sim_execute_next(qp);

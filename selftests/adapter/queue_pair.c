@@ -47,7 +47,7 @@ int sim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 {
 	struct sim_qp *qp = to_sim_qp(ibqp);
 
-	/* From then on nobody finds it; what others do with it is over. */
+	/* From then on it cannot be found, and nobody uses it any more. */
 	spin_lock_bh(&sim_fabric);
 	xa_erase(&sim_qps, ibqp->qp_num);
 	spin_unlock_bh(&sim_fabric);
@@ -79,13 +79,13 @@ void sim_qp_fail(struct sim_qp *qp)
 	mod_delayed_work(sim_wq, &qp->work, 0);
 }
 
-/* What a change of state brings along. */
+/* What a change of state requires. */
 static void sim_qp_take_over(struct sim_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
 	if (mask & IB_QP_ACCESS_FLAGS)
 		qp->attr.qp_access_flags = attr->qp_access_flags;
 	if (mask & IB_QP_AV) {
-		/* The core has resolved the index, and keeps the entry for us. */
+		/* The core has resolved the index, and keeps the entry for this queue pair. */
 		const struct ib_gid_attr *own = attr->ah_attr.grh.sgid_attr;
 
 		rdma_copy_ah_attr(&qp->attr.ah_attr, &attr->ah_attr);
@@ -151,7 +151,7 @@ int sim_query_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-/* Copies what the caller may reuse when post_send() returns. */
+/* Copies what the caller may reuse after post_send() has returned. */
 static int sim_send_fill(struct sim_qp *qp, struct sim_send *send, const struct ib_send_wr *wr)
 {
 	int i;

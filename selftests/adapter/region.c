@@ -87,7 +87,7 @@ struct ib_mr *sim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_sg)
 	return &region->ibmr;
 }
 
-/* There is no interface to programs; the RDMA core wants the function all the same. */
+/* There is no interface for programs, but the RDMA core requires the function. */
 struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 address, int access,
 			      struct ib_udata *udata)
 {

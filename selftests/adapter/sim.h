@@ -22,15 +22,15 @@
 #include <rdma/ib_verbs.h>
 
 /*
- * Of a driver that has left the kernel: a number finds all that have it, and
- * "unknown" all there are.
+ * The number of a driver that the kernel has dropped: programs that look by number find all devices
+ * with it, and "unknown" all there are.
  */
 #define SIM_DRIVER RDMA_DRIVER_NES
 #define SIM_INLINE_MAX 256
 #define SIM_SGES_MAX 8
-/* Of no region: opens all that is mapped for the device. */
+/* The key of no region: opens everything that is mapped for the device. */
 #define SIM_LOCAL_DMA_KEY 0x100
-/* The low byte of a key is its owner's to choose. */
+/* The owner of a key may choose its low byte. */
 #define SIM_KEY_SHIFT 8
 
 enum sim_counter {
@@ -44,8 +44,8 @@ enum sim_counter {
 	SIM_UPCALLS,
 	SIM_POLLS,
 	SIM_NOT_READY,     /* messages that found no receive posted */
-	SIM_ACCESS_ERRORS, /* by a key, a bound or a right that did not fit */
-	SIM_DMA_FAULTS,    /* addresses that are mapped to nothing */
+	SIM_ACCESS_ERRORS, /* the key, its bounds or its rights did not allow the access */
+	SIM_DMA_FAULTS,    /* nothing is mapped at the address */
 	SIM_TIMEOUTS,
 	SIM_COUNTERS
 };
@@ -61,7 +61,7 @@ struct sim_device {
 	struct ib_device ibdev; /* first: ib_alloc_device() */
 	struct net_device *netdev;
 	struct sim_parent *parent;
-	struct ib_device_attr attrs; /* the core forgets its own before it asks */
+	struct ib_device_attr attrs; /* the core drops its own before it asks */
 	struct dentry *debugfs;
 	atomic64_t counters[SIM_COUNTERS];
 };
@@ -226,7 +226,7 @@ int sim_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);
 int sim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
 /* Adds one, and calls whoever asked to be called. Bottom halves are off. */
 void sim_cq_add(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited);
-/* Of a queue pair that goes, nothing is told any more. */
+/* After that no completion of a queue pair being destroyed is reported. */
 void sim_cq_forget(struct ib_cq *ibcq, const struct ib_qp *ibqp);
 
 /* queue_pair.c */

@@ -6,8 +6,8 @@
 
 namespace doubles {
 
-// The code under test has broken a rule of the kernel. Ends the program: later results would mean
-// nothing.
+// The code under test has broken a rule of the kernel. Ends the program, since later results would
+// mean nothing.
 [[noreturn]] inline void broken(const char *what)
 {
 	std::fprintf(stderr, "broken: %s\n", what);

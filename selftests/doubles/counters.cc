@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A namespace's counters (kernel/abi/stats.h) by means of smc_stat_add(), whoever has that.
+// A namespace's counters (kernel/abi/stats.h), on top of smc_stat_add(), which each test program
+// defines.
 #include "kernel/abi/stats.h"
 
 struct smc_counters *smc_counters(net *net)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// smc_mem_alloc() and smc_mem_free() (kernel/abi/mem.h), doubled.
+// Doubles of smc_mem_alloc() and smc_mem_free() (kernel/abi/mem.h).
 #pragma once
 
 #include <functional>
@@ -9,8 +9,8 @@ namespace doubles {
 
 struct Memory {
 	int allocations_left = -1; // below zero: no limit
-	int allocated = 0;         // and not yet freed
-	// What another processor does while memory is being freed the next time.
+	int allocated = 0;         // not freed yet
+	// Called at the next free, as if by another processor.
 	std::function<void()> meanwhile;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Network namespaces with their counters (kernel/abi/pernet.h, stats.h), doubled.
+// Doubles of network namespaces with their counters (kernel/abi/pernet.h, stats.h).
 #pragma once
 
 #include <map>
@@ -8,8 +8,8 @@
 #include "kernel/abi/types.h"
 
 struct net {
-	void *control = nullptr; // what shell/control has for it
-	bool gone = false;       // from now on nobody may count in it
+	void *control = nullptr; // the state that shell/control keeps for it
+	bool gone = false;       // from now on nothing may be counted in it
 	std::map<u32, s64> stats;
 };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Spinlocks (kernel/abi/lock.h), doubled for tests with one thread: none is taken under another.
+// A double of spinlocks (kernel/abi/lock.h) for tests with one thread: no lock is taken under
+// another one.
 #pragma once
 
 #include <set>
@@ -11,7 +12,7 @@ namespace doubles {
 
 struct Locks {
 	bool held = false;
-	std::set<smc_lock_class> classes; // of those that were ever made
+	std::set<smc_lock_class> classes; // locks that were made so far
 };
 
 [[nodiscard]] Locks &locks();

@@ -7,8 +7,8 @@
 
 namespace smc {
 
-// Lets so many ms pass for a machine with one timer. Whenever its deadline has come, the deadline
-// is gone and due() is called, which may set another one.
+// Lets so many ms pass for a machine with one timer. At its deadline the timer is cleared and due()
+// is called, which may set another one.
 template <class Due>
 void pass_time(std::uint64_t ms, std::uint64_t &now_ms, std::optional<std::uint64_t> &deadline_ms,
 	       Due &&due)

@@ -7,8 +7,8 @@ using namespace smc::wire;
 
 namespace {
 
-// Framing of a stream that comes in byte by byte: once it says no it stays so, it never asks for
-// bytes that it has, and every prefix of a message is one.
+// Framing of a stream that arrives byte by byte: a refusal is final, it never asks for bytes that
+// it has, and every prefix of a message is accepted.
 void frame(ByteSpan stream)
 {
 	const ClcFrame whole = clc_frame(stream);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A live connection between an application that does anything and a peer that sends any CDC
-// message. Beside it runs an account of its own, in stream positions that never wrap, which says
-// of every message whether it is allowed, and of every plan what may be in it. Inputs that begin
-// with kInPlace are of two connections that share their memory (in_place.hpp).
+// A connection between an application that does anything and a peer that sends any CDC message. A
+// separate account, in stream positions that never wrap, says whether each message is allowed and
+// what each plan may contain. Inputs that begin with kInPlace are for two connections that share
+// their memory (in_place.hpp).
 #include "core/connection/cdc_mapping.hpp"
 #include "core/connection/connection.hpp"
 #include "core/wire/cdc.hpp"
@@ -24,7 +24,7 @@ namespace {
 
 constexpr std::byte kInPlace{0xee};
 constexpr int kOpsMax = 200;
-// Plans in a row with nothing in between: bytes up to an urgent mark, those behind it, flags.
+// Plans that follow directly: bytes up to an urgent mark, those behind it, flags.
 constexpr int kPlansMax = 4;
 
 struct Knobs {
@@ -152,7 +152,7 @@ private:
 		follow_urgent_skip();
 	}
 
-	// Or nobody waits any longer for what a closed peer has left.
+	// Or no user waits any longer for the data that a closed peer left.
 	void push(std::uint8_t choice)
 	{
 		if (choice % 8 != 7)
@@ -194,7 +194,7 @@ private:
 		drop_pending();
 	}
 
-	// Rare: little happens any more behind it.
+	// Rare, since little happens after it.
 	void lose(std::uint8_t choice)
 	{
 		if (choice % 8 > 1)
@@ -227,7 +227,7 @@ private:
 		return c_.plan_transmit(plan);
 	}
 
-	// The first of so many plans that find no room in the send queue is not committed.
+	// If so many plans find no room in the send queue, the first of them is not committed.
 	void transmit(std::uint32_t room)
 	{
 		TransmitPlan plan;
@@ -282,7 +282,7 @@ private:
 			     cursor_at(sent_bytes_ + bytes, config().peer_rmb_size_bytes));
 		fuzz::demand(message.consumer ==
 			     cursor_at(consumed_bytes_, config().rmb_size_bytes));
-		// Flags are never taken back. Those that end the stream come behind its last byte.
+		// Flags are never withdrawn. Those that end the stream come after its last byte.
 		fuzz::demand((sent_flags_ & ~message.state_flags) == 0);
 		fuzz::demand(sent_flags_ == 0 || bytes == 0);
 		if (message.state_flags != 0)
@@ -294,7 +294,7 @@ private:
 	{
 		if (markers_.empty())
 			return;
-		// In order, as a rule; one that was told already may be told again.
+		// Usually in order; a cursor may be repeated.
 		const TransmitMarker marker = markers_[choice % markers_.size()];
 		const Before before(*this);
 		const Verdict verdict = c_.on_transmit_complete(marker);
@@ -317,7 +317,7 @@ private:
 			receive(from_wire(*cdc));
 	}
 
-	// One that is nearly right: so much further than what we know.
+	// Nearly right: a little ahead of the known position.
 	void near_message(fuzz::Script &script, std::size_t distance_size_bytes)
 	{
 		const std::uint32_t produced_bytes = script.number(distance_size_bytes);
@@ -366,7 +366,7 @@ private:
 	{
 		std::uint64_t produced_bytes = 0;
 		std::uint64_t consumed_bytes = 0;
-		// An aborted connection takes in flags and nothing else.
+		// An aborted connection only accepts flags.
 		const Violation violation =
 			aborted_ ? Violation::kNone
 				 : judge(message, produced_bytes, consumed_bytes);
@@ -402,7 +402,7 @@ private:
 	{
 		const unsigned fresh = flags & ~peer_flags_;
 
-		// Each is told once.
+		// Each event occurs once.
 		fuzz::demand(verdict.has(event::kPeerDone) ==
 			     ((fresh & state_flag::kSendingDone) != 0));
 		fuzz::demand(verdict.has(event::kPeerClosed) ==
@@ -413,10 +413,10 @@ private:
 		if ((fresh & state_flag::kAnyClose) != 0)
 			drop_pending();
 		if ((fresh & state_flag::kAborted) != 0)
-			aborted_ = true; // and so do we
+			aborted_ = true; // and so does our account
 	}
 
-	// What the protocol says about the message's cursors.
+	// What the protocol allows as the message's cursors.
 	Violation judge(const CursorMessage &message, std::uint64_t &produced_bytes,
 			std::uint64_t &consumed_bytes) const
 	{
@@ -443,8 +443,8 @@ private:
 				return Violation::kConsumerBackward;
 			consumed_bytes = 0;
 		}
-		// Its end was one if the reader has come to it, unless it said at once that it had
-		// data left.
+		// The peer's end counts if the reader has reached it, unless the peer said then
+		// that it had data left.
 		if (produced_bytes != 0 && peer_flags_ != 0 && c_.readable_bytes() == 0 &&
 		    (gave_up_withheld_ || !blocked_))
 			return Violation::kProducerBehindEnd;

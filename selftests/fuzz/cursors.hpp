@@ -7,7 +7,7 @@
 
 namespace smc::fuzz {
 
-// How far a cursor stands ahead of a stream position, as long as that is less than 65536 laps.
+// How far a cursor is ahead of a stream position, if that is less than 65536 laps.
 inline std::uint64_t ahead_bytes(ring::Cursor cursor, std::uint64_t position_bytes,
 				 std::uint64_t size_bytes)
 {

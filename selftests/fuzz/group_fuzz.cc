@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A link group, client or server, whose peer sends any LLC message on any of its links while the
-// shell does anything. Beside it runs an account of what each link, flow, timer and RMB of the
-// peer has come to, which every effect has to fit into.
+// A link group, client or server: its peer sends any LLC message on any link, and the shell does
+// anything. A separate account of links, flows, timers and RMBs of the peer checks every effect.
 #include "core/group/machine.hpp"
 #include "script.hpp"
 #include "support.hpp"
@@ -53,7 +52,7 @@ public:
 			act(script);
 			check();
 		}
-		// Nothing is forgotten: in an hour each flow and each confirmation has its end.
+		// Nothing stays for ever: within an hour each flow and each confirmation has ended.
 		sleep(kLongestMs);
 		check();
 		for (const Progress progress : links_)
@@ -64,7 +63,7 @@ public:
 	}
 
 private:
-	// What the shell was told about a link.
+	// What the shell knows about a link.
 	enum class Progress : std::uint8_t { kNone, kConfirming, kActive };
 	struct Held {
 		RtokenIndex index;
@@ -109,7 +108,7 @@ private:
 		}
 		case 10: sleep(std::uint64_t{script.byte()} * 256); break;
 		case 11:
-			// Early, or just in time: then it has run out.
+			// Early, or just at the deadline: then the timer has expired.
 			if (deadline_ms_ && *deadline_ms_ <= now_ms_)
 				deadline_ms_.reset();
 			deliver(Timer{});
@@ -132,7 +131,7 @@ private:
 	template <class Event>
 	void start_link(const Event &event)
 	{
-		// One that has not come to its end is not started again.
+		// A flow that has not ended is not started again.
 		const bool starts = !over_ && links_[event.link] == Progress::kNone &&
 				    (machine_->config().role == Role::kServer) ==
 					    std::is_same_v<Event, StartConfirmLink>;
@@ -168,7 +167,8 @@ private:
 
 	// --- RMBs of the peer --------------------------------------------------------------------
 
-	// Any RMB, or only one that the peer has told of on this link, or a connection uses there.
+	// Any RMB, or only one that the peer has announced on this link, or that a connection uses
+	// there.
 	void acquire(fuzz::Script &script)
 	{
 		const std::uint8_t choice = script.byte();
@@ -189,7 +189,7 @@ private:
 		if (!index)
 			return;
 		fuzz::demand(machine_->rtoken(*index, on) == wanted);
-		// An entry that a connection holds is never given to another RMB.
+		// The entry of a connection is never given to another RMB.
 		for (const Held &held : held_) {
 			fuzz::demand(held.index != *index || before[*index] == wanted);
 			fuzz::demand(held.index == *index ||
@@ -199,7 +199,7 @@ private:
 		told_.push_back(wanted);
 	}
 
-	// By the peer, or by a connection, ever.
+	// Announced by the peer, or named by a connection, at any time.
 	[[nodiscard]] bool told(const wire::RemoteToken &wanted) const
 	{
 		return std::find(told_.begin(), told_.end(), wanted) != told_.end();
@@ -217,7 +217,7 @@ private:
 			told_.push_back(other.token);
 	}
 
-	// CONFIRM_LINK of the peer, or now and then of somebody who says that he is another one.
+	// CONFIRM_LINK of the peer, or sometimes of another peer.
 	void confirm(LinkIndex from, unsigned choice)
 	{
 		const bool server = machine_->config().role == Role::kServer;
@@ -235,7 +235,7 @@ private:
 			body.gid = make_identity(9).gid;
 		else if (stranger)
 			body.qpn = wire::Qpn{sender.qpn.value() + 1};
-		// The server gives ids.
+		// The server assigns link IDs.
 		if (!server)
 			body.link = wire::LinkId{static_cast<std::uint8_t>(11 + from)};
 		std::array<std::byte, wire::kLlcSize> space{};
@@ -249,14 +249,14 @@ private:
 			     machine_->link_state(from) == LinkState::kDown);
 	}
 
-	// What makes sense, as random bytes hardly ever do: the peer confirms a link, tells of an
-	// RMB, or deletes it.
+	// Messages that random bytes hardly ever form: the peer confirms a link, announces an RMB,
+	// or deletes it.
 	void tell(fuzz::Script &script)
 	{
 		const std::uint8_t choice = script.byte();
 		const LinkIndex from = static_cast<LinkIndex>(choice % kLinksMax);
 
-		// Of use in states of their own.
+		// Only useful in certain states.
 		switch (machine_->link_state(from)) {
 		case LinkState::kAwaitRequest:
 		case LinkState::kAwaitResponse: confirm(from, choice / kLinksMax); return;
@@ -316,7 +316,7 @@ private:
 
 	void receive(LinkIndex from, ByteSpan message)
 	{
-		// Of just the size, for AddressSanitizer's sake.
+		// Of the exact size, so that AddressSanitizer sees every overrun.
 		const std::vector<std::byte> bytes(message.begin(), message.end());
 		const Counters before = machine_->counters();
 		const bool was_over = over_;
@@ -332,7 +332,7 @@ private:
 		fuzz::demand(over_ || violations_ < kViolationsMax);
 	}
 
-	// One each so many seconds, as long as there are any.
+	// One every so many seconds while there are any.
 	void forget_violations()
 	{
 		while (violations_ > 0 && now_ms_ >= forgotten_ms_ + kViolationForgotten_ms) {
@@ -375,7 +375,7 @@ private:
 			fuzz::demand(links_[down->link] == Progress::kActive);
 			links_[down->link] = Progress::kNone;
 		} else if (const auto *done = std::get_if<FlowDone>(&effect)) {
-			// One that is under way, and once.
+			// It must be under way, and ends once.
 			fuzz::demand(flows_.erase(done->flow) == 1);
 		} else if (const auto *deleted = std::get_if<RtokensDeleted>(&effect)) {
 			remove(deleted->rtokens);
@@ -400,7 +400,7 @@ private:
 			known.insert(held.index);
 			held.deleted = held.deleted || rtokens.contains(held.index);
 		}
-		// Only those that somebody would miss.
+		// Only those that somebody waits for.
 		known.insert(rtokens);
 		RtokenSet used;
 		for (const Held &held : held_)
@@ -427,7 +427,7 @@ private:
 			case Progress::kActive: fuzz::demand(state == LinkState::kActive); break;
 			}
 		}
-		// What waits, waits for a time that comes.
+		// Everything that waits has a deadline.
 		bool confirming = false;
 		for (const Progress progress : links_)
 			confirming = confirming || progress == Progress::kConfirming;
@@ -443,7 +443,7 @@ private:
 
 	std::unique_ptr<GroupMachine> machine_;
 	std::array<Progress, kLinksMax> links_{};
-	std::map<FlowId, bool> flows_; // under way, and somebody waits for the result
+	std::map<FlowId, bool> flows_; // under way, and the result is awaited
 	std::vector<Held> held_;
 	std::vector<wire::RemoteToken> told_;
 	std::optional<std::uint64_t> deadline_ms_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A whole CLC exchange, client or server: bytes of the peer in any pieces, FIN, answers of the
-// shell, time, all in any order. The script runs twice, with the peer's bytes in pieces and in
-// one, and both must come to the same.
+// A whole CLC exchange, client or server: the peer's bytes in any pieces, FIN, answers of the
+// shell, time, in any order. The script runs twice, with the peer's bytes in pieces and at once,
+// and both runs must agree.
 #include "core/handshake/client.hpp"
 #include "core/handshake/endpoint.hpp"
 #include "core/handshake/server.hpp"
@@ -34,7 +34,7 @@ wire::Eid eid(std::string_view text)
 	return eid;
 }
 
-// The hosts of the messages in the corpus: 1 is their server, 2 their client.
+// The hosts of the corpus: 1 is the server of its messages, 2 the client.
 LocalOffer make_offer(std::uint8_t host, std::uint8_t choice)
 {
 	LocalOffer offer;
@@ -59,7 +59,7 @@ LocalOffer make_offer(std::uint8_t host, std::uint8_t choice)
 	return offer;
 }
 
-// Own buffers on the loopback device, one of which is none.
+// Own buffers on the loopback device; one is no valid buffer.
 wire::SmcdEndpoint make_dmb(const LocalOffer &offer, std::uint8_t flaws)
 {
 	wire::SmcdEndpoint dmb;
@@ -72,7 +72,7 @@ wire::SmcdEndpoint make_dmb(const LocalOffer &offer, std::uint8_t flaws)
 	return dmb;
 }
 
-// Own endpoints, some of which no message can carry.
+// Own endpoints; some cannot be encoded in a message.
 wire::SmcrEndpoint make_endpoint(const LocalOffer &offer, std::uint8_t flaws)
 {
 	wire::SmcrEndpoint endpoint;
@@ -101,13 +101,13 @@ public:
 	{
 		for (int i = 0; i < kOpsMax && !script.done(); i++)
 			act(script);
-		// Whatever has happened, it comes to its end.
+		// Whatever has happened, the handshake ends.
 		deliver(start_);
 		sleep(kLongestMs);
 		fuzz::demand(outcome_.has_value());
 	}
 
-	// All that anybody sees of it.
+	// Everything that is visible from outside.
 	[[nodiscard]] const Bytes &log() const { return log_; }
 
 private:
@@ -129,7 +129,7 @@ private:
 		case 5: deliver(Timer{}); break;
 		case 6: {
 			const std::uint8_t choice = script.byte();
-			// What answers the one does not answer the other.
+			// An answer to one effect does not answer another.
 			if (dmb_)
 				answer(State::kAcquiringLink,
 				       DmbAcquired{make_dmb(offer_, choice >> 4)});
@@ -176,14 +176,14 @@ private:
 		}
 	}
 
-	// What is in the TCP queue goes to the machine, again whenever it asks for it.
+	// The bytes in the TCP queue go to the machine, again whenever it asks for them.
 	void look()
 	{
 		do {
 			want_bytes_ = false;
 			if (stream_.empty() && !eof_)
 				return;
-			// Of just the size, for AddressSanitizer's sake.
+			// Of the exact size, so that AddressSanitizer sees every overrun.
 			const Bytes peeked = stream_;
 			step(TcpBytes{peeked, eof_});
 		} while (want_bytes_);
@@ -196,7 +196,7 @@ private:
 			look();
 	}
 
-	// An answer to an effect that has been overtaken changes nothing.
+	// An answer to an effect that is not awaited any more changes nothing.
 	void answer(State expected_in, const Event &event)
 	{
 		const State before = machine_.state();
@@ -318,8 +318,8 @@ private:
 		fuzz::demand(link_held_ == (use_smc != nullptr));
 		if (use_smc != nullptr)
 			check(use_smc->agreement);
-		// What was taken out is lost to the user. It may be CLC messages only, and then one
-		// of both sides has declined, or both have proposed.
+		// Consumed bytes are lost to the user: they must be CLC messages, and then one side
+		// has declined, or both have proposed.
 		if (fall_back != nullptr && consumed_)
 			fuzz::demand(declined_ || (proposed_ && took_proposal_) || took_decline_);
 		if (const auto *fail = std::get_if<Fail>(&finish.outcome))
@@ -341,7 +341,7 @@ private:
 		dmb_ = true;
 	}
 
-	// Only what we had offered, or may agree to.
+	// Only what was offered, or may be agreed on.
 	void check(const Agreement &agreement) const
 	{
 		fuzz::demand(agreement.smcd == dmb_);
@@ -356,7 +356,7 @@ private:
 			fuzz::demand(agreement.eid == offer_.eids.front());
 	}
 
-	// It is on the one device that both share.
+	// It is on the device that both share.
 	void check(const wire::SmcdEndpoint &peer) const
 	{
 		fuzz::demand(peer.gid == offer_.smcd_gid && peer.chid == wire::kLoopbackChid);
@@ -364,7 +364,7 @@ private:
 		fuzz::demand(!peer.dmb_token.is_zero());
 	}
 
-	// Where the peer's ring is to lie, it can.
+	// The peer's ring lies at a possible address.
 	static void check(const wire::SmcrEndpoint &peer)
 	{
 		fuzz::demand(!peer.token.is_zero());
@@ -394,9 +394,9 @@ private:
 	bool declined_ = false;
 	bool proposed_ = false;
 	bool took_proposal_ = false;
-	bool took_decline_ = false;     // with the last message that was taken out
-	bool reads_short_only_ = false; // the peer, of Declines
-	bool dmb_ = false;              // what was acquired last is no link
+	bool took_decline_ = false;     // with the last message that was consumed
+	bool reads_short_only_ = false; // the peer's Declines
+	bool dmb_ = false;              // the last thing acquired is not a link
 };
 
 template <class Machine>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Two connections inside one kernel (SMC-D): what one writes in is what the other one reads in,
-// what one says the other hears at once, and an empty ring may give way to another one. Two
-// applications do anything, over memory that is really written and read: each byte that is read
-// is the next one that was sent. What a reader or a writer has in its hands stays there for as
-// long as it likes, while the other end goes on.
+// Two connections inside one kernel (SMC-D): the send buffer of each is the other's ring, messages
+// are delivered at once, and an empty ring may be replaced. Two applications do anything, with
+// memory that is really written and read: each byte that is read must be the next one that was
+// sent. A reader or writer may keep what it was handed out for as long as it likes, while the other
+// end goes on.
 #pragma once
 
 #include <algorithm>
@@ -57,30 +57,30 @@ private:
 	using SendHint = connection::SendHint;
 	using SendStatus = connection::SendStatus;
 
-	// One end, and the direction in which it writes. Positions are of the stream, and never
+	// One end, and the direction in which it writes. Positions are of the stream and never
 	// wrap.
 	struct End {
 		Connection conn;
-		std::vector<std::uint8_t> ring; // which this end writes, and the other one reads
+		std::vector<std::uint8_t> ring; // this end writes it, the other one reads it
 		std::uint64_t ring_begins_at_bytes = 0;
 		std::uint64_t accepted_bytes = 0;
-		std::uint64_t appended_bytes = 0; // accepted, and not dropped by an end
+		std::uint64_t appended_bytes = 0; // accepted, and not dropped at an end
 		std::uint64_t sent_bytes = 0;
 		std::uint64_t received_bytes = 0; // by the other end
 		std::uint64_t taken_bytes = 0;    // ditto
 
-		// What this end's application has in its hands.
+		// What this end's application was handed out.
 		ring::Segments room{};
 		ring::Segments piece{};
 		bool writing = false;
 		bool reading = false;
 
-		std::uint64_t urgent_at_bytes = 0; // of the stream that it reads
+		std::uint64_t urgent_at_bytes = 0; // position in the stream that it reads
 		bool urgent_inline = false;
 		bool refuses = false;
-		bool silent = false; // it has yet to say what it has done
+		bool silent = false; // it has not reported yet what it has done
 		bool closed = false;
-		bool gone = false; // has closed, and is no more
+		bool gone = false; // closed and freed
 	};
 
 	static std::uint32_t ring_size_bytes(Script &script)
@@ -165,7 +165,7 @@ private:
 		own.writing = !own.room.empty();
 	}
 
-	// A copy that ends half-way is possible, too.
+	// A copy may also fail half-way.
 	void fill_room(std::uint32_t side, std::uint8_t choice)
 	{
 		const std::uint32_t bytes = ends_[side].room.length_bytes();
@@ -215,7 +215,7 @@ private:
 			demand(alike(own.conn, writer) && alike(other.conn, reader));
 			return false;
 		}
-		// The long way comes to the same.
+		// The steps one by one give the same result.
 		writer.produce(bytes, SendHint::kNormal);
 		const auto saying = writer.speak();
 		demand(saying && saying->produced_bytes == bytes);
@@ -272,7 +272,7 @@ private:
 		own.reading = true;
 	}
 
-	// Only now it is copied out: what was handed out must have stayed.
+	// Copied only now: what was handed out must have stayed unchanged.
 	void give_piece_back(std::uint32_t side, std::uint8_t choice)
 	{
 		End &own = ends_[side];
@@ -334,7 +334,7 @@ private:
 			    urgent.status == connection::UrgentStatus::kByte)
 				demand(urgent.value == byte_at(own.urgent_at_bytes));
 			break;
-		// The option is set at any time, the connection learns of it from its reader.
+		// The option may be set at any time; the connection learns of it from its reader.
 		case 1: own.urgent_inline = !own.urgent_inline; [[fallthrough]];
 		case 2:
 			if (own.reading)
@@ -355,7 +355,7 @@ private:
 		follow_urgent_skip(side);
 	}
 
-	// Only the writer does that, and not while it has room in its hands.
+	// Only the writer replaces a ring, and not while it was handed out room.
 	void widen(std::uint32_t side, std::uint8_t choice)
 	{
 		constexpr std::array<std::uint32_t, 8> sizes = {
@@ -409,7 +409,7 @@ private:
 		converse_soon(side, choice);
 	}
 
-	// Rare: little happens any more behind it.
+	// Rare, since little happens after it.
 	void abort(std::uint32_t side, std::uint8_t choice)
 	{
 		End &own = ends_[side];
@@ -428,7 +428,7 @@ private:
 
 	void go(std::uint32_t side) { ends_[side].gone = ends_[side].closed; }
 
-	// The lock is free in between, and the other end goes on.
+	// Between two steps the lock is free, and the other end goes on.
 	void converse_soon(std::uint32_t side, std::uint8_t choice)
 	{
 		drop_pending(ends_[side]);
@@ -437,7 +437,7 @@ private:
 			converse(side);
 	}
 
-	// Where nobody has ended anything all bytes have to come, then both ends.
+	// If neither end was aborted, all bytes arrive, then both ends.
 	void finish()
 	{
 		for (std::uint32_t side = 0; side < 2; side++) {
@@ -460,7 +460,7 @@ private:
 		for (std::uint32_t side = 0; side < 2; side++) {
 			const End &other = ends_[1 - side];
 
-			// At most a mark stands in between.
+			// At most an urgent mark lies in between.
 			for (int reads = 0; other.taken_bytes != other.accepted_bytes; reads++) {
 				demand(reads < 3);
 				read(side, UINT32_MAX);
@@ -540,7 +540,7 @@ private:
 		const bool deaf = own.conn.finished() || aborted(own);
 		const connection::Verdict verdict = own.conn.hear(saying);
 
-		// It comes from the same code.
+		// The message comes from our own code.
 		demand(verdict.ok());
 		demand(!verdict.has(connection::event::kRefused) ||
 		       (own.refuses && saying.produced_bytes != 0));
@@ -562,7 +562,7 @@ private:
 		follow_urgent_skip(side);
 	}
 
-	// Nobody polls: what became possible has to be told.
+	// Nothing polls: what became possible must be reported.
 	static void check_told(const Before &before, const End &end,
 			       const connection::Verdict &verdict)
 	{
@@ -576,14 +576,14 @@ private:
 			demand(verdict.has(connection::event::kWritable));
 	}
 
-	// What was not sent when either side ended it never will be.
+	// Data that was not sent when either end ended will never be.
 	static void drop_pending(End &end)
 	{
 		if (aborted(end) || end.conn.peer_closed())
 			end.appended_bytes = end.sent_bytes;
 	}
 
-	// The reader may have been moved past an urgent byte, and past no more than that.
+	// The reader may have been moved past an urgent byte, and no further.
 	void follow_urgent_skip(std::uint32_t side)
 	{
 		End &other = ends_[1 - side];
@@ -625,20 +625,21 @@ private:
 		demand(own.conn.undelivered_bytes() == own.conn.unsent_bytes());
 		demand(own.conn.queued_bytes() <= size);
 		demand(own.conn.peer_window_bytes() <= size);
-		// Room is what nobody has yet to read.
+		// Room is what is not stored for the reader.
 		demand(own.taken_bytes <= own.received_bytes &&
 		       own.received_bytes <= own.sent_bytes);
 		demand(own.conn.sndbuf_free_bytes() + (own.appended_bytes - own.taken_bytes) <=
 		       size);
 		if (own.gone || own.silent || reader.silent)
 			return;
-		// Whoever has something to say has said it.
+		// Everything that was to be sent has been sent.
 		Connection copy = own.conn;
 		demand(!copy.speak());
 		if (reader.gone || aborted(own) || aborted(reader) || own.conn.finished())
 			return;
 		demand(own.received_bytes == own.sent_bytes);
-		// A writer that waits for room is told at the latest when all has been read.
+		// A writer that waits for room is woken at the latest when everything has been
+		// read.
 		if (own.taken_bytes == own.appended_bytes)
 			demand(own.conn.writable_for_poll());
 	}
@@ -657,7 +658,7 @@ private:
 		       own.conn.readable_bytes() + 1 >= stored_bytes(side));
 		demand(own.conn.inquired_bytes() <= stored_bytes(side));
 		demand(own.conn.high_water_bytes() <= other.ring.size());
-		// An end without a reset is behind the last byte.
+		// An end without a reset comes after the last byte.
 		if (own.conn.at_orderly_end() && !own.closed && !aborted(own))
 			demand(own.conn.readable_bytes() == 0 &&
 			       other.received_bytes == other.accepted_bytes);

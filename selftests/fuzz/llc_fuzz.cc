@@ -10,7 +10,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 	const auto decoded = decode_llc(fuzz::input(data, size));
 	if (!decoded)
 		return 0;
-	// The one message that may be longer than any that we send.
+	// The only message that may be longer than those that we send.
 	const DeleteRkey *keys = decoded->get<DeleteRkey>();
 	if (keys != nullptr && keys->rkeys.size() > DeleteRkey::kV2RkeysMax)
 		return 0;

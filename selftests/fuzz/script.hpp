@@ -9,7 +9,7 @@
 
 namespace smc::fuzz {
 
-// The fuzzer's bytes as a sequence of decisions. Where they have run out, everything is 0.
+// The fuzzer's input as a sequence of decisions; 0 when it is used up.
 class Script {
 public:
 	explicit Script(ByteSpan bytes) : left_(bytes) {}

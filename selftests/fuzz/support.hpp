@@ -26,8 +26,8 @@ inline void demand(bool holds, const char *file = __builtin_FILE(), int line = _
 	std::abort();
 }
 
-// What is accepted must be a value that can be sent again and then means the same. The second
-// decoding sees the encoder's own bytes only, so AddressSanitizer guards their end, too.
+// What is accepted must encode again, to the same meaning. The second decoding gets only the
+// encoder's bytes, so AddressSanitizer guards their end, too.
 template <class Value, class Decode>
 void demand_round_trip(const Value &value, Decode decode)
 {

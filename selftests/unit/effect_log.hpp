@@ -7,11 +7,11 @@
 
 namespace smc {
 
-// What a machine wanted done, in order. Effect: a variant.
+// The effects of a machine, in order. Effect: a variant.
 template <class Effect>
 class EffectLog {
 public:
-	// How often an effect came.
+	// How often an effect occurred.
 	template <class Wanted>
 	[[nodiscard]] int count() const
 	{

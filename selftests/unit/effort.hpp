@@ -4,11 +4,12 @@
 #include <array>
 #include <cstdint>
 
-// How much the tests try that try a lot. A kernel with KASAN and kmemleak, on an emulated
-// processor, takes some hundred times as long as the host, and KUnit gives a case five minutes.
+// How many values and runs the expensive tests try. A kernel with KASAN and kmemleak, on an
+// emulated processor, takes some hundred times as long as the host, and KUnit stops a case after
+// five minutes.
 namespace smc::testing {
 
-// Of random runs, in a kernel the first few of the same seeds.
+// Random runs; in a kernel the first few of the same seeds.
 constexpr std::uint32_t rounds(std::uint32_t on_host)
 {
 #ifdef __KERNEL__
@@ -18,14 +19,14 @@ constexpr std::uint32_t rounds(std::uint32_t on_host)
 #endif
 }
 
-// What each byte of a message is set to where every value would be too many.
+// The values for each byte of a message where all would be too many.
 #ifdef __KERNEL__
 inline constexpr unsigned kByteValues[] = {0xff};
 #else
 inline constexpr unsigned kByteValues[] = {0x00, 0x01, 0x7f, 0x80, 0xff};
 #endif
 
-// What each byte of a message is changed by where it may be everything; in a kernel, each bit.
+// The changes to each byte of a message: all values, or in a kernel each bit.
 #ifdef __KERNEL__
 inline constexpr unsigned kByteMasks[] = {0, 1, 2, 4, 8, 16, 32, 64, 128};
 #else

@@ -5,7 +5,7 @@
 #include <optional>
 #include <string>
 
-// What the subcommands of smc_ctl do. All throw NetlinkError.
+// The subcommands of smc_ctl. All throw NetlinkError.
 namespace smc_ctl {
 
 void eid_add(const std::string &eid);
@@ -21,7 +21,7 @@ struct PnetDevice {
 void pnet_add(const std::string &id, const PnetDevice &device);
 void pnet_del(const std::string &id);
 void pnet_flush();
-// @id empty: all.
+// @id empty: all entries.
 void pnet_show(const std::string &id);
 
 void groups_show();

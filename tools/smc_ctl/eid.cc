@@ -19,7 +19,7 @@ Family gen_family()
 	return {SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION};
 }
 
-// As the kernel wants it: upper case, blank padded.
+// The form that the kernel wants: upper case, padded with blanks.
 std::string canonical(std::string eid)
 {
 	if (eid.size() > kEidSize)
@@ -37,7 +37,7 @@ void change(std::uint8_t command, const std::string &eid)
 	});
 }
 
-// What the kernel's number means here; strerror() speaks of files and of mathematics.
+// The meaning of the errno here; strerror() would speak of files and mathematics.
 const char *meaning(int code)
 {
 	switch (code) {

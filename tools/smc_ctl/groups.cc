@@ -110,7 +110,7 @@ void groups_show()
 
 void links_show()
 {
-	// The links of a group come behind it.
+	// The links follow their group.
 	std::uint32_t group = 0;
 	Family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION)
 		.dump(SMC_NL_GET_LINK_SMCR, [&](std::uint8_t, const Attributes &message) {

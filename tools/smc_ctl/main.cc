@@ -15,7 +15,7 @@
 namespace smc_ctl {
 namespace {
 
-// What the command line says; filled in while it is parsed.
+// The command line; filled in by the parser.
 struct Arguments {
 	std::string id;
 	PnetDevice device;
@@ -89,7 +89,7 @@ int run(int argc, char **argv)
 	return 0;
 }
 
-// Nothing said so far tells whether what was printed could be written.
+// Only this shows whether the output could be written.
 bool all_written()
 {
 	return std::fflush(stdout) == 0 && !std::ferror(stdout);

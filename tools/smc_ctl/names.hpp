@@ -21,7 +21,7 @@ namespace smc_ctl {
 	return attributes.number(type);
 }
 
-// "-" if there is none.
+// "-" if it is empty.
 [[nodiscard]] inline std::string netdev_name(unsigned ifindex)
 {
 	char name[IF_NAMESIZE];

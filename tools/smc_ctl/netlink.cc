@@ -28,11 +28,11 @@ using Callbacks = std::unique_ptr<nl_cb, PutCallbacks>;
 
 [[noreturn]] void fail_in_libnl(const std::string &what, int error)
 {
-	// libnl has numbers of its own; its text says more than an errno guessed from them.
+	// libnl has error numbers of its own; its text says more than a guessed errno.
 	throw NetlinkError(what + ": " + nl_geterror(error), 0);
 }
 
-// One exchange as libnl's C callbacks see it. Exceptions must not cross C, so they wait here.
+// One exchange, for libnl's C callbacks. Exceptions must not cross C, so they are kept here.
 struct Exchange {
 	const std::function<void(const nlmsghdr &)> &answer;
 	std::exception_ptr thrown = nullptr;

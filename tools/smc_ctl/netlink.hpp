@@ -16,10 +16,10 @@ struct nlmsghdr;
 
 namespace smc_ctl {
 
-// The kernel said no, or could not be asked.
+// The kernel refused, or could not be asked.
 class NetlinkError : public std::runtime_error {
 public:
-	// @code: an errno, or 0 if @what says it all.
+	// @code: an errno, or 0 if @what is the whole message.
 	NetlinkError(const std::string &what, int code);
 
 	[[nodiscard]] int code() const { return code_; }
@@ -28,7 +28,7 @@ private:
 	int code_;
 };
 
-// One level of attributes. Points into the message; good for as long as that is.
+// One level of attributes. Points into the message, and is valid as long as that.
 class Attributes {
 public:
 	Attributes() = default;

@@ -30,7 +30,7 @@
 #define PRELOAD_NAME "libsmc_preload.so"
 #define INTERPRETER_DEPTH_MAX 4
 
-/* As a shell has it: not found, found but not executable. */
+/* The exit statuses of a shell: not found, and found but not executable. */
 #define EXIT_NOT_FOUND 127
 #define EXIT_NOT_EXECUTABLE 126
 
@@ -111,7 +111,7 @@ static bool is_listed(const char *list, const char *entry)
 	return false;
 }
 
-/* Puts the library first and keeps whatever else was to be preloaded. */
+/* Puts the library first and keeps the other preloaded ones. */
 static int preload(const char *library)
 {
 	const char *others = getenv("LD_PRELOAD");
@@ -179,7 +179,7 @@ static enum program_kind elf_kind(int fd, const unsigned char *ident)
 	return PROGRAM_STATIC;
 }
 
-/* For a script, interpreter receives the program that will really run. */
+/* For a script, interpreter receives the program that the kernel will run. */
 static enum program_kind inspect(const char *path, char *interpreter, size_t size)
 {
 	char start[256] = "";
@@ -202,16 +202,16 @@ static enum program_kind inspect(const char *path, char *interpreter, size_t siz
 	return kind;
 }
 
-/* Of another user or group than the caller's real one: that is what the kernel tells the loader. */
+/* Its user or group differs from the caller's real one: the kernel tells the loader so. */
 static bool gains_id(const struct stat *st)
 {
 	if ((st->st_mode & S_ISUID) && st->st_uid != getuid())
 		return true;
-	/* Without the x bit S_ISGID has another meaning. */
+	/* Without the x bit S_ISGID means something else. */
 	return (st->st_mode & S_ISGID) && (st->st_mode & 0010) && st->st_gid != getgid();
 }
 
-/* Says what the loader will do silently: leave the library out. */
+/* Says when the loader will silently ignore the library. */
 static void warn_if_not_preloadable(const char *name)
 {
 	char path[PATH_MAX];
@@ -244,14 +244,14 @@ static void warn_if_not_preloadable(const char *name)
 		     path);
 		return;
 	}
-	/* Root has these capabilities anyway; to the loader nothing changes then. */
+	/* Root has these capabilities anyway, so the loader notices nothing. */
 	if (getuid() != 0 && getxattr(path, "security.capability", NULL, 0) > 0)
 		note("%s has file capabilities, so the loader ignores LD_PRELOAD: its sockets stay "
 		     "TCP",
 		     path);
 }
 
-/* Asks as the library will: for the protocol, and where that is not known for the family. */
+/* Tries what the library will try: the protocol, and if the kernel does not know it the family. */
 static void warn_without_smc(void)
 {
 	int fd = socket(AF_INET, SOCK_STREAM, IPPROTO_SMC);
@@ -282,7 +282,7 @@ static void set_size(const char *variable, const char *text)
 	}
 }
 
-/* The kernel takes the smaller of the two, and setsockopt() says nothing of it. */
+/* The kernel silently uses the smaller of the two. */
 static void warn_if_clamped(const char *variable, const char *what, const char *sysctl)
 {
 	const char *text = getenv(variable);
@@ -295,7 +295,7 @@ static void warn_if_clamped(const char *variable, const char *what, const char *
 		return;
 	snprintf(path, sizeof(path), "/proc/sys/net/core/%s", sysctl);
 	file = fopen(path, "re");
-	/* A network namespace may not show it. */
+	/* A network namespace may not have it. */
 	if (!file)
 		return;
 	if (fscanf(file, "%d", &limit) == 1 && limit < bytes)
@@ -360,7 +360,7 @@ int main(int argc, char **argv)
 	}
 
 	execvp(argv[optind], argv + optind);
-	/* note() may fail, too, with an error of its own. */
+	/* note() may fail as well, with another errno. */
 	failure = errno;
 	note("%s: %s", argv[optind], strerror(failure));
 	return failure == ENOENT ? EXIT_NOT_FOUND : EXIT_NOT_EXECUTABLE;

@@ -40,7 +40,7 @@ void smc_kunit_abort(const char *why)
 {
 	struct kunit *test = kunit_get_current_test();
 
-	/* There is no case to end, and nowhere to go on: the module is not loaded yet. */
+	/* No case is running and the module is not loaded yet: there is nothing to return to. */
 	BUG_ON(!test);
 	smc_kunit_fail(why);
 	__kunit_abort(test);

@@ -12,26 +12,29 @@
 
 #include "smc_kunit/bridge.h"
 
-/* The global objects of the tests have constructors, one for each case. KASAN's selects it. */
+/*
+ * The tests' global objects have constructors, one for each case. KASAN selects the option for
+ * them.
+ */
 #ifndef CONFIG_CONSTRUCTORS
 #error "smc_kunit needs a kernel with CONFIG_CONSTRUCTORS, such as one with CONFIG_KASAN"
 #endif
 
-/* Suites of this folder fail on purpose, see selftests/kunit/check-kunit. */
+/* Suites of this folder fail on purpose: see selftests/kunit/check-kunit. */
 #define PROOF "proof."
 
 static bool proof;
 module_param(proof, bool, 0);
 MODULE_PARM_DESC(proof, "Run the cases that prove that a failure is noticed, and only those");
 
-/* KUnit hands a case nothing but its name; what is beside the name says which one it is. */
+/* KUnit passes a case only its name; the case itself lies beside the name. */
 struct named_case {
 	size_t index;
 	char name[128];
 };
 
 static struct named_case *names;
-/* Those of each suite, with an empty one behind them. */
+/* The cases of each suite, each list with an empty one at its end. */
 static struct kunit_case *cases;
 static struct kunit_suite *suites;
 static struct kunit_suite **suite_pointers;
@@ -50,7 +53,7 @@ static bool wanted(size_t index)
 	return strstarts(smc_kunit_suite(index), PROOF) == proof;
 }
 
-/* The name is also that of a directory. */
+/* The name is also the name of a directory. */
 static void name_suite(struct kunit_suite *suite, const char *name)
 {
 	char *own = (char *)suite->name;
@@ -74,7 +77,7 @@ static int make_suites(void)
 	struct kunit_case *next;
 	size_t index;
 
-	/* There are no more suites than cases. */
+	/* There are at most as many suites as cases. */
 	names = kvcalloc(count, sizeof(*names), GFP_KERNEL);
 	cases = kvcalloc(count, 2 * sizeof(*cases), GFP_KERNEL);
 	suites = kvcalloc(count, sizeof(*suites), GFP_KERNEL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads beside the one that a case runs in.
+ * Threads besides the one that runs the case.
  */
 
 #include <linux/completion.h>
@@ -21,7 +21,7 @@ static int run_thread(void *data)
 	struct smc_kunit_thread *thread = data;
 
 	thread->run(thread->argument);
-	/* Nothing of this module is run behind it, so that the module may go. */
+	/* After this the thread runs no code of this module, so the module may be unloaded. */
 	kthread_complete_and_exit(&thread->done, 0);
 }
 

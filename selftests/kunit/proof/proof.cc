@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Cases that fail on purpose, each in one way, and some that must not: that smc_kunit.ko does not
-// say yes to everything. What becomes of each of them is in selftests/kunit/check-kunit.
+// Cases that fail on purpose, each in one way, and some that must pass: they prove that
+// smc_kunit.ko can fail. selftests/kunit/check-kunit has the result that each must have.
 #include <gtest/gtest.h>
 
 #include <cstddef>
@@ -64,7 +64,8 @@ TEST(Fails, InATrace)
 	EXPECT_TRUE(false);
 }
 
-// What the library calls instead of throwing does not come back; the next case runs all the same.
+// The function that the library calls instead of throwing does not return; the next case still
+// runs.
 TEST(Fails, BehindTheEnd)
 {
 	SCOPED_TRACE("never left");
@@ -124,7 +125,7 @@ TEST(Skips, Deaths)
 	EXPECT_DEATH(went_on = true, "");
 }
 
-// For KASAN and kmemleak, which watch the tests as they watch the core.
+// For KASAN and kmemleak, which watch the tests as well as the core.
 TEST(Watched, ReadBehindTheEnd)
 {
 	const std::vector<char> three(3);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// gcc tells AddressSanitizer when the initializers of a file begin and end, so that it can see
-// one that uses another file's object too early. The kernel's has no such check.
+// gcc calls these at the begin and end of a file's initializers, so that AddressSanitizer sees the
+// use of another file's object before its initialization. The kernel's AddressSanitizer has no such
+// check.
 
 extern "C" {
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The list of all cases, and how one is run.
+// The list of all cases, and how a case runs.
 #include <algorithm>
 #include <functional>
 #include <memory>
@@ -30,7 +30,7 @@ std::vector<Case> &all_cases()
 	return cases;
 }
 
-// Of "selftests/unit/wire/ids_test.cc" or any other path: the last folder.
+// The last folder of a path such as "selftests/unit/wire/ids_test.cc".
 std::string_view folder_of(std::string_view file)
 {
 	file = file.substr(0, file.rfind('/'));

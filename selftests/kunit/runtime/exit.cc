@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Destructors of global objects. Their constructors are run by the kernel, as it loads the module
-// (CONFIG_CONSTRUCTORS); nobody there runs what is to be done in the end.
+// Destructors of global objects. The kernel runs their constructors when it loads the module
+// (CONFIG_CONSTRUCTORS), but not their destructors.
 #include <new>
 
 #include "smc_kunit/bridge.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What the library calls where it would throw: the case is over.
+// Called by the library instead of throwing: ends the case.
 #include <cstdlib>
 
 #include "smc_kunit/bridge.h"

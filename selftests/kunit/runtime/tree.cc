@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// What std::map and std::set call in the library: a search tree, here without the balance. Those of
-// the tests have a few dozen nodes. A node is never red: the library tells the header by that.
+// The functions that std::map and std::set call in the library: a search tree, here without
+// balance, since the tests' trees have a few dozen nodes. A node is never red: that is how the
+// library tells the header.
 #include <set>
 
 namespace std {
@@ -16,7 +17,7 @@ _Rb_tree_node_base *next(_Rb_tree_node_base *node)
 		node = above;
 		above = above->_M_parent;
 	}
-	// From the root, if it is the last: the header, which has the root as its parent.
+	// From the root's last node it leads to the header, which has the root as its parent.
 	return node->_M_right == above ? node : above;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Messages that overtake the peer's Confirm: a connection that begins with what was kept of them
-// knows all that one knows which has heard each in its turn.
+// CDC messages that arrive before the peer's Confirm are kept. A connection that starts with them
+// must be in the same state as one that handled each when it arrived.
 #include "core/connection/early_messages.hpp"
 
 #include <gtest/gtest.h>
@@ -14,7 +14,7 @@
 namespace smc::connection::test {
 namespace {
 
-// A pair whose end b begins late. What a says until then is kept for it.
+// A pair whose end b starts late. Messages of a are kept for it until then.
 struct LateStart {
 	Pair pair;
 	EarlyMessages early;
@@ -36,7 +36,7 @@ struct LateStart {
 			early.keep(message);
 		pair.b.arrived.clear();
 	}
-	// What happens then.
+	// The events of b's start.
 	std::uint16_t start()
 	{
 		std::uint16_t events = 0;
@@ -47,7 +47,7 @@ struct LateStart {
 			events |= pair.wire.deliver(pair.b).events;
 		return events;
 	}
-	// 0: there is none.
+	// 0: none
 	char urgent_byte()
 	{
 		const UrgentRead urgent = pair.b.connection.take_urgent(false);
@@ -102,7 +102,7 @@ TEST(EarlyMessagesTest, OfTwoMarksTheNewerOne)
 	}
 }
 
-// The end of the stream is in every message from then on.
+// From here on every message says that the stream has ended.
 TEST(EarlyMessagesTest, AMarkAndTheEnd)
 {
 	LateStart late;
@@ -114,7 +114,7 @@ TEST(EarlyMessagesTest, AMarkAndTheEnd)
 	EXPECT_EQ(late.pair.b.read(), "abc");
 }
 
-// It asks whether all before it has come, and takes no message's place.
+// A validation message asks whether all before it arrived; it replaces none of the kept ones.
 TEST(EarlyMessagesTest, AValidation)
 {
 	LateStart late;

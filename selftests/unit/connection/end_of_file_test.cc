@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Data behind an end of the stream that its reader has come to would be a stream that went on after
-// the reader had been told that it is whole.
+// A reader that has seen the end of the stream takes it as complete, so data behind that end is a
+// violation.
 #include <gtest/gtest.h>
 
 #include "connection/in_place.hpp"
@@ -37,13 +37,13 @@ TEST_P(EndOfFileTest, DataBehindOneThatWasReadIsAViolation)
 	EXPECT_EQ(verdict.events, 0);
 	EXPECT_EQ(b_.readable_bytes(), 0u);
 	b_.abort();
-	// Nor is the end that was announced one any more.
+	// The announced end is not valid any more either.
 	EXPECT_TRUE(b_.at_eof());
 	EXPECT_FALSE(b_.at_orderly_end());
 	EXPECT_FALSE(b_.reset_breaks_pipe());
 }
 
-// A program that ends on the kernel's own module closes before what it had corked is sent.
+// With the kernel's own module a process that exits closes before its corked data is sent.
 TEST_P(EndOfFileTest, DataBehindOneThatNobodyHasReachedIsData)
 {
 	EXPECT_TRUE(b_.on_cdc(from_peer(1, 10, GetParam())).ok());
@@ -86,7 +86,7 @@ TEST_P(EndOfFileTest, MessagesWithoutDataBehindOneAreWelcome)
 	EXPECT_TRUE(b_.at_orderly_end());
 }
 
-// The kernel's own module says "done" with data left, which it shows by its write-blocked flag.
+// The kernel's own module sets the "done" flag while data is left, and shows that by write-blocked.
 TEST_P(EndOfFileTest, AnAnnouncedRestIsData)
 {
 	constexpr auto blocked = producer_flag::kWriteBlocked;
@@ -106,7 +106,7 @@ TEST_P(EndOfFileTest, ARestThatComesTooLateIsAViolation)
 
 	EXPECT_TRUE(b_.on_cdc(from_peer(1, 100, GetParam(), blocked)).ok());
 	EXPECT_TRUE(b_.consume(100));
-	b_.give_up_withheld_data(); // the reader has been told of an end
+	b_.give_up_withheld_data(); // the reader has seen the end
 	EXPECT_TRUE(b_.at_eof());
 	EXPECT_EQ(b_.on_cdc(from_peer(2, 200, GetParam())).violation,
 		  Violation::kProducerBehindEnd);

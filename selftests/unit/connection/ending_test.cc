@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The end of a connection: shutdown, close, abort, and what neither side may lose by them.
+// The end of a connection: shutdown, close, abort, and what each end must still receive.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -58,7 +58,7 @@ TEST(EndingTest, ShutdownThenCloseBothWays)
 	const auto last = pair.wire.settle();
 	EXPECT_TRUE(last.a & event::kReleasable);
 	EXPECT_TRUE(last.b & event::kReleasable);
-	EXPECT_EQ(a.on_transmit_complete(pair.a.last_plan.marker).events, 0); // told once
+	EXPECT_EQ(a.on_transmit_complete(pair.a.last_plan.marker).events, 0); // reported once
 	EXPECT_TRUE(a.releasable());
 	EXPECT_TRUE(b.releasable());
 	EXPECT_EQ(b.state(), State::kClosed);
@@ -105,7 +105,8 @@ TEST(EndingTest, CrossingCloses)
 	EXPECT_EQ(pair.b.connection.state(), State::kClosed);
 }
 
-// A reset that a dead link keeps is none. An end in order is shown by TCP as well.
+// A reset that cannot be sent over a dead link must not look like an end in order, which TCP would
+// show as well.
 TEST(EndingTest, AnAbortIsOwedUntilItHasCompleted)
 {
 	Pair pair;
@@ -138,7 +139,7 @@ TEST(EndingTest, RepeatedCallsSayNothingNew)
 }
 
 // The kernel's own module says "closed" after two seconds whatever is left, and a reader that wakes
-// late loses the rest. Here the flag waits for the data, however long that takes.
+// later loses the rest. Here the flag waits for the data without a limit.
 TEST(EndingTest, NothingIsLostAtClose)
 {
 	Config config = plain_config();
@@ -197,7 +198,7 @@ TEST(EndingTest, ClosedReaderThrowsAwayAndThePeerMayFinish)
 	Config config = plain_config();
 	config.sndbuf_size_bytes = 65536;
 	Pair pair{config};
-	// B has closed but cannot say so: its own data does not fit into A's ring.
+	// B has closed but cannot send the flag: its own data does not fit into A's ring.
 	pair.b.send(std::string(16384, 'b'));
 	pair.wire.settle();
 	pair.b.send(std::string(100, 'b'));
@@ -260,7 +261,7 @@ TEST(EndingTest, CloseWithUnreadDataIsAnAbort)
 	EXPECT_EQ(pair.b.last_plan.write_bytes, 0u);
 	EXPECT_TRUE(pair.b.last_plan.signal);
 
-	// A answers by itself, so that B can let go.
+	// A answers without its user, so that B can free the connection.
 	const auto events = pair.wire.settle();
 	EXPECT_TRUE(events.a & event::kPeerAborted);
 	EXPECT_TRUE(events.b & event::kReleasable);
@@ -362,7 +363,7 @@ TEST(EndingTest, BothHaveEndedWhenEachKnowsOfTheOther)
 	EXPECT_FALSE(pair.a.connection.both_ended());
 	EXPECT_FALSE(pair.b.connection.both_ended());
 	pair.b.connection.shutdown_write();
-	EXPECT_FALSE(pair.b.connection.both_ended()); // not said yet
+	EXPECT_FALSE(pair.b.connection.both_ended()); // not sent yet
 	pair.b.transmit();
 	pair.wire.settle();
 	EXPECT_TRUE(pair.a.connection.both_ended());
@@ -564,7 +565,7 @@ TEST(EndingTest, AnEndInTheMessageOfAResetIsNoOrderlyOne)
 	EXPECT_FALSE(pair.a.connection.at_orderly_end());
 }
 
-// --- End of file that the peer announces too early ---------------------------------------------
+// --- An end of the stream that the peer announces too early --------------------------------
 
 CursorMessage early_close(std::uint32_t bytes)
 {
@@ -580,7 +581,7 @@ TEST(EndingTest, EofWaitsForThePeersRest)
 	Connection &b = pair.b.connection;
 	EXPECT_TRUE(b.on_cdc(early_close(100)).has(event::kPeerClosed));
 	EXPECT_FALSE(b.eof_withheld());
-	EXPECT_TRUE(b.consume(100)); // the peer must hear that there is room
+	EXPECT_TRUE(b.consume(100)); // the peer must learn of the room
 	EXPECT_TRUE(b.eof_withheld());
 	EXPECT_FALSE(b.at_eof());
 	EXPECT_EQ(pair.b.transmit(), 1);
@@ -610,7 +611,7 @@ TEST(EndingTest, EofComesWhenThePeerIsNoLongerBlocked)
 	b.on_cdc(early_close(10));
 	EXPECT_TRUE(b.consume(10));
 	CursorMessage rest{.sequence = 2, .producer = {0, 10}, .state_flags = state_flag::kClosed};
-	// Who waits for nothing but the end would not be woken by kReadable.
+	// A reader that only waits for the end would not be woken by kReadable.
 	EXPECT_EQ(b.on_cdc(rest).events & (event::kReadable | event::kEndSeen),
 		  event::kReadable | event::kEndSeen);
 	EXPECT_TRUE(b.at_eof());
@@ -637,7 +638,7 @@ TEST(EndingTest, AnAbortDoesNotWaitForARest)
 	EXPECT_TRUE(b.on_cdc(message).has(event::kCanTransmit));
 	EXPECT_EQ(pair.b.transmit(), 1);
 	EXPECT_EQ(pair.b.last_plan.message.state_flags, state_flag::kAborted);
-	EXPECT_FALSE(b.consume(10)); // nobody to tell
+	EXPECT_FALSE(b.consume(10)); // no reader left
 	EXPECT_TRUE(b.at_eof());
 }
 

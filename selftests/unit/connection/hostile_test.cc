@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A peer that sends anything: whatever its messages say, no range that we hand out leaves a buffer,
-// no account goes wrong, and no bug of ours shows.
+// A peer that sends anything. Every range that the connection hands out stays in its buffer, all
+// accounts stay right, and no check for our own bugs fires.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -69,8 +69,8 @@ private:
 		ASSERT_EQ(there, std::min(bytes, connection_.sndbuf_free_bytes()));
 		connection_.produce(there, static_cast<SendHint>(below(3)));
 	}
-	// A reader may still copy what it was shown when messages come. Nobody else reads, takes
-	// the urgent byte or closes meanwhile.
+	// A reader may still copy what it was shown when messages arrive. Until it is done nothing
+	// else reads, takes the urgent byte or closes.
 	void read()
 	{
 		if (shown_bytes_ != 0) {
@@ -168,7 +168,7 @@ private:
 			message.sequence = static_cast<std::uint16_t>(random_());
 		if (one_in(2))
 			message.producer_flags = static_cast<std::uint8_t>(random_());
-		if (!one_in(50)) // once seen, it lets more pass
+		if (!one_in(50)) // after a violation the check lets more through
 			message.producer_flags &=
 				static_cast<std::uint8_t>(~producer_flag::kFailoverValidation);
 		if (one_in(100))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Two connections that share their memory: the send buffer of each is the other's ring, and what
-// one says the other hears at once.
+// Two connections that share their memory: each end's send buffer is the other end's ring, and
+// messages are delivered at once.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ protected:
 		ASSERT_TRUE(a_.init(in_place_config(kSizeBytes)));
 		ASSERT_TRUE(b_.init(in_place_config(kSizeBytes)));
 	}
-	// One turn of the talk; how much was said in it.
+	// Moves data once each way; returns how many messages were sent.
 	static int speak(Connection &from, Connection &to)
 	{
 		int said = 0;
@@ -35,7 +35,7 @@ protected:
 		}
 		return said;
 	}
-	// Until both are done.
+	// Until both ends are finished.
 	void converse(Connection &first, Connection &second)
 	{
 		events_ = 0;
@@ -62,7 +62,7 @@ protected:
 	static inline std::uint16_t events_ = 0;
 };
 
-// A peek that wants all must not wait for a writer who waits for it.
+// A peek with MSG_WAITALL must not wait for a writer that waits for room.
 TEST_F(InPlaceTest, WaitsForTheReaderWhereTheWriterWaits)
 {
 	send(a_, b_, kSizeBytes);
@@ -74,8 +74,8 @@ TEST_F(InPlaceTest, WaitsForTheReaderWhereTheWriterWaits)
 	EXPECT_FALSE(b_.waits_for_reader());
 }
 
-// Every byte is put where the peer reads it, has arrived when it was said, and makes room when the
-// peer has taken it and said so.
+// Each byte is written where the peer reads it, has arrived when the message is delivered, and
+// makes room when the peer has consumed it and sent its cursor.
 TEST_F(InPlaceTest, LapAfterLap)
 {
 	std::uint32_t offset_bytes = 0;
@@ -98,7 +98,7 @@ TEST_F(InPlaceTest, LapAfterLap)
 	}
 }
 
-// Half of it passes for the peer's receive buffer.
+// Half of the ring counts as the peer's receive buffer.
 TEST_F(InPlaceTest, WaitsForTheReaderInItsUpperHalf)
 {
 	send(a_, b_, 8192);
@@ -176,7 +176,7 @@ TEST_F(InPlaceTest, AnAbortIsAnswered)
 	EXPECT_EQ(b_.hear({}).events, event::kIgnored);
 }
 
-// It comes from our own code, and yet a count that would lead out of the ring is not taken over.
+// The cursor comes from our own code, but one that would lead out of the ring is still refused.
 TEST_F(InPlaceTest, CountsThatCannotBeAreRefused)
 {
 	Saying saying;
@@ -190,7 +190,7 @@ TEST_F(InPlaceTest, CountsThatCannotBeAreRefused)
 	EXPECT_EQ(b_.readable_bytes(), 100u);
 }
 
-// Both write and read what they like; a separate account of each direction must agree.
+// Both ends write and read at random; a separate account of each direction must agree.
 TEST_F(InPlaceTest, TwoAccountsAgree)
 {
 	std::mt19937 random{1};
@@ -230,7 +230,7 @@ TEST_F(InPlaceTest, TwoAccountsAgree)
 		}
 		ASSERT_EQ(other.readable_bytes(), written[side] - taken[side]);
 		ASSERT_EQ(own.readable_bytes(), written[1 - side] - taken[1 - side]);
-		// What was taken makes room at the latest when half of the ring waits for it.
+		// Consumed bytes are reported at the latest when they amount to half of the ring.
 		ASSERT_LE(own.sndbuf_free_bytes(), kSizeBytes - other.readable_bytes());
 		if (other.readable_bytes() == 0) {
 			ASSERT_GE(own.sndbuf_free_bytes(), kSizeBytes / 2);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Two connections with applications on them, over the simulated wire, everything at random: sizes,
-// delays of data, messages and completions, corks, urgent bytes, a send queue that is full. Two
-// verdicts: every byte arrives exactly once and in order; and it always finishes. The second is a
-// strict one, because nobody here polls: a transmit happens only upon what the connection says, a
-// writer sleeps until it is told that it may write, a reader until it is told that it may read.
+// Two connections with applications, over the simulated wire. Everything is random: sizes, delays
+// of data, messages and completions, corks, urgent bytes, full send queues. Every byte must arrive
+// once and in order, and every run must finish. The latter is strict, since nothing polls:
+// transmit() is called only when the connection asks for it, a writer sleeps until kWritable, a
+// reader until kReadable.
 #include <gtest/gtest.h>
 
 #include <array>
@@ -215,7 +215,7 @@ private:
 		return a_.closed && b_.closed && a_.end.connection.finished() &&
 		       b_.end.connection.finished();
 	}
-	// Nothing is on its way and no application can do a thing.
+	// Nothing is under way, and no application can go on.
 	bool settled() const
 	{
 		for (const App *app : {&a_, &b_}) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Connection::pass() against what it stands for. Two pairs of connections live through the same:
-// one only speaks and hears, the other one passes wherever it can. Nobody may be able to tell them
-// apart, at any time.
+// Connection::pass() against the steps that it replaces. Two pairs of connections get the same
+// calls: one pair speaks and hears, the other passes wherever it can. Their states must be equal at
+// all times.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -171,7 +171,7 @@ TEST_F(PassTest, NobodyCanTell)
 						pair->converse(side);
 				}
 			} else if (what < 960) {
-				// Off more often than on.
+				// The option is off more often than on.
 				both(side, [&](Pair &pair) {
 					pair.ends[side].set_corked(what % 10 == 0);
 				});
@@ -211,7 +211,7 @@ TEST_F(PassTest, NobodyCanTell)
 	EXPECT_GT(long_ways_, 1'000u);
 }
 
-// With one more the peer is asked how far it has come.
+// One byte more, and the peer is asked for its cursor.
 TEST_F(PassTest, HalfARingIsTheMost)
 {
 	EXPECT_FALSE(passed_.pass(0, kSizeBytes / 2 + 1));
@@ -220,14 +220,14 @@ TEST_F(PassTest, HalfARingIsTheMost)
 	EXPECT_EQ(passed_.ends[1].readable_bytes(), kSizeBytes / 2);
 }
 
-// A copy from the user that fails at its first byte leaves nothing, and nobody is woken for it.
+// A copy from user space that fails at its first byte changes nothing and wakes no one.
 TEST_F(PassTest, NothingIsNoMessage)
 {
 	EXPECT_EQ(Connection::pass(passed_.ends[0], passed_.ends[1], 0), 0);
 	EXPECT_EQ(passed_.ends[0].last_completed().message_number, 0u);
 }
 
-// Even before it could say so: hear() throws such bytes away.
+// The same before the peer is told: hear() drops such bytes.
 TEST_F(PassTest, NothingIsPassedToAReaderThatHasClosed)
 {
 	passed_.ends[1].close();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The receiving direction: what is taken from a message, what is refused, and when the peer is
-// told.
+// The receiving direction: which messages are accepted, which are refused, and when the peer gets
+// an update.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -38,7 +38,7 @@ TEST(ReceiveTest, BytesComeInOrder)
 	EXPECT_FALSE(pair.b.connection.at_eof());
 }
 
-// The caller looks what is the matter then. What it may have handed out is not there any more.
+// The caller then looks for the reason. Bytes that it may have handed out are gone.
 TEST(ReceiveTest, MoreConsumedThanThereIsIsRefused)
 {
 	Pair pair;
@@ -62,7 +62,7 @@ TEST(ReceiveTest, HighWater)
 	EXPECT_EQ(pair.b.connection.high_water_bytes(), 16384u);
 }
 
-// Of what was under way no cursor tells any more.
+// No cursor covers what was under way.
 TEST(ReceiveTest, HighWaterOfAnAbortedConnection)
 {
 	Pair pair;
@@ -123,7 +123,7 @@ TEST(ReceiveTest, SequenceWraps)
 	EXPECT_EQ(b.on_cdc(message(65535, {0, 5})).events, event::kStale);
 }
 
-// --- Cursors that cannot be ------------------------------------------------------------------
+// --- Impossible cursors ----------------------------------------------------------------------
 
 TEST(ReceiveTest, CursorOutsideTheRing)
 {
@@ -144,7 +144,7 @@ TEST(ReceiveTest, ProducerBeyondTheFreeSpace)
 	EXPECT_EQ(b.on_cdc(message(1, {2, 0})).violation, Violation::kProducerOverrun);
 	EXPECT_TRUE(b.on_cdc(message(1, {1, 0})).ok());
 	EXPECT_EQ(b.readable_bytes(), 16384u);
-	// Consumed, but not confirmed: the peer cannot know of the space.
+	// Consumed but not reported: the peer cannot know of the room.
 	EXPECT_TRUE(b.consume(16384));
 	EXPECT_EQ(b.on_cdc(message(2, {1, 1})).violation, Violation::kProducerOverrun);
 	EXPECT_EQ(pair.b.transmit(), 1);
@@ -197,7 +197,7 @@ TEST(ReceiveTest, ViolationChangesNothing)
 	EXPECT_EQ(b.readable_bytes(), 0u);
 	EXPECT_EQ(b.state(), State::kActive);
 	EXPECT_EQ(pair.b.transmit(), 0);
-	// Its sequence number did not count either: what comes in order is not behind it.
+	// Its sequence number does not count either: the next regular message is not behind it.
 	EXPECT_EQ(b.on_cdc(message(1, {0, 1})).events, event::kReadable);
 	EXPECT_EQ(b.readable_bytes(), 1u);
 }
@@ -289,7 +289,7 @@ TEST(ReceiveTest, RequestIsAnsweredWhenThereIsSomethingToTell)
 	EXPECT_TRUE(b.consume(1)); // a helping
 	EXPECT_EQ(pair.b.transmit(), 1);
 	EXPECT_FALSE(b.consume(1));
-	EXPECT_TRUE(b.on_cdc(request(3, {0, 5001})).has(event::kCanTransmit)); // ask again
+	EXPECT_TRUE(b.on_cdc(request(3, {0, 5001})).has(event::kCanTransmit)); // another request
 	EXPECT_EQ(pair.b.transmit(), 1);
 	EXPECT_EQ(pair.b.last_plan.write_bytes, 0u);
 	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{0, 2316}));
@@ -297,8 +297,8 @@ TEST(ReceiveTest, RequestIsAnsweredWhenThereIsSomethingToTell)
 	EXPECT_FALSE(b.consume(2685)); // no longer asked for
 }
 
-// Even if there is nothing to tell: the peer may have missed it. But two sides that both ask must
-// not answer each other for ever.
+// Even without news: the peer may have missed the last update. But two ends that both ask must not
+// answer each other for ever.
 TEST(ReceiveTest, RequestWithoutDataIsAnsweredOnce)
 {
 	Pair pair;
@@ -321,7 +321,7 @@ TEST(ReceiveTest, RequestWithoutDataIsAnsweredOnce)
 TEST(ReceiveTest, BlockedPeerIsToldWhenTheRingIsEmpty)
 {
 	Pair pair;
-	// The peer says that it is blocked although there is room; whatever it waits for, it gets.
+	// The peer says that it is blocked although there is room: it gets an update.
 	CursorMessage blocked = message(1, {0, 10});
 	blocked.producer_flags = producer_flag::kWriteBlocked;
 	pair.b.connection.on_cdc(blocked);
@@ -390,9 +390,9 @@ TEST(ReceiveTest, ValidationOfWhatHasArrived)
 	EXPECT_TRUE(verdict.ok());
 	EXPECT_EQ(verdict.events, 0);
 	EXPECT_EQ(b.readable_bytes(), 20u); // its zero cursors mean nothing
-	// Its sequence number is that of an older message, and what we know of them stays.
+	// Its sequence number is that of an older message, and the state stays as it is.
 	EXPECT_EQ(b.on_cdc(message(1, {0, 10})).events, event::kStale);
-	// What the peer repeats may stand behind what we know.
+	// A message that the peer repeats may be behind the known state.
 	EXPECT_EQ(b.on_cdc(message(2, {0, 15})).events, 0);
 	EXPECT_EQ(b.readable_bytes(), 20u);
 	EXPECT_TRUE(b.on_cdc(message(3, {0, 30})).has(event::kReadable));
@@ -424,7 +424,7 @@ TEST(ReceiveTest, ValidationOfWhatNeverArrived)
 	EXPECT_EQ(b.on_cdc(validation(3)).events, event::kIgnored);
 }
 
-// --- What may be all for a peek --------------------------------------------------------------
+// --- When a peek has all ---------------------------------------------------------------------
 
 // A sender leaves less than an eighth of the ring alone when it has more than that.
 TEST(ReceiveTest, WaitsForTheReaderBelowACrumb)
@@ -446,7 +446,7 @@ TEST(ReceiveTest, WaitsForTheReaderBelowACrumb)
 	EXPECT_EQ(pair.b.connection.readable_bytes(), 4337u);
 }
 
-// One that is out of line takes room, too.
+// An urgent byte out of line takes room, too.
 TEST(ReceiveTest, WaitsForTheReaderWithAnUrgentByte)
 {
 	Pair pair;

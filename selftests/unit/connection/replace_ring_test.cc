@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// In place, an empty ring gives way to another one in the middle of a connection.
+// In place, an empty ring is replaced during the connection.
 #include <gtest/gtest.h>
 
 #include <cstdint>
@@ -96,7 +96,7 @@ TEST_F(ReplaceRingTest, ALargerOneBeginsEmptyAtItsStart)
 	EXPECT_EQ(writer_.sndbuf_free_bytes(), 4 * kSizeBytes);
 }
 
-// Whoever has taken some of it may still be copying the rest.
+// A reader that has taken a part may still be copying the rest.
 TEST_F(ReplaceRingTest, OneThatHoldsSomethingStays)
 {
 	write(100);
@@ -114,7 +114,7 @@ TEST_F(ReplaceRingTest, OneWithBytesThatWereNotSaidYetStays)
 	EXPECT_FALSE(replace(2 * kSizeBytes));
 }
 
-// What is held back by a cork lies in the ring, too.
+// Data under a cork lies in the ring, too.
 TEST_F(ReplaceRingTest, ACorkedOneStays)
 {
 	writer_.set_corked(true);
@@ -163,8 +163,8 @@ TEST_F(ReplaceRingTest, NotOnAWire)
 	EXPECT_FALSE(replace(2 * kSizeBytes));
 }
 
-// A reader that has taken all, without a word of it, and a writer that is told nothing because of
-// the new ring: nobody who waits for room is left behind.
+// A reader has consumed everything without sending its cursor, and the writer waits for room:
+// replacing the ring must not leave the writer asleep.
 TEST_F(ReplaceRingTest, WhoWaitsForRoomHearsOfIt)
 {
 	write(kSizeBytes);

@@ -6,8 +6,8 @@
 
 namespace smc::connection::test {
 
-// Of random runs: from first to last. SMC_SEED=n runs that one alone, SMC_SEEDS=n the first n; in a
-// kernel, where there is no environment, it is always as many as by default.
+// The seeds of random runs, from first to last. SMC_SEED=n runs that one alone, SMC_SEEDS=n the
+// first n; in a kernel, which has no environment, it is the default number.
 struct Seeds {
 	explicit Seeds(std::uint32_t count) : last(count)
 	{

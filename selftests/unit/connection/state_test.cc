@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The close states: every state with every event, and the table of legal transitions.
+// The close states: every state with every event, against the table of legal changes.
 #include "core/connection/state.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ namespace {
 
 using enum State;
 
-// The legal changes, written out a second time.
+// The legal changes, written a second time.
 const std::map<State, std::set<State>> kLegal{
 	{kInit, {kActive}},
 	{kActive, {kPeerCloseWait1, kAppCloseWait1, kPeerAbortWait, kProcessAbort, kClosed}},
@@ -60,7 +60,7 @@ TEST(StateTest, LegalTransitions)
 	}
 }
 
-// Every state, every event, all facts: the outcome is legal, and each legal change does occur.
+// Every state, every event, all conditions: the change is legal, and each legal change occurs.
 TEST(StateTest, EveryEventInEveryState)
 {
 	std::set<std::pair<State, State>> seen;
@@ -144,8 +144,8 @@ TEST(StateTest, TableOfTheProtocol)
 			<< static_cast<int>(step.event);
 }
 
-// Sequences of up to six calls on the machine in every order: never an illegal change, flags stay,
-// and what the state says agrees with the flags.
+// Sequences of up to six calls in every order: every change is legal, flags stay set, and state and
+// flags agree.
 void walk(const CloseMachine &machine, int depth)
 {
 	ASSERT_FALSE(machine.broken());
@@ -185,7 +185,7 @@ void walk(const CloseMachine &machine, int depth)
 TEST(CloseMachineTest, AllSequences)
 {
 	CloseMachine machine;
-	machine.shutdown_write(); // before the start nothing counts
+	machine.shutdown_write(); // before the start messages do not count
 	machine.close();
 	machine.abort();
 	machine.give_up();

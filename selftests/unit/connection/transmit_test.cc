@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// The sending direction: what goes out when, in which pieces, and what frees the send buffer.
+// The sending direction: when data is sent, in which pieces, and when the send buffer is freed.
 #include <gtest/gtest.h>
 
 #include <string>
@@ -162,7 +162,7 @@ TEST(TransmitTest, FullRingBlocksAndSaysSo)
 	EXPECT_EQ(pair.b.receive(), data.substr(16384));
 }
 
-// Room that comes along with the peer's own data, a few bytes at a time, is not used up in crumbs.
+// Room that arrives with the peer's own data, a few bytes at a time, is not used for tiny writes.
 TEST(TransmitTest, SmallWindowsGather)
 {
 	Config config = plain_config();
@@ -180,7 +180,7 @@ TEST(TransmitTest, SmallWindowsGather)
 	pair.b.send("reply");
 	pair.wire.settle();
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 3616u - 2048u);
-	// What fits as a whole is no crumb.
+	// The rest of the data fits, so it is sent although it is small.
 	pair.b.read(100);
 	pair.b.send("reply");
 	pair.wire.settle();
@@ -274,7 +274,7 @@ TEST(TransmitTest, AStreamTakesOneMessageForEachCompletion)
 			pair.wire.deliver(pair.b);
 		EXPECT_EQ(pair.b.receive().size(), i == 0 ? 2u : 15u);
 	}
-	// Nothing waits when this one completes: the stream is at its end.
+	// The stream has ended, so nothing waits for this completion.
 	pair.wire.settle();
 	pair.a.send("x");
 	EXPECT_FALSE(pair.a.last_plan.signal);
@@ -363,7 +363,7 @@ TEST(TransmitTest, CallerMayRaiseTheSignal)
 	pair.a.connection.commit_transmit(plan);
 	EXPECT_FALSE(pair.a.connection.transmit_idle());
 	pair.a.send("2");
-	EXPECT_TRUE(pair.a.posted.empty()); // waits for that completion
+	EXPECT_TRUE(pair.a.posted.empty()); // needs that completion
 	EXPECT_TRUE(pair.a.connection.on_transmit_complete(plan.marker).has(event::kCanTransmit));
 	EXPECT_TRUE(pair.a.connection.transmit_idle());
 }
@@ -419,13 +419,13 @@ TEST(TransmitTest, RequestedCompletionComesByAnEmptyMessage)
 	EXPECT_TRUE(pair.a.last_plan.signal);
 	EXPECT_EQ(pair.a.last_plan.write_bytes, 0u);
 	pair.a.connection.request_completion();
-	EXPECT_EQ(pair.a.transmit(), 0); // on its way already
+	EXPECT_EQ(pair.a.transmit(), 0); // under way already
 	pair.wire.settle();
 	EXPECT_EQ(pair.a.connection.undelivered_bytes(), 0u);
 	EXPECT_TRUE(pair.a.connection.transmit_idle());
 }
 
-// A device whose completions prove nothing: the peer's cursor is asked for in time.
+// A device whose completions prove nothing: the peer's cursor is requested in time.
 TEST(TransmitTest, CompletionThatFreesNothing)
 {
 	Config config = plain_config();
@@ -501,10 +501,10 @@ TEST(TransmitTest, PushLetsHeldDataGo)
 	Pair pair;
 	pair.a.connection.push();
 	pair.a.send("head", SendHint::kMore);
-	EXPECT_TRUE(pair.a.posted.empty()); // an earlier push has no say
+	EXPECT_TRUE(pair.a.posted.empty()); // an earlier push does not count
 	pair.a.connection.push();
 	EXPECT_EQ(pair.a.transmit(), 1);
-	// Neither a cork nor the clock holds what was pushed.
+	// Pushed data is held back neither by a cork nor by a timer.
 	pair.a.send("2");
 	pair.a.send("3");
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 1u);

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Two connections joined by a simulated reliable wire, for the tests. An End owns what a real owner
-// would: a send buffer, the ring that the peer writes, a send queue of limited length. The wire
-// carries out what was posted in order and when the test says so, so that data, messages and
-// completions can be late, each by itself; as on a reliable queue pair nothing is lost or
-// reordered.
+// Two connections joined by a simulated reliable wire. An End owns what an endpoint would: a send
+// buffer, the ring that the peer writes, a send queue of limited length. The wire executes what was
+// posted, in order and when the test says so: data, messages and completions can each be late. As
+// on a reliable queue pair nothing is lost or reordered.
 //
-// The payload is copied out of the send buffer when the wire carries it out, so that a send buffer
-// that is given free too early shows as corruption.
+// The payload is copied out of the send buffer when the wire executes the write, so that a send
+// buffer that is freed too early shows as corruption.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -35,7 +34,7 @@ struct End {
 
 	// --- The application --------------------------------------------------------------------
 
-	// Appends as much of `data` as fits, and returns how much that was.
+	// Appends as much of `data` as fits; returns how many bytes that were.
 	std::size_t append(std::string_view data, SendHint hint = SendHint::kNormal)
 	{
 		std::size_t done = 0;
@@ -82,7 +81,7 @@ struct End {
 
 	// --- The transport ----------------------------------------------------------------------
 
-	// Posts all that is to be sent; returns how many plans that were.
+	// Posts everything that is to be sent; returns the number of plans.
 	int transmit()
 	{
 		int plans = 0;
@@ -109,7 +108,7 @@ struct End {
 	Connection connection;
 	std::vector<char> sndbuf;
 	std::vector<char> rmb;
-	std::deque<TransmitPlan> posted;        // not carried out yet
+	std::deque<TransmitPlan> posted;        // not executed yet
 	std::deque<CursorMessage> arrived;      // messages to this end, not handled yet
 	std::deque<TransmitMarker> completions; // of this end's messages, not handled yet
 	std::size_t send_queue_limit = SIZE_MAX;
@@ -123,7 +122,7 @@ class Wire {
 public:
 	Wire(End &a, End &b) : a_(a), b_(b) {}
 
-	// Carries out the oldest plan that `from` has posted.
+	// Executes the oldest plan that `from` has posted.
 	bool carry(End &from)
 	{
 		if (from.posted.empty())
@@ -174,8 +173,8 @@ public:
 		return verdict;
 	}
 
-	// Everything that is on its way arrives, in both directions, and is answered as the owner
-	// of a connection would. Returns what happened at each end.
+	// Delivers everything under way in both directions, and does what the owner of a connection
+	// does. Returns the events at each end.
 	struct Events {
 		std::uint16_t a = 0;
 		std::uint16_t b = 0;

@@ -82,7 +82,7 @@ TEST(UrgentTest, AnnouncementIsTakenBack)
 	EXPECT_EQ(pair.a.last_plan.message.producer_flags, 0);
 	pair.wire.settle();
 	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
-	// A byte that is in the send buffer already cannot be taken back.
+	// A byte in the send buffer is already under way.
 	pair.a.append("!", SendHint::kUrgent);
 	pair.a.connection.announce_urgent(false);
 	pair.a.transmit();
@@ -215,7 +215,7 @@ TEST(UrgentTest, NoReadAcrossTheMark)
 	EXPECT_EQ(pair.b.connection.take_urgent(false).status, UrgentStatus::kNone);
 }
 
-// The reader copies what it was shown, and the peer declares the last byte of that urgent.
+// While the reader copies what it was shown, the peer declares the last of these bytes urgent.
 TEST(UrgentTest, NoMarkOnAByteThatCameWithoutIt)
 {
 	Pair pair;
@@ -377,7 +377,7 @@ TEST(UrgentTest, InLineAtTheMarkAndThenOut)
 	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
 }
 
-// The kernel's own module sends nothing behind an urgent byte until it hears that it was passed.
+// The kernel's own module sends nothing behind an urgent byte until the peer has passed it.
 TEST(UrgentTest, OutOfLineAtTheMarkIsToldThePeer)
 {
 	Pair pair;
@@ -403,8 +403,8 @@ TEST(UrgentTest, OutOfLineBeforeTheMarkIsNothingToTell)
 	EXPECT_EQ(pair.b.transmit(), 0);
 }
 
-// poll() and ioctl() come while a reader copies what it was shown: they must not take the byte, or
-// the rest of it, away from it.
+// poll() and ioctl() run while a reader copies what it was shown: they must not take the urgent
+// byte or the rest away.
 TEST(UrgentTest, LookingTheOtherWayChangesNothing)
 {
 	Pair pair;
@@ -424,7 +424,7 @@ TEST(UrgentTest, LookingTheOtherWayChangesNothing)
 	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
 }
 
-// The byte is taken for one out of line until the reader says otherwise.
+// The byte counts as out of line until the reader sets SO_OOBINLINE.
 TEST(UrgentTest, OutOfLineUntilTheReaderLooks)
 {
 	Pair pair;

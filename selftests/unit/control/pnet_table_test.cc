@@ -113,7 +113,7 @@ TEST_F(PnetTableTest, OneEntryPerDeviceAndPort)
 	EXPECT_EQ(add_eth("NET1", "dev"), PnetTable::Added::kYes);
 	EXPECT_EQ(add_eth("NET1", "dev"), PnetTable::Added::kExists);
 	EXPECT_EQ(add_eth("NET2", "dev"), PnetTable::Added::kExists);
-	// A network device and an RDMA device of the same name are two, and so are two ports.
+	// A network device and an RDMA device of the same name are different, and so are two ports.
 	EXPECT_EQ(add_ib("NET1", "dev", 1), PnetTable::Added::kYes);
 	EXPECT_EQ(add_ib("NET2", "dev", 2), PnetTable::Added::kYes);
 	EXPECT_EQ(add_ib("NET3", "dev", 2), PnetTable::Added::kExists);
@@ -159,7 +159,7 @@ TEST_F(PnetTableTest, TakesOutByIdOrAll)
 	EXPECT_EQ(table_.take(nullptr), nullptr);
 	EXPECT_EQ(table_.size(), 0u);
 
-	// The end of the list has to follow when the last entry goes.
+	// The list's end pointer changes when the last entry is removed.
 	EXPECT_EQ(add_eth("NET9", "eth0"), PnetTable::Added::kYes);
 	EXPECT_EQ(walk(), Rows{"NET9:eth0"});
 }
@@ -192,7 +192,7 @@ TEST_F(PnetTableTest, WalkSurvivesChangesBehindItsBack)
 		cursor = entry->serial();
 		rest.emplace_back(entry->target().name());
 	}
-	// Nobody that stayed is missed or seen twice.
+	// Every entry that stayed is seen exactly once.
 	EXPECT_EQ(rest, (Rows{"eth3", "eth4", "eth5", "eth1"}));
 }
 

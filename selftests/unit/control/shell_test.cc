@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// shell/control on the host: what netlink and the handshake get from it, with errnos, namespaces
-// and memory that runs out.
+// shell/control on the host, as netlink and the handshake use it: errnos, namespaces, and
+// allocations that fail.
 #include "kernel/abi/callbacks/control.h"
 #include "shell/control/eid.cc"
 #include "shell/control/fallback.cc"
@@ -109,7 +109,7 @@ TEST_F(ControlTest, PnetAddIsAllOrNothing)
 	EXPECT_EQ(add(init_, "NET", "eth1", "mlx5_1", 0), -EINVAL);
 	EXPECT_EQ(rows(init_).size(), 2u);
 
-	// The new half of a request counts.
+	// Of a request with one new part, the new part is added.
 	EXPECT_EQ(add(init_, "NEW", "eth0", "mlx5_1"), 0);
 	EXPECT_EQ(rows(init_, "new"), Rows{"NEW:mlx5_1/1"});
 }
@@ -145,7 +145,7 @@ TEST_F(ControlTest, RdmaDevicesBelongToTheInitialNamespace)
 {
 	EXPECT_EQ(add(&other_, "IN", "eth0", "mlx5_0"), 0);
 	EXPECT_EQ(add(&other_, "IN", nullptr, "mlx5_0"), -EEXIST);
-	// What is ignored is not looked at either.
+	// A part that is ignored is not checked.
 	EXPECT_EQ(add(&other_, "IN", "eth1", "mlx5_0", 200), 0);
 	EXPECT_EQ(rows(&other_), (Rows{"IN:eth0", "IN:eth1"}));
 	EXPECT_EQ(ib("mlx5_0", nullptr, 1), "");
@@ -228,7 +228,7 @@ TEST_F(ControlTest, FallbacksAreCountedByRoleAndReason)
 	EXPECT_EQ(reason, 0x05000000u);
 	EXPECT_FALSE(smc_ctl_fallback_reason(init_, true, 2, &reason));
 
-	// However many reasons a peer makes up, each is counted once and the list stays bounded.
+	// However many reasons a peer invents, each is counted once and the list stays bounded.
 	for (u32 code = 1; code <= 200; code++)
 		count_fallback(&other_, code, true);
 	s64 sum = 0;

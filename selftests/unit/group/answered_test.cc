@@ -4,7 +4,7 @@
 #include "group/member.hpp"
 #include "wire/golden.hpp"
 
-// A client whose response to CONFIRM_LINK is out: the link counts when the server has it.
+// A client has sent its response to CONFIRM_LINK: the link is active when the server has it.
 namespace smc::group::test {
 namespace {
 
@@ -37,7 +37,7 @@ TEST(Answered, IsConfirmedByDelivery)
 	EXPECT_EQ(client.count<LinkConfirmed>(), 1);
 }
 
-// The acknowledgement may be lost, and what the server sends next come first.
+// The acknowledgement may be lost, and the server's next message arrive first.
 TEST(Answered, IsConfirmedByWhatOnlyAConfirmedServerSays)
 {
 	Member client = answered_client();
@@ -94,7 +94,7 @@ TEST(Answered, DeliveryHasTheTimeOfAResponse)
 	EXPECT_TRUE(client.over());
 }
 
-// The server may have the response and be using the link.
+// The server may have the response and use the link.
 TEST(Answered, EndIsSaidToTheServer)
 {
 	Member client = answered_client();

@@ -17,7 +17,8 @@ TcpAddress address(std::uint8_t number)
 const TcpAddress founder = address(1);
 const TcpAddress stranger = address(2);
 
-// So many handshakes from there leave an RMB in doubt, one after the other, before it is refused.
+// After so many handshakes, one after the other, that each leave an RMB in doubt, the peer is
+// refused.
 std::uint32_t tries(Doubt &doubt, const TcpAddress &from, std::uint32_t most = 1000)
 {
 	std::uint32_t count = 0;
@@ -70,7 +71,7 @@ TEST(Doubt, HandshakesUnderWayCountForAStranger)
 	doubt.begin(stranger);
 	doubt.left_in_doubt(stranger);
 	EXPECT_FALSE(doubt.admits(stranger));
-	// One of them was the peer's after all.
+	// One of them was the peer itself after all.
 	doubt.completed(stranger);
 	EXPECT_TRUE(doubt.admits(stranger));
 	EXPECT_EQ(doubt.rmbs(), 1U);
@@ -89,7 +90,7 @@ TEST(Doubt, StrangersTogetherAreBounded)
 	EXPECT_TRUE(doubt.admits(founder));
 }
 
-// What a stranger left in doubt before its handshake came through is the peer's own doing.
+// After its handshake succeeded, the doubts that a stranger left count as the peer's own.
 TEST(Doubt, WhatBecomesThePeersIsNoStrangersAnyMore)
 {
 	Doubt doubt(founder);
@@ -102,8 +103,7 @@ TEST(Doubt, WhatBecomesThePeersIsNoStrangersAnyMore)
 	EXPECT_TRUE(doubt.admits(address(100)));
 }
 
-// A peer with more addresses than there are places: none of them is refused, and nothing that is
-// in doubt is forgotten.
+// A peer with more addresses than the table has places: none is refused, and no doubt is forgotten.
 TEST(Doubt, ManyAddressesOfThePeer)
 {
 	Doubt doubt(founder);
@@ -117,7 +117,8 @@ TEST(Doubt, ManyAddressesOfThePeer)
 	EXPECT_TRUE(doubt.admits(founder));
 }
 
-// As many handshakes at once as there are places: who has none waits outside, the founder never.
+// As many handshakes at once as there are places: one without a place waits, the founder never
+// does.
 TEST(Doubt, NoPlaceLeft)
 {
 	Doubt doubt(founder);

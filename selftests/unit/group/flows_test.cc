@@ -4,7 +4,7 @@
 #include "group/member.hpp"
 #include "wire/golden.hpp"
 
-// Requests of ours about our RMBs.
+// Our own requests about our RMBs.
 namespace smc::group::test {
 namespace {
 
@@ -103,7 +103,7 @@ TEST(Flow, WithoutRkeyForTheLinkIsLost)
 	EXPECT_EQ(member.sent(), 0U);
 }
 
-// Its silence does not condemn the link: that is up to TEST_LINK, at its time.
+// A missing response does not end the link: TEST_LINK does, in its time.
 TEST(Flow, TimesOut)
 {
 	Member member = active_member(Role::kClient);
@@ -128,7 +128,7 @@ TEST(Flow, ResponsesToNothingAreCounted)
 	member.receive(confirm_response(1));
 	member.receive(delete_response());
 	EXPECT_EQ(member.machine().counters().unexpected_responses, 2U);
-	// Nor does one kind answer the other.
+	// A response of another kind answers nothing.
 	member.deliver(AnnounceRkey{7, rkeys_of(1)});
 	member.receive(delete_response());
 	member.receive(confirm_response(2));
@@ -266,7 +266,7 @@ TEST(Flow, LinkLossEndsTheRunningOne)
 	member.deliver(LinkFailed{0});
 	EXPECT_EQ(member.flow(1), FlowResult::kLinkLost);
 	EXPECT_TRUE(member.over());
-	EXPECT_EQ(member.flow(2), std::nullopt); // TerminateGroup speaks for it
+	EXPECT_EQ(member.flow(2), std::nullopt); // TerminateGroup replaces it
 }
 
 TEST(Flow, CrossesTheOtherEnds)
@@ -296,7 +296,7 @@ TEST(Flow, CrossesTheOtherEnds)
 	}
 	EXPECT_EQ(client.machine().counters().violations(), 0U);
 	EXPECT_EQ(server.machine().counters().violations(), 0U);
-	// Silence on both sides: each tests, each answers, for as long as they live.
+	// Both ends only test and answer, and the link lives on.
 	for (int i = 0; i < 10; i++) {
 		client.sleep(30000);
 		server.sleep(30000);

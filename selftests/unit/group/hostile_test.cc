@@ -9,8 +9,8 @@
 #include "group/member.hpp"
 #include "wire/golden.hpp"
 
-// Anything may arrive, in any order, on any link. What Member checks at each step has to hold, a
-// request gets one answer at most, and the timer comes to rest.
+// Anything may arrive, in any order, on any link. Member's checks hold at each step, a request gets
+// at most one answer, and the timer stops in the end.
 namespace smc::group::test {
 namespace {
 
@@ -86,7 +86,7 @@ void torment(std::uint32_t seed)
 				member.deliver(Terminate{});
 			break;
 		case 10:
-			// What was sent comes back, with and without the response flag.
+			// Sends back what was sent, with and without the response flag.
 			if (before > 0) {
 				const LinkIndex link = member.next_sent_on();
 				Bytes bytes = member.take_sent();
@@ -122,9 +122,9 @@ TEST(Hostile, AnythingInAnyOrder)
 	}
 }
 
-// What a member is at as a message comes.
+// The state of a member when a message arrives.
 enum class Stage {
-	kConfirming, // its link is up to the peer
+	kConfirming, // only the peer knows that its link is up
 	kActive,
 	kAnnouncing, // the RMB of the golden CONFIRM_RKEY
 	kDeleting,
@@ -136,7 +136,7 @@ enum class Verdict {
 	kViolation,
 };
 
-// The RMB that the golden DELETE_RKEY is about.
+// The RMB of the golden DELETE_RKEY.
 constexpr wire::RemoteToken kHeldRmb{.rkey = wire::Rkey{0x385}, .address = 0xff2c06a7c4b30000};
 
 Member member_at(Role role, Stage stage)
@@ -164,7 +164,7 @@ Member member_at(Role role, Stage stage)
 	return member;
 }
 
-// CONFIRM_LINK of somebody else than who the link was made with: the one violation that costs it.
+// CONFIRM_LINK from another peer than the link's: the one violation that ends the link at once.
 [[nodiscard]] bool comes_from_a_stranger(const Result<wire::LlcMessage, wire::LlcError> &message,
 					 Role role, Stage stage)
 {
@@ -174,15 +174,15 @@ Member member_at(Role role, Stage stage)
 	if (stage != Stage::kConfirming || confirm == nullptr || message->response != server ||
 	    message->version != wire::LlcVersion::kV2)
 		return false;
-	// Of another link, or of none: not about this one.
+	// About another link, or none: not about this one.
 	if (server ? confirm->link != wire::LinkId{1} : confirm->link.is_zero())
 		return false;
 	const LinkIdentity peer = identity_of(server ? 2 : 1);
 	return confirm->gid != peer.gid || confirm->qpn != peer.qpn;
 }
 
-// One message in a group with one RMB of the peer in use. What breaks a rule, or means nothing, is
-// counted once and leaves no other trace.
+// One message in a group that uses one RMB of the peer. A violation or a meaningless message is
+// counted once and changes nothing else.
 Verdict judge(Role role, Stage stage, const Bytes &bytes)
 {
 	Member member = member_at(role, stage);
@@ -235,7 +235,7 @@ Verdict judge(Role role, Stage stage, const Bytes &bytes)
 	return violations != 0 ? Verdict::kViolation : Verdict::kIgnored;
 }
 
-// What became of all messages that one member got.
+// The outcomes of all messages to one member.
 class Tally {
 public:
 	Tally(Role role, Stage stage) : role_(role), stage_(stage) {}
@@ -303,7 +303,7 @@ TEST(Hostile, EachByteOfEachLlcMessageInEachRoleAndStage)
 					accepted[i] = true;
 				tally.judge_changed(good);
 			}
-			// Neither is everything taken, nor everything refused.
+			// Some are accepted, and some refused.
 			EXPECT_GE(tally.of(Verdict::kAccepted), tally.all() / 30);
 			EXPECT_GE(tally.of(Verdict::kIgnored), tally.all() / 100);
 			EXPECT_GE(tally.of(Verdict::kViolation), tally.all() / 5);

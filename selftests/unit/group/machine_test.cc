@@ -24,7 +24,7 @@ TEST(ConfirmLinkFlow, ServerTowardsLinux)
 	Member server(config_of(Role::kServer));
 
 	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
-	// As captured, but for the number of links agreed on.
+	// As captured, except for the number of links agreed on.
 	Bytes expected = from_hex(golden::kConfirmLinkRequest21);
 	expected[34] = std::byte{1};
 	EXPECT_EQ(server.take_sent(), expected);
@@ -171,8 +171,8 @@ TEST(ConfirmLinkFlow, LinkZeroOrAnotherOneIsNotThisOne)
 	EXPECT_EQ(server.machine().counters().unexpected_responses, 1U);
 }
 
-// Whoever says that it is another one than the Accept or the Confirm has named is not whom the link
-// was made with, or does not know it.
+// A CONFIRM_LINK whose sender is not the one of the Accept or Confirm comes from a peer that the
+// link was not made with, or that does not know it.
 TEST(ConfirmLinkFlow, AnotherQueuePairOrGidEndsIt)
 {
 	constexpr std::size_t kGidFirst = 10, kGidLast = 25, kQpnFirst = 26, kQpnLast = 28;
@@ -207,7 +207,7 @@ TEST(ConfirmLinkFlow, AnotherQueuePairOrGidEndsIt)
 	}
 }
 
-// What comes back from a mirror is no peer's.
+// A peer that mirrors our message is none.
 TEST(ConfirmLinkFlow, OwnIdentityIsNotThePeers)
 {
 	Member client(config_of(Role::kClient));
@@ -221,7 +221,7 @@ TEST(ConfirmLinkFlow, OwnIdentityIsNotThePeers)
 	EXPECT_TRUE(server.over());
 }
 
-// Behind a bond or a VLAN frames may come from another MAC by then.
+// Behind a bond or a VLAN the frames' MAC may have changed by then.
 TEST(ConfirmLinkFlow, AnotherMacIsNoViolation)
 {
 	Member client(config_of(Role::kClient));
@@ -241,7 +241,7 @@ TEST(ConfirmLinkFlow, AnotherMacIsNoViolation)
 	EXPECT_EQ(server.machine().counters().violations(), 0U);
 }
 
-// Accept and Confirm have said what there is to say about them.
+// Accept and Confirm have agreed on everything already.
 TEST(ConfirmLinkFlow, LimitsInItChangeNothing)
 {
 	for (const std::uint8_t links : {0, 1, 2, 255}) {
@@ -396,7 +396,7 @@ TEST(AddLinkFlow, ContinuationBelongsToNothing)
 	EXPECT_EQ(client.machine().counters().unexpected_responses, 1U);
 }
 
-// A client that may have two links is told at once that there is no second one.
+// A client that may have two links gets the refusal of a second one at once.
 TEST(AddLinkFlow, ServerOffersNothingWhereTwoLinksWereAgreed)
 {
 	for (const auto version : {wire::LlcVersion::kV1, wire::LlcVersion::kV2}) {
@@ -426,10 +426,9 @@ TEST(AddLinkFlow, ServerOffersNothingWhereTwoLinksWereAgreed)
 	}
 }
 
-// What a peer of version 1 or 2.0 gets, byte by byte. Linux rejects at once an ADD_LINK of the GID
-// that it knows as its peer's (in version 1 with the MAC, too) if it has no second port itself, and
-// else one without an MTU. It takes one whose body is all zeros for its own reminder to ask for a
-// link.
+// The refusal of a second link as a peer of version 1 or 2.0 gets it. Linux rejects at once an
+// ADD_LINK with the GID of its peer (in version 1 also with the MAC) if it has no second port, or
+// else one without an MTU. A body of zeros it would take as its own request for a link.
 TEST(AddLinkFlow, OfferOfNothingIsOneThatLinuxRejects)
 {
 	const std::string mac_1 = "525400000001";
@@ -463,7 +462,7 @@ TEST(AddLinkFlow, OfferOfNothingIsOneThatLinuxRejects)
 	}
 }
 
-// From a server that has no second link either. The answer repeats it, as Linux's does.
+// From a server without a second link either. Our answer repeats the message, as Linux's does.
 TEST(AddLinkFlow, ClientRejectsAllZeros)
 {
 	const std::string body(80, '0');
@@ -490,7 +489,7 @@ TEST(AddLinkFlow, ClientRejectsAllZeros)
 	}
 }
 
-// A client of version 1 asks for a link in this way: its address, and no queue pair, link or MTU.
+// A client of version 1 asks for a link like this: its address, and no queue pair, link or MTU.
 TEST(AddLinkFlow, ServerIgnoresAHintOfVersionOne)
 {
 	Config config = config_of(Role::kServer);
@@ -595,7 +594,7 @@ TEST(PeerRkeys, ManyInOneMessage)
 	EXPECT_EQ(reply->errors, 128);
 	EXPECT_EQ(server.count<RtokensDeleted>(), 1);
 
-	// Cut short: malformed, and nothing is deleted.
+	// Truncated: malformed, so nothing is deleted.
 	Member other = active_member(Role::kServer);
 	const auto index = other.machine().acquire_rtoken(0, {wire::Rkey{2}, 0});
 	ASSERT_TRUE(index);
@@ -744,7 +743,7 @@ TEST(DeleteLinkFlow, TerminateWithoutALinkSaysNothing)
 	EXPECT_EQ(expecting.count<LinkConfirmFailed>(), 1);
 }
 
-// Linux's server ends the group first, and then declines.
+// Linux's server ends the group before it declines.
 TEST(DeleteLinkFlow, AllWhileConfirming)
 {
 	Member client(config_of(Role::kClient));
@@ -865,7 +864,7 @@ TEST(DeleteLinkFlow, OneOfTwoLinksLeavesTheGroup)
 	EXPECT_EQ(server.count<LinkDown>(), 1);
 	EXPECT_FALSE(server.over());
 	EXPECT_EQ(server.flow(11), FlowResult::kLinkLost);
-	EXPECT_EQ(server.flow(12), FlowResult::kLinkLost); // known on the lost link only
+	EXPECT_EQ(server.flow(12), FlowResult::kLinkLost); // known by the lost link only
 	EXPECT_EQ(server.next_sent_on(), 1);
 	const auto request = server.take<wire::ConfirmRkey>(/*response=*/false);
 	ASSERT_TRUE(request);
@@ -912,7 +911,7 @@ TEST(TestLinkFlow, SilentLinkIsTested)
 	EXPECT_EQ(server.count<LinkDown>(), 0);
 	server.sleep(1);
 	EXPECT_EQ(server.sent(), 1U);
-	// The old answer does not do for the new question.
+	// The late answer to the last test does not answer this one.
 	server.receive(response);
 	EXPECT_EQ(server.machine().counters().late_responses, 1U);
 	EXPECT_EQ(server.machine().counters().violations(), 0U);
@@ -944,7 +943,7 @@ TEST(TestLinkFlow, DeadLinkGoesDown)
 	EXPECT_EQ(server.count<LinkDown>(), 1);
 	ASSERT_TRUE(server.over());
 	EXPECT_EQ(server.terminated()->cause, TerminateCause::kNoLink);
-	EXPECT_EQ(server.sent(), 1U); // TEST_LINK, and no DELETE_LINK into the void
+	EXPECT_EQ(server.sent(), 1U); // TEST_LINK, and no DELETE_LINK, which could not arrive
 }
 
 TEST(TestLinkFlow, AnySignOfLifeWillDo)
@@ -977,7 +976,7 @@ TEST(TestLinkFlow, SlowPeerKeepsItsLink)
 	EXPECT_EQ(server.machine().counters().late_responses, 0U);
 }
 
-// One at a time, however short the interval.
+// One test at a time, however short the interval.
 TEST(TestLinkFlow, IsNotRepeatedMeanwhile)
 {
 	Config config = config_of(Role::kServer);
@@ -986,7 +985,8 @@ TEST(TestLinkFlow, IsNotRepeatedMeanwhile)
 	Member server = active_member(Role::kServer, config);
 	server.sleep(1000 + 19999);
 	EXPECT_EQ(server.sent(), 1U);
-	// A sign of life, then silence again: the next one is due, and the link has its time anew.
+	// A message arrives, then silence again: the next test is due, and the link has its full
+	// time.
 	server.machine().note_activity(0, server.now_ms());
 	server.sleep(1000 + 19999);
 	EXPECT_EQ(server.sent(), 2U);
@@ -1047,7 +1047,7 @@ TEST(Violations, EndTheGroup)
 	EXPECT_EQ(server.machine().counters().malformed, kViolationsMax);
 }
 
-// In a group that lives for months there are more than sixteen; they are not what ends it.
+// A group that lives for months collects more than sixteen violations: they must not end it.
 TEST(Violations, AreForgotten)
 {
 	Member server = active_member(Role::kServer);

@@ -20,8 +20,8 @@
 #include "effect_log.hpp"
 #include "wire/hex_byte.hpp"
 
-// One end of a link group: the machine, its timer, and what it wanted done. Watches what holds for
-// every step.
+// One end of a link group: the machine, its timer, and its effects. Checks the invariants at every
+// step.
 namespace smc::group::test {
 
 using Bytes = std::vector<std::byte>;
@@ -63,7 +63,7 @@ inline LinkIdentity identity_of(std::uint8_t host)
 		wire::Qpn{0x11}};
 }
 
-// What this host says of its end of a link.
+// This host's description of its end of a link.
 inline wire::ConfirmLink confirm_link_of(std::uint8_t host, std::uint8_t link)
 {
 	const LinkIdentity sender = identity_of(host);
@@ -134,7 +134,7 @@ public:
 	[[nodiscard]] const TerminateGroup *terminated() const { return last<TerminateGroup>(); }
 	[[nodiscard]] bool over() const { return terminated() != nullptr; }
 
-	// The next message sent; empty: none.
+	// The next message that was sent; empty if none.
 	[[nodiscard]] Bytes take_sent()
 	{
 		if (sent_.empty())
@@ -147,7 +147,7 @@ public:
 	[[nodiscard]] std::size_t sent() const { return sent_.size(); }
 	void drop_sent() { sent_.clear(); }
 
-	// How this flow ended; nothing: it has not.
+	// The result of the flow; none if it has not ended.
 	[[nodiscard]] std::optional<FlowResult> flow(FlowId id) const
 	{
 		std::optional<FlowResult> result;
@@ -162,7 +162,7 @@ public:
 		return result;
 	}
 
-	// Decodes the next message sent as one of this kind.
+	// Decodes the next message that was sent, which must be of this kind.
 	template <class Body>
 	[[nodiscard]] std::optional<Body> take(bool response)
 	{
@@ -203,7 +203,7 @@ private:
 	std::uint64_t now_ms_ = 1000;
 };
 
-// Carries messages both ways until nothing moves.
+// Delivers messages both ways until no more are sent.
 inline void exchange(Member &a, Member &b)
 {
 	while (a.sent() + b.sent() > 0) {
@@ -211,7 +211,7 @@ inline void exchange(Member &a, Member &b)
 			while (from->sent() > 0) {
 				const LinkIndex link = from->next_sent_on();
 				to->receive(from->take_sent(), link);
-				// A shell that does at once what it is asked to.
+				// A shell that carries out each effect at once.
 				if (to->machine().link_state(link) == LinkState::kActivating) {
 					to->deliver(LinkActivated{link, std::nullopt});
 					to->deliver(AnswerDelivered{link});
@@ -221,7 +221,7 @@ inline void exchange(Member &a, Member &b)
 	}
 }
 
-// A member with one active link, towards a Linux of release 2.1.
+// A member with one active link to a Linux of release 2.1.
 inline Member active_member(Role role, Config config)
 {
 	Member member(config);

@@ -6,8 +6,8 @@
 #include "group/member.hpp"
 #include "wire/golden.hpp"
 
-// Responses of a peer that is slow, and does nothing wrong: Linux answers out of one worker, in
-// order, and that worker may wait for 10 s.
+// Responses of a slow but correct peer: Linux answers from one worker, in order, and that worker
+// may block for 10 s.
 namespace smc::group::test {
 namespace {
 
@@ -35,7 +35,7 @@ TEST(Overdue, ConfirmResponseIsNotTakenForTheNextOne)
 	EXPECT_EQ(member.flow(8), FlowResult::kDone);
 }
 
-// An answer each 3.5 s, for hours: each is late, each one is for the request before.
+// An answer every 3.5 s, for hours: each is late, and belongs to the request before.
 TEST(Overdue, PeerThatIsAlwaysLateBreaksNoRule)
 {
 	Member member = active_member(Role::kClient);
@@ -51,7 +51,7 @@ TEST(Overdue, PeerThatIsAlwaysLateBreaksNoRule)
 	EXPECT_EQ(member.machine().counters().late_responses, 499U);
 }
 
-// Ten seconds behind, and then all at once.
+// Silence for ten seconds, then all answers at once.
 TEST(Overdue, AllOfAWorkersPauseAreRemembered)
 {
 	Member member = active_member(Role::kClient);
@@ -63,7 +63,7 @@ TEST(Overdue, AllOfAWorkersPauseAreRemembered)
 		member.receive(confirm_response(i));
 	EXPECT_EQ(member.machine().counters().late_responses, 5U);
 	EXPECT_EQ(member.machine().counters().violations(), 0U);
-	// Each of them once.
+	// Each RMB is reported once.
 	member.receive(confirm_response(1));
 	EXPECT_EQ(member.machine().counters().violations(), 1U);
 }
@@ -83,8 +83,8 @@ TEST(Overdue, ConfirmResponseIsForgottenInTime)
 	EXPECT_EQ(member.machine().counters().late_responses, 1U);
 }
 
-// The peer keeps order: what it passes over, it will not answer any more. The same RMB is told of
-// again, and the answer to that is no old one.
+// The peer answers in order, so a request that it skipped will not be answered. The same RMB is
+// announced again, and the answer to that is a current one.
 TEST(Overdue, NewerAnswerSettlesOlderRequests)
 {
 	Member member = active_member(Role::kClient);
@@ -100,9 +100,9 @@ TEST(Overdue, NewerAnswerSettlesOlderRequests)
 	EXPECT_EQ(member.machine().counters().late_responses, 0U);
 }
 
-// So does the answer to a deletion, in its turn or late. An announcement that failed has its RMB
-// deleted before that, or another one with the same key, is announced again: a peer that has lost
-// the first request, as Linux may, answers the second, and that is no old one.
+// So is the answer to a deletion, in its turn or late. After an announcement failed, its RMB is
+// deleted, or another one with the same key is announced: a peer that lost the first request, as
+// Linux may, answers the second, and that answer is a current one.
 TEST(Overdue, AnswerToADeletionSettlesOlderRequests)
 {
 	for (const bool late : {false, true}) {
@@ -125,7 +125,7 @@ TEST(Overdue, AnswerToADeletionSettlesOlderRequests)
 	}
 }
 
-// What was sent behind it is still awaited.
+// Requests behind it still await their answers.
 TEST(Overdue, AnswerToADeletionSettlesNothingNewer)
 {
 	Member member = active_member(Role::kClient);
@@ -172,7 +172,7 @@ TEST(Overdue, DeletionIsThroughWhenItsResponseComes)
 	member.deliver(AnnounceRkey{3, rkeys_of(3)});
 	EXPECT_EQ(deleted_rkey(member.take_sent()), 1U);
 	member.sleep(2000);
-	// It waits on, and so does the next one; announcements do not.
+	// This deletion still waits, and so does the next one; announcements do not.
 	EXPECT_EQ(member.flow(1), std::nullopt);
 	EXPECT_TRUE(member.take<wire::ConfirmRkey>(/*response=*/false));
 	EXPECT_EQ(member.sent(), 0U);
@@ -188,7 +188,7 @@ TEST(Overdue, DeletionIsThroughWhenItsResponseComes)
 	EXPECT_EQ(member.machine().counters().violations(), 0U);
 }
 
-// What has to hold whatever the delay: an RMB counts as deleted only when its own answer has come.
+// Whatever the delay: an RMB counts as deleted only when its own answer has arrived.
 TEST(Overdue, NoDeletionIsThroughBeforeItsOwnAnswer)
 {
 	for (const std::uint64_t delay_ms : {500, 2100, 3500, 5000, 9000, 21000, 25000, 70000}) {
@@ -232,8 +232,8 @@ TEST(Overdue, NoDeletionIsThroughBeforeItsOwnAnswer)
 	}
 }
 
-// One that is never answered is given up, and blocks the others only until the peer has passed it
-// over.
+// A request that is never answered is given up, and blocks later ones only until the peer has
+// skipped it.
 TEST(Overdue, DeletionThatIsNeverAnswered)
 {
 	Member member = active_member(Role::kClient);
@@ -255,7 +255,7 @@ TEST(Overdue, DeletionThatIsNeverAnswered)
 	EXPECT_EQ(member.machine().counters().late_responses, 0U);
 }
 
-// Out of its turn, another one may have been answered before it.
+// Answered out of turn, it could be the answer to an earlier request.
 TEST(Overdue, DeletionIsNotPassedOverBeforeItsTime)
 {
 	Member member = active_member(Role::kClient);
@@ -287,7 +287,7 @@ TEST(Overdue, CancelledDeletionIsStillAwaited)
 	EXPECT_EQ(member.machine().counters().violations(), 0U);
 }
 
-// Who answers nothing is asked no more for a while; whoever would wait hears so at once.
+// A peer that answers nothing gets no requests for a while; callers learn that at once.
 TEST(Overdue, AreBounded)
 {
 	Config config = config_of(Role::kClient);
@@ -304,7 +304,7 @@ TEST(Overdue, AreBounded)
 	EXPECT_EQ(member.flow(100), FlowResult::kOverload);
 	member.deliver(DeleteRkey{101, rkeys_of(101)});
 	EXPECT_EQ(member.sent(), 0U);
-	// The oldest one is forgotten 20 s after it was sent.
+	// The oldest request is forgotten 20 s after it was sent.
 	member.sleep(20000 - 2000 * kOverdueMax);
 	EXPECT_EQ(deleted_rkey(member.take_sent()), 101U);
 }
@@ -319,7 +319,7 @@ TEST(Overdue, GoesWithItsLink)
 	member.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
 	member.receive(encoded(second, /*response=*/true), 1);
 	member.drop_sent();
-	// The answer has to come by the link that the request went by.
+	// The answer must come over the link that carried the request.
 	member.receive(delete_response(), 1);
 	EXPECT_EQ(member.machine().counters().violations(), 1U);
 	EXPECT_EQ(member.flow(1), std::nullopt);

@@ -35,7 +35,7 @@ TEST(RtokenSet, HoldsWhatWasInserted)
 class RtokenTableTest : public testing::Test {
 protected:
 	RtokenTable &table() { return *table_; }
-	// Was it known?
+	// Whether the RMB was known.
 	bool remove(LinkIndex link, std::uint32_t rkey)
 	{
 		const std::array<wire::Rkey, 1> rkeys = {wire::Rkey{rkey}};
@@ -44,7 +44,7 @@ protected:
 		in_use_ = removed.in_use;
 		return removed.places.contains(0);
 	}
-	// Of the last remove().
+	// Of the last call of remove().
 	[[nodiscard]] const RtokenSet &in_use() const { return in_use_; }
 
 private:
@@ -99,7 +99,7 @@ TEST_F(RtokenTableTest, DeletedUnderAConnection)
 	EXPECT_TRUE(remove(0, 5));
 	EXPECT_TRUE(in_use().contains(*index));
 	EXPECT_EQ(table().at(*index, 0), std::nullopt);
-	// Nobody else gets the entry, not even the same RMB if it comes back.
+	// The entry stays reserved, also from the same RMB when it is announced again.
 	const auto other = table().acquire(0, token_of(5));
 	EXPECT_NE(other, index);
 	table().release(*index);
@@ -133,7 +133,7 @@ TEST_F(RtokenTableTest, RemovesSeveral)
 	const std::array<wire::Rkey, 4> rkeys = {wire::Rkey{2}, wire::Rkey{5}, wire::Rkey{7},
 						 wire::Rkey{9}};
 
-	// Two RMBs with one rkey: both are meant.
+	// Two RMBs with one rkey: both are removed.
 	for (const auto &token : {token_of(9), token_of(5, 0x1000), token_of(5, 0x2000)})
 		ASSERT_TRUE(table().acquire(0, token));
 	ASSERT_TRUE(table().confirm(0, token_of(6)));
@@ -167,7 +167,7 @@ TEST_F(RtokenTableTest, FullOfUsers)
 	EXPECT_EQ(table().size(), kRtokensMax);
 }
 
-// What nobody uses makes room, first what only an Accept or Confirm told.
+// Unused entries make room, first those that only an Accept or Confirm named.
 TEST_F(RtokenTableTest, FullOfLeftovers)
 {
 	const auto idle = table().confirm(0, token_of(0));
@@ -183,7 +183,7 @@ TEST_F(RtokenTableTest, FullOfLeftovers)
 	EXPECT_FALSE(table().confirm(0, token_of(503)));
 }
 
-// A connection that is about to come about is told of last.
+// The entry of a connection that is being set up is removed last.
 TEST_F(RtokenTableTest, FullOfLeftoversTheOldestGoes)
 {
 	for (std::uint32_t rkey = 0; rkey < kRtokensMax; rkey++)
@@ -199,7 +199,7 @@ TEST_F(RtokenTableTest, FullOfLeftoversTheOldestGoes)
 	EXPECT_EQ(table().acquire(0, token_of(1000)), first);
 }
 
-// A peer whose connections want another size than before keeps the unused RMBs.
+// A peer whose connections want another size now keeps its unused RMBs.
 TEST_F(RtokenTableTest, FullOfAnotherSize)
 {
 	for (std::uint32_t rkey = 0; rkey < 2 * kRtokensMax; rkey++) {

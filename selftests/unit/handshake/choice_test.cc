@@ -95,7 +95,7 @@ TEST(ChoiceV2, Refusals)
 	EXPECT_TRUE(choose_smcr_v2(proposal, offer));
 	proposal.v2.max_links = 0;
 	EXPECT_EQ(choose_smcr_v2(proposal, offer).error(), DeclineReason::kMaxLinkErr);
-	proposal.v2.release = 0; // says nothing of limits
+	proposal.v2.release = 0; // no limits
 	EXPECT_TRUE(choose_smcr_v2(proposal, offer));
 
 	proposal.v2.roce_gid = {};
@@ -129,7 +129,7 @@ TEST(ChoiceV2, TheLesserOfBothIsAgreedOn)
 	EXPECT_EQ(theirs_is_less->agreement.release, offer.release);
 }
 
-// What stands in its place is not looked at.
+// The field in its place is ignored.
 TEST(ChoiceV2, ReleaseZeroHasNeitherLimitsNorFeatures)
 {
 	wire::Proposal proposal = proposal_of(ClcMode::kNone, ClcMode::kR);
@@ -158,7 +158,7 @@ TEST(ChoiceD, TheLesserRelease)
 	EXPECT_EQ(choice->agreement.release, offer.release);
 }
 
-// The way that is tried first is the one whose reason the client learns.
+// The client gets the reason of the transport that was tried first.
 TEST(Choice, TheFirstReasonIsTold)
 {
 	wire::Proposal proposal = proposal_of(ClcMode::kR, ClcMode::kR);

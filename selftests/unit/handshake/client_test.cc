@@ -33,7 +33,7 @@ wire::Accept good_accept(bool first_contact = true, std::uint8_t version = 2)
 	return accept;
 }
 
-// Nobody answers, so that the machine stays where it is.
+// Nothing is answered, so the machine stays in this state.
 Client client_in(State state)
 {
 	const bool later = state == State::kAnnouncingRkey;
@@ -108,7 +108,7 @@ TEST(ClientStart, ProposesPrefixesOfAnIpv6Socket)
 	EXPECT_EQ(proposal->prefixes.ipv4, wire::Ipv4Prefix{});
 }
 
-// Features are agreed bit by bit: one that we have not offered is none of ours, whoever names it.
+// A feature counts only if we have offered it, too.
 TEST(ClientFeatures, AreNoneButThoseOffered)
 {
 	LocalOffer offer = offer_of(2, false, true);
@@ -128,7 +128,7 @@ TEST(ClientFeatures, AreNoneButThoseOffered)
 	EXPECT_EQ(confirm->first_contact_extension.feature_mask, 0x0004);
 }
 
-// Gateways are a matter of version 2.
+// Gateways exist in version 2 only.
 TEST(ClientAccept, OfVersion1IsDirect)
 {
 	Client client(offer_of(2, true, false), {});
@@ -191,7 +191,7 @@ TEST(ClientTimeout, ConfirmLinkGuard)
 	EXPECT_EQ(client.declines_sent(), 0);
 }
 
-// Two Declines could cross.
+// The two Declines could cross.
 TEST(ClientTimeout, AfterTheConfirmOnlyTheServerDeclines)
 {
 	Client client = client_in(State::kConfirmingLink);
@@ -257,7 +257,7 @@ TEST(ClientDecline, ArrivingRightBehindTheAcceptIsHeard)
 	EXPECT_EQ(client.count<ReleaseLink>(), 1);
 }
 
-// The server may have got CONFIRM_LINK's response by then, unless it declines.
+// The server may have CONFIRM_LINK's response by then, unless it declines.
 TEST(ClientRelease, FirstContactThatTheServerMayUse)
 {
 	Client aborted = client_in(State::kConfirmingLink);
@@ -286,7 +286,7 @@ TEST(ClientDecline, OutOfSyncEndsTheGroup)
 	EXPECT_EQ(linked.count<ReleaseLink>(), 0);
 }
 
-// Whatever a server that speaks no SMC may say, or send back.
+// Bytes of a server that does not do SMC, or echoes ours.
 TEST(ClientForeign, BytesAreAReset)
 {
 	Client proposing(offer_of(2, true, true), {});
@@ -385,7 +385,7 @@ TEST(ClientAbort, EndsEveryState)
 	EXPECT_TRUE(idle.failed_with(kConnectionAborted));
 }
 
-// An answer to something that is not asked, in each state.
+// In each state, an answer that was not asked for.
 TEST(ClientStray, AnswersChangeNothing)
 {
 	for (const State state : kStarted)
@@ -470,7 +470,7 @@ TEST(ClientAccept, MoreConnectionsThanOfferedAreDeclined)
 	EXPECT_TRUE(client.fell_back(DeclineReason::kMaxConnErr));
 }
 
-// Bytes that the encoder would not make.
+// Bytes that our encoder would not produce.
 TEST(ClientAccept, MalformedOnesAreDeclined)
 {
 	const std::pair<const char *, std::pair<std::size_t, std::byte>> cases[] = {
@@ -529,7 +529,7 @@ TEST(ClientConfirmFailed, TimeoutWaitsForADecline)
 	EXPECT_EQ(client.declines_sent(), 0);
 }
 
-// The server is told by the link, at the latest by its silence, and never by a Decline.
+// The server learns of it over the link, at the latest by its silence, but never by a Decline.
 TEST(ClientConfirmFailed, OtherReasonsGiveTheLinkBackAndWaitAsWell)
 {
 	Client client = client_in(State::kConfirmingLink);

@@ -5,8 +5,8 @@
 
 #include "handshake/side.hpp"
 
-// Two clients: each has connected to the other at the same time. Both end as TCP, with nothing of
-// CLC left in either stream, whichever of them knows of it.
+// Two clients have connected to each other at the same time. Both end as TCP, and no CLC byte is
+// left in either stream, whether one or both know that the SYNs crossed.
 namespace smc::handshake::test {
 namespace {
 
@@ -27,7 +27,7 @@ void start(Client &client, bool knows)
 		client.start();
 }
 
-// Bytes take no time, so that the longer of both patiences is as long as anything takes.
+// Bytes take no time here, so the longer timeout of the two bounds everything.
 void talk(Client &a, Client &b, std::size_t piece_bytes)
 {
 	constexpr std::uint64_t kStep_ms = 50;
@@ -46,7 +46,7 @@ void expect_tcp(const Client &client)
 	EXPECT_TRUE(client.left_in_stream().empty());
 }
 
-// A knows of it, as at least one of the two does: it is who has answered a SYN with a SYN-ACK.
+// A knows, as at least one of the two does: it answered a SYN with a SYN-ACK.
 class Crossed : public testing::TestWithParam<std::tuple<bool, bool, bool, std::size_t>> {};
 
 TEST_P(Crossed, BothEndAsTcp)
@@ -60,7 +60,7 @@ TEST_P(Crossed, BothEndAsTcp)
 	talk(a, b, piece_bytes);
 	expect_tcp(a);
 	expect_tcp(b);
-	// What follows is the users'.
+	// The bytes that follow are the users'.
 	a.arrive(kData);
 	b.arrive(kData);
 	EXPECT_EQ(a.left_in_stream(), kData);
@@ -94,7 +94,7 @@ TEST(CrossedClient, TwoProposalsUnderWayAreTakenOut)
 	}
 }
 
-// Within one kernel both say the same.
+// In one kernel both send the same Proposal.
 TEST(CrossedClient, WhoKnowsTakesTheSameProposalForThePeers)
 {
 	Client client = client_of(1, true);
@@ -131,7 +131,7 @@ TEST(CrossedClient, SpeaksLastAndOnlyIfItHasTo)
 	EXPECT_EQ(waits.state(), State::kAwaitAccept);
 	EXPECT_EQ(waits.count<SendClc>(), 1);
 
-	// The peer has declined and is gone: it would take anything for data.
+	// The peer has declined and left: it would take further bytes as data.
 	Client told = client_of(1, true);
 	told.start_crossed();
 	told.arrive(encoded(wire::Decline{}));

@@ -6,8 +6,8 @@
 #include "handshake/side.hpp"
 #include "wire/golden.hpp"
 
-// Handshakes of version 1 in the bytes of others, with one side taken over by us; and what peers
-// that know no more than version 1 are told when it comes to nothing.
+// Version 1 handshakes with messages of other implementations, where one side is ours; and the
+// Declines that peers of version 1 get.
 namespace smc::handshake::test {
 namespace {
 
@@ -20,7 +20,7 @@ struct Exchanged {
 	bool first_contact;
 };
 
-// smc-go's Proposal and Confirm are of one client; its server has the same identity.
+// smc-go's Proposal and Confirm come from one client; its server has the same identity.
 constexpr Exchanged kExchanged[] = {
 	{foreign::kProposalIpv4, foreign::kAcceptFirst, foreign::kConfirmFirst, true},
 	{foreign::kProposal510, foreign::kAccept510First, foreign::kConfirm510First, true},
@@ -45,7 +45,7 @@ wire::SmcrEndpoint client_in(const Exchanged &exchanged)
 	return endpoint_in(wire::decode_confirm(from_hex(exchanged.confirm)));
 }
 
-// A host of version 1 with this end of a link, and with all the prefixes that occur here.
+// A version 1 host with this end of a link, and with all prefixes that occur here.
 LocalOffer offer_with(const wire::SmcrEndpoint &endpoint, bool v2)
 {
 	LocalOffer offer = offer_of(1, true, v2);
@@ -84,7 +84,7 @@ TEST_P(Foreign, ClientIsServed)
 	EXPECT_EQ(server.use_smc()->agreement.peer_id, peer.peer_id);
 }
 
-// Whether the Confirm says so or not: the Accept has.
+// Whether or not the Confirm repeats it: the Accept has said first contact.
 TEST_P(Foreign, FirstContactIsTheAcceptsToSay)
 {
 	const Exchanged &exchanged = GetParam();
@@ -113,7 +113,7 @@ TEST_P(Foreign, ServerIsUsed)
 	client.arrive(from_hex(exchanged.accept));
 	Bytes confirm = client.take_sent();
 	Bytes theirs = from_hex(exchanged.confirm);
-	// We say again that it is the first contact, as Linux does since 5.10.
+	// Our Confirm repeats first contact, as Linux's does since 5.10.
 	EXPECT_EQ((confirm[7] & std::byte{0x08}) != std::byte{}, exchanged.first_contact);
 	confirm[7] &= ~std::byte{0x08};
 	theirs[7] &= ~std::byte{0x08};
@@ -180,7 +180,7 @@ TEST(ForeignProposal, OursIsThatOfLinux510)
 	Bytes sent = client.take_sent();
 	Bytes theirs = from_hex(foreign::kProposal510Ipv6);
 	EXPECT_EQ(sent.size(), theirs.size());
-	// Linux sends the prefixes of the socket's family only.
+	// Linux sends prefixes of the socket's family only.
 	std::fill(sent.begin() + 80, sent.begin() + 85, std::byte{0});
 	EXPECT_EQ(sent, theirs);
 }

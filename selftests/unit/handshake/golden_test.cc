@@ -5,13 +5,13 @@
 
 #include "handshake/side.hpp"
 
-// Handshakes of Linux, as captured, with one side taken over by us.
+// Captured handshakes of Linux, where one side is ours.
 namespace smc::handshake::test {
 namespace {
 
 using wire::DeclineReason;
 
-// What Linux's side of the capture would have had.
+// The local data that Linux's side of the capture must have had.
 LocalOffer golden_offer(std::string_view accept_or_confirm, std::uint8_t host, std::uint8_t release)
 {
 	const Bytes message = from_hex(accept_or_confirm);
@@ -80,7 +80,7 @@ TEST_P(Golden, WeAreServedByLinux)
 	client.start();
 	Bytes proposal = client.take_sent();
 	ASSERT_EQ(proposal.size(), from_hex(captured.proposal).size());
-	// Linux does not say who it is unless it offers version 1, too: we do.
+	// Linux names itself only if it also offers version 1; we always do.
 	EXPECT_EQ(std::memcmp(proposal.data() + 8, from_hex(captured.confirm).data() + 8, 8), 0);
 	std::fill(proposal.begin() + 8, proposal.begin() + 38, std::byte{0});
 	EXPECT_EQ(proposal, from_hex(captured.proposal));

@@ -7,8 +7,8 @@
 #include "handshake/side.hpp"
 #include "wire/golden.hpp"
 
-// Anything may arrive, in any order. What Side checks at each step has to hold, the machine ends
-// in bounded time, and what it consumes is whole messages.
+// Anything may arrive, in any order. Side's checks hold at each step, the machine ends in bounded
+// time, and it consumes whole messages.
 namespace smc::handshake::test {
 namespace {
 
@@ -86,7 +86,7 @@ void torment(std::uint32_t seed)
 
 	std::size_t arrived = 0;
 	for (int i = 0; i < 6 && !side.finished(); i++) {
-		// What the other end would say, mostly in the right order.
+		// The messages of the other end, mostly in the right order.
 		const std::string_view right[] = {
 			std::is_same_v<Machine, ServerHandshake> ? golden::kProposal21
 			: first_contact                          ? golden::kAcceptFirst21
@@ -139,8 +139,8 @@ TEST(Hostile, Server)
 	}
 }
 
-// What was taken out of the stream is the one message, as long as its header says, and somebody has
-// answered for it; what is behind it, or everything, is still there.
+// The machine has either consumed exactly the one message and answered for it, or left everything;
+// the bytes behind the message are still there.
 template <class Machine>
 void expect_whole_messages(const Side<Machine> &side, const Bytes &sent)
 {
@@ -165,7 +165,7 @@ void expect_whole_messages(const Side<Machine> &side, const Bytes &sent)
 	}
 }
 
-// Only what was offered, in the bounds that both have given.
+// Only what was offered is agreed on, within both ends' limits.
 void expect_offered(const Agreement &agreement, const LocalOffer &offer)
 {
 	EXPECT_TRUE(agreement.version == 1 || agreement.version == 2);
@@ -182,7 +182,7 @@ void expect_offered(const Agreement &agreement, const LocalOffer &offer)
 	}
 }
 
-// Every single byte of each message, changed to each of a few values, as the first one that comes.
+// Each byte of each message, set to a few values, as the first message.
 TEST(Hostile, EachByteOfEachMessageInEachRole)
 {
 	const LocalOffer here = offer_of(1, true, true);
@@ -206,7 +206,7 @@ TEST(Hostile, EachByteOfEachMessageInEachRole)
 				client.sleep(60000);
 				expect_whole_messages(server, bad);
 				expect_whole_messages(client, bad);
-				// One message does not make a server agree.
+				// A single message never completes a server's handshake.
 				EXPECT_EQ(server.use_smc(), nullptr);
 				if (server.declines_sent() == 1) {
 					EXPECT_EQ(server.decline_sent()->version,
@@ -222,7 +222,7 @@ TEST(Hostile, EachByteOfEachMessageInEachRole)
 	}
 }
 
-// The same for what comes in place of the Confirm: whoever is agreed with is who has proposed.
+// The same with the Confirm: the peer of the connection is the one that proposed.
 TEST(Hostile, EachByteInPlaceOfTheConfirm)
 {
 	const LocalOffer here = offer_of(1, true, true);

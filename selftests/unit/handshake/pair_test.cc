@@ -5,7 +5,7 @@
 
 #include "handshake/side.hpp"
 
-// Client and server of ours, joined back to back.
+// Our client and our server, joined back to back.
 namespace smc::handshake::test {
 namespace {
 
@@ -47,7 +47,7 @@ TEST_P(Pair, AgreeOnSmc)
 		EXPECT_EQ(theirs.peer_os, wire::ClcOs::kLinux);
 	}
 
-	// Each side is sent to where the other one said.
+	// Each side is directed to the buffers that the other one named.
 	ASSERT_EQ(client.count<ConnectLink>(), 1);
 	ASSERT_EQ(server.count<ConnectLink>(), 1);
 	wire::SmcrEndpoint a = endpoint_of(1, v2);
@@ -122,7 +122,7 @@ TEST(PairMtu, SmallerOneWins)
 	EXPECT_EQ(server.last<ConnectLink>()->mtu.code(), 2);
 }
 
-// A larger MTU than any that is known today is no reason to refuse: ours is smaller.
+// An MTU above all known ones is accepted: ours is smaller.
 TEST(PairMtu, UnknownOneIsTheLargest)
 {
 	for (const bool at_server : {true, false}) {
@@ -211,7 +211,7 @@ TEST(PairVersions, LimitsAreTheLowerOnes)
 	EXPECT_EQ(server.use_smc()->agreement.max_links, 1);
 }
 
-// Whoever cannot go on declines; the other one hears of it, and both are left with a clean stream.
+// The side that cannot go on declines; the other one gets that, and both streams are clean.
 enum class Trouble { kAcquire, kConnect, kAnnounce, kConfirm };
 
 class PairDecline : public testing::TestWithParam<std::tuple<bool, Trouble, bool>> {};
@@ -221,7 +221,7 @@ TEST_P(PairDecline, BothFallBack)
 	const auto [at_client, trouble, v2] = GetParam();
 	const bool first_contact = trouble != Trouble::kAnnounce;
 
-	// Then the server alone declines, see PairConfirmFailed.
+	// Then only the server declines: see PairConfirmFailed.
 	if (at_client && trouble == Trouble::kConfirm)
 		return;
 	Answers troubled = answers(endpoint_of(at_client ? 2 : 1, v2), first_contact);
@@ -246,7 +246,7 @@ TEST_P(PairDecline, BothFallBack)
 		break;
 	}
 	Answers other = answers(endpoint_of(at_client ? 1 : 2, v2), first_contact);
-	other.confirm.reset(); // still waits when the Decline comes
+	other.confirm.reset(); // still waits when the Decline arrives
 	Client client(offer_of(2, !v2, v2), at_client ? troubled : other);
 	Server server(offer_of(1, !v2, v2), at_client ? other : troubled);
 
@@ -284,7 +284,7 @@ INSTANTIATE_TEST_SUITE_P(All, PairDecline,
 							  Trouble::kAnnounce, Trouble::kConfirm),
 					  testing::Bool()));
 
-// What the shell came up with cannot be told to anybody: our own bug, and no reason to hang.
+// A reason that no Decline has is a bug of ours; the handshake must still end.
 TEST(PairBroken, OwnEndpointThatDoesNotExist)
 {
 	wire::SmcrEndpoint nowhere;
@@ -326,7 +326,7 @@ TEST(PairOutOfSync, ServerEndsItsGroup)
 	EXPECT_EQ(server.count<ReleaseLink>(), 0);
 }
 
-// Neither hears of the other's CONFIRM_LINK. They find out at different times, and only one
+// Neither gets the other's CONFIRM_LINK message. They notice at different times, and only one
 // Decline is sent: it is not read as data.
 TEST(PairConfirmTimeout, OneDecline)
 {
@@ -353,8 +353,8 @@ TEST(PairConfirmTimeout, OneDecline)
 	EXPECT_TRUE(server.left_in_stream().empty());
 }
 
-// The client's end of the link fails when the Confirm is out. However long TCP takes, one Decline
-// is sent, and the bytes behind it are data.
+// The client's end of the link fails after the Confirm was sent. However long TCP takes, one
+// Decline is sent, and the bytes behind it are data.
 TEST(PairConfirmFailed, OneDecline)
 {
 	Answers client_answers = answers(endpoint_of(2), true);

@@ -41,7 +41,7 @@ wire::Confirm good_confirm(bool first_contact = true, std::uint8_t version = 2)
 	return confirm;
 }
 
-// Nobody answers, so that the machine stays where it is.
+// Nothing is answered, so the machine stays in this state.
 Server server_in(State state, bool first_contact = true)
 {
 	const bool later = state == State::kAnnouncingRkey || !first_contact;
@@ -133,7 +133,7 @@ TEST(ServerClean, PartOfAProposalThenSilenceOrFin)
 	}
 }
 
-// A byte now and then does not make the wait longer.
+// Single bytes do not extend the wait.
 TEST(ServerClean, SlowProposalHasOneDeadline)
 {
 	Server server = server_in(State::kAwaitProposal);
@@ -234,7 +234,7 @@ TEST(ServerProposal, VersionOneGetsVersionOne)
 	EXPECT_EQ(server.use_smc()->agreement.version, 1);
 }
 
-// What is said by one side only is no feature of the group's.
+// A feature that only one side names does not count.
 TEST(ServerConfirm, FeaturesAreThoseThatBothHave)
 {
 	for (const std::uint16_t theirs : {0x0000, 0x0001, 0x0002, 0xffff}) {
@@ -311,7 +311,7 @@ TEST(ServerTimeout, EachStateHasOne)
 	}
 }
 
-// The client of a later contact is through when it has sent its Confirm: it reads no Decline.
+// The client of a later contact has finished when it has sent its Confirm: it reads no Decline.
 TEST(ServerTimeout, ConnectingAtALaterContactFails)
 {
 	Server server = server_in(State::kConnectingLink, /*first_contact=*/false);
@@ -351,7 +351,7 @@ TEST(ServerDecline, IsHeardInEveryState)
 	}
 }
 
-// In one segment with the Confirm, nothing else arrives that would make anybody look again.
+// With the Confirm in one segment: no later arrival would wake the machine for these bytes.
 TEST(ServerDecline, RightBehindTheConfirmIsHeard)
 {
 	wire::Decline decline;
@@ -553,7 +553,7 @@ TEST(ServerConfirm, BadOneOfALaterContactFails)
 	EXPECT_TRUE(server.sent().empty());
 }
 
-// Between Accept and Confirm a client of a later contact may be writing already.
+// After the Accept, a client of a later contact may be writing already.
 TEST(ServerRelease, LaterContactThatTheClientMayUse)
 {
 	const auto released_after = [](bool first_contact, auto happens) {
@@ -589,7 +589,7 @@ TEST(ServerRelease, LaterContactThatTheClientMayUse)
 	EXPECT_FALSE(early.last<ReleaseLink>()->peer_may_use);
 }
 
-// Others may have joined the group by then.
+// Other connections may have joined the group by then.
 TEST(ServerRelease, FirstContactThatTheClientMayUse)
 {
 	Server confirming = server_in(State::kConfirmingLink);
@@ -670,8 +670,8 @@ TEST(ServerConfirmFailed, TimeoutWaitsForADecline)
 	EXPECT_TRUE(server.fell_back(DeclineReason::kPeerDecl, DeclineReason::kNone));
 }
 
-// The client has got CONFIRM_LINK, its response is lost, and it writes and closes: no fallback to a
-// TCP stream that ends cleanly and has none of the bytes in it.
+// The client got CONFIRM_LINK, its response is lost, and it writes and closes: a fallback would
+// give the user a TCP stream that ends cleanly without these bytes.
 TEST(ServerConfirmFailed, ClientThatWasThroughAndClosedIsAReset)
 {
 	Server server = server_in(State::kConfirmingLink);

@@ -22,7 +22,7 @@
 #include "wire/hex_byte.hpp"
 
 // One end of a handshake: the machine, its TCP receive queue, its timer, and a shell that answers
-// effects as the test says. Watches what holds for every step of every handshake.
+// effects as the test says. Checks the invariants at every step.
 namespace smc::handshake::test {
 
 using Bytes = std::vector<std::byte>;
@@ -88,7 +88,7 @@ inline LocalOffer offer_of(std::uint8_t host, bool v1, bool v2)
 	return offer;
 }
 
-// Inside one kernel: both hosts have the one loopback device there is.
+// Inside one kernel both hosts have the same loopback device.
 inline LocalOffer near_offer_of(std::uint8_t host, bool v2 = false)
 {
 	LocalOffer offer = offer_of(host, false, v2);
@@ -128,7 +128,7 @@ inline wire::SmcrEndpoint endpoint_of(std::uint8_t host, bool v2 = true)
 	return endpoint;
 }
 
-// What the shell says to effects that ask it something; empty: nothing, ever.
+// The shell's answers to effects that ask for one; empty: it never answers.
 struct Answers {
 	std::deque<Event> acquire;
 	std::optional<Event> connect = LinkConnected{};
@@ -184,7 +184,7 @@ public:
 		run();
 	}
 
-	// Time passes until the timer that is set, or until so many ms have passed.
+	// Lets time pass until the timer expires, or for so many ms.
 	void sleep(std::uint64_t ms)
 	{
 		pass_time(ms, now_ms_, deadline_ms_, [this] { deliver(Timer{}); });
@@ -215,7 +215,7 @@ public:
 		return failed() != nullptr && failed()->error == error;
 	}
 
-	// When an effect came first, as its index among all; -1: never.
+	// The index of the first such effect among all; -1: none.
 	template <class Wanted>
 	[[nodiscard]] int position() const
 	{
@@ -226,7 +226,7 @@ public:
 		return -1;
 	}
 
-	// How many messages had been sent when this effect came first.
+	// How many messages had been sent before the first such effect.
 	template <class Wanted>
 	[[nodiscard]] int sent_before() const
 	{
@@ -237,10 +237,10 @@ public:
 		return found;
 	}
 
-	// Takes away what has been sent so far.
+	// Removes the bytes that were sent so far, and returns them.
 	[[nodiscard]] Bytes take_sent() { return std::exchange(sent_, {}); }
 	[[nodiscard]] const Bytes &sent() const { return sent_; }
-	// What the user would read if the connection became TCP now.
+	// The bytes that the user would read if the connection became TCP now.
 	[[nodiscard]] const Bytes &left_in_stream() const { return stream_; }
 	[[nodiscard]] int declines_sent() const { return declines_sent_; }
 	[[nodiscard]] std::optional<wire::Decline> decline_sent() const { return decline_sent_; }
@@ -258,7 +258,8 @@ private:
 				want_bytes_ = false;
 				if (stream_.empty() && !eof_)
 					continue;
-				// A copy of just the size, for AddressSanitizer's sake.
+				// A copy of the exact size, so that AddressSanitizer sees every
+				// overrun.
 				const Bytes peeked = stream_;
 				step(TcpBytes{peeked, eof_});
 				continue;
@@ -379,7 +380,7 @@ private:
 using Client = Side<ClientHandshake>;
 using Server = Side<ServerHandshake>;
 
-// An answer to something that is not asked changes nothing, in a machine whose state make() gives.
+// In a machine whose state make() gives, an answer that was not asked for changes nothing.
 template <class Make>
 void expect_strays_ignored(Make make, const wire::SmcrEndpoint &local)
 {
@@ -406,7 +407,7 @@ void expect_strays_ignored(Make make, const wire::SmcrEndpoint &local)
 	}
 }
 
-// Of all changes of state these are legal, and no others.
+// These changes of state are legal, and no others.
 template <class Machine, std::size_t Count>
 void expect_transitions(const std::pair<State, State> (&legal)[Count])
 {

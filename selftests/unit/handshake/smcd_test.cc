@@ -3,7 +3,7 @@
 
 #include "handshake/side.hpp"
 
-// SMC-D over the loopback device: both ends in one kernel, and those who only say so.
+// SMC-D over the loopback device: both ends in one kernel, and peers that only claim so.
 namespace smc::handshake::test {
 namespace {
 
@@ -112,7 +112,7 @@ TEST_P(SmcdPair, GivesWayToSmcr)
 
 INSTANTIATE_TEST_SUITE_P(Pieces, SmcdPair, testing::Values(1, 7, 4096));
 
-// The device is emulated, whatever else this end can do, and no other feature means anything to it.
+// The device is emulated, whatever else this end can do, and has no other feature.
 TEST(Smcd, HasTheFeatureOfAnEmulatedDeviceOnly)
 {
 	LocalOffer offer = near_offer_of(2);
@@ -165,7 +165,7 @@ TEST(Smcd, NoMemoryAnywhereIsTcp)
 	EXPECT_TRUE(server.fell_back(DeclineReason::kPeerDecl, DeclineReason::kMem));
 }
 
-// ---- Clients that are not what they say -------------------------------------------------------
+// ---- Clients with wrong messages -----------------------------------------------------------
 
 TEST(SmcdStranger, IsNotServed)
 {
@@ -209,7 +209,7 @@ TEST(SmcdStranger, HasNoDeviceHere)
 	EXPECT_TRUE(server.fell_back(DeclineReason::kNoSmcdDev));
 }
 
-// The Confirm comes from somebody else, or speaks of something else.
+// A Confirm from another peer, or about something else.
 TEST(SmcdStranger, CannotConfirm)
 {
 	const auto replaced = [](std::size_t at, std::string_view with) {
@@ -266,7 +266,7 @@ TEST(SmcdStranger, ConfirmsByRdma)
 	EXPECT_TRUE(server.failed_with(kConnectionAborted));
 }
 
-// ---- Servers that are not what they say -------------------------------------------------------
+// ---- Servers with wrong messages -----------------------------------------------------------
 
 TEST(SmcdStranger, IsNoServer)
 {
@@ -305,7 +305,7 @@ TEST(SmcdStranger, WasNotAskedForSmcd)
 	EXPECT_TRUE(client.fell_back(DeclineReason::kModeUnsupp));
 }
 
-// A token that nobody waits under: another kernel with our GID, or one who guesses.
+// No DMB waits under this token: the peer is another kernel with our GID, or guesses.
 TEST(SmcdStranger, GuessesAToken)
 {
 	Answers unknown;

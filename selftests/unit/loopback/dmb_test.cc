@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Whose a DMB is, and until when. What the kernel says of memory for rings is doubled here.
+// Who owns a DMB, and until when. The kernel's account of memory for rings is a double.
 #include "shell/transport/loopback/dmb.cc"
 
 #include <gtest/gtest.h>
@@ -124,7 +124,7 @@ TEST(DmbPool, KeepsThemInTheirMemoryCgroup)
 	pool.give_back(dmb, 0);
 }
 
-// Cgroups come and go, and nobody asks for what is left of them.
+// Cgroups come and go: a full pool frees the rings that it keeps for former ones.
 TEST(DmbPool, WhatNobodyAsksForGivesWay)
 {
 	net here;
@@ -158,7 +158,7 @@ TEST(DmbPool, LargeOnesAreNotKept)
 	EXPECT_EQ(memory().allocated, 0);
 }
 
-// A container is deleted while the other end of its last connection, outside of it, is still open.
+// A container is deleted while the other end of its last connection, outside of it, is open.
 TEST(DmbPool, OneInUseOutlivesItsNamespace)
 {
 	for (const wire::BufferSize size : {kSmall, kLarge}) {
@@ -221,7 +221,7 @@ TEST(DmbPool, WithoutMemoryThereIsNone)
 	EXPECT_EQ(made(here), 0);
 }
 
-// Of all the memory that rings may have, those take a part that nobody uses.
+// Pooled rings may use a part of the memory for rings.
 TEST(DmbPool, KeptOnesGiveWayToWhatIsWanted)
 {
 	net here;
@@ -260,7 +260,7 @@ TEST(DmbPool, NoneIsKeptWhileMemoryIsScarce)
 	EXPECT_EQ(rings_bytes, 0U);
 }
 
-// A connection begins with less than it asked for; a ring that is to grow does so, or not at all.
+// A connection starts with a smaller ring than it asked for; a ring grows fully or not at all.
 TEST(DmbPool, WithLittleMemoryOnlyTheFirstOneIsSmaller)
 {
 	net here;

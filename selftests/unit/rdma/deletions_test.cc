@@ -8,14 +8,14 @@
 
 namespace smc::transport::rdma {
 
-// What it keeps is told apart by address alone.
+// Buffers are told apart by their address alone.
 class Buffer {};
 
 namespace {
 
 std::array<Buffer, Deletions::kMax + 1> buffers;
 
-// All that may be asked for now.
+// All deletions that may be requested now.
 std::vector<Deletions::Request> requests(Deletions &deletions)
 {
 	std::vector<Deletions::Request> all;
@@ -50,7 +50,7 @@ TEST(DeletionsTest, WaitsForTheAnswer)
 	EXPECT_EQ(asked[0].rmb, &buffers[0]);
 	EXPECT_TRUE(Deletions::has(asked[0].flow));
 	EXPECT_FALSE(deletions.take(false));
-	// Asked for once.
+	// Each is requested once.
 	EXPECT_TRUE(requests(deletions).empty());
 	deletions.on_done(asked[0].flow + 1, /*answered=*/true);
 	EXPECT_FALSE(deletions.take(false));
@@ -79,7 +79,7 @@ TEST(DeletionsTest, IsAskedForAgainAndThenGivenUp)
 	EXPECT_FALSE(over->answered);
 }
 
-// The machine has places for so many; one that has failed at once is not the next one.
+// The machine has room for so many requests; one that failed at once is not tried again next.
 TEST(DeletionsTest, SoManyAtATime)
 {
 	Deletions deletions;
@@ -115,7 +115,7 @@ TEST(DeletionsTest, AllAreOverWithTheGroup)
 		taken++;
 	}
 	EXPECT_EQ(taken, 2 * group::kDeletionsMax);
-	// Nothing of them is left in the account of those asked for.
+	// None of them is left among the requested ones.
 	for (std::size_t i = 0; i < group::kDeletionsMax; i++)
 		ASSERT_TRUE(deletions.add(&buffers[i], true));
 	EXPECT_EQ(requests(deletions).size(), group::kDeletionsMax);

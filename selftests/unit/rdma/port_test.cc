@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Which port a connection gets, on hosts with several. The kernel functions that say what there is
-// are played here.
+// The port that a connection gets on hosts with several. The kernel's functions that list devices
+// are doubles.
 #include "shell/transport/rdma/port.cc"
 
 #include <gtest/gtest.h>
@@ -18,9 +18,9 @@ namespace {
 
 struct FakePort {
 	bool active = true;
-	bool below = true; // the netdev of the connection
+	bool below = true; // the connection's netdev
 	u8 known_mtu_code = 3;
-	u8 mtu_code = 3;    // it is this by now
+	u8 mtu_code = 3;    // its index has changed to this
 	std::string pnetid; // none
 	std::vector<smc_ib_gid_type> gids{SMC_IB_GID_ROCE_V1, SMC_IB_GID_ROCE_V2};
 };
@@ -185,7 +185,7 @@ TEST_F(PortTest, FirstBelowTheNetdev)
 	EXPECT_EQ(found(), "1/2");
 }
 
-// Of an active-backup bond the slave that waits has no GID of the bond's.
+// In an active-backup bond the backup slave has no GID of the bond.
 TEST_F(PortTest, OneWithoutTheGidIsPassedOver)
 {
 	add({{.gids = {}}});
@@ -217,7 +217,7 @@ TEST_F(PortTest, PnetIdSaysWhereItHasOne)
 	EXPECT_EQ(found(SMC_IB_GID_ROCE_V1), "1/1");
 }
 
-// Nobody has told of the change.
+// There was no event about the change.
 TEST_F(PortTest, TheMtuOfANewLinkIsTodays)
 {
 	add({{.mtu_code = 5}});

@@ -67,7 +67,7 @@ TEST(CursorTest, RetreatUndoesAdvance)
 	EXPECT_EQ(retreat({4, 10}, 100, 100), (Cursor{3, 10}));
 }
 
-// All places of a small ring, all distances, around the point where the wrap count starts again.
+// All positions of a small ring and all distances, around the wrap of the wrap count.
 TEST(CursorTest, ExhaustiveOnASmallRing)
 {
 	constexpr std::uint32_t size_bytes = 7;
@@ -90,7 +90,7 @@ TEST(CursorTest, ExhaustiveOnASmallRing)
 	}
 }
 
-// Whatever two cursors say, a distance is at most a ring, and leads where it says.
+// For any two cursors the distance is at most a ring, and leads from one to the other.
 TEST(CursorTest, RandomPairs)
 {
 	std::mt19937 random{1};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Who meets whom in the Rendezvous, and what becomes of the messages.
+// Which ends meet in the Rendezvous, and where their messages go.
 #include "shell/socket/rendezvous.cc"
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ TEST_F(RendezvousTest, ClientComesFirst)
 	EXPECT_TRUE(place.enter(server.clc, key));
 	EXPECT_TRUE(place.met(client.clc));
 	EXPECT_TRUE(place.met(server.clc));
-	// It waits for that, to say the first word.
+	// It waits for the other end before it sends its first message.
 	EXPECT_EQ(client.calls, 1);
 	EXPECT_EQ(server.calls, 0);
 }

@@ -294,7 +294,7 @@ TEST(Accept, CutShortIsRefusedAtEveryLength)
 	}
 }
 
-// Here the tail may go, but what is left must not be misread.
+// The trailer may be missing, but the rest must not be misread.
 TEST(Confirm, CutShortIsRefusedUpToTheList)
 {
 	const Bytes whole = hex(golden::kConfirmFirst21);

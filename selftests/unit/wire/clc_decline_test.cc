@@ -66,7 +66,7 @@ TEST(Decline, KeepsReasonsThatHaveNoName)
 	EXPECT_EQ(name(decoded->reason), "UNKNOWN");
 }
 
-// Linux does not look at it either: the peer has said what it wants.
+// Linux ignores it, too: the message is a Decline all the same.
 TEST(Decline, TrailerDoesNotMatter)
 {
 	EXPECT_TRUE(decode_decline(with(hex(golden::kDecline), 43, 0)));
@@ -89,7 +89,8 @@ TEST(Decline, HasOneOfTwoLengths)
 	EXPECT_EQ(refused(hex(golden::kAcceptLater)), ClcError::kBadType);
 }
 
-// The version does not say which: Linux 5.10 to 5.15 know the shorter one only, and say 2.
+// The version does not tell the length: Linux 5.10 to 5.15 only know the shorter one, with version
+// 2.
 TEST(Decline, LengthAndVersionAreNotTheSame)
 {
 	const Decline as_v1{.version = 1,

@@ -20,8 +20,8 @@ using testing::hex;
 using testing::with;
 using testing::with_be16;
 
-// A stream that starts with a message: at every length the answer is right, and says how much to
-// wait for; what follows the message does not matter.
+// A stream that begins with a message: at every length the answer is right and says how many bytes
+// are needed; bytes behind the message do not matter.
 void expect_frames(const Bytes &message)
 {
 	for (std::size_t seen = 0; seen < message.size(); seen++) {
@@ -98,7 +98,7 @@ TEST(ClcFrame, AnyOtherStreamIsNotClc)
 	EXPECT_EQ(clc_frame({}).state, State::kNeedMore);
 }
 
-// Either eyecatcher may head any message.
+// Every type of message may have either eyecatcher.
 TEST(ClcFrame, TakesBothEyecatchers)
 {
 	EXPECT_EQ(clc_frame(hex("e2d4c3c4")).state, State::kNeedMore);

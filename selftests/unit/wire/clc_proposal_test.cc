@@ -132,13 +132,13 @@ TEST(Proposal, OfVersion1MayLackTheSmcdArea)
 	EXPECT_EQ(decoded->prefixes.ipv4.length, 24);
 	ASSERT_EQ(decoded->prefixes.ipv6.size(), 1U);
 	EXPECT_EQ(decoded->prefixes.ipv6[0].length, 64);
-	// Written with the area, as Linux does; it means the same.
+	// With the area, as Linux sends it; the meaning is the same.
 	const Bytes again = encoded(*decoded);
 	EXPECT_EQ(again.size(), 109U);
 	EXPECT_EQ(*decode_proposal(again), *decoded);
 }
 
-// Four bytes of an area that is too short to be one are skipped.
+// Four bytes that are too few for an area are skipped.
 TEST(Proposal, OfVersion1MayHaveAnyOffsetUpTo40)
 {
 	Bytes message = hex(handmade::kProposalV1);
@@ -207,7 +207,7 @@ TEST(Proposal, CombinationsComeBack)
 	}
 }
 
-// Linux reads byte 7 of a prefix area that is not there and wants at most 8 in it.
+// Linux reads byte 7 of a missing prefix area and wants at most 8 in it.
 TEST(Proposal, WithoutPrefixesPassesLinuxsTestOfTheirCount)
 {
 	Proposal proposal = golden_21();
@@ -319,7 +319,7 @@ TEST(Proposal, PrefixesMustBeWhereTheyBelong)
 	const Bytes good = hex(handmade::kProposalV2All);
 	for (const std::uint16_t offset : {0, 39, 41, 0xffff})
 		EXPECT_EQ(refused(with_be16(good, 38, offset)), ClcError::kBadOffset);
-	// Nobody looks at a prefix area if there is none.
+	// A prefix area that does not exist is not checked.
 	EXPECT_TRUE(decode_proposal(with_be16(hex(golden::kProposal21), 38, 40)));
 	EXPECT_EQ(refused(with_be16(hex(golden::kProposal21), 38, 41)), ClcError::kBadOffset);
 }
@@ -331,7 +331,7 @@ TEST(Proposal, HasAtMostEightOfEachList)
 	const std::size_t v2_at = 80 + 8 + 8 * 17;
 	EXPECT_EQ(refused(with(good, v2_at, 9)), ClcError::kBadCount);
 	EXPECT_EQ(refused(with(good, v2_at, 255)), ClcError::kBadCount);
-	// A ninth device would have to lie in the trailer; give it room.
+	// A ninth device would lie in the trailer; make room for it.
 	Bytes longer = with(with_be16(good, 5, 662), v2_at + 1, 9);
 	longer.insert(longer.end() - 4, 10, std::byte{0});
 	EXPECT_EQ(refused(longer), ClcError::kBadCount);
@@ -353,7 +353,7 @@ TEST(Proposal, OffsetOfTheV2AreaIsChecked)
 	const Bytes good = hex(golden::kProposal21);
 	for (const std::uint16_t offset : {0, 27, 61, 100, 172, 0xffff})
 		EXPECT_EQ(refused(with_be16(good, 50, offset)), ClcError::kBadOffset) << offset;
-	// Inside the message, but its EID would not be.
+	// Its start is inside the message, its EID is not.
 	EXPECT_EQ(refused(with(with_be16(good, 50, 29), 81, 1)), ClcError::kBadLength);
 	// Into the prefixes.
 	EXPECT_EQ(refused(with_be16(hex(handmade::kProposalV2All), 50, 52)), ClcError::kBadOffset);

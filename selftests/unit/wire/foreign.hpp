@@ -4,15 +4,15 @@
 #include <array>
 #include <string_view>
 
-// Messages of version 1, and of peers that know little beyond it, as others have written them down:
-// what we make of the tables must agree with what they made of theirs. In hex.
+// Messages of version 1, and of peers that know little more, from other implementations: our
+// encoders and decoders must agree with them. In hex.
 namespace smc::foreign {
 
 // --- smc-go (github.com/hwipl/smc-go, ca917b025fe2, pkg/clc/*_test.go) ---------------------------
 //
-// A reader of SMC that others wrote; what it reads out of these is in foreign_test.cc. The Confirm
-// belongs to a first contact, as the Accept says, and does not repeat that: so it is with RFC 7609
-// (A.2.3, where that bit is reserved) and Linux before 5.10.
+// Another implementation's reader; foreign_test.cc has the fields that it reads. The Confirm
+// belongs to a first contact, as the Accept says, and does not repeat that, as in RFC 7609 (A.2.3,
+// where the bit is reserved) and Linux before 5.10.
 
 inline constexpr std::string_view kProposalIpv4 = "e2d4c3d901003410b1a098039babcdef"
 						  "fe800000000000009a039bfffeabcdef"
@@ -84,7 +84,7 @@ inline constexpr std::string_view kDeclineShortV2 = "e2d4c3d904001c2025252525252
 
 // --- Linux 5.10.262 (net/smc/smc_clc.h, smc_clc.c) -----------------------------------------------
 //
-// Its structures, compiled for this alone and filled in the order of smc_clc_send_proposal(),
+// Its structures, compiled for this purpose and filled in the order of smc_clc_send_proposal(),
 // smc_clc_send_confirm_accept() and smc_clc_send_decline(). Client 52:54:00:00:00:02, server
 // 52:54:00:00:00:01, 10.9.0.0/24, fd09::/64.
 

@@ -6,8 +6,8 @@
 #include "core/wire/clc.hpp"
 #include "wire/hex.hpp"
 
-// Fields are compared with what the other reader says of the same bytes (foreign.hpp), and we send
-// the very bytes.
+// Fields are compared with those that the other reader finds in the same bytes (foreign.hpp), and
+// our messages with its bytes.
 namespace smc::wire {
 namespace {
 
@@ -223,8 +223,8 @@ TEST(Foreign, DeclinesOfVersion1)
 	EXPECT_EQ(to_hex(encoded(lost)), foreign::kDecline510OutOfSync);
 }
 
-// The operating system is a field of version 2. What a sender of version 1 leaves there says
-// nothing, and we leave nothing there.
+// The operating system is a field of version 2. In version 1 its bytes are reserved: we ignore
+// them, and send zeros.
 TEST(Foreign, DeclineOfVersion1NamesNoSystem)
 {
 	EXPECT_EQ(decode_decline(with(hex(foreign::kDecline), 20, 0x20))->os, ClcOs::kUnknown);

@@ -4,13 +4,13 @@
 #include <array>
 #include <string_view>
 
-// Messages that no capture has, put together by hand from the protocol's tables: version 1, SMC-D,
-// and lists of several entries. In hex.
+// Messages that no capture contains, made by hand from the protocol's tables: version 1, SMC-D, and
+// lists of several entries. In hex.
 namespace smc::handmade {
 
 // --- CLC -----------------------------------------------------------------------------------
 
-// SMC-R only, without the SMC-D area, as a sender that is older than SMC-D has it.
+// SMC-R only, without an SMC-D area, as senders older than SMC-D send it.
 inline constexpr std::string_view kProposalV1 =
 	"e2d4c3d9 01 0045 10"
 	"0001525400000001 fe80000000000000505400fffe000001 525400000001 0000"
@@ -25,7 +25,7 @@ inline constexpr std::string_view kProposalV1Both =
 	"0a090000 18 0000 00"
 	"e2d4c3d9";
 
-// Everything: both transports in both versions, IPv6, two EIDs, two ISM devices, a vendor.
+// All options: both transports in both versions, IPv6, two EIDs, two ISM devices, a vendor.
 inline constexpr std::string_view kProposalV2All =
 	"e2d4c3d9 01 0119 2f"
 	"0001525400000001 fe80000000000000505400fffe000001 525400000001 0028"

@@ -16,10 +16,10 @@
 
 namespace smc::testing {
 
-// Always exactly as large as its content, so that AddressSanitizer sees a read behind the end.
+// Exactly as large as its content, so that AddressSanitizer sees a read behind the end.
 using Bytes = std::vector<std::byte>;
 
-// Bytes out of hex digits; blanks do not matter.
+// Bytes from hex digits; blanks are ignored.
 inline Bytes hex(std::string_view text)
 {
 	std::string digits;
@@ -56,7 +56,7 @@ inline Bytes with_be16(const Bytes &bytes, std::size_t at, std::uint16_t value)
 		    static_cast<std::uint8_t>(value & 0xff));
 }
 
-// What an encoder writes into a large buffer; empty if it refuses.
+// The bytes that an encoder writes into a large buffer; empty if it refuses.
 template <class Value>
 Bytes encoded(const Value &value)
 {

@@ -11,7 +11,7 @@
 
 namespace smc {
 
-// The byte that two hex digits stand for.
+// The byte of two hex digits.
 inline std::byte byte_of_hex(std::string_view digits)
 {
 	std::uint8_t value = 0;
@@ -21,7 +21,7 @@ inline std::byte byte_of_hex(std::string_view digits)
 	return std::byte{value};
 }
 
-// Bytes out of hex digits, without blanks.
+// Bytes from hex digits without blanks.
 inline std::vector<std::byte> from_hex(std::string_view hex)
 {
 	std::vector<std::byte> bytes;

@@ -88,7 +88,7 @@ TEST(LlcReject, LengthOfVersion2)
 	EXPECT_EQ(refused(with(with(good, 1, 0x2c), 2, 0x2c)), LlcError::kBadLength);
 }
 
-// Linux writes it in its own machine's order.
+// Linux writes it in host byte order.
 TEST(LlcReject, LengthOfVersion2InEitherOrder)
 {
 	const Bytes little = hex(handmade::kTestLinkV2Response);
@@ -152,7 +152,7 @@ TEST(LlcReject, DeleteRkeyKeysMustBeAllThere)
 	EXPECT_EQ(refused(with(hex(handmade::kDeleteRkeyV1Failed), 4, 9)), LlcError::kBadCount);
 	EXPECT_EQ(refused(with(hex(handmade::kDeleteRkeyV2Nine), 4, 10)), LlcError::kBadCount);
 	EXPECT_EQ(refused(with(hex(handmade::kDeleteRkeyV2Nine), 4, 255)), LlcError::kBadCount);
-	// A version 2 response has none to be there.
+	// In version 2 a response has no such field.
 	EXPECT_TRUE(decode_llc(with(hex(golden::kDeleteRkeyResponse), 4, 255)));
 }
 

@@ -119,7 +119,7 @@ TEST(Llc, AddLinkOfVersion1SaysWhyNot)
 	body.rejected = true;
 	body.reject_reason = AddLinkReject::kNoAlternatePath;
 	expect_same(handmade::kAddLinkV1Reject, v1(kResponse, body));
-	// In version 2 the length takes that place.
+	// In version 2 this is the length.
 	EXPECT_EQ(encoded(v2(kResponse, body))[2], std::byte{0});
 }
 
@@ -245,7 +245,7 @@ TEST(Llc, DeleteRkey)
 	EXPECT_EQ(two[1], Rkey{2});
 }
 
-// A version 2 message may be as long as it likes; what we send fits into 44 bytes.
+// A received version 2 message may be longer; what we send fits into 44 bytes.
 TEST(Llc, DeleteRkeyOfVersion2WithManyKeys)
 {
 	Bytes bytes = hex(handmade::kDeleteRkeyV2Nine);

@@ -11,9 +11,9 @@
 #include "wire/handmade.hpp"
 #include "wire/hex.hpp"
 
-// Every message with every value of every single byte: decoding never goes out of bounds (the
-// sanitizers watch), and what it accepts is a value that can be sent again and means the same.
-// In a kernel, with each bit of every byte turned over.
+// Each message with every value of every byte: decoding stays in bounds (the sanitizers check), and
+// a message that it accepts encodes to the same meaning. In a kernel, with each bit of every byte
+// flipped.
 namespace smc::wire {
 namespace {
 
@@ -101,7 +101,7 @@ TEST(Mutation, Cdc)
 		EXPECT_EQ(*decode_cdc(again), *decoded);
 		return true;
 	};
-	// Only the type and the length can make it none.
+	// Only type and length decide that.
 	for (const auto text : golden::kCdcMessages)
 		EXPECT_EQ(vary(hex(text), check), 42 * std::size(testing::kByteMasks) + 2U);
 }

@@ -57,7 +57,7 @@ static void use_after_free(void)
 	if (!object)
 		return;
 	kfree(object);
-	/* Hidden, or the compiler would refuse. */
+	/* Hidden, since the compiler would refuse it otherwise. */
 	OPTIMIZER_HIDE_VAR(object);
 	WRITE_ONCE(object[8], 1);
 }
@@ -68,7 +68,7 @@ static void out_of_bounds(void)
 	unsigned int index = ARRAY_SIZE(table);
 
 	OPTIMIZER_HIDE_VAR(index);
-	/* One beyond: KASAN keeps a red zone there. */
+	/* One byte too far: KASAN keeps a red zone there. */
 	WRITE_ONCE(table[index], 1);
 }
 

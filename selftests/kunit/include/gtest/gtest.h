@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * GoogleTest's vocabulary over KUnit, as far as selftests/unit speaks it. In the kernel's build
- * this file is what <gtest/gtest.h> finds; the same cases see GoogleTest itself on the host.
+ * GoogleTest's macros on top of KUnit, as far as selftests/unit uses them. In the kernel's build
+ * this is <gtest/gtest.h>; on the host the same cases use GoogleTest itself.
  */
 #ifndef SMC_KUNIT_GTEST_H
 #define SMC_KUNIT_GTEST_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the cases, in C++, and the module around them, in C, ask of each other.
+ * The interface between the cases, in C++, and the module around them, in C.
  */
 #ifndef SMC_KUNIT_BRIDGE_H
 #define SMC_KUNIT_BRIDGE_H
@@ -23,7 +23,7 @@ void smc_kunit_run(size_t index);
 
 /* --- exit.cc */
 
-/* Destroys the global objects of C++, in the end. */
+/* Destroys the global C++ objects at the end. */
 void smc_kunit_exit(void);
 
 /* --- current.c: the KUnit case that runs in this thread */
@@ -31,7 +31,7 @@ void smc_kunit_exit(void);
 void smc_kunit_fail(const char *text);
 bool smc_kunit_has_failed(void);
 void smc_kunit_skip(const char *why);
-/* Ends the case, and the thread that it runs in: nothing is unwound. */
+/* Ends the case and its thread; nothing is unwound. */
 void __attribute__((noreturn)) smc_kunit_abort(const char *why);
 
 /* Of any size; never NULL: a case that gets no memory is aborted. May sleep. */

@@ -32,7 +32,7 @@ template <class Relation, class Left, class Right>
 
 } // namespace testing::internal
 
-// The switch: an `else` behind a macro that stands alone in an `if` belongs to that `if`.
+// The switch keeps an `else` behind a macro in an `if` with that `if`.
 #define SMC_KUNIT_UNLESS(holds) \
 	switch (0)              \
 	case 0:                 \
@@ -84,7 +84,7 @@ template <class Relation, class Left, class Right>
 
 #define GTEST_SKIP() return ::testing::internal::Skipped() & ::testing::internal::Note()
 
-// Nothing can be let die here, and core/base/check.hpp does not trap in a kernel. Whoever expects a
+// No test may die here, and core/base/check.hpp does not trap in a kernel. A case that expects a
 // death is skipped, and listed in selftests/kunit/host-only.
 #define EXPECT_DEATH(statement, matcher)                                                       \
 	do {                                                                                   \

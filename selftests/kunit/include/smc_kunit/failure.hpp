@@ -5,8 +5,8 @@
 
 #include "smc_kunit/print.hpp"
 
-// The report of an expectation that does not hold: begun by the expectation, continued by what the
-// case adds with <<, handed to KUnit by `Failed() & Note() << …`.
+// The report of an expectation that failed: the expectation begins it, the case adds to it with <<,
+// and `Failed() & Note() << …` hands it to KUnit.
 //
 // The text is a global, and the types are empty and passed by value: cases run one after the other,
 // on a small stack, where KASAN surrounds each object of each expectation with red zones.

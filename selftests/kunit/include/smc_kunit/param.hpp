@@ -29,7 +29,7 @@ private:
 
 namespace internal {
 
-// What Values() and so on return: as<T>() are the values, once the type of the parameter is known.
+// The result of Values() and the like: as<T>() are the values, once the parameter's type is known.
 template <class... Types>
 class Listed {
 public:
@@ -99,7 +99,7 @@ private:
 	const Element *end_;
 };
 
-// The cases of one TEST_P suite, and the values for them, in whatever order they come.
+// The cases of one TEST_P suite and their values, in any order of registration.
 template <class Fixture>
 class ParamSuite {
 	using Param = typename Fixture::ParamType;

@@ -9,7 +9,7 @@
 #include <string_view>
 #include <type_traits>
 
-// Values as text, for the report of a case that has failed.
+// Prints values for the report of a failed case.
 namespace testing::internal {
 
 inline void print_hex(std::string &out, std::uint64_t value, unsigned digits)
@@ -18,7 +18,7 @@ inline void print_hex(std::string &out, std::uint64_t value, unsigned digits)
 		out += "0123456789abcdef"[value >> (4 * digits) & 15];
 }
 
-// Of a type that says nothing about itself.
+// A type that cannot be printed.
 inline void print_bytes(std::string &out, const void *object, std::size_t size)
 {
 	out += std::to_string(size) + "-byte object <";
@@ -66,7 +66,7 @@ void print(std::string &out, const Value &value)
 	}
 }
 
-// What a case says itself, with <<: text without quotation marks.
+// What a case adds with <<: text without quotation marks.
 template <class Value>
 void append(std::string &out, const Value &value)
 {

@@ -12,7 +12,7 @@ public:
 	virtual ~Test() = default;
 
 	void run();
-	// Of the case that runs.
+	// The running case.
 	static bool HasFailure();
 
 protected:
@@ -27,7 +27,7 @@ namespace internal {
 
 using MakeTest = std::function<Test *()>;
 
-// A case of selftests/unit/<folder>/…; for an initializer, hence the value.
+// Registers a case of selftests/unit/<folder>/…; returns a value so that it can be an initializer.
 bool register_case(const char *file, const std::string &suite, const std::string &name,
 		   MakeTest make);
 

@@ -5,7 +5,7 @@
 
 #include "smc_kunit/print.hpp"
 
-// SCOPED_TRACE(): where a case is, said with each failure within the scope.
+// SCOPED_TRACE(): a text that is printed with each failure within the scope.
 namespace testing::internal {
 
 class Trace {
@@ -19,9 +19,9 @@ public:
 	Trace &operator=(const Trace &) = delete;
 	~Trace();
 
-	// All that are open, the innermost first.
+	// All open traces, the innermost first.
 	static void append_to(std::string &out);
-	// A case that was aborted has not left its scopes.
+	// A case that was aborted has not closed its traces.
 	static void forget_all();
 
 private:
