@@ -27,8 +27,9 @@ static const struct stage stages[] = {
 	{ "tcp", smc_tcp_setup, smc_tcp_teardown },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
 	{ "diag", smc_diag_init, smc_diag_exit },
-	/* Last, and after its first way to make a socket it cannot fail. */
+	/* After its first way to make a socket it cannot fail, nor can what comes behind it. */
 	{ "sockets", smc_sock_setup, smc_sock_teardown },
+	{ "select", smc_select_setup, smc_select_teardown },
 };
 
 static void teardown(size_t done)

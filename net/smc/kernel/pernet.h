@@ -24,12 +24,15 @@ struct smc_sysctl {
 	int smcr_max_conns_per_lgr;
 	int limit_smc_hs;
 	int smcd_loopback;
+	u32 tcp2smc;
 };
 
 struct smc_pernet {
 	struct smc_sysctl sysctl;
 	struct ctl_table *sysctl_table;
 	struct ctl_table_header *sysctl_header;
+	/* Of the initial namespace only: what all others share. */
+	struct ctl_table_header *sysctl_shared_header;
 	u64 __percpu *stats;		/* SMC_STATS of them on each CPU */
 	void *control;
 };
@@ -45,6 +48,15 @@ int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn);
 void smc_sysctl_net_exit(struct smc_pernet *pn);
 /* What smc_sysctl_limit_smc_hs() says from now on. Any context. */
 void smc_sysctl_set_limit_smc_hs(struct net *net, bool on);
+
+/* sock_select.c */
+/*
+ * Writes a setting by which sockets are selected: not 0 turns selection on. -EOPNOTSUPP: this
+ * kernel cannot do it; or another errno of register_kprobe(). Then the setting stays. Process.
+ */
+int smc_select_set(u32 *setting, u32 value);
+/* The setting for marked sockets, of all namespaces. */
+u32 *smc_select_mark(void);
 
 /* stats.c */
 int smc_stats_net_init(struct smc_pernet *pn);

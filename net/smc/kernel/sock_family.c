@@ -44,6 +44,8 @@ static int smc_create(struct net *net, struct socket *sock, int protocol, int ke
 	ret = __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, &inner, kern);
 	if (ret)
 		return ret;
+	/* A TCP socket of the user's, for all that others can tell. */
+	smc_deselect(inner);
 	sk = inner->sk;
 	inner->sk = NULL;
 	sock->state = SS_UNCONNECTED;

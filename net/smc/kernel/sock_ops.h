@@ -66,6 +66,13 @@ void smc_creators_setup(void);
  */
 void smc_drop_creator(struct sock *sk);
 
+/* sock_select.c */
+/*
+ * Undoes the selection of a socket that its maker has not shown to anybody yet. Does nothing to
+ * one that was not selected.
+ */
+void smc_deselect(struct socket *sock);
+
 /* tcp_listener.c */
 /*
  * Removes what smc_tcp_watch_children() has put into a sock, when it does not listen any more, or

@@ -43,4 +43,8 @@ void smc_diag_exit(void);
 int smc_sock_setup(void);
 void smc_sock_teardown(void);
 
+/* sock_select.c: other sockets are made SMC sockets. Does not fail. */
+int smc_select_setup(void);
+void smc_select_teardown(void);
+
 #endif

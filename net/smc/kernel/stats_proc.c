@@ -89,6 +89,7 @@ static const struct {
 	{ SMC_STAT_CDC_BAD_SEQUENCE, "cdc_bad_sequence" },
 	{ SMC_STAT_RMBE_BAD_INDEX, "rmbe_bad_index" },
 	{ SMC_STAT_CLC_NEAR, "clc_near" },
+	{ SMC_STAT_SELECTED, "selected" },
 	{ SMC_STAT_CLC_TIMEOUT, "clc_timeout" },
 	{ SMC_STAT_LLC_TIMEOUT, "llc_timeout" },
 	{ SMC_STAT_TCP_DIED, "tcp_died" },

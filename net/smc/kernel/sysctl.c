@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel; smcd_loopback is this module's own.
+ * every kernel; smcd_loopback, tcp2smc and tcp2smc_mark are this module's own.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -33,6 +33,26 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.smcd_loopback		= SMC_LOOPBACK_KERNEL,
 };
 
+/* Writes by smc_select_set(), whose errno a writer gets. */
+#ifdef HAVE_CONST_CTL_TABLE
+static int smc_proc_select(const struct ctl_table *table, int write, void *buffer, size_t *length,
+			   loff_t *position)
+#else
+static int smc_proc_select(struct ctl_table *table, int write, void *buffer, size_t *length,
+			   loff_t *position)
+#endif
+{
+	u32 value = READ_ONCE(*(u32 *)table->data);
+	struct ctl_table copy = *table;
+	int ret;
+
+	copy.data = &value;
+	ret = proc_douintvec_minmax(&copy, write, buffer, length, position);
+	if (ret || !write)
+		return ret;
+	return smc_select_set(table->data, value);
+}
+
 /* .data is an offset here; each namespace's copy gets its address added. */
 #define SMC_SYSCTL(name, member, handler, min, max)			\
 	{								\
@@ -60,15 +80,26 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("limit_smc_hs", limit_smc_hs, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("smcd_loopback", smcd_loopback, proc_dointvec_minmax,
 		   SYSCTL_ZERO, SYSCTL_TWO),
+	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
 	{ }
 };
 
-#define SMC_SYSCTLS (ARRAY_SIZE(smc_sysctl_template) - 1)
+/* Not a namespace's own; its data is set when it is registered. */
+static struct ctl_table smc_sysctl_shared[] = {
+	{
+		.procname	= "tcp2smc_mark",
+		.maxlen		= sizeof(u32),
+		.mode		= 0644,
+		.proc_handler	= smc_proc_select,
+	},
+	{ }
+};
 
-static struct ctl_table_header *smc_sysctl_register(struct net *net, struct ctl_table *table)
+static struct ctl_table_header *smc_sysctl_register(struct net *net, struct ctl_table *table,
+						    size_t rows)
 {
 #ifdef HAVE_REGISTER_NET_SYSCTL_SZ
-	return register_net_sysctl_sz(net, "net/smc", table, SMC_SYSCTLS);
+	return register_net_sysctl_sz(net, "net/smc", table, rows - 1);
 #else
 	/* Older kernels look for the empty row at the end. */
 	return register_net_sysctl(net, "net/smc", table);
@@ -88,24 +119,42 @@ int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn)
 	table = kmemdup(smc_sysctl_template, sizeof(smc_sysctl_template), GFP_KERNEL);
 	if (!table)
 		return -ENOMEM;
-	for (i = 0; i < SMC_SYSCTLS; i++)
+	for (i = 0; i < ARRAY_SIZE(smc_sysctl_template) - 1; i++)
 		table[i].data += (uintptr_t)&pn->sysctl;
 
-	pn->sysctl_header = smc_sysctl_register(net, table);
-	if (!pn->sysctl_header) {
-		kfree(table);
-		return -ENOMEM;
+	pn->sysctl_header = smc_sysctl_register(net, table, ARRAY_SIZE(smc_sysctl_template));
+	if (!pn->sysctl_header)
+		goto err_table;
+	if (net_eq(net, &init_net)) {
+		smc_sysctl_shared[0].data = smc_select_mark();
+		pn->sysctl_shared_header = smc_sysctl_register(net, smc_sysctl_shared,
+							       ARRAY_SIZE(smc_sysctl_shared));
+		if (!pn->sysctl_shared_header)
+			goto err_shared;
 	}
 	pn->sysctl_table = table;
 	return 0;
+
+err_shared:
+	unregister_net_sysctl_table(pn->sysctl_header);
+	pn->sysctl_header = NULL;
+err_table:
+	kfree(table);
+	return -ENOMEM;
 }
 
 void smc_sysctl_net_exit(struct smc_pernet *pn)
 {
 	if (!pn->sysctl_header)
 		return;
+	if (pn->sysctl_shared_header) {
+		unregister_net_sysctl_table(pn->sysctl_shared_header);
+		(void)smc_select_set(smc_select_mark(), 0);
+	}
 	unregister_net_sysctl_table(pn->sysctl_header);
 	kfree(pn->sysctl_table);
+	/* Nobody can write it any more. */
+	(void)smc_select_set(&pn->sysctl.tcp2smc, 0);
 }
 
 u32 smc_sysctl_autocorking_size(struct net *net)

@@ -414,18 +414,22 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "limit_smc_hs": (0, (1,), (-1, 2)),
     "smcd_loopback": (2, (0, 1), (-1, 3)),
 }
+# Not on every kernel can they be set: selection.py. All namespaces share the second one.
+SELECTION = ("tcp2smc", "tcp2smc_mark")
 
 
 @case(on="ours")
 def sysctls(vm):
     names = vm.a.run("ls /proc/sys/net/smc").out.split()
-    assert sorted(names) == sorted(SYSCTLS), names
+    assert sorted(names) == sorted((*SYSCTLS, *SELECTION)), names
 
     with namespace(vm.a) as inside:
         def all_of(prefix: str = "") -> dict[str, int]:
-            lines = vm.a.run(f"{prefix} grep . /proc/sys/net/smc/*").out.splitlines()
-            return {path.rsplit("/", 1)[1]: int(value)
-                    for path, value in (line.split(":") for line in lines)}
+            lines = vm.a.run(f"{prefix} grep -r . /proc/sys/net/smc").out.splitlines()
+            values = {path.rsplit("/", 1)[1]: int(value)
+                      for path, value in (line.split(":") for line in lines)}
+            assert not any(values.pop(name, 0) for name in SELECTION), values
+            return values
 
         def written(name: str, values: tuple) -> list[str]:
             """For each value: whether the file took it, and what the file says then."""

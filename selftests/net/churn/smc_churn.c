@@ -2,9 +2,10 @@
 /*
  * Opens connections, says a few words on each and closes them, again and again.
  *
- *   smc_churn serve PORT
- *   smc_churn call HOST PORT [-n connections] [-j threads] [-s seconds] [-w closer] [-t]
+ *   smc_churn serve PORT [-m mode]
+ *   smc_churn call HOST PORT [-n connections] [-j threads] [-s seconds] [-w closer] [-t] [-m mode]
  *
+ * -m is how sockets are made: smc, inet, ulp, or tcp, which may be made SMC sockets by others.
  * A connection's first byte says who closes: c (the client, the server after end of stream), s (the
  * server), a (the client, with the answer unread: an abort), m (any of them by turns). -s keeps on
  * until the time is over, whatever -n says. -t takes failed calls as they come; without it the
@@ -22,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../lib/argument.h"
 #include "../lib/net.h"
 
 #define WORDS_BYTES 32
@@ -37,6 +39,7 @@ struct run {
 	atomic_long connections; /* yet to be opened */
 	int tolerant;
 	char closer;
+	enum mode mode;
 
 	atomic_ulong opened;
 	atomic_ulong served;
@@ -76,7 +79,7 @@ static int serve(uint16_t port)
 	int fd;
 
 	address_make(&address, AF_INET, NULL, port);
-	listener = mode_socket(MODE_SMC, AF_INET, 0);
+	listener = mode_socket(run.mode, AF_INET, 0);
 	if (listener < 0 ||
 	    setsockopt(listener, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one)) ||
 	    bind(listener, (struct sockaddr *)&address.storage, address.length) ||
@@ -168,7 +171,7 @@ static void *call_thread(void *unused)
 	while (wanted()) {
 		number = run.opened++;
 		closer = run.closer == 'm' ? CLOSERS[number % strlen(CLOSERS)] : run.closer;
-		fd = mode_socket(MODE_SMC, AF_INET, 0);
+		fd = mode_socket(run.mode, AF_INET, 0);
 		ret = fd < 0 ? -errno : converse(fd, closer, number);
 		start_ms = now_ms();
 		if (fd >= 0)
@@ -211,9 +214,9 @@ static int call(int threads)
 
 static int usage(void)
 {
-	fprintf(stderr, "smc_churn serve PORT\n"
+	fprintf(stderr, "smc_churn serve PORT [-m mode]\n"
 			"smc_churn call HOST PORT [-n connections] [-j threads] [-s seconds]"
-			" [-w c|s|a|m] [-t]\n");
+			" [-w c|s|a|m] [-t] [-m mode]\n");
 	return 2;
 }
 
@@ -222,7 +225,10 @@ int main(int argc, char **argv)
 	int threads = 1;
 	int option;
 
-	if (argc == 3 && !strcmp(argv[1], "serve"))
+	run.mode = MODE_SMC;
+	if (argc == 5 && !strcmp(argv[1], "serve") && !strcmp(argv[3], "-m"))
+		run.mode = argument_mode(argv[4]);
+	if ((argc == 3 || argc == 5) && !strcmp(argv[1], "serve"))
 		return serve(atoi(argv[2]));
 	if (argc < 4 || strcmp(argv[1], "call"))
 		return usage();
@@ -231,7 +237,7 @@ int main(int argc, char **argv)
 	run.closer = 'm';
 	run.connections = 1;
 	optind = 4;
-	while ((option = getopt(argc, argv, "n:j:s:w:t")) != -1) {
+	while ((option = getopt(argc, argv, "n:j:s:w:tm:")) != -1) {
 		switch (option) {
 		case 'n':
 			run.connections = atol(optarg);
@@ -247,6 +253,9 @@ int main(int argc, char **argv)
 			break;
 		case 't':
 			run.tolerant = 1;
+			break;
+		case 'm':
+			run.mode = argument_mode(optarg);
 			break;
 		default:
 			return usage();

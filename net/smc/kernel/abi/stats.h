@@ -91,6 +91,8 @@ enum smc_stat {
 
 	/* Handshakes whose CLC messages were handed over in memory. */
 	SMC_STAT_CLC_NEAR,
+	/* TCP sockets that were made SMC sockets: net.smc.tcp2smc. */
+	SMC_STAT_SELECTED,
 
 	/* Silence. */
 	SMC_STAT_CLC_TIMEOUT,
