@@ -115,8 +115,8 @@ static int place(void)
 	ret = register_kprobe(&post_create);
 	placed = !ret;
 	if (ret)
-		pr_notice("smc: no selection of TCP sockets: no kprobe at %s: error %d\n",
-			  post_create.symbol_name, ret);
+		pr_notice_once("smc: no selection of TCP sockets: no kprobe at %s: error %d\n",
+			       post_create.symbol_name, ret);
 	return ret;
 }
 
@@ -191,8 +191,9 @@ int smc_select_set(u32 *setting, u32 value)
 {
 	if (!value)
 		return 0;
-	pr_notice("smc: no selection of TCP sockets: "
-		  "the kernel lacks CONFIG_KPROBES or CONFIG_SECURITY_NETWORK\n");
+	/* The owner of any namespace can get here. */
+	pr_notice_once("smc: no selection of TCP sockets: "
+		       "the kernel lacks CONFIG_KPROBES or CONFIG_SECURITY_NETWORK\n");
 	return -EOPNOTSUPP;
 }
 
