@@ -84,7 +84,7 @@ def set_to(guest: Guest, path: str, value: int, prefix: str = ""):
         guest.run(f"{prefix} sh -c 'echo 0 >{path}'")
 
 
-def talk(guest: Guest, prefix: str = "", count: int = 20) -> dict[str, int]:
+def talk(guest: Guest, prefix: str = "", count: int = 20, options: str = "") -> dict[str, int]:
     """Connections between two static programs of TCP: by how much the counters of the namespace
     have grown."""
     def counted() -> dict[str, int]:
@@ -95,7 +95,7 @@ def talk(guest: Guest, prefix: str = "", count: int = 20) -> dict[str, int]:
     server = guest.spawn(f"{prefix} {STATIC} serve {PORT} -m tcp")
     server.expect(r"\bready\b")
     try:
-        result = guest.run(f"{prefix} {STATIC} call 127.0.0.1 {PORT} -n {count} -m tcp")
+        result = guest.run(f"{prefix} {STATIC} call 127.0.0.1 {PORT} -n {count} -m tcp {options}")
     finally:
         server.kill(9)
         server.wait(10, check=False)
@@ -134,6 +134,14 @@ def a_namespace_is_selected(vm):
                 assert talk(vm.a, left) == NOTHING
             assert talk(vm.a, chosen) == NOTHING
     connections_are_gone(vm.a)
+
+
+@case(on="ours")
+def sockets_of_io_uring_are_selected(vm):
+    needs_selection(vm.a)
+    assert talk(vm.a, options="-u") == NOTHING
+    with set_to(vm.a, SWITCH, 1):
+        assert talk(vm.a, options="-u") == all_of(20)
 
 
 @case(on="ours")

@@ -1,98 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One operation on a ring of its own, by system calls alone. */
+/* One operation of io_uring, on a ring of its own. */
 #include "step.h"
 
 #include <errno.h>
 #include <linux/io_uring.h>
-#include <poll.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
-#include <unistd.h>
 
 #include "../lib/stream.h"
-
-#define ENTRIES 4
-
-struct ring {
-	int fd;
-	struct io_uring_params params;
-	void *queues; /* both; one mapping */
-	size_t queues_bytes;
-	struct io_uring_sqe *sqes;
-};
-
-static bool open_ring(struct ring *ring)
-{
-	size_t sq_bytes;
-	size_t cq_bytes;
-
-	memset(ring, 0, sizeof(*ring));
-	ring->fd = (int)syscall(SYS_io_uring_setup, ENTRIES, &ring->params);
-	if (ring->fd < 0)
-		return false;
-	sq_bytes = ring->params.sq_off.array + ring->params.sq_entries * sizeof(__u32);
-	cq_bytes = ring->params.cq_off.cqes +
-		   ring->params.cq_entries * sizeof(struct io_uring_cqe);
-	ring->queues_bytes = sq_bytes > cq_bytes ? sq_bytes : cq_bytes;
-	ring->queues = mmap(NULL, ring->queues_bytes, PROT_READ | PROT_WRITE,
-			    MAP_SHARED | MAP_POPULATE, ring->fd, IORING_OFF_SQ_RING);
-	ring->sqes = mmap(NULL, ring->params.sq_entries * sizeof(*ring->sqes),
-			  PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, ring->fd,
-			  IORING_OFF_SQES);
-	return ring->queues != MAP_FAILED && ring->sqes != MAP_FAILED;
-}
-
-static void close_ring(struct ring *ring)
-{
-	if (ring->fd < 0)
-		return;
-	if (ring->queues && ring->queues != MAP_FAILED)
-		munmap(ring->queues, ring->queues_bytes);
-	if (ring->sqes && ring->sqes != MAP_FAILED)
-		munmap(ring->sqes, ring->params.sq_entries * sizeof(*ring->sqes));
-	close(ring->fd);
-}
-
-static _Atomic __u32 *word(const struct ring *ring, __u32 offset)
-{
-	return (_Atomic __u32 *)((char *)ring->queues + offset);
-}
-
-static void submit(struct ring *ring)
-{
-	__u32 tail = atomic_load(word(ring, ring->params.sq_off.tail));
-	__u32 mask = atomic_load(word(ring, ring->params.sq_off.ring_mask));
-
-	atomic_store(word(ring, ring->params.sq_off.array) + (tail & mask), 0);
-	atomic_store(word(ring, ring->params.sq_off.tail), tail + 1);
-	syscall(SYS_io_uring_enter, ring->fd, 1, 0, 0, NULL, 0);
-}
-
-/* The next completion; false if none comes in time. */
-static bool complete(struct ring *ring, int timeout_ms, struct io_uring_cqe *cqe)
-{
-	struct pollfd poller = { .fd = ring->fd, .events = POLLIN };
-	__u32 head = atomic_load(word(ring, ring->params.cq_off.head));
-	__u32 mask = atomic_load(word(ring, ring->params.cq_off.ring_mask));
-
-	while (head == atomic_load(word(ring, ring->params.cq_off.tail))) {
-		int ready = poll(&poller, 1, timeout_ms);
-
-		if (ready < 0 && errno == EINTR)
-			continue;
-		if (ready <= 0)
-			return false;
-	}
-	*cqe = ((struct io_uring_cqe *)((char *)ring->queues +
-					ring->params.cq_off.cqes))[head & mask];
-	atomic_store(word(ring, ring->params.cq_off.head), head + 1);
-	return true;
-}
+#include "../lib/uring.h"
 
 struct memory {
 	void *buffer;
@@ -170,25 +88,25 @@ static void run(const struct request *request, struct reply *reply, struct memor
 {
 	const int64_t *args = request->args;
 	struct io_uring_cqe cqe = { 0 };
-	struct ring ring;
+	struct uring ring;
 
-	if (!open_ring(&ring)) {
+	if (!uring_open(&ring)) {
 		reply->error = errno;
-		close_ring(&ring);
+		uring_close(&ring);
 		return;
 	}
 	prepare(request, ring.sqes, memory);
-	submit(&ring);
-	if (!complete(&ring, (int)args[5], &cqe)) {
+	uring_submit(&ring);
+	if (!uring_complete(&ring, (int)args[5], &cqe)) {
 		reply->error = ETIME;
-		close_ring(&ring);
+		uring_close(&ring);
 		return;
 	}
 	reply->ret = cqe.res < 0 ? -1 : cqe.res;
 	reply->error = cqe.res < 0 ? -cqe.res : 0;
 	/* A second completion says that the kernel does not need the bytes any more. */
 	if (args[0] == URING_SEND_ZC && cqe.flags & IORING_CQE_F_MORE)
-		reply->values[1] = complete(&ring, (int)args[5], &cqe) &&
+		reply->values[1] = uring_complete(&ring, (int)args[5], &cqe) &&
 				   cqe.flags & IORING_CQE_F_NOTIF;
 	if (receives(args[0]) && reply->ret > 0)
 		reply->values[0] = step_matched(memory->buffer, reply->ret, args[3], args[4]);
@@ -196,7 +114,7 @@ static void run(const struct request *request, struct reply *reply, struct memor
 		reply->address.storage = memory->name;
 		reply->address.length = memory->name_length;
 	}
-	close_ring(&ring);
+	uring_close(&ring);
 }
 
 void step_uring(const struct request *request, struct reply *reply)

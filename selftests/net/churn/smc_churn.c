@@ -4,8 +4,11 @@
  *
  *   smc_churn serve PORT [-m mode]
  *   smc_churn call HOST PORT [-n connections] [-j threads] [-s seconds] [-w closer] [-t] [-m mode]
+ *             [-u]
  *
- * -m is how sockets are made: smc, inet, ulp, or tcp, which may be made SMC sockets by others.
+ * -m is how sockets are made: smc, inet, ulp, or tcp, which others may make SMC sockets. -u:
+ * io_uring makes the client's, for TCP.
+ *
  * A connection's first byte says who closes: c (the client, the server after end of stream), s (the
  * server), a (the client, with the answer unread: an abort), m (any of them by turns). -s keeps on
  * until the time is over, whatever -n says. -t takes failed calls as they come; without it the
@@ -25,6 +28,7 @@
 
 #include "../lib/argument.h"
 #include "../lib/net.h"
+#include "../lib/uring.h"
 
 #define WORDS_BYTES 32
 #define BACKLOG 256
@@ -40,6 +44,7 @@ struct run {
 	int tolerant;
 	char closer;
 	enum mode mode;
+	int by_uring;
 
 	atomic_ulong opened;
 	atomic_ulong served;
@@ -171,8 +176,9 @@ static void *call_thread(void *unused)
 	while (wanted()) {
 		number = run.opened++;
 		closer = run.closer == 'm' ? CLOSERS[number % strlen(CLOSERS)] : run.closer;
-		fd = mode_socket(run.mode, AF_INET, 0);
-		ret = fd < 0 ? -errno : converse(fd, closer, number);
+		fd = run.by_uring ? uring_socket(AF_INET, SOCK_STREAM) :
+				    mode_socket(run.mode, AF_INET, 0);
+		ret = fd < 0 ? (run.by_uring ? fd : -errno) : converse(fd, closer, number);
 		start_ms = now_ms();
 		if (fd >= 0)
 			close(fd);
@@ -216,7 +222,7 @@ static int usage(void)
 {
 	fprintf(stderr, "smc_churn serve PORT [-m mode]\n"
 			"smc_churn call HOST PORT [-n connections] [-j threads] [-s seconds]"
-			" [-w c|s|a|m] [-t] [-m mode]\n");
+			" [-w c|s|a|m] [-t] [-m mode] [-u]\n");
 	return 2;
 }
 
@@ -237,7 +243,7 @@ int main(int argc, char **argv)
 	run.closer = 'm';
 	run.connections = 1;
 	optind = 4;
-	while ((option = getopt(argc, argv, "n:j:s:w:tm:")) != -1) {
+	while ((option = getopt(argc, argv, "n:j:s:w:tm:u")) != -1) {
 		switch (option) {
 		case 'n':
 			run.connections = atol(optarg);
@@ -256,6 +262,9 @@ int main(int argc, char **argv)
 			break;
 		case 'm':
 			run.mode = argument_mode(optarg);
+			break;
+		case 'u':
+			run.by_uring = 1;
 			break;
 		default:
 			return usage();
