@@ -31,12 +31,18 @@
 #include "kernel/sock_ops.h"
 #include "kernel/stages.h"
 
-#define REMOVAL_MS 5000
+/* One for all namespaces. */
+static u32 select_mark;
+
+u32 *smc_select_mark(void)
+{
+	return &select_mark;
+}
 
 #if defined(CONFIG_KPROBES) && defined(CONFIG_SECURITY_NETWORK) && \
 	defined(CONFIG_HAVE_FUNCTION_ARG_ACCESS_API)
 
-static u32 select_mark;
+#define REMOVAL_MS 5000
 
 /* The mark has done its work, and the socket's packets are not to carry it. */
 static bool take_mark(struct sock *sk)
@@ -120,13 +126,18 @@ static int place(void)
 	return ret;
 }
 
+static void unplace(void)
+{
+	if (placed)
+		unregister_kprobe(&post_create);
+	placed = false;
+}
+
 static void remove_if_unwanted(struct smc_work *work)
 {
 	mutex_lock(&select_lock);
-	if (placed && !wanted) {
-		unregister_kprobe(&post_create);
-		placed = false;
-	}
+	if (!wanted)
+		unplace();
 	mutex_unlock(&select_lock);
 }
 
@@ -150,11 +161,6 @@ int smc_select_set(u32 *setting, u32 value)
 	return ret;
 }
 
-u32 *smc_select_mark(void)
-{
-	return &select_mark;
-}
-
 int __init smc_select_setup(void)
 {
 	smc_work_init(&removal, remove_if_unwanted, SMC_WORK_OTHER);
@@ -172,16 +178,12 @@ void smc_select_teardown(void)
 {
 	mutex_lock(&select_lock);
 	ready = false;
-	if (placed)
-		unregister_kprobe(&post_create);
-	placed = false;
+	unplace();
 	mutex_unlock(&select_lock);
 	smc_work_cancel_sync(&removal);
 }
 
 #else
-
-static u32 select_mark;
 
 void smc_deselect(struct socket *sock)
 {
@@ -195,11 +197,6 @@ int smc_select_set(u32 *setting, u32 value)
 	pr_notice_once("smc: no selection of TCP sockets: "
 		       "the kernel lacks CONFIG_KPROBES or CONFIG_SECURITY_NETWORK\n");
 	return -EOPNOTSUPP;
-}
-
-u32 *smc_select_mark(void)
-{
-	return &select_mark;
 }
 
 int __init smc_select_setup(void)

@@ -25,9 +25,9 @@ def no_time_wait(*guests: Guest) -> None:
 
 
 @contextmanager
-def served(guest: Guest, port: int = PORT):
+def served(guest: Guest, port: int = PORT, program: str = CHURN, options: str = ""):
     """A server of short connections, killed at the end."""
-    server = guest.spawn(f"{CHURN} serve {port}")
+    server = guest.spawn(f"{program} serve {port} {options}")
     server.expect(r"\bready\b")
     try:
         yield server

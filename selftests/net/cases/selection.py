@@ -3,11 +3,10 @@
 namespace (net.smc.tcp2smc), and those that a BPF program of a cgroup marks (tcp2smc_mark).
 Programs are static, so that no library could do it."""
 
-import errno
 import json
 from contextlib import contextmanager
 
-from churn import connections_are_gone, stats, tally
+from churn import connections_are_gone, served, stats, tally
 from harness import Skip, case
 from harness.guest import Guest
 
@@ -92,13 +91,8 @@ def talk(guest: Guest, prefix: str = "", count: int = 20, options: str = "") -> 
         return {name: int(value) for name, value in map(str.split, lines)}
 
     before = counted()
-    server = guest.spawn(f"{prefix} {STATIC} serve {PORT} -m tcp")
-    server.expect(r"\bready\b")
-    try:
+    with served(guest, PORT, f"{prefix} {STATIC}", "-m tcp"):
         result = guest.run(f"{prefix} {STATIC} call 127.0.0.1 {PORT} -n {count} -m tcp {options}")
-    finally:
-        server.kill(9)
-        server.wait(10, check=False)
     assert tally(result.out)["served"] == count, result.out
     now = counted()
     return {name: now[name] - before[name]
@@ -205,11 +199,8 @@ def the_module_goes_while_a_namespace_is_selected(vm):
     holder.kill()
     holder.wait(10, check=False)
     vm.a.unload_module()
-    server = vm.a.spawn(f"{STATIC} serve {PORT} -m tcp")
-    server.expect(r"\bready\b")
-    vm.a.run(f"{STATIC} call 127.0.0.1 {PORT} -n 5 -m tcp; test ! -e /sys/module/smc")
-    server.kill(9)
-    server.wait(10, check=False)
+    with served(vm.a, PORT, STATIC, "-m tcp"):
+        vm.a.run(f"{STATIC} call 127.0.0.1 {PORT} -n 5 -m tcp && test ! -e /sys/module/smc")
     vm.a.load_module()
     assert vm.a.run(f"cat {SWITCH}").out == "0\n"
     assert talk(vm.a) == NOTHING
@@ -217,19 +208,17 @@ def the_module_goes_while_a_namespace_is_selected(vm):
 
 @case(on="ours")
 def switched_under_load(vm):
-    """A thousand times on and off, and the module loaded anew between, while connections are made:
-    none of them fails. Some are SMC's."""
+    """A thousand times on and off while connections are made: none of them fails, and some sockets
+    are selected."""
     needs_selection(vm.a)
-    server = vm.a.spawn(f"while :; do {STATIC} serve {PORT} -m tcp; done")
-    calls = vm.a.spawn(f"{STATIC} call 127.0.0.1 {PORT} -j 3 -s 30 -t -m tcp")
-    calls.expect("calling")
-    before = stats(vm.a)["selected"]
-    vm.a.run(f"for i in $(seq 1000); do echo $((i % 2)) >{SWITCH}; done; echo 1 >{SWITCH}; sleep 2",
-             timeout_s=120)
-    assert stats(vm.a)["selected"] > before
-    outcome = tally(calls.wait(120).out)
-    server.kill(9)
-    server.wait(10, check=False)
+    with served(vm.a, PORT, STATIC, "-m tcp"):
+        calls = vm.a.spawn(f"{STATIC} call 127.0.0.1 {PORT} -j 3 -s 30 -t -m tcp")
+        calls.expect("calling")
+        before = stats(vm.a)["selected"]
+        vm.a.run(f"for i in $(seq 1000); do echo $((i % 2)) >{SWITCH}; done; echo 1 >{SWITCH};"
+                 " sleep 2", timeout_s=120)
+        assert stats(vm.a)["selected"] > before
+        outcome = tally(calls.wait(120).out)
     vm.a.run(f"echo 0 >{SWITCH}")
     assert outcome["failed"] == 0 and outcome["served"] > 0, outcome
     connections_are_gone(vm.a)
