@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Numbers of the generic netlink families SMC_PNETID and SMC_GEN_NETLINK, for
- * the module and for user space. They are those of Linux's <linux/smc.h>; a
- * header of our own because that of older kernels lacks newer attributes.
+ * Numbers of the generic netlink families SMC_PNETID, SMC_GEN_NETLINK and SMC_PEERS, for the module
+ * and for user space. Those of the first two are Linux's <linux/smc.h>; a header of our own because
+ * that of older kernels lacks newer attributes. The third one is this module's alone.
  *
  * "uint" is 4 or 8 bytes, whichever the value needs.
  */
@@ -266,5 +266,37 @@ enum {
 	SMC_NL_HS_LIMIT_ENABLED = 1,	/* u8 */
 	SMC_NL_HS_LIMIT_END,
 };
+
+/* ---- Family SMC_PEERS: with whom this network namespace does SMC ---- */
+
+#define SMC_NL_PEERS_FAMILY "SMC_PEERS"
+#define SMC_NL_PEERS_VERSION 1
+
+enum {
+	SMC_NL_PEERS_GET = 1,		/* dump of what is remembered */
+	SMC_NL_PEERS_FLUSH,
+	SMC_NL_RULES_GET,		/* dump, in the order in which they apply */
+	SMC_NL_RULE_ADD,
+	SMC_NL_RULE_DEL,
+	SMC_NL_RULES_FLUSH,
+};
+
+/* A peer has the first four; a rule has those from ADDRESS on, but for SCOPE_ID. */
+enum {
+	SMC_NL_PEER_A_PAD,
+	SMC_NL_PEER_A_IS_SERVER,	/* u8: 1 it has answered by CLC, 0 it is a stranger */
+	SMC_NL_PEER_A_REST_MS,		/* u64, until it is forgotten */
+	SMC_NL_PEER_A_SCOPE_ID,		/* u32 */
+	SMC_NL_PEER_A_ADDRESS,		/* 16 bytes, IPv4 as ::ffff:a.b.c.d */
+	SMC_NL_PEER_A_PORT,		/* u16; of a rule the first one of a range */
+	SMC_NL_PEER_A_PORT_LAST,	/* u16 */
+	SMC_NL_PEER_A_PREFIX_BITS,	/* u8: 0..128 */
+	SMC_NL_PEER_A_ALLOW,		/* u8: 1 allow, 0 deny */
+	SMC_NL_PEER_A_DIRECTION,	/* u8: SMC_NL_OUT, SMC_NL_IN, or both */
+	SMC_NL_PEER_A_END,
+};
+
+#define SMC_NL_OUT 1	/* connections that are made from here */
+#define SMC_NL_IN 2	/* that come here */
 
 #endif

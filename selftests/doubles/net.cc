@@ -21,6 +21,11 @@ void *smc_pernet_control(net *net)
 	return net->control;
 }
 
+u32 smc_sysctl_plain_peer_time_s(net *net)
+{
+	return net->plain_peer_time_s;
+}
+
 void smc_stat_add(net *net, u32 index, s64 n)
 {
 	if (net->gone)

@@ -11,6 +11,7 @@ struct net {
 	void *control = nullptr; // the state that shell/control keeps for it
 	bool gone = false;       // from now on nothing may be counted in it
 	std::map<u32, s64> stats;
+	u32 plain_peer_time_s = 0;
 };
 
 namespace doubles {

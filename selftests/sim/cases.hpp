@@ -52,6 +52,8 @@ extern const std::span<const Case> stream_cases;
 extern const std::span<const Case> listener_cases;
 // Handshakes that fail, or with forged messages (handshake_cases.cc).
 extern const std::span<const Case> handshake_cases;
+// Servers that show the option and are plain TCP, and rules (stranger_cases.cc).
+extern const std::span<const Case> stranger_cases;
 // How many calls cross the border between the languages (border_cases.cc).
 extern const std::span<const Case> border_cases;
 // Both ends of a connection used by one process (script_cases.cc).

@@ -263,6 +263,8 @@ void limit_after_failure()
 {
 	struct socket *listener = sys_socket(&server());
 
+	// A server whose connections break is offered SMC again.
+	world().knobs.peer_time_s = 0;
 	if (smc_op_limit_handshakes(listener, true) != 0 || sys_listen(listener, kPort, 0) != 0)
 		fail("listen() fails");
 	for (int i = 0; i < 3; i++) {
@@ -283,6 +285,11 @@ void limit_after_failure()
 		if (server().stats[SMC_STAT_SRV_HS_ERR] != i + 1)
 			fail("the server's handshake has not failed");
 		sys_close(sock);
+		// Before that, the client has connected again, by TCP alone.
+		struct socket *again = nullptr;
+		if (sys_accept(listener, &again) != 0 || sys_uses_smc(again))
+			fail("the client has not connected again");
+		sys_close(again);
 	}
 	struct socket *sock = connect_one();
 	expect_next(listener, sock);

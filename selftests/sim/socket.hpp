@@ -81,6 +81,7 @@ struct sock {
 	// Connection.
 	struct sock *meets = nullptr; // who connects to us while we connect to it
 	std::string received;         // and not yet read
+	sockaddr attempted;           // by the last connect() with the option
 	std::shared_ptr<sim::TcpConnection> connection;
 	unsigned side = 0; // 0: client, 1: server
 };

@@ -185,9 +185,19 @@ int smc_tcp_ops_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	struct sock *sk = sock->sk;
 	std::string bytes(len, '\0');
 
+	long timeo = (msg->flags & SMC_MSG_DONTWAIT) != 0 || sock->nonblock ? 0 : 1L << 40;
+	const auto connected = [](void *arg) {
+		return static_cast<struct sock *>(arg)->state != SMC_TCP_SYN_SENT;
+	};
+
 	smc_sk_lock(sk);
-	const size_t n = smc_msg_copy_from(msg, bytes.data(), len);
-	int ret = n == 0 && len != 0 ? -EFAULT : send_now(sk, bytes.data(), n);
+	// As sk_stream_wait_connect().
+	int ret = smc_sk_wait(sk, &timeo, connected, sk, false);
+	if (ret == 0) {
+		const size_t n = smc_msg_copy_from(msg, bytes.data(), len);
+
+		ret = n == 0 && len != 0 ? -EFAULT : send_now(sk, bytes.data(), n);
+	}
 	if (ret == -EPIPE)
 		ret = smc_sk_stream_error(sk, msg->flags, ret);
 	smc_sk_unlock(sk);

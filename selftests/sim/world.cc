@@ -118,6 +118,7 @@ Knobs Knobs::draw(u64 seed)
 	}
 	knobs.loopback = random.pick<u32>(
 		{SMC_LOOPBACK_OFF, SMC_LOOPBACK_OFF, SMC_LOOPBACK_NAMESPACE, SMC_LOOPBACK_KERNEL});
+	knobs.peer_time_s = random.pick<u32>({600, 1, 0});
 	knobs.middlebox = random.pick<u64>({0, 0, 1, 3});
 	knobs.bouncing = random.one_in(3);
 	if (random.one_in(8))
@@ -159,6 +160,8 @@ std::string Knobs::describe() const
 	if (loopback != SMC_LOOPBACK_OFF)
 		text += ", loopback " + std::to_string(loopback) + ", middlebox 1/" +
 			std::to_string(middlebox);
+	if (peer_time_s != Knobs().peer_time_s)
+		text += ", peers remembered for " + std::to_string(peer_time_s) + " s";
 	text += both_ways ? ", both ways" : "";
 	text += idle_end ? ", idle end" : net_first ? ", namespaces end" : "";
 	text += any_fault() ? "; faults:" : "; no faults";

@@ -54,6 +54,7 @@ struct Knobs {
 	bool scattered = false;  // no send buffer is contiguous, so each one has to be registered
 	u32 mapping_bytes = ~0U; // more than that cannot be mapped for a device
 	u32 loopback = 0;        // net.smc.smcd_loopback, on both hosts
+	u32 peer_time_s = 600;   // net.smc.plain_peer_time, on both hosts
 	// Host a has two EIDs, and host b, towards it, names the first one in an Accept of first
 	// contact and the second one later: as Linux does when its own have changed meanwhile.
 	bool eid_changes = false;

@@ -24,6 +24,23 @@ void pnet_flush();
 // @id empty: all entries.
 void pnet_show(const std::string &id);
 
+// Peers that this network namespace has connected to.
+void peers_show();
+void peers_flush();
+
+struct Rule {
+	bool allow = false;
+	std::string peer; // a prefix; empty: any
+	std::uint16_t port_first = 0;
+	std::uint16_t port_last = UINT16_MAX;
+	bool out = false;
+	bool in = false;
+};
+void rule_add(const Rule &rule);
+void rule_del(const Rule &rule);
+void rules_flush();
+void rules_show();
+
 void groups_show();
 void links_show();
 void devices_show();

@@ -9,6 +9,7 @@
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
+#include <charconv>
 #include <cstdio>
 #include <exception>
 
@@ -19,6 +20,9 @@ namespace {
 struct Arguments {
 	std::string id;
 	PnetDevice device;
+	Rule rule;
+	std::string verdict;
+	std::string ports;
 };
 
 void add_eid_commands(CLI::App &app, Arguments &arguments)
@@ -61,6 +65,61 @@ void add_pnet_commands(CLI::App &app, Arguments &arguments)
 	show->callback([&] { pnet_show(arguments.id); });
 }
 
+std::uint16_t parse_port(const std::string &text)
+{
+	const char *end = text.data() + text.size();
+	std::uint16_t port = 0;
+	const auto [rest, error] = std::from_chars(text.data(), end, port);
+
+	if (error != std::errc() || rest != end)
+		throw NetlinkError("\"" + text + "\" is no port", 0);
+	return port;
+}
+
+void parse_ports(const std::string &ports, Rule &rule)
+{
+	const std::size_t dash = ports.find('-');
+
+	if (ports.empty())
+		return;
+	rule.port_first = parse_port(ports.substr(0, dash));
+	rule.port_last =
+		dash == std::string::npos ? rule.port_first : parse_port(ports.substr(dash + 1));
+}
+
+void add_rule_options(CLI::App &command, Arguments &arguments, void (*change)(const Rule &))
+{
+	command.add_option("verdict", arguments.verdict)
+		->required()
+		->check(CLI::IsMember({"allow", "deny"}));
+	command.add_option("--peer", arguments.rule.peer, "prefix of the peer's address");
+	command.add_option("--port", arguments.ports, "the server's port, or a range of ports");
+	command.add_flag("--out", arguments.rule.out, "only connections that are made here");
+	command.add_flag("--in", arguments.rule.in, "only connections that come here");
+	command.callback([&arguments, change] {
+		arguments.rule.allow = arguments.verdict == "allow";
+		parse_ports(arguments.ports, arguments.rule);
+		change(arguments.rule);
+	});
+}
+
+void add_peer_commands(CLI::App &app, Arguments &arguments)
+{
+	CLI::App *peers = app.add_subcommand("peers", "how peers took the offer of SMC");
+	peers->require_subcommand(1);
+	peers->add_subcommand("flush", "forget all, and offer it again")->callback(peers_flush);
+	peers->add_subcommand("show", "list them")->callback(peers_show);
+
+	CLI::App *rules = app.add_subcommand("rules", "with whom this network namespace does SMC");
+	rules->require_subcommand(1);
+	add_rule_options(*rules->add_subcommand("add", "add one behind the others"), arguments,
+			 rule_add);
+	add_rule_options(*rules->add_subcommand("del", "remove this one"), arguments, rule_del);
+	rules->add_subcommand("flush", "remove all")->callback(rules_flush);
+	rules->add_subcommand("show", "list them; the first one that fits decides")
+		->callback(rules_show);
+}
+
 void add_show_commands(CLI::App &app)
 {
 	app.add_subcommand("groups", "link groups")->callback(groups_show);
@@ -80,6 +139,7 @@ int run(int argc, char **argv)
 	app.set_version_flag("--version", "smc_ctl " SMC_PACKAGE_VERSION);
 	add_eid_commands(app, arguments);
 	add_pnet_commands(app, arguments);
+	add_peer_commands(app, arguments);
 	add_show_commands(app);
 	try {
 		app.parse(argc, argv);

@@ -209,4 +209,16 @@ void put_u8(nl_msg &message, int type, std::uint8_t value)
 		throw std::length_error("number does not fit into a message");
 }
 
+void put_u16(nl_msg &message, int type, std::uint16_t value)
+{
+	if (nla_put_u16(&message, type, value) < 0)
+		throw std::length_error("number does not fit into a message");
+}
+
+void put_bytes(nl_msg &message, int type, const void *bytes, std::size_t size_bytes)
+{
+	if (nla_put(&message, type, static_cast<int>(size_bytes), bytes) < 0)
+		throw std::length_error("bytes do not fit into a message");
+}
+
 } // namespace smc_ctl

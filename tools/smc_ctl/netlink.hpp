@@ -89,5 +89,7 @@ private:
 
 void put_text(nl_msg &message, int type, const std::string &text);
 void put_u8(nl_msg &message, int type, std::uint8_t value);
+void put_u16(nl_msg &message, int type, std::uint16_t value);
+void put_bytes(nl_msg &message, int type, const void *bytes, std::size_t size_bytes);
 
 } // namespace smc_ctl

@@ -26,6 +26,7 @@ static const struct stage stages[] = {
 	{ "verbs", smc_ib_init, smc_ib_exit },
 	{ "tcp", smc_tcp_setup, smc_tcp_teardown },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
+	{ "peers", smc_netlink_peers_init, smc_netlink_peers_exit },
 	{ "diag", smc_diag_init, smc_diag_exit },
 	/* After its first way to make a socket it cannot fail, nor can what comes behind it. */
 	{ "sockets", smc_sock_setup, smc_sock_teardown },

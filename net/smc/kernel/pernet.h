@@ -24,6 +24,7 @@ struct smc_sysctl {
 	int smcr_max_conns_per_lgr;
 	int limit_smc_hs;
 	int smcd_loopback;
+	int plain_peer_time_s;
 	u32 tcp2smc;
 };
 

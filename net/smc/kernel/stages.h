@@ -31,11 +31,14 @@ int smc_tcp_setup(void);
 void smc_tcp_teardown(void);
 
 /*
- * netlink.c: the families SMC_PNETID and SMC_GEN_NETLINK. diag.c: sock_diag of AF_SMC. User space
- * can call these, so the objects that they show exist before.
+ * netlink.c: the families SMC_PNETID and SMC_GEN_NETLINK. netlink_peers.c: the family SMC_PEERS.
+ * diag.c: sock_diag of AF_SMC. User space can call these, so the objects that they show exist
+ * before.
  */
 int smc_netlink_init(void);
 void smc_netlink_exit(void);
+int smc_netlink_peers_init(void);
+void smc_netlink_peers_exit(void);
 int smc_diag_init(void);
 void smc_diag_exit(void);
 

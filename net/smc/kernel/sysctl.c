@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel; smcd_loopback, tcp2smc and tcp2smc_mark are this module's own.
+ * every kernel; smcd_loopback, plain_peer_time, tcp2smc and tcp2smc_mark are this module's own.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -20,6 +20,7 @@ static int smc_conns_min = 16;
 static int smc_conns_max = 255;
 /* It has to fit into an int in milliseconds, too. */
 static int smc_testlink_max = INT_MAX / MSEC_PER_SEC;
+static int smc_peer_time_max = 86400;
 
 static const struct smc_sysctl smc_sysctl_defaults = {
 	.autocorking_size	= SZ_64K,
@@ -31,6 +32,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.smcr_max_conns_per_lgr	= 255,
 	.limit_smc_hs		= 0,
 	.smcd_loopback		= SMC_LOOPBACK_KERNEL,
+	.plain_peer_time_s	= 600,
 };
 
 /* Writes by smc_select_set(), whose errno a writer gets. */
@@ -80,6 +82,8 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("limit_smc_hs", limit_smc_hs, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("smcd_loopback", smcd_loopback, proc_dointvec_minmax,
 		   SYSCTL_ZERO, SYSCTL_TWO),
+	SMC_SYSCTL("plain_peer_time", plain_peer_time_s, proc_dointvec_minmax,
+		   SYSCTL_ZERO, &smc_peer_time_max),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
 	{ }
 };
@@ -195,6 +199,11 @@ bool smc_sysctl_limit_smc_hs(struct net *net)
 u32 smc_sysctl_smcd_loopback(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.smcd_loopback);
+}
+
+u32 smc_sysctl_plain_peer_time_s(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.plain_peer_time_s);
 }
 
 void smc_sysctl_set_limit_smc_hs(struct net *net, bool on)

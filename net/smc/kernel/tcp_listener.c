@@ -3,13 +3,20 @@
  * A listener: its accept queue, its offers of SMC, and the fields that TCP copies into its
  * children.
  */
+#include <linux/if_ether.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/percpu.h>
 #include <linux/rcupdate.h>
+#include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
+#include <net/ipv6.h>
 #include <net/request_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp_listener.h"
@@ -68,6 +75,28 @@ enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 	return youngest;
 }
 
+/*
+ * The SYN that this CPU takes, for the calls below. SYNs are taken with softirqs off, one at a
+ * time.
+ */
+static DEFINE_PER_CPU(const struct sk_buff *, smc_syn);
+
+static bool client_is_allowed(const struct sock *listener)
+{
+	const struct sk_buff *syn = this_cpu_read(smc_syn);
+	struct in6_addr address;
+
+	/* A listener whose table of functions is TCP's has no rules. */
+	if (!syn)
+		return true;
+	if (syn->protocol == htons(ETH_P_IP))
+		ipv6_addr_set_v4mapped(ip_hdr(syn)->saddr, &address);
+	else
+		address = ipv6_hdr(syn)->saddr;
+	return smc_ctl_client_allowed(sock_net(listener), address.s6_addr,
+				      inet_sk(listener)->inet_num);
+}
+
 /* TCP calls these at each SYN with the option, without the listener's lock. */
 static bool always_congested(const struct sock *listener)
 {
@@ -80,7 +109,9 @@ static bool more_queued_than(const struct sock *listener, u32 most)
 	const u32 queued = READ_ONCE(listener->sk_ack_backlog) +
 			   inet_csk_reqsk_queue_len(listener);
 
-	return queued > most && always_congested(listener);
+	if (queued > most)
+		return always_congested(listener);
+	return !client_is_allowed(listener);
 }
 
 static bool congested_beyond_backlog(const struct sock *listener)
@@ -118,7 +149,7 @@ void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limi
  * ends, a child may be given to a listener of TCP's own (net.ipv4.tcp_migrate_req), without a call
  * of ours, and outlive this module there. So each child is cleaned when it is made, before anything
  * else can happen to it. The function that makes children is in a table of TCP's; our listeners
- * have a copy of that table, which differs in that function only.
+ * have a copy of that table, which differs in that function and in the one that takes SYNs.
  */
 struct listening_af {
 	struct inet_connection_sock_af_ops ops;
@@ -152,6 +183,16 @@ static struct sock *looked_after(struct sock *child)
 	return child;
 }
 
+static int take_syn(struct sock *listener, struct sk_buff *skb)
+{
+	int ret;
+
+	this_cpu_write(smc_syn, skb);
+	ret = listening_af_of(listener)->base->conn_request(listener, skb);
+	this_cpu_write(smc_syn, NULL);
+	return ret;
+}
+
 #ifdef HAVE_SYN_RECV_SOCK_CHILD_INIT
 static struct sock *make_child(const struct sock *listener, struct sk_buff *skb,
 			       struct request_sock *req, struct dst_entry *dst,
@@ -181,6 +222,7 @@ void __init smc_tcp_learn_af(const struct sock *sk)
 	af->base = inet_csk(sk)->icsk_af_ops;
 	af->ops = *af->base;
 	af->ops.syn_recv_sock = make_child;
+	af->ops.conn_request = take_syn;
 }
 
 void smc_tcp_watch_children(struct sock *listener)

@@ -27,6 +27,9 @@ from suite import Failed, Suite, expect, parser
 # The kernel's own module waits 6 s for a CLC message; nothing may take much longer.
 PATIENCE_S = 14
 CONNECT_MS_MAX = 20000
+# A client recognises a stranger at once, and gives up a silent one after 2 s and a bit.
+AT_ONCE_MS_MAX = 1000
+SILENCE_MS_MAX = 4000
 BYSTANDER_S_MAX = 5
 HELLO = "hello from the application"
 CLIENTS_AT_ONCE = 40
@@ -131,8 +134,15 @@ class Scene:
             length = clc.message_length(connection.received)
             expect(length > 0 and connection.received[clc.TYPE_AT] == clc.PROPOSAL,
                    "no Proposal from the client")
+            self.proposal = bytes(connection.received[:length])
             del connection.received[:length]
         return connection
+
+    def called_again(self, first: Connection) -> Connection:
+        """The same client's second connection, which comes by TCP alone."""
+        second = self.host.accept(first.port, PATIENCE_S)
+        expect(not second.peer_has_option, "the second SYN has the option, too")
+        return second
 
     def outcome(self) -> dict:
         """What the target's client reports about its connection, within the time limit."""
@@ -150,6 +160,24 @@ class Scene:
         expect(answer["error"] == 0, f"errno {answer['error']} at the client")
         expect(bytes.fromhex(answer["received"]) == data,
                f"the client read {answer['received'][:60]!r}, not {data[:30].hex()!r}")
+
+    def served_as_tcp(self, first: Connection, data: bytes = b"",
+                      limit_ms: int = AT_ONCE_MS_MAX) -> None:
+        """The client connects again and is served; the next one does not show the option."""
+        self.served(self.called_again(first), data, limit_ms)
+        self.order({"address": self.args.address, "port": first.port, "say": HELLO,
+                    "timeout_s": 3})
+        self.served(self.called_again(first), data, AT_ONCE_MS_MAX)
+
+    def served(self, connection: Connection, data: bytes, limit_ms: int) -> None:
+        connection.wait(lambda: HELLO.encode() in connection.received, PATIENCE_S)
+        expect(bytes(connection.received) == HELLO.encode(), "the client's words did not come")
+        connection.send(data)
+        connection.fin()
+        answer = self.outcome()
+        expect(answer["error"] == 0, f"errno {answer['error']} at the client")
+        expect(bytes.fromhex(answer["received"]) == data, f"the client read {answer['received']!r}")
+        expect(answer["connect_ms"] < limit_ms, f"connect took {answer['connect_ms']} ms")
 
     def bounded(self, connection: Connection, data: bytes = b"") -> None:
         """The client fails or falls back; if it connected, it read our bytes or nothing."""
@@ -406,7 +434,38 @@ def server_declines_and_talks(scene: Scene) -> None:
 def server_is_silent(scene: Scene) -> None:
     server = scene.called()
     scene.bystander()
-    scene.bounded(server)
+    scene.served_as_tcp(server, b"words", SILENCE_MS_MAX)
+
+
+@SUITE.case
+def server_stops_in_the_middle(scene: Scene) -> None:
+    server = scene.called()
+    server.send(clc.EYECATCHER)
+    scene.served_as_tcp(server, b"words", SILENCE_MS_MAX)
+
+
+@SUITE.messages(smtp=lambda _: b"220 smtp.example.org ESMTP\r\n", ssh=lambda _: b"SSH-2.0-any\r\n",
+                mysql=lambda _: b"\x4a\0\0\0\x0a8.0.1\0", byte=lambda _: b"\0",
+                eyecatcher=lambda _: clc.EYECATCHER + b"\x09\0\x10\0")
+def server_greets(scene: Scene, message: bytes) -> None:
+    server = scene.called()
+    server.send(message)
+    scene.served_as_tcp(server, message)
+
+
+@SUITE.case
+def server_echoes(scene: Scene) -> None:
+    server = scene.called()
+    server.send(scene.proposal)
+    scene.served_as_tcp(server, b"words")
+
+
+@SUITE.case
+def server_echoes_byte_by_byte(scene: Scene) -> None:
+    server = scene.called()
+    for byte in scene.proposal:
+        server.send(bytes((byte,)))
+    scene.served_as_tcp(server, b"words")
 
 
 @SUITE.case
@@ -424,7 +483,7 @@ def server_is_silent_and_client_turns(scene: Scene) -> None:
 def server_is_silent_and_gone(scene: Scene) -> None:
     server = scene.called()
     server.vanish()
-    scene.bounded(server)
+    scene.served_as_tcp(server, b"words", SILENCE_MS_MAX)
 
 
 @SUITE.messages(
@@ -452,23 +511,44 @@ def server_answers(scene: Scene, message: bytes) -> None:
 def server_resets(scene: Scene) -> None:
     server = scene.called()
     server.reset()
+    scene.served_as_tcp(server, b"words")
+
+
+@SUITE.case
+def server_resets_and_refuses(scene: Scene) -> None:
+    """The client gets TCP's error."""
+    server = scene.called()
+    scene.host.refuse(server.port)
+    server.reset()
     answer = scene.outcome()
-    expect(answer["error"] != 0, "no error at the client")
+    expect(answer["error"] == errno.ECONNREFUSED, f"errno {answer['error']} at the client")
+
+
+def told_as_tcp(scene: Scene, outcome: str) -> None:
+    answer = scene.outcome()
+    expect(answer["told"] == answer[outcome], f"{answer['told']} and not {answer[outcome]}")
 
 
 @SUITE.case
 def server_resets_a_watched_client(scene: Scene) -> None:
-    """poll() reports the failure as on TCP."""
+    """poll() and later calls report the second connection, and nothing of the first one."""
     scene.called(watch=True).reset()
-    answer = scene.outcome()
-    expect(answer["told"] == answer["as_tcp"], f"{answer['told']} and not {answer['as_tcp']}")
+    told_as_tcp(scene, "tcp_connected")
 
 
 @SUITE.case
 def server_is_silent_to_a_watched_client(scene: Scene) -> None:
     scene.called(watch=True)
-    answer = scene.outcome()
-    expect(answer["told"] == answer["as_tcp"], f"{answer['told']} and not {answer['as_tcp']}")
+    told_as_tcp(scene, "tcp_connected")
+
+
+@SUITE.case
+def server_refuses_a_watched_client(scene: Scene) -> None:
+    """The second connection fails as on TCP."""
+    server = scene.called(watch=True)
+    scene.host.refuse(server.port)
+    server.send(b"220 welcome\r\n")
+    told_as_tcp(scene, "tcp_refused")
 
 
 @SUITE.case
@@ -483,7 +563,7 @@ def server_is_silent_to_a_client_for_a_sockmap(scene: Scene) -> None:
 def server_ends(scene: Scene) -> None:
     server = scene.called()
     server.fin()
-    scene.bounded(server)
+    scene.served_as_tcp(server, b"words")
 
 
 @SUITE.case
@@ -491,8 +571,7 @@ def server_resets_after_accept(scene: Scene) -> None:
     server = scene.called()
     server.send(clc.accept(scene.args.eid, scene.gid_ip, True))
     server.reset()
-    answer = scene.outcome()
-    expect(answer["error"] != 0, "no error at the client")
+    scene.served(scene.called_again(server), b"words", CONNECT_MS_MAX)
     scene.bystander()
 
 

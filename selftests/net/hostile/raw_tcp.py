@@ -86,6 +86,10 @@ class Connection:
         self._segment(RST | ACK, self._send_next if sequence is None else sequence)
         self.silent = True
 
+    def reset_syn(self, sequence: int) -> None:
+        self._receive_next = sequence + 1
+        self._segment(RST | ACK, 0)
+
     @property
     def ended(self) -> bool:
         return self.fin_seen or self.rst_seen
@@ -207,6 +211,7 @@ class RawHost:
         self._ip = socket.inet_aton(address)
         self._connections: dict[tuple[str, int, int], Connection] = {}
         self._listening: dict[int, list[Connection]] = {}
+        self._refused: set[int] = set()
         self._mac_of: dict[bytes, bytes] = {}
         self._next_port = 20000 + int.from_bytes(os.urandom(2), "big") % 30000
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
@@ -244,6 +249,11 @@ class RawHost:
     def listen(self, port: int) -> None:
         with self.changed:
             self._listening[port] = []
+
+    def refuse(self, port: int) -> None:
+        """From now on a SYN to this port is answered by a reset."""
+        with self.changed:
+            self._refused.add(port)
 
     def accept(self, port: int, timeout_s: float = 10) -> Connection:
         with self.changed:
@@ -327,6 +337,9 @@ class RawHost:
                 return
             connection = Connection(self, (source, source_port), port)
             connection.passive = True
+            if port in self._refused:
+                connection.reset_syn(sequence)
+                return
             connection.answer_option = self.answer_option
             self._connections[source, source_port, port] = connection
             self._listening[port].append(connection)

@@ -8,7 +8,8 @@ The echo server sends back all that it receives. The client is told over the con
 connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
 say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
 With {"watch"} as well it does not wait in connect(): it answers {"told"}, what a poller, SO_ERROR and a second connect()
-say of the attempt, and {"as_tcp"}, what they say of one by TCP that is refused.
+say of the attempt, {"tcp_refused"}, what they say of one by TCP that is refused, and {"tcp_connected"}, of one that is
+not.
 With {"map"} it says what a sockmap answers {"in_handshake"}, and to a connection by {"tcp"}.
 With {"turn"} it shuts the socket down before it is connected, makes a server of it, and is
 that server's client.
@@ -112,7 +113,7 @@ def turn(order: dict) -> dict:
 
 
 def told_of(client: socket.socket, address: tuple[str, int], timeout_s: float) -> list[int]:
-    """What poll() and later calls report about a failed attempt."""
+    """What poll() and later calls report about an attempt."""
     client.setblocking(False)
     client.connect_ex(address)
     poller = select.poll()
@@ -132,8 +133,11 @@ def told_of(client: socket.socket, address: tuple[str, int], timeout_s: float) -
 def watch(order: dict) -> dict:
     start_s = time.monotonic()
     told = told_of(smc_socket(), (order["address"], order["port"]), 30)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        connected = told_of(socket.socket(), server.getsockname(), 30)
     return {"connect_ms": int((time.monotonic() - start_s) * 1000), "told": told,
-            "as_tcp": told_of(socket.socket(), ("127.0.0.1", 1), 30)}
+            "tcp_refused": told_of(socket.socket(), ("127.0.0.1", 1), 30),
+            "tcp_connected": connected}
 
 
 def put_into_map(order: dict) -> dict:

@@ -6,7 +6,10 @@
 #include "shell/control/eid.cc"
 #include "shell/control/fallback.cc"
 #include "shell/control/namespace.cc"
+#include "shell/control/peers.cc"
 #include "shell/control/pnet.cc"
+#include "shell/control/policy.cc"
+#include "shell/control/rules.cc"
 
 #include <gtest/gtest.h>
 
@@ -26,8 +29,19 @@ using doubles::locks;
 using doubles::memory;
 
 net *ended = nullptr;
+u64 now_ms = 1;
 
 } // namespace
+
+u64 smc_now_ms(void)
+{
+	return now_ms;
+}
+
+u64 smc_random_u64(void)
+{
+	return 7;
+}
 
 namespace smc::control {
 
@@ -266,6 +280,113 @@ TEST(StatTest, CallsAndBuffers)
 	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_D, SMC_TS_RX_BYTES)], 0);
 	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_SIZE) + 3], 0);
 	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_RX_BUF_USAGE)], 0);
+}
+
+// ---- Peers --------------------------------------------------------------------------------------
+
+smc_peer peer(u16 port)
+{
+	smc_peer result{.address = {}, .scope_id = 0, .port = port};
+
+	result.address[15] = 1;
+	return result;
+}
+
+std::vector<std::string> peers_of(net *net)
+{
+	std::vector<std::string> found;
+	smc_peer_info info;
+	u64 cursor = 0;
+
+	while (smc_ctl_peer_next(net, &cursor, &info) == 1)
+		found.push_back((info.is_server ? "server " : "stranger ") +
+				std::to_string(info.peer.port) + " " +
+				std::to_string(info.rest_ms));
+	std::sort(found.begin(), found.end());
+	return found;
+}
+
+TEST_F(ControlTest, PeersAreRememberedForASysctlsTime)
+{
+	init_->plain_peer_time_s = 5;
+	now_ms = 1000;
+	note_stranger(init_, peer(80));
+	now_ms = 2000;
+	note_server(init_, peer(443));
+	EXPECT_TRUE(peer_is_stranger(init_, peer(80)));
+	EXPECT_FALSE(peer_may_be_slow(init_, peer(80)));
+	EXPECT_FALSE(peer_is_stranger(init_, peer(443)));
+	EXPECT_TRUE(peer_may_be_slow(init_, peer(443)));
+	EXPECT_EQ(peers_of(init_), (Rows{"server 443 5000", "stranger 80 4000"}));
+	now_ms = 6000;
+	EXPECT_FALSE(peer_is_stranger(init_, peer(80)));
+	EXPECT_EQ(peers_of(init_), Rows{"server 443 1000"});
+	init_->plain_peer_time_s = 10;
+	EXPECT_TRUE(peer_is_stranger(init_, peer(80)));
+	smc_ctl_peers_flush(init_);
+	EXPECT_EQ(peers_of(init_), Rows{});
+	EXPECT_FALSE(peer_is_stranger(init_, peer(80)));
+}
+
+TEST_F(ControlTest, PeersOfOneNamespaceAreNotKnownInOthers)
+{
+	init_->plain_peer_time_s = other_.plain_peer_time_s = 5;
+	note_stranger(init_, peer(80));
+	EXPECT_FALSE(peer_is_stranger(&other_, peer(80)));
+	smc_ctl_peers_flush(&other_);
+	EXPECT_TRUE(peer_is_stranger(init_, peer(80)));
+}
+
+TEST_F(ControlTest, PeersAreNotRememberedWithoutTimeOrMemory)
+{
+	init_->plain_peer_time_s = 0;
+	note_stranger(init_, peer(80));
+	note_server(init_, peer(443));
+	EXPECT_FALSE(peer_is_stranger(init_, peer(80)));
+	// Nobody can be told apart.
+	EXPECT_TRUE(peer_may_be_slow(init_, peer(80)));
+	init_->plain_peer_time_s = 5;
+	EXPECT_EQ(peers_of(init_), Rows{});
+	memory().allocations_left = 0;
+	note_stranger(init_, peer(80));
+	memory().allocations_left = -1;
+	EXPECT_FALSE(peer_is_stranger(init_, peer(80)));
+}
+
+// ---- Rules --------------------------------------------------------------------------------------
+
+TEST_F(ControlTest, RulesHaveErrnosAndCount)
+{
+	const smc_peer_rule all{.out = true, .in = true, .port_last = UINT16_MAX};
+	const smc_peer_rule nobody{.port_last = UINT16_MAX};
+	smc_peer_rule found;
+	u64 cursor = 0;
+
+	EXPECT_TRUE(server_is_allowed(init_, peer(80)));
+	EXPECT_EQ(smc_ctl_rule_del(init_, &all), -ENOENT);
+	EXPECT_EQ(smc_ctl_rule_next(init_, &cursor, &found), 0);
+	memory().allocations_left = 0;
+	EXPECT_EQ(smc_ctl_rule_add(init_, &all), -ENOMEM);
+	memory().allocations_left = -1;
+	EXPECT_EQ(smc_ctl_rule_add(init_, &nobody), -EINVAL);
+	EXPECT_EQ(smc_ctl_rule_add(init_, &all), 0);
+	EXPECT_EQ(smc_ctl_rule_add(init_, &all), -EEXIST);
+	EXPECT_FALSE(server_is_allowed(init_, peer(80)));
+	EXPECT_FALSE(smc_ctl_client_allowed(init_, peer(80).address, 80));
+	EXPECT_TRUE(server_is_allowed(&other_, peer(80)));
+	EXPECT_EQ(init_->stats[SMC_STAT_RULED_OUT], 2);
+	EXPECT_EQ(smc_ctl_rule_next(init_, &cursor, &found), 1);
+	EXPECT_TRUE(found.in && found.out && !found.allow);
+	EXPECT_EQ(smc_ctl_rule_next(init_, &cursor, &found), 0);
+	EXPECT_EQ(smc_ctl_rule_del(init_, &all), 0);
+	EXPECT_TRUE(server_is_allowed(init_, peer(80)));
+	for (u16 port = 0; port < PeerRules::kCapacity; port++) {
+		const smc_peer_rule one{.out = true, .port_first = port, .port_last = port};
+		EXPECT_EQ(smc_ctl_rule_add(init_, &one), 0);
+	}
+	EXPECT_EQ(smc_ctl_rule_add(init_, &all), -ENOSPC);
+	smc_ctl_rules_flush(init_);
+	EXPECT_EQ(smc_ctl_rule_add(init_, &all), 0);
 }
 
 } // namespace

@@ -557,6 +557,97 @@ TEST(ClientConfirmFailed, WithoutADeclineItIsATimeout)
 	EXPECT_EQ(client.declines_sent(), 0);
 }
 
+Again again_of(const Client &client)
+{
+	return client.failed() != nullptr ? client.failed()->again : Again::kNo;
+}
+
+// What no SMC server would do, and what the network may have done.
+TEST(ClientAgain, WhoDoesNotAnswerByClcIsAStranger)
+{
+	const std::function<void(Client &)> strange[] = {
+		[](Client &client) { client.sleep(6000); },
+		[](Client &client) { client.arrive(from_hex("53534820")); },
+		[](Client &client) { client.arrive_eof(); },
+		[](Client &client) { client.deliver(TcpError{kConnectionReset}); },
+	};
+
+	for (const auto &does : strange) {
+		Client client = client_in(State::kAwaitAccept);
+		does(client);
+		EXPECT_EQ(again_of(client), Again::kStranger);
+	}
+	for (const int error : {kBrokenPipe, kTimedOut}) {
+		Client client = client_in(State::kAwaitAccept);
+		client.deliver(TcpError{error});
+		EXPECT_TRUE(client.failed_with(error));
+		EXPECT_EQ(again_of(client), Again::kMaybeServer);
+	}
+}
+
+TEST(ClientAgain, WhoHasAnsweredIsNoStranger)
+{
+	for (const State state : kStarted) {
+		if (state == State::kAwaitAccept)
+			continue;
+		Client foreign = client_in(state);
+		foreign.arrive(from_hex("de"));
+		EXPECT_EQ(again_of(foreign), Again::kMaybeServer) << name(state);
+		Client broken = client_in(state);
+		broken.deliver(TcpError{kConnectionReset});
+		EXPECT_EQ(again_of(broken), Again::kMaybeServer) << name(state);
+	}
+	Client silent = client_in(State::kAwaitDecline);
+	silent.sleep(9000);
+	EXPECT_EQ(again_of(silent), Again::kMaybeServer);
+}
+
+TEST(ClientAgain, NotForAUserWhoHasGivenUp)
+{
+	for (const State state : kStarted) {
+		Client client = client_in(state);
+		client.deliver(Abort{});
+		EXPECT_EQ(again_of(client), Again::kNo) << name(state);
+	}
+}
+
+TEST(ClientPatience, AStrangerHasLessTime)
+{
+	Client client(offer_of(2, true, true), {}, {.accept_ms = 2000});
+
+	client.start();
+	client.sleep(1999);
+	EXPECT_FALSE(client.finished());
+	client.sleep(1);
+	EXPECT_TRUE(client.failed_with(kTimedOut));
+}
+
+TEST(ClientPatience, AServerHasAllOfIt)
+{
+	Client client(offer_of(2, true, true), {}, {.accept_ms = 2000});
+
+	client.start();
+	client.sleep(1999);
+	client.deliver(ServerKnown{});
+	client.sleep(4000);
+	EXPECT_FALSE(client.finished());
+	client.sleep(1);
+	EXPECT_TRUE(client.failed_with(kTimedOut));
+}
+
+TEST(ClientPatience, CountsOnlyForTheAccept)
+{
+	for (const State state : kStarted) {
+		if (state == State::kAwaitAccept)
+			continue;
+		Client client = client_in(state);
+		const int timers = client.count<SetTimer>();
+		client.deliver(ServerKnown{});
+		EXPECT_EQ(client.state(), state);
+		EXPECT_EQ(client.count<SetTimer>(), timers) << name(state);
+	}
+}
+
 TEST(ClientState, TransitionsAreTheseAndNoOthers)
 {
 	const std::pair<State, State> legal[] = {

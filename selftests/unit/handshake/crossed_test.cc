@@ -190,6 +190,7 @@ TEST(CrossedClient, DeadConnectionFails)
 	client.start_crossed();
 	client.deliver(TcpError{kConnectionReset});
 	EXPECT_TRUE(client.failed_with(kConnectionReset));
+	EXPECT_EQ(client.failed()->again, Again::kNo);
 }
 
 } // namespace

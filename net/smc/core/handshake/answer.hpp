@@ -50,7 +50,7 @@ template <class Machine>
 	} else if (std::get_if<Timer>(&event) != nullptr) {
 		machine.timer(now_ms, effects);
 	} else if (std::get_if<Abort>(&event) != nullptr) {
-		machine.fail(kConnectionAborted, effects);
+		machine.abort(effects);
 	}
 }
 

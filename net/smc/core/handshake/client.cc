@@ -98,7 +98,9 @@ Effects ClientHandshake::step(const Event &event, std::uint64_t now_ms)
 	} else if (const auto *bytes = std::get_if<TcpBytes>(&event)) {
 		tcp_bytes(*bytes, now_ms, effects);
 	} else if (const auto *broken = std::get_if<TcpError>(&event)) {
-		fail(broken->error, effects);
+		tcp_error(broken->error, effects);
+	} else if (std::get_if<ServerKnown>(&event) != nullptr) {
+		server_known(now_ms, effects);
 	} else {
 		answer(*this, event, now_ms, effects);
 	}
@@ -131,9 +133,24 @@ void ClientHandshake::propose(std::uint64_t now_ms, Effects &effects)
 {
 	const bool sent = exchange_.send(make_proposal(exchange_.offer()), effects);
 	expects(sent);
-	exchange_.set_timer(now_ms, exchange_.timeouts().clc_ms, effects);
+	sent_ms_ = now_ms;
+	exchange_.set_timer(now_ms, exchange_.timeouts().accept_ms, effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kAwaitAccept);
+}
+
+void ClientHandshake::server_known(std::uint64_t now_ms, Effects &effects)
+{
+	if (state_ == State::kAwaitAccept)
+		exchange_.set_timer(now_ms, rest_ms(exchange_.timeouts().clc_ms, now_ms), effects);
+}
+
+// Of a wait that began with the last message.
+std::uint32_t ClientHandshake::rest_ms(std::uint64_t whole_ms, std::uint64_t now_ms) const
+{
+	const std::uint64_t waited_ms = elapsed_ms(sent_ms_, now_ms);
+
+	return static_cast<std::uint32_t>(std::max(whole_ms, waited_ms) - waited_ms);
 }
 
 void ClientHandshake::tcp_bytes(const TcpBytes &bytes, std::uint64_t now_ms, Effects &effects)
@@ -318,7 +335,7 @@ void ClientHandshake::link_connected(std::uint64_t now_ms, Effects &effects)
 		decline(DeclineReason::kIntErr, effects);
 		return;
 	}
-	confirm_ms_ = now_ms;
+	sent_ms_ = now_ms;
 	exchange_.set_timer(now_ms, exchange_.timeouts().confirm_link_ms, effects);
 	set_state(State::kConfirmingLink);
 }
@@ -376,11 +393,7 @@ void ClientHandshake::confirm_failed(DeclineReason reason, std::uint64_t now_ms,
 		// So the server's wait ends sooner.
 		exchange_.release(effects);
 	}
-	const std::uint64_t waited_ms = elapsed_ms(confirm_ms_, now_ms);
-	const std::uint64_t whole_ms = exchange_.timeouts().await_decline_ms;
-
-	exchange_.set_timer(now_ms,
-			    static_cast<std::uint32_t>(std::max(whole_ms, waited_ms) - waited_ms),
+	exchange_.set_timer(now_ms, rest_ms(exchange_.timeouts().await_decline_ms, now_ms),
 			    effects);
 	Exchange::emit(effects, WantBytes{});
 	set_state(State::kAwaitDecline);
@@ -424,9 +437,34 @@ void ClientHandshake::decline(DeclineReason reason, Effects &effects)
 	set_state(State::kFinished);
 }
 
+// Of two clients that connect to each other neither is there to be connected to again.
 void ClientHandshake::fail(int error, Effects &effects)
 {
-	exchange_.fail(error, effects);
+	Again again = Again::kMaybeServer;
+
+	if (crossed_)
+		again = Again::kNo;
+	else if (state_ == State::kAwaitAccept)
+		again = Again::kStranger;
+	exchange_.fail({error, again}, effects);
+	set_state(State::kFinished);
+}
+
+// A program that has no use for the Proposal may reset the connection. Other errors are the
+// network's, or this host's.
+void ClientHandshake::tcp_error(int error, Effects &effects)
+{
+	if (error == kConnectionReset || crossed_) {
+		fail(error, effects);
+		return;
+	}
+	exchange_.fail({error, Again::kMaybeServer}, effects);
+	set_state(State::kFinished);
+}
+
+void ClientHandshake::abort(Effects &effects)
+{
+	exchange_.fail({kConnectionAborted}, effects);
 	set_state(State::kFinished);
 }
 

@@ -21,9 +21,10 @@ namespace smc::handshake {
 //
 // Once the Proposal is out, only an SMC server can tell it from data. So silence, FIN, or bytes
 // that are no CLC message end in Fail (kTimedOut, kConnectionReset): the peer's application may
-// have received the Proposal. Before that, after a Decline in either direction, and for every
-// failure on this side, the connection falls back. At a later contact, and with SMC-D, the Confirm
-// is the last step, and nothing falls back after it.
+// have received the Proposal. The user has sent nothing yet, so another connection may be made for
+// him (Again). Before the Proposal, after a Decline in either direction, and for every failure on
+// this side, the connection falls back. At a later contact, and with SMC-D, the Confirm is the last
+// step, and nothing falls back after it.
 //
 // Two sockets that connect to each other at the same time are both clients, and there is no server.
 // Both end as TCP, and each takes the other's one message out of its stream.
@@ -58,6 +59,8 @@ private:
 
 	void start(bool crossed, std::uint64_t now_ms, Effects &effects);
 	void propose(std::uint64_t now_ms, Effects &effects);
+	void server_known(std::uint64_t now_ms, Effects &effects);
+	[[nodiscard]] std::uint32_t rest_ms(std::uint64_t whole_ms, std::uint64_t now_ms) const;
 	void foreign(ByteSpan peeked, Effects &effects);
 	[[nodiscard]] std::size_t peers_proposal_bytes(ByteSpan peeked) const;
 	void fall_back(Effects &effects);
@@ -76,6 +79,8 @@ private:
 	void confirm_failed(wire::DeclineReason reason, std::uint64_t now_ms, Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void decline(wire::DeclineReason reason, Effects &effects);
+	void tcp_error(int error, Effects &effects);
+	void abort(Effects &effects);
 	void fail(int error, Effects &effects);
 	void use_smc(Effects &effects);
 	void set_state(State to);
@@ -86,8 +91,8 @@ private:
 	wire::SmcdEndpoint local_dmb_;
 	wire::SmcrEndpoint peer_;
 	bool v2_direct_ = true;
-	bool crossed_ = false;         // the peer is known to be a client
-	std::uint64_t confirm_ms_ = 0; // when it was sent, at first contact
+	bool crossed_ = false;      // the peer is known to be a client
+	std::uint64_t sent_ms_ = 0; // the Proposal, then the Confirm of a first contact
 	// A failure on this side since then.
 	wire::DeclineReason confirm_failure_ = wire::DeclineReason::kNone;
 	State state_ = State::kIdle;

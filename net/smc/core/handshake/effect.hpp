@@ -126,9 +126,17 @@ struct FallBack {
 	wire::DeclineReason peer_diagnosis = wire::DeclineReason::kNone; // if the peer declined
 };
 
+// Whether the user may get another TCP connection, without SMC, in place of one that failed.
+enum class Again : std::uint8_t {
+	kNo,
+	kStranger,    // yes; what the peer has done, or not done, is not what an SMC server does
+	kMaybeServer, // yes; it has answered by CLC, or could not
+};
+
 // The stream is neither SMC nor usable for the user: reset the TCP connection. Positive errno.
 struct Fail {
 	int error = 0;
+	Again again = Again::kNo;
 };
 
 struct Finished {

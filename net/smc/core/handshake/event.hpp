@@ -70,11 +70,14 @@ struct LinkConfirmFailed {
 // The time of the last SetTimer has come. An early one does no harm.
 struct Timer {};
 
+// Client: the server has answered others by CLC. So it is only slow, and worth the whole clc_ms.
+struct ServerKnown {};
+
 // The owner does not want this connection any more.
 struct Abort {};
 
 using Event = std::variant<Start, TcpBytes, TcpError, LinkAcquired, DmbAcquired, LinkFailed,
 			   LinkConnected, LinkConnectFailed, RkeyAnnounced, RkeyAnnounceFailed,
-			   LinkConfirmed, LinkConfirmFailed, Timer, Abort>;
+			   LinkConfirmed, LinkConfirmFailed, Timer, ServerKnown, Abort>;
 
 } // namespace smc::handshake

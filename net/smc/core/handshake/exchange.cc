@@ -82,10 +82,10 @@ void Exchange::declined(const wire::Decline &decline, wire::DeclineReason own_re
 	finish({FallBack{own_reason, decline.reason}}, effects);
 }
 
-void Exchange::fail(int error, Effects &effects)
+void Exchange::fail(const Fail &failure, Effects &effects)
 {
 	release(effects);
-	finish({Fail{error}}, effects);
+	finish({failure}, effects);
 }
 
 void Exchange::release(Effects &effects)

@@ -70,7 +70,7 @@ public:
 	// @own_reason: an earlier failure on this side; kNone if there was none.
 	void declined(const wire::Decline &decline, wire::DeclineReason own_reason,
 		      Effects &effects);
-	void fail(int error, Effects &effects);
+	void fail(const Fail &failure, Effects &effects);
 
 	// Gives back the link, if there is one, before the handshake itself ends.
 	void release(Effects &effects);

@@ -61,6 +61,8 @@ struct LocalOffer {
 // How long each wait lasts. The defaults are those of Linux, where it has such a wait.
 struct Timeouts {
 	std::uint32_t clc_ms = 6000; // for a Proposal, an Accept, a Confirm
+	// Client: for an Accept, while it is not known whether there is an SMC server at all.
+	std::uint32_t accept_ms = 6000;
 	// Client whose peer is one, too: for the first message of a peer that does not know it.
 	// That message follows the last segment of its TCP handshake at once.
 	std::uint32_t crossed_ms = 500;

@@ -377,9 +377,14 @@ void ServerHandshake::decline(DeclineReason reason, Effects &effects)
 	set_state(State::kFinished);
 }
 
+void ServerHandshake::abort(Effects &effects)
+{
+	fail(kConnectionAborted, effects);
+}
+
 void ServerHandshake::fail(int error, Effects &effects)
 {
-	exchange_.fail(error, effects);
+	exchange_.fail({error}, effects);
 	set_state(State::kFinished);
 }
 

@@ -76,6 +76,7 @@ private:
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void fall_back(wire::DeclineReason reason, Effects &effects);
 	void decline(wire::DeclineReason reason, Effects &effects);
+	void abort(Effects &effects);
 	void fail(int error, Effects &effects);
 	void use_smc(Effects &effects);
 	void set_state(State to);

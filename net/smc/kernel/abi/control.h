@@ -9,6 +9,7 @@
 #ifndef SMC_KERNEL_ABI_CONTROL_H
 #define SMC_KERNEL_ABI_CONTROL_H
 
+#include "kernel/abi/tcp_peer.h"
 #include "kernel/abi/types.h"
 
 SMC_ABI_BEGIN
@@ -45,6 +46,26 @@ struct smc_pnet_entry {
 	u8 ib_port;
 	char pnetid[SMC_PNETID_LEN + 1];
 	char dev_name[SMC_IB_NAME_LEN];
+};
+
+/* ---- peers that are remembered ---- */
+
+struct smc_peer_info {
+	struct smc_peer peer;
+	bool is_server;		/* it has answered by CLC; else it is a stranger */
+	u64 rest_ms;		/* until it is forgotten */
+};
+
+/* ---- rules about peers; the first one that matches decides ---- */
+
+struct smc_peer_rule {
+	bool allow;
+	bool out;		/* connections that are made from here */
+	bool in;		/* that come here */
+	u8 address[16];		/* the peer's; v4 as ::ffff:a.b.c.d */
+	u8 prefix_bits;		/* 0: every address */
+	u16 port_first;		/* the server's, whichever side that is */
+	u16 port_last;
 };
 
 /*

@@ -93,6 +93,12 @@ enum smc_stat {
 	SMC_STAT_CLC_NEAR,
 	/* TCP sockets that were made SMC sockets: net.smc.tcp2smc. */
 	SMC_STAT_SELECTED,
+	/* Connections made a second time, by TCP alone: the peer could not do what it had shown. */
+	SMC_STAT_CONNECTED_AGAIN,
+	/* Connections without the option, since the peer is known for a stranger to SMC. */
+	SMC_STAT_KNOWN_STRANGER,
+	/* Connections without the option, since a rule forbids it. */
+	SMC_STAT_RULED_OUT,
 
 	/* Silence. */
 	SMC_STAT_CLC_TIMEOUT,

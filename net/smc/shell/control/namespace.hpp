@@ -7,6 +7,8 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/lock.hpp"
+#include "shell/control/peers.hpp"
+#include "shell/control/rules.hpp"
 
 namespace smc::control {
 
@@ -47,6 +49,9 @@ public:
 		return server ? server_reasons_ : client_reasons_;
 	}
 
+	[[nodiscard]] Peers &peers() { return peers_; }
+	[[nodiscard]] Rules &rules() { return rules_; }
+
 	// An end was added (@ends 1) or removed (-1), or has got another DMB (0); @dmb_bytes more
 	// or less to receive in. Any context.
 	void count_smcd(s32 ends, s64 dmb_bytes);
@@ -59,6 +64,8 @@ private:
 	shell::SpinLock lock_{SMC_LOCK_CONTROL};
 	Tables tables_ SMC_GUARDED_BY(lock_);
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);
+	Peers peers_;
+	Rules rules_;
 	FallbackReasons client_reasons_;
 	FallbackReasons server_reasons_;
 };

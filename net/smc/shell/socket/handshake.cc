@@ -6,6 +6,7 @@
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
+#include "kernel/abi/tcp_peer.h"
 #include "shell/base/alloc.hpp"
 #include "shell/socket/rendezvous.hpp"
 #include "shell/transport/transports.hpp"
@@ -185,7 +186,7 @@ void Handshake::begin()
 	turn_at_sock_.give();
 	const handshake::LocalOffer offer = setup_.offer();
 	if (role_ == Role::kClient)
-		machine_.emplace<handshake::ClientHandshake>(offer, handshake::Timeouts());
+		machine_.emplace<handshake::ClientHandshake>(offer, timeouts());
 	else
 		machine_.emplace<handshake::ServerHandshake>(offer, handshake::Timeouts());
 	// Two clients have no server to meet.
@@ -203,6 +204,29 @@ void Handshake::begin()
 		deadline_ms_ = smc_now_ms() + kAlone_ms;
 	else
 		step(handshake::Start{.crossed = crossed_});
+}
+
+handshake::Timeouts Handshake::timeouts()
+{
+	handshake::Timeouts timeouts;
+
+	hurried_ = !owner_->server_may_be_slow();
+	if (hurried_) {
+		const u32 way_ms = kStrangerRoundTrips * smc_tcp_round_trip_ms(sk_);
+
+		timeouts.accept_ms = std::min(kStranger_ms + way_ms, timeouts.clc_ms);
+	}
+	return timeouts;
+}
+
+// When the time for the Accept is over: the server may have answered others meanwhile.
+bool Handshake::has_more_time()
+{
+	if (!hurried_ || !owner_->server_may_be_slow())
+		return false;
+	hurried_ = false;
+	step(handshake::ServerKnown{});
+	return true;
 }
 
 // The way of the Proposal, in memory or by TCP, is the way of all later messages.
@@ -229,7 +253,7 @@ void Handshake::exchange()
 	// Nor is it late while a user's call holds the sock's lock. A user may hold it for ever,
 	// though, and others may wait for this handshake, so only for a limited time.
 	const u64 grace_ms = turn_at_sock_.wait_ms() != 0 ? kTurnGrace_ms : 0;
-	if (smc_now_ms() < deadline_ms_ + grace_ms)
+	if (smc_now_ms() < deadline_ms_ + grace_ms || has_more_time())
 		return;
 	deadline_ms_ = 0;
 	timed_out_ = true;

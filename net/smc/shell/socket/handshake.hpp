@@ -44,6 +44,9 @@ public:
 	// clc_ends() returns it. With the sock's lock; one call each.
 	virtual void clc_begins(int) {}
 	[[nodiscard]] virtual int clc_ends(int rcvlowat) { return rcvlowat; }
+	// Of a client: its server may take all the time of a CLC message. Otherwise there may be no
+	// SMC server at all, and it is given up earlier.
+	[[nodiscard]] virtual bool server_may_be_slow() { return true; }
 
 protected:
 	~HandshakeOwner() = default;
@@ -116,6 +119,10 @@ private:
 	// How long a client that may be near its server waits for it: as a rule the listener's work
 	// is queued behind its own.
 	static constexpr u64 kAlone_ms = 10;
+	// For the Accept of a server that nobody knows: its work, with two retransmissions of ours
+	// (RTO_MIN is 200 ms), and the way to it.
+	static constexpr u32 kStranger_ms = 2000;
+	static constexpr u32 kStrangerRoundTrips = 4;
 
 	void run();
 	[[nodiscard]] bool end(bool may_wait);
@@ -143,6 +150,8 @@ private:
 	void on(const handshake::StopTimer &);
 	[[nodiscard]] bool on(const handshake::Finished &wanted);
 	void begin();
+	[[nodiscard]] handshake::Timeouts timeouts();
+	[[nodiscard]] bool has_more_time();
 	void look_for_server();
 	void exchange();
 	void take_results();
@@ -173,6 +182,7 @@ private:
 	transport::Setup setup_;
 	NearClc near_clc_;
 	bool alone_ = false;     // a client that waits for its server, and has sent nothing
+	bool hurried_ = false;   // a client that waits less than clc_ms for an Accept
 	bool from_near_ = false; // the machine's last bytes came from the inbox
 	bool look_due_ = false;
 	bool timed_out_ = false; // this run's timer step

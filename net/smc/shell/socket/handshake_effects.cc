@@ -147,13 +147,15 @@ handshake::Finished Handshake::outcome_on_tcp(const handshake::Finished &finishe
 {
 	const auto *tcp = std::get_if<handshake::FallBack>(&finished.outcome);
 
-	if (tcp_error_ == 0)
+	if (tcp_error_ == 0 || std::holds_alternative<handshake::Fail>(finished.outcome))
 		return finished;
 	if (tcp != nullptr && tcp->reason == wire::DeclineReason::kPeerNoSmc) {
 		smc_sk_report_error(sk_, tcp_error_);
 		return finished;
 	}
-	return {handshake::Fail{tcp_error_}};
+	const bool again = role_ == Role::kClient && !crossed_;
+	return {handshake::Fail{tcp_error_,
+				again ? handshake::Again::kMaybeServer : handshake::Again::kNo}};
 }
 
 bool Handshake::on(const handshake::Finished &wanted)
@@ -198,7 +200,8 @@ void Handshake::count_outcome()
 	} else {
 		const auto *failure = std::get_if<handshake::Fail>(&finished_->outcome);
 
-		smc_stat_inc(net_, server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
+		if (failure->again == handshake::Again::kNo)
+			smc_stat_inc(net_, server ? SMC_STAT_SRV_HS_ERR : SMC_STAT_CLNT_HS_ERR);
 		if (failure->error == handshake::kConnectionReset && !timed_out_)
 			count_violation(SMC_STAT_CLC_UNEXPECTED);
 	}

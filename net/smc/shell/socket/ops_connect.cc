@@ -2,13 +2,16 @@
 //
 // connect(), also on a connected socket, and connect(AF_UNSPEC).
 #include <cerrno>
+#include <optional>
 
 #include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_peer.h"
 #include "kernel/abi/verbs.h"
 #include "shell/control/fallback.hpp"
+#include "shell/control/policy.hpp"
 #include "shell/socket/ops.hpp"
 #include "shell/transport/transports.hpp"
 
@@ -26,25 +29,64 @@ u16 family_of(const sockaddr *addr, int addr_len)
 	return family;
 }
 
+// Where to, and how: the arguments of a connect().
+struct Request {
+	sockaddr *addr;
+	int addr_len;
+	int flags;
+
+	[[nodiscard]] bool nonblock() const { return (flags & kNonblockFlag) != 0; }
+};
+
+// Waits for TCP's second attempt as long as the user wants. 0 or -errno.
+int wait_for_tcp(struct sock *sk, long *timeo_jiffies)
+{
+	const auto decided = [](void *sk) {
+		const int tcp = smc_sk_state(static_cast<struct sock *>(sk));
+
+		return tcp != SMC_TCP_SYN_SENT && tcp != SMC_TCP_SYN_RECV;
+	};
+
+	return smc_sk_wait(sk, timeo_jiffies, decided, sk, false);
+}
+
+// TCP's own answer about its second attempt, which does not wait any more.
+int finish_on_tcp(struct socket *sock, SmcSocket &state, const Request &request)
+{
+	// Its first attempt has waited so long that it saw the second one's success.
+	if (smc_sock_ss(sock) == SMC_SS_CONNECTED)
+		return state.take_connect_result() ? 0 : -EISCONN;
+	const int ret = smc_tcp_ops_connect(sock, request.addr, request.addr_len,
+					    request.flags | kNonblockFlag);
+	if (ret == 0)
+		(void)state.take_connect_result();
+	return ret;
+}
+
 // A connect() while the handshake runs, or after it.
-int finish_connect(struct socket *sock, SmcSocket &state, int flags)
+int finish_connect(struct socket *sock, SmcSocket &state, const Request &request)
 {
 	struct sock *sk = smc_sock_sk(sock);
-	long timeo = smc_sk_sndtimeo(sk, (flags & kNonblockFlag) != 0);
+	long timeo = smc_sk_sndtimeo(sk, request.nonblock());
 
 	smc_sk_lock(sk);
 	int ret = state.wait_settled(&timeo);
+	const bool on_tcp = state.mode() == Mode::kFallen && state.connected_again();
+	if (ret == 0 && on_tcp)
+		ret = wait_for_tcp(sk, &timeo);
 	smc_sk_unlock(sk);
 	// io_uring repeats the call at every wakeup and would take -EALREADY for the result. The
 	// flag is its own then, not the descriptor's.
 	if (ret == -EAGAIN)
-		return (flags & kNonblockFlag) == 0 || smc_sock_nonblock(sock) ? -EALREADY
-									       : -EINPROGRESS;
+		return !request.nonblock() || smc_sock_nonblock(sock) ? -EALREADY : -EINPROGRESS;
 	if (ret != 0)
 		return ret;
 	switch (state.mode()) {
-	case Mode::kSmc:
-	case Mode::kFallen: return claim_connection(sock, state);
+	case Mode::kFallen:
+		if (on_tcp)
+			return finish_on_tcp(sock, state, request);
+		[[fallthrough]];
+	case Mode::kSmc: return claim_connection(sock, state);
 	case Mode::kIdle:
 	case Mode::kConnecting:
 	case Mode::kOpened:
@@ -70,20 +112,37 @@ bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
 	       smc_tcp_addr_is_here(sk, addr, addr_len);
 }
 
-int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_len, int flags)
+// Why SMC is not even offered, if so.
+std::optional<wire::DeclineReason> reason_against(struct sock *sk, const Request &request)
 {
+	smc_peer peer;
+
+	// Without any RDMA device only a peer in this kernel can accept an offer.
+	if (!smc_ib_device_any() && !may_be_near(sk, request.addr, request.addr_len))
+		return wire::DeclineReason::kNoSmcrDev;
+	// A socket that was shut down before is connected by TCP, and sends nothing.
+	if (smc_sk_is_shut(sk))
+		return wire::DeclineReason::kOptUnsupp;
+	if (!smc_tcp_peer(request.addr, request.addr_len, &peer))
+		return std::nullopt;
+	if (!control::server_is_allowed(smc_sk_net(sk), peer))
+		return wire::DeclineReason::kOptUnsupp;
+	if (control::peer_is_stranger(smc_sk_net(sk), peer)) {
+		smc_stat_inc(smc_sk_net(sk), SMC_STAT_KNOWN_STRANGER);
+		return wire::DeclineReason::kPeerNoSmc;
+	}
+	return std::nullopt;
+}
+
+int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
+{
+	const auto [addr, addr_len, flags] = request;
 	struct sock *sk = smc_sock_sk(sock);
 	int ret;
 
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
-		// Without any RDMA device only a peer in this kernel can accept an offer. A socket
-		// that was shut down before is connected by TCP, and sends nothing: no offer
-		// either.
-		const bool no_device = !smc_ib_device_any() && !may_be_near(sk, addr, addr_len);
-
-		if ((no_device || smc_sk_is_shut(sk)) &&
-		    state.fall_unused(no_device ? wire::DeclineReason::kNoSmcrDev
-						: wire::DeclineReason::kOptUnsupp)) {
+		if (const auto reason = reason_against(sk, request);
+		    reason && state.fall_unused(*reason)) {
 			(void)state.take_connect_result();
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 		}
@@ -91,7 +150,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 		// Set before TCP_ULP turned the socket to SMC.
 		const bool without_syn = smc_tcp_fastopen_connect(sk);
 		if (!without_syn) {
-			state.arm();
+			state.arm(addr, addr_len);
 			ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
 		}
 		smc_sk_unlock(sk);
@@ -105,17 +164,18 @@ int connect_tcp(struct socket *sock, SmcSocket &state, sockaddr *addr, int addr_
 	}
 	state.resolve();
 	if (ret == 0) {
-		if (state.mode() == Mode::kFallen)
+		const bool on_tcp = state.mode() == Mode::kFallen && state.connected_again();
+		if (state.mode() == Mode::kFallen && !on_tcp)
 			(void)state.take_connect_result();
 		// A handshake that has failed already has reset TCP's connection.
 		const bool failed =
 			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
-		if (!in_handshake(state.mode()) && state.mode() != Mode::kSmc && !failed)
+		if (!in_handshake(state.mode()) && state.mode() != Mode::kSmc && !failed && !on_tcp)
 			return 0;
 		// TCP counts as connected; the user's connection is not established yet.
 		if (in_handshake(state.mode()))
 			smc_sock_set_ss(sock, SMC_SS_CONNECTING);
-		const int done = finish_connect(sock, state, flags);
+		const int done = finish_connect(sock, state, request);
 		return done == -EALREADY ? -EINPROGRESS : done;
 	}
 	state.disarm();
@@ -184,7 +244,7 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 	case Mode::kOpened:
 	case Mode::kCrossed:
 	case Mode::kHandshaking:
-	case Mode::kSmc: return finish_connect(sock, *state, flags);
+	case Mode::kSmc: return finish_connect(sock, *state, {addr, addr_len, flags});
 	case Mode::kListening:
 		// A listener that was shut down may connect.
 		if (state->stop_listening())
@@ -194,5 +254,5 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 	case Mode::kIdle:
 	case Mode::kConnecting: break;
 	}
-	return connect_tcp(sock, *state, addr, addr_len, flags);
+	return connect_tcp(sock, *state, {addr, addr_len, flags});
 }

@@ -25,6 +25,7 @@
 #include "core/handshake/effect.hpp"
 #include "kernel/abi/control.h"
 #include "kernel/abi/sock.h"
+#include "kernel/abi/tcp_peer.h"
 #include "shell/base/alloc.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
@@ -111,9 +112,9 @@ public:
 
 	// ---- Connecting ----------------------------------------------------------------------
 
-	// Before TCP's connect: puts the option on its SYN, and a hook on the wait queue. Sock lock
-	// held.
-	void arm();
+	// Before TCP's connect to @addr: puts the option on its SYN, and a hook on the wait queue.
+	// Sock lock held.
+	void arm(const sockaddr *addr, int addr_len);
 	// After TCP's connect failed, or was shut down: removes option and hook. Process, no lock.
 	void disarm();
 	// If TCP is established by now, falls back or begins the handshake. Process.
@@ -121,6 +122,11 @@ public:
 	// Waits until the mode is decided, or TCP has failed. Sock lock held.
 	[[nodiscard]] int wait_settled(long *timeo_jiffies);
 	[[nodiscard]] bool settled() const;
+	// Of a fallen socket: TCP connects a second time, or did. Only TCP knows what comes of it.
+	[[nodiscard]] bool connected_again() const
+	{
+		return connected_again_.load(std::memory_order_relaxed);
+	}
 	// Ends the handshake, if one is under way, and waits for it. Process, no lock.
 	void cancel_handshake();
 	// The same for a socket that stays in use: resets TCP's connection and reports @error,
@@ -169,6 +175,8 @@ public:
 		return rcvlowat_.exchange(kNoMark, std::memory_order_relaxed);
 	}
 
+	[[nodiscard]] bool server_may_be_slow() override;
+
 	// Keeps the user's SO_RCVLOWAT while the handshake uses the sock's own; false if no
 	// handshake does. Sock lock held.
 	[[nodiscard]] bool keep_rcvlowat(int bytes)
@@ -202,6 +210,8 @@ private:
 	bool fall_without_handshake(wire::DeclineReason reason);
 	// Sock lock held.
 	void fail_attempt(int error, bool shut);
+	// Sock lock held.
+	void connect_again(const handshake::Fail &failure);
 	// From kOpened or kCrossed; true for the latter.
 	[[nodiscard]] bool enter_handshaking();
 	// False: a user holds the sock's lock, and run() is to be called again.
@@ -224,7 +234,10 @@ private:
 	std::atomic<bool> shut_rcv_{false};
 	std::atomic<int> rcvlowat_{kNoMark};       // written under the sock's lock
 	std::atomic<int> give_up_error_{0};        // an order to run(): end the attempt with it
+	std::atomic<bool> connected_again_{false}; // set before the mode becomes kFallen
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
+	// Of the last connect(); written when the mode becomes kConnecting.
+	smc_tcp_attempt attempt_{};
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
 	// Used by work_ and release(). In the modes kOpened and kCrossed it is one of an earlier

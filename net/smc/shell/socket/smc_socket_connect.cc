@@ -7,16 +7,18 @@
 #include "core/wire/clc.hpp"
 #include "kernel/abi/stats.h"
 #include "shell/control/fallback.hpp"
+#include "shell/control/policy.hpp"
 #include "shell/socket/smc_socket.hpp"
 
 namespace smc::shell {
 
-void SmcSocket::arm()
+void SmcSocket::arm(const sockaddr *addr, int addr_len)
 {
 	// shutdown() has ended an earlier connect() and left its mode.
 	if (!change_mode<Mode::kIdle, Mode::kConnecting>() && mode() != Mode::kConnecting)
 		return;
 	connect_reported_ = false;
+	smc_tcp_remember_attempt(sk_, addr, addr_len, &attempt_);
 	smc_tcp_offer(sk_);
 	hook_.add();
 }
@@ -213,6 +215,8 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 	const handshake::Finished *outcome = handshake.outcome();
 
 	if (const auto *tcp = std::get_if<handshake::FallBack>(&outcome->outcome)) {
+		if (tcp->peer_diagnosis != wire::DeclineReason::kNone)
+			control::note_server(smc_sk_net(sk_), attempt_.peer);
 		fall(tcp->reason, tcp->peer_diagnosis);
 		return true;
 	}
@@ -221,16 +225,48 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 	if (!turn.take())
 		return false;
 	if (const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome)) {
-		fail_attempt(failure->error, /*shut=*/true);
+		if (failure->again == handshake::Again::kNo)
+			fail_attempt(failure->error, /*shut=*/true);
+		else
+			connect_again(*failure);
 		turn.give();
 		return true;
 	}
+	control::note_server(smc_sk_net(sk_), attempt_.peer);
 	look_for_dead_tcp();
 	take_connection(handshake.take_endpoint());
 	(void)change_mode<Mode::kHandshaking, Mode::kSmc>();
 	turn.give();
 	smc_sk_wake(sk_, kWakeAll);
 	return true;
+}
+
+// The user has sent nothing yet, so a second connection, which only TCP knows of, is as good as the
+// first one. Its failures are TCP's own.
+void SmcSocket::connect_again(const handshake::Fail &failure)
+{
+	net *const net = smc_sk_net(sk_);
+	const bool stranger = failure.again == handshake::Again::kStranger;
+	const auto reason =
+		stranger ? wire::DeclineReason::kPeerNoSmc : wire::DeclineReason::kTimeoutCl;
+
+	if (stranger)
+		control::note_stranger(net, attempt_.peer);
+	smc_stat_inc(net, SMC_STAT_CONNECTED_AGAIN);
+	const int ret = smc_tcp_connect_again(sock_, &attempt_);
+	if (ret != 0 && ret != -EINPROGRESS) {
+		smc_stat_inc(net, SMC_STAT_CLNT_HS_ERR);
+		fail_attempt(-ret, /*shut=*/false);
+		return;
+	}
+	control::count_fallback(net, static_cast<u32>(reason), false);
+	connected_again_.store(true, std::memory_order_relaxed);
+	fall(reason, wire::DeclineReason::kNone);
+}
+
+bool SmcSocket::server_may_be_slow()
+{
+	return control::peer_may_be_slow(smc_sk_net(sk_), attempt_.peer);
 }
 
 // @shut: as TCP leaves a connection that the peer has refused or reset.

@@ -52,6 +52,26 @@ int smc_ctl_ueid_del(struct net *net, const u8 eid[SMC_EID_LEN]);
 void smc_ctl_ueid_flush(struct net *net);
 int smc_ctl_ueid_next(struct net *net, u64 *cursor, u8 out[SMC_EID_LEN]);
 
+/* ---- peers that are remembered, for kernel/netlink_peers.c ---- */
+
+/* Only those that net.smc.plain_peer_time does not let be forgotten. */
+int smc_ctl_peer_next(struct net *net, u64 *cursor, struct smc_peer_info *out);
+void smc_ctl_peers_flush(struct net *net);
+
+/* ---- rules about peers, for kernel/netlink_peers.c and kernel/tcp_listener.c ---- */
+
+/*
+ * EINVAL: no direction, ports the wrong way round, or bits behind the prefix. EEXIST. ENOSPC: there
+ * is no room for more. ENOMEM. May sleep.
+ */
+int smc_ctl_rule_add(struct net *net, const struct smc_peer_rule *rule);
+/* ENOENT. */
+int smc_ctl_rule_del(struct net *net, const struct smc_peer_rule *rule);
+void smc_ctl_rules_flush(struct net *net);
+int smc_ctl_rule_next(struct net *net, u64 *cursor, struct smc_peer_rule *out);
+/* Of a client with @address, which connects to @port here. Counts a refusal. */
+bool smc_ctl_client_allowed(struct net *net, const u8 address[16], u16 port);
+
 /* ---- fallback reasons (counts: kernel/abi/stats.h) ---- */
 
 /*

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Which connections of a network namespace show the SMC option: its administrator's rules, and what
+// is remembered of peers (net.smc.plain_peer_time). While that time is 0 nothing is remembered, and
+// every peer is treated as a server that may be slow.
+#pragma once
+
+#include "kernel/abi/tcp_peer.h"
+
+namespace smc::control {
+
+// A connection from @net to @peer may be offered SMC; counts a refusal. Any context.
+[[nodiscard]] bool server_is_allowed(net *net, const smc_peer &peer);
+// It has shown the option, and was plain TCP. Any context.
+[[nodiscard]] bool peer_is_stranger(net *net, const smc_peer &peer);
+// It has answered by CLC before. Any context.
+[[nodiscard]] bool peer_may_be_slow(net *net, const smc_peer &peer);
+// It has just answered by CLC, or failed to. Process.
+void note_server(net *net, const smc_peer &peer);
+void note_stranger(net *net, const smc_peer &peer);
+
+} // namespace smc::control

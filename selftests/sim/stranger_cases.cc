@@ -1,0 +1,357 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Cases about servers that show the option, or have it shown by what is between the hosts, and are
+// plain TCP. connect() has to give their clients what TCP would.
+#include "cases.hpp"
+
+#include <cerrno>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "kernel/abi/callbacks/control.h"
+#include "kernel/abi/stats.h"
+#include "kernel/abi/tcp.h"
+#include "plot.hpp"
+#include "process.hpp"
+#include "scheduler.hpp"
+#include "trace.hpp"
+
+namespace sim {
+namespace {
+
+constexpr int kBacklog = 8;
+constexpr u64 kSecond_us = 1'000'000;
+// What a client knows at once, and what it has to wait for.
+constexpr u64 kAtOnce_us = kSecond_us / 10;
+constexpr u64 kSilence_us = 5 * kSecond_us / 2;
+constexpr u64 kPatience_us = 13 * kSecond_us / 2;
+const std::string kGreeting = "220 welcome\r\n";
+
+enum class Manner {
+	kEchoes,
+	kGreets, // before it has read anything
+	kIsSilent,
+	kResets,      // when something has come
+	kEnds,        // the same by a FIN
+	kStopsMidway, // sends the first byte of a CLC message
+	kIsGone,      // the same by a reset, and nobody listens any more
+};
+
+class Stranger {
+public:
+	explicit Stranger(Manner manner) : manner_(manner), listener_(sys_socket(&server()))
+	{
+		listener_->ours = false;
+		listener_->sk->offers_smc = true;
+		if (sys_listen(listener_, kPort, kBacklog) != 0)
+			fail("listen() fails");
+		scheduler().spawn("stranger", [this] { serve(); });
+	}
+	~Stranger()
+	{
+		ends_ = true;
+		while (!ended_)
+			scheduler().sleep_us(kStep_us);
+		if (listener_ != nullptr)
+			sys_close(listener_);
+	}
+	Stranger(const Stranger &) = delete;
+	Stranger &operator=(const Stranger &) = delete;
+
+	// Connections that have come, and those of them with the option.
+	[[nodiscard]] unsigned came() const { return came_; }
+	[[nodiscard]] unsigned came_with_option() const { return came_with_option_; }
+
+private:
+	static constexpr u64 kStep_us = 50;
+
+	void serve()
+	{
+		while (!ends_) {
+			scheduler().sleep_us(kStep_us);
+			if (listener_ != nullptr && !listener_->sk->children.empty())
+				take();
+			for (struct sock *&sk : open_)
+				look_after(sk);
+			std::erase(open_, nullptr);
+		}
+		for (struct sock *sk : open_)
+			smc_tcp_close(sk);
+		ended_ = true;
+	}
+	void take()
+	{
+		struct sock *sk = listener_->sk->children.front();
+
+		listener_->sk->children.pop_front();
+		came_++;
+		came_with_option_ += sk->offers_smc ? 1 : 0;
+		// What follows is not CLC.
+		sk->connection->observer.reset();
+		if (manner_ == Manner::kGreets)
+			say(sk, kGreeting);
+		open_.push_back(sk);
+	}
+	void look_after(struct sock *&sk)
+	{
+		const std::string words = std::exchange(sk->received, {});
+
+		if (sk->state == SMC_TCP_CLOSE || sk->shut_rcv) {
+			close(sk);
+		} else if (!words.empty()) {
+			hear(sk, words);
+		}
+	}
+	void hear(struct sock *&sk, const std::string &words)
+	{
+		// What is left is a program that answers.
+		if (!sk->offers_smc || manner_ == Manner::kEchoes) {
+			say(sk, words);
+			return;
+		}
+		switch (manner_) {
+		case Manner::kIsGone: sys_close(std::exchange(listener_, nullptr)); [[fallthrough]];
+		case Manner::kResets:
+			smc_sk_lock(sk);
+			reset_connection(sk, 0);
+			smc_sk_unlock(sk);
+			close(sk);
+			break;
+		case Manner::kEnds: close(sk); break;
+		case Manner::kStopsMidway: say(sk, "\xe2"); break;
+		case Manner::kEchoes:
+		case Manner::kGreets:
+		case Manner::kIsSilent: break;
+		}
+	}
+	static void say(struct sock *sk, const std::string &words)
+	{
+		sk->connection->send(1, Segment::kData, words);
+	}
+	static void close(struct sock *&sk)
+	{
+		if (sk->state != SMC_TCP_CLOSE)
+			sk->connection->send(1, Segment::kFin, {});
+		sk->connection->set_end(1, nullptr);
+		sk->state = SMC_TCP_CLOSE;
+		smc_tcp_close(std::exchange(sk, nullptr));
+	}
+
+	const Manner manner_;
+	struct socket *listener_;
+	std::vector<struct sock *> open_;
+	unsigned came_ = 0;
+	unsigned came_with_option_ = 0;
+	bool ends_ = false;
+	bool ended_ = false;
+};
+
+int connect_by(struct socket *sock, bool nonblock)
+{
+	if (!nonblock)
+		return sys_connect(sock, &server(), kPort);
+	sock->nonblock = true;
+	int ret = sys_connect(sock, &server(), kPort);
+	while (ret == -EINPROGRESS || ret == -EALREADY) {
+		(void)sys_poll_wait(sock, SMC_POLL_OUT);
+		ret = sys_connect(sock, &server(), kPort);
+	}
+	sock->nonblock = false;
+	return ret;
+}
+
+std::string hear(struct socket *sock, size_t bytes)
+{
+	std::string words;
+
+	while (words.size() < bytes) {
+		u8 byte;
+		if (receive_byte(sock, &byte) != 1)
+			fail("only %zu bytes come", words.size());
+		words.push_back(static_cast<char>(byte));
+	}
+	return words;
+}
+
+void expect_service(struct socket *sock, Manner manner)
+{
+	u8 byte = 0;
+
+	if (sys_uses_smc(sock))
+		fail("a stranger does SMC");
+	if (manner == Manner::kGreets && hear(sock, kGreeting.size()) != kGreeting)
+		fail("another greeting");
+	if (send_byte(sock, kHello) != 1 || receive_byte(sock, &byte) != 1 || byte != kHello)
+		fail("no echo");
+}
+
+s64 count(u32 index)
+{
+	return client().stats[index];
+}
+
+void connects_to(const Stranger &stranger, Manner manner, bool nonblock, bool known)
+{
+	const bool waits =
+		!known && (manner == Manner::kIsSilent || manner == Manner::kStopsMidway);
+	// Without a memory of peers none is given up early.
+	const u64 silence_us = world().knobs.peer_time_s == 0 ? kPatience_us : kSilence_us;
+	const u64 limit_us = waits ? silence_us : kAtOnce_us;
+	const unsigned came = stranger.came();
+	const unsigned with_option = stranger.came_with_option();
+	const s64 again = count(SMC_STAT_CONNECTED_AGAIN);
+	const s64 fallbacks = count(SMC_STAT_FALLBACK_CLNT);
+	struct socket *sock = sys_socket(&client());
+	const u64 began_us = scheduler().now_us();
+	const int ret = connect_by(sock, nonblock);
+
+	if (ret != 0)
+		fail("connect() fails, errno %d", -ret);
+	if (scheduler().now_us() - began_us > limit_us)
+		fail("connect() takes %llu us", scheduler().now_us() - began_us);
+	expect_service(sock, manner);
+	if (stranger.came() != came + (known ? 1 : 2) ||
+	    stranger.came_with_option() != with_option + (known ? 0 : 1))
+		fail("%u connections, %u of them with the option", stranger.came() - came,
+		     stranger.came_with_option() - with_option);
+	if (count(SMC_STAT_CONNECTED_AGAIN) != again + (known ? 0 : 1) ||
+	    count(SMC_STAT_FALLBACK_CLNT) != fallbacks + 1)
+		fail("counted %lld", count(SMC_STAT_CONNECTED_AGAIN) - again);
+	if (sys_connect(sock, &server(), kPort) != -EISCONN)
+		fail("connect() on a connected socket");
+	sys_close(sock);
+}
+
+void play(Manner manner)
+{
+	for (const bool nonblock : {false, true}) {
+		const Stranger stranger(manner);
+
+		connects_to(stranger, manner, nonblock, false);
+		connects_to(stranger, manner, nonblock, true);
+		smc_ctl_peers_flush(&client());
+		connects_to(stranger, manner, nonblock, false);
+		world().knobs.peer_time_s = 0;
+		connects_to(stranger, manner, nonblock, false);
+		world().knobs.peer_time_s = 1;
+		scheduler().sleep_us(2 * kSecond_us);
+		connects_to(stranger, manner, nonblock, false);
+		connects_to(stranger, manner, nonblock, true);
+		world().knobs.peer_time_s = 600;
+		smc_ctl_peers_flush(&client());
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
+// TCP's own error, and the socket can be used again.
+void is_gone()
+{
+	for (const bool nonblock : {false, true}) {
+		struct socket *sock = sys_socket(&client());
+		{
+			const Stranger stranger(Manner::kIsGone);
+			const int ret = connect_by(sock, nonblock);
+
+			if (ret != -ECONNREFUSED)
+				fail("connect() says errno %d", -ret);
+		}
+		{
+			const Stranger stranger(Manner::kEchoes);
+			const int ret = connect_by(sock, nonblock);
+
+			if (ret != 0)
+				fail("the next connect() says errno %d", -ret);
+			expect_service(sock, Manner::kEchoes);
+		}
+		sys_close(sock);
+		smc_ctl_peers_flush(&client());
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
+// close(), shutdown() and data calls at every moment of both connections.
+void calls_beside()
+{
+	constexpr u64 kMoments = 150;
+
+	for (u64 i = 0; i < kMoments; i++) {
+		const Stranger stranger(Manner::kEchoes);
+		struct socket *sock = sys_socket(&client());
+		u8 byte = 0;
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		scheduler().sleep_us(i);
+		if (i % 3 == 0)
+			(void)sys_shutdown(sock, 2);
+		if (i % 3 == 1) {
+			sock->nonblock = false;
+			if (send_byte(sock, kHello) != 1 || receive_byte(sock, &byte) != 1 ||
+			    byte != kHello)
+				fail("bytes are lost at %llu us", i);
+		}
+		sys_close(sock);
+		smc_ctl_peers_flush(&client());
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
+// One that has answered by CLC is no stranger because of a reset, and is waited for.
+void restarts()
+{
+	with_server([] { sys_close(connect_one()); });
+	{
+		const Stranger stranger(Manner::kResets);
+
+		connects_to(stranger, Manner::kResets, false, false);
+		connects_to(stranger, Manner::kResets, false, false);
+	}
+	{
+		const Stranger stranger(Manner::kIsSilent);
+		struct socket *patient = sys_socket(&client());
+		const u64 began_us = scheduler().now_us();
+
+		if (sys_connect(patient, &server(), kPort) != 0)
+			fail("connect() fails");
+		if (scheduler().now_us() - began_us < kPatience_us - kSecond_us)
+			fail("a server is given up after %llu us", scheduler().now_us() - began_us);
+		sys_close(patient);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
+// A rule keeps the option from the SYN. (TCP keeps it from the SYN-ACK, and is simulated here.)
+void ruled_out()
+{
+	net &ruled = client();
+	const smc_peer_rule rule{.out = true, .port_first = kPort, .port_last = kPort};
+
+	if (smc_ctl_rule_add(&ruled, &rule) != 0)
+		fail("no rule");
+	sys_close(connect_one(false));
+	if (ruled.stats[SMC_STAT_RULED_OUT] != 1)
+		fail("it was ruled out %lld times", ruled.stats[SMC_STAT_RULED_OUT]);
+	if (smc_ctl_rule_del(&ruled, &rule) != 0)
+		fail("no rule to delete");
+	sys_close(connect_one());
+}
+
+const Case kCases[] = {
+	{"stranger-echoes", [] { play(Manner::kEchoes); }},
+	{"stranger-greets", [] { play(Manner::kGreets); }},
+	{"stranger-is-silent", [] { play(Manner::kIsSilent); }},
+	{"stranger-resets", [] { play(Manner::kResets); }},
+	{"stranger-ends", [] { play(Manner::kEnds); }},
+	{"stranger-stops-midway", [] { play(Manner::kStopsMidway); }},
+	{"stranger-is-gone", is_gone},
+	{"calls-beside-stranger", calls_beside},
+	{"known-server-restarts", restarts},
+	{"ruled-out", [] { with_server(ruled_out); }},
+};
+
+} // namespace
+
+const std::span<const Case> stranger_cases{kCases};
+
+} // namespace sim

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// A second connection by TCP alone (kernel/abi/tcp_peer.h), simulated.
+#include "kernel/abi/tcp_peer.h"
+
+#include <algorithm>
+#include <cerrno>
+
+#include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_ops.h"
+#include "scheduler.hpp"
+#include "socket.hpp"
+#include "tcp_connection.hpp"
+#include "trace.hpp"
+#include "world.hpp"
+
+using namespace sim;
+
+namespace {
+
+constexpr int kNonblock = 00004000;
+
+} // namespace
+
+bool smc_tcp_peer(const struct sockaddr *addr, int, struct smc_peer *peer)
+{
+	*peer = {};
+	if (addr->host == nullptr)
+		return false;
+	peer->address[10] = peer->address[11] = 0xff;
+	std::copy(addr->host->address.begin(), addr->host->address.end(), peer->address + 12);
+	peer->port = addr->port;
+	return true;
+}
+
+// A simulated address does not fit into the attempt.
+void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,
+			      struct smc_tcp_attempt *attempt)
+{
+	(void)smc_tcp_peer(addr, addr_len, &attempt->peer);
+	sk->attempted = *addr;
+}
+
+int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *attempt)
+{
+	struct sock *sk = sock->sk;
+
+	if (sk->owner != scheduler().current())
+		fail("connects again without the sock's lock");
+	if (sk->attempted.meets != nullptr)
+		fail("who connects to a client connects to him again");
+	if (sk->attempted.port != attempt->peer.port)
+		fail("the second connection has another port");
+	if (sk->connection != nullptr && sk->state != SMC_TCP_CLOSE)
+		sk->connection->send(sk->side, Segment::kReset, {});
+	// Nobody is woken.
+	sk->state = SMC_TCP_CLOSE;
+	sk->err = 0;
+	sk->shut_rcv = sk->shut_snd = false;
+	sk->received.clear();
+	smc_tcp_withdraw(sk);
+	sock->ss = SMC_SS_UNCONNECTED;
+	return smc_tcp_connect_locked(sock, &sk->attempted, sizeof(sk->attempted), kNonblock);
+}
+
+u32 smc_tcp_round_trip_ms(const struct sock *)
+{
+	return 1;
+}
