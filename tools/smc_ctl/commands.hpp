@@ -41,6 +41,21 @@ void rule_del(const Rule &rule);
 void rules_flush();
 void rules_show();
 
+// Whose TCP sockets become SMC sockets. These throw std::system_error, too.
+struct Selection {
+	std::optional<std::string> netns; // of /run/netns; empty: this one
+	std::string cgroup;
+	std::string unit;
+};
+void select_add(const Selection &what);
+void select_del(const Selection &what);
+void select_list();
+// What units need, and what is not needed when nothing is selected.
+void select_prepare();
+void select_tidy();
+// Runs the program in a cgroup of its own that is selected; returns its exit status.
+int select_run(char *const *command);
+
 void groups_show();
 void links_show();
 void devices_show();

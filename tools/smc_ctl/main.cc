@@ -12,6 +12,8 @@
 #include <charconv>
 #include <cstdio>
 #include <exception>
+#include <string>
+#include <vector>
 
 namespace smc_ctl {
 namespace {
@@ -23,6 +25,9 @@ struct Arguments {
 	Rule rule;
 	std::string verdict;
 	std::string ports;
+	Selection selection;
+	std::string netns;
+	int status = 0; // of a program that was run
 };
 
 void add_eid_commands(CLI::App &app, Arguments &arguments)
@@ -120,6 +125,49 @@ void add_peer_commands(CLI::App &app, Arguments &arguments)
 		->callback(rules_show);
 }
 
+void add_selection(CLI::App &command, Arguments &arguments, void (*change)(const Selection &))
+{
+	Selection &selection = arguments.selection;
+	CLI::Option *netns = command.add_option("--netns", arguments.netns,
+						"this network namespace, or one of /run/netns")
+				     ->expected(0, 1);
+
+	command.add_option("--cgroup", selection.cgroup, "a cgroup and those below it");
+	command.add_option("--unit", selection.unit, "a unit of systemd, also after a restart");
+	command.require_option(1);
+	command.callback([&arguments, netns, change] {
+		if (netns->count() != 0)
+			arguments.selection.netns = arguments.netns;
+		change(arguments.selection);
+	});
+}
+
+void add_select_commands(CLI::App &app, Arguments &arguments)
+{
+	CLI::App *select = app.add_subcommand("select", "whose TCP sockets become SMC sockets");
+	select->require_subcommand(1);
+	add_selection(*select->add_subcommand("add", "select"), arguments, select_add);
+	add_selection(*select->add_subcommand("del", "undo that"), arguments, select_del);
+	select->add_subcommand("list", "what is selected")->callback(select_list);
+	select->add_subcommand("prepare", "for units: pin the BPF program")
+		->callback(select_prepare);
+	CLI::App *run = select->add_subcommand("run", "run a program in a cgroup that is selected");
+	// Everything from the program's name on belongs to the program.
+	run->set_help_flag();
+	run->prefix_command();
+	run->callback([&arguments, run] {
+		std::vector<std::string> words = run->remaining();
+		std::vector<char *> argv;
+
+		if (words.empty())
+			throw CLI::RequiredError("the program");
+		for (std::string &word : words)
+			argv.push_back(word.data());
+		argv.push_back(nullptr);
+		arguments.status = select_run(argv.data());
+	});
+}
+
 void add_show_commands(CLI::App &app)
 {
 	app.add_subcommand("groups", "link groups")->callback(groups_show);
@@ -140,13 +188,14 @@ int run(int argc, char **argv)
 	add_eid_commands(app, arguments);
 	add_pnet_commands(app, arguments);
 	add_peer_commands(app, arguments);
+	add_select_commands(app, arguments);
 	add_show_commands(app);
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {
 		return app.exit(error);
 	}
-	return 0;
+	return arguments.status;
 }
 
 // Only this shows whether the output could be written.

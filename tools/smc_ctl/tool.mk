@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Needs g++, libnl-genl-3-dev and libcli11-dev.
+# Needs g++, clang, bpftool, libbpf-dev, libnl-genl-3-dev and libcli11-dev.
 
 TOOLS         += $(TOOLS_OUT)/smc_ctl
 TOOLS_INSTALL += install-smc_ctl
@@ -8,19 +8,33 @@ TOOLS_FILES   += $(BINDIR)/smc_ctl $(MANDIR)/man8/smc_ctl.8
 
 HOSTCXX        ?= c++
 SMC_CTL_CXXFLAGS := -O2 -g -std=c++20 -Wall -Wextra -Werror -Iinclude -isystem /usr/include/libnl3 \
-	$(TOOLS_DEFINES)
+	-isystem $(TOOLS_OUT)/smc_ctl.d $(TOOLS_DEFINES)
+BPF_CLANG        ?= clang
+# Not in the PATH of a user of Debian.
+BPFTOOL          ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
+SMC_CTL_ARCH     := $(shell $(HOSTCXX) -print-multiarch)
 SMC_CTL_OBJECTS  := $(patsubst tools/smc_ctl/%.cc,$(TOOLS_OUT)/smc_ctl.d/%.o,$(sort $(wildcard tools/smc_ctl/*.cc)))
 
 $(TOOLS_OUT)/smc_ctl.d/%.o: tools/smc_ctl/%.cc
 	@mkdir -p $(@D)
 	$(HOSTCXX) $(SMC_CTL_CXXFLAGS) -MMD -MP -c -o $@ $<
 
+$(TOOLS_OUT)/smc_ctl.d/mark.bpf.o: tools/smc_ctl/mark.bpf.c
+	@mkdir -p $(@D)
+	$(BPF_CLANG) -target bpf -O2 -g -Wall -Wextra -Werror -isystem /usr/include/$(SMC_CTL_ARCH) -c -o $@ $<
+
+$(TOOLS_OUT)/smc_ctl.d/mark.skel.h: $(TOOLS_OUT)/smc_ctl.d/mark.bpf.o
+	$(BPFTOOL) gen skeleton $< name mark_bpf >$@.new
+	mv $@.new $@
+
+$(TOOLS_OUT)/smc_ctl.d/marker.o: $(TOOLS_OUT)/smc_ctl.d/mark.skel.h
+
 -include $(SMC_CTL_OBJECTS:.o=.d)
 
 $(TOOLS_OUT)/smc_ctl.d/main.o: dkms.conf
 
 $(TOOLS_OUT)/smc_ctl: $(SMC_CTL_OBJECTS)
-	$(HOSTCXX) -o $@ $^ -lnl-genl-3 -lnl-3
+	$(HOSTCXX) -o $@ $^ -lnl-genl-3 -lnl-3 -lbpf
 
 install-smc_ctl: $(TOOLS_OUT)/smc_ctl
 	install -D -m 755 $(TOOLS_OUT)/smc_ctl $(DESTDIR)$(BINDIR)/smc_ctl

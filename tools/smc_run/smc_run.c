@@ -42,11 +42,12 @@ static void usage(FILE *out)
 	      "  -r, --rcvbuf SIZE  receive buffer of each SMC socket (SIZE: bytes, or 64K, 1M)\n"
 	      "  -t, --sndbuf SIZE  send buffer of each SMC socket\n"
 	      "  -d, --debug        say on stderr which sockets became SMC\n"
+	      "  -c, --cgroup       have the kernel do it, for any program; needs root\n"
 	      "  -v, --version      show the version\n"
 	      "  -h, --help         show this text\n"
 	      "\n"
 	      "A connection whose peer does not speak SMC runs over TCP by itself.\n"
-	      "Statically linked and set-user-id programs keep TCP sockets.\n",
+	      "Without --cgroup, statically linked and set-user-id programs keep TCP sockets.\n",
 	      out);
 }
 
@@ -61,23 +62,31 @@ __attribute__((format(printf, 1, 2))) static void note(const char *format, ...)
 	fputc('\n', stderr);
 }
 
+/* The directory of this program, with the slash behind it. */
+static int find_directory(char *directory, size_t size)
+{
+	ssize_t length = readlink("/proc/self/exe", directory, size - 1);
+	char *slash;
+
+	if (length < 0)
+		return -errno;
+	directory[length] = '\0';
+	slash = strrchr(directory, '/');
+	if (!slash)
+		return -ENOENT;
+	slash[1] = '\0';
+	return 0;
+}
+
 /* The library lies beside this program (build tree) or in ../lib/smc (installed). */
 static int find_library(char *path, size_t size)
 {
 	static const char *const places[] = { "", "../lib/smc/", "../lib64/smc/" };
 	char self[PATH_MAX];
-	ssize_t length;
-	char *slash;
+	int ret = find_directory(self, sizeof(self));
 
-	length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	if (length < 0)
-		return -errno;
-	self[length] = '\0';
-	slash = strrchr(self, '/');
-	if (!slash)
-		return -ENOENT;
-	slash[1] = '\0';
-
+	if (ret)
+		return ret;
 	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
 		char candidate[PATH_MAX + 64];
 		char resolved[PATH_MAX];
@@ -304,31 +313,60 @@ static void warn_if_clamped(const char *variable, const char *what, const char *
 	fclose(file);
 }
 
+/* smc_ctl, which lies beside this program, knows how to select a cgroup. Returns on failure. */
+static int run_in_cgroup(char **command, size_t words)
+{
+	char directory[PATH_MAX];
+	char path[PATH_MAX + 16];
+	char **argv = calloc(words + 4, sizeof(*argv));
+
+	if (!argv || find_directory(directory, sizeof(directory)))
+		return EXIT_FAILURE;
+	snprintf(path, sizeof(path), "%ssmc_ctl", directory);
+	argv[0] = path;
+	argv[1] = "select";
+	argv[2] = "run";
+	memcpy(argv + 3, command, words * sizeof(*argv));
+	execv(path, argv);
+	note("%s: %s", path, strerror(errno));
+	free(argv);
+	return EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
 	static const struct option options[] = {
 		{ "rcvbuf", required_argument, NULL, 'r' },
 		{ "sndbuf", required_argument, NULL, 't' },
 		{ "debug", no_argument, NULL, 'd' },
+		{ "cgroup", no_argument, NULL, 'c' },
 		{ "version", no_argument, NULL, 'v' },
 		{ "help", no_argument, NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
 	char library[PATH_MAX];
+	bool in_cgroup = false;
+	bool others = false;
 	int failure;
 	int option;
 
 	/* '+': everything from the program's name on belongs to the program. */
-	while ((option = getopt_long(argc, argv, "+r:t:dvh", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "+r:t:dcvh", options, NULL)) != -1) {
 		switch (option) {
 		case 'r':
 			set_size("SMC_RCVBUF", optarg);
+			others = true;
 			break;
 		case 't':
 			set_size("SMC_SNDBUF", optarg);
+			others = true;
 			break;
 		case 'd':
 			setenv("SMC_DEBUG", "1", 1);
+			others = true;
+			break;
+		case 'c':
+			in_cgroup = true;
 			break;
 		case 'v':
 			puts("smc_run " SMC_PACKAGE_VERSION);
@@ -345,6 +383,12 @@ int main(int argc, char **argv)
 		usage(stderr);
 		return EXIT_FAILURE;
 	}
+	if (in_cgroup && others) {
+		note("the other options have no effect with --cgroup");
+		return EXIT_FAILURE;
+	}
+	if (in_cgroup)
+		return run_in_cgroup(argv + optind, (size_t)(argc - optind));
 
 	if (find_library(library, sizeof(library)) < 0) {
 		note("%s not found beside smc_run or in ../lib/smc", PRELOAD_NAME);
