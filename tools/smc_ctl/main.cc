@@ -151,6 +151,8 @@ void add_select_commands(CLI::App &app, Arguments &arguments)
 	select->add_subcommand("list", "what is selected")->callback(select_list);
 	select->add_subcommand("prepare", "for units: pin the BPF program")
 		->callback(select_prepare);
+	select->add_subcommand("tidy", "unpin it if nothing is selected any more")
+		->callback(select_tidy);
 	CLI::App *run = select->add_subcommand("run", "run a program in a cgroup that is selected");
 	// Everything from the program's name on belongs to the program.
 	run->set_help_flag();

@@ -14,11 +14,15 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
 namespace smc_ctl {
 namespace {
+
+namespace fs = std::filesystem;
 
 constexpr const char *kSwitch = "/proc/sys/net/smc/tcp2smc";
 // The exit statuses of a shell: not found, and found but not executable.
@@ -98,6 +102,24 @@ void del_unit(const std::string &name)
 		throw NetlinkError("unit " + name + " is not selected", 0);
 }
 
+const std::string kRunPrefix = "smc_run-";
+
+// Cgroups of select_run()s that were killed, and whose programs have ended.
+void remove_left_ones()
+{
+	std::error_code none;
+
+	for (const fs::directory_entry &entry : fs::directory_iterator(Cgroup::own(), none)) {
+		const std::string name = entry.path().filename();
+
+		if (!name.starts_with(kRunPrefix))
+			continue;
+		const pid_t runner = std::atoi(name.c_str() + kRunPrefix.size());
+		if (runner > 0 && kill(runner, 0) != 0 && errno == ESRCH)
+			(void)rmdir(entry.path().c_str());
+	}
+}
+
 pid_t running = 0;
 
 void pass_on(int signal)
@@ -142,6 +164,7 @@ void select_prepare()
 
 void select_tidy()
 {
+	remove_left_ones();
 	if (unit::selected().empty())
 		marker::tidy();
 }
@@ -150,10 +173,15 @@ void select_add(const Selection &what)
 {
 	if (what.netns)
 		switch_netns(*what.netns, true);
-	if (!what.cgroup.empty())
-		add_cgroup(what.cgroup);
-	if (!what.unit.empty())
-		add_unit(what.unit);
+	try {
+		if (!what.cgroup.empty())
+			add_cgroup(what.cgroup);
+		if (!what.unit.empty())
+			add_unit(what.unit);
+	} catch (...) {
+		select_tidy();
+		throw;
+	}
 }
 
 void select_del(const Selection &what)
@@ -184,7 +212,8 @@ void select_list()
 
 int select_run(char *const *command)
 {
-	const std::string directory = Cgroup::own() + "/smc_run-" + std::to_string(getpid());
+	remove_left_ones();
+	const std::string directory = Cgroup::own() + "/" + kRunPrefix + std::to_string(getpid());
 
 	if (mkdir(directory.c_str(), 0755) != 0)
 		fail(directory);

@@ -7,14 +7,11 @@ import json
 from contextlib import contextmanager
 
 from churn import connections_are_gone, served, stats, tally
-from harness import Skip, case
+from harness import case
 from harness.guest import Guest
+from selecting import MARK, NOTHING, PORT, STATIC, SWITCH, all_of, needs_selection, set_to, talk
 
-STATIC = "build/selftests/smc_churn_static"
 MARK_SOCKETS = "selftests/net/mark_sockets.py"
-PORT = 7650
-SWITCH = "/proc/sys/net/smc/tcp2smc"
-MARK = "/proc/sys/net/smc/tcp2smc_mark"
 # A bit that nothing else in a guest uses, and one that is not the module's.
 BIT, OTHER_BIT = 0x1000000, 0x2
 
@@ -61,50 +58,6 @@ for thread in threads:
     thread.join()
 print("failed:", failed)
 """
-
-
-def needs_selection(guest: Guest) -> None:
-    """A kernel that cannot do it says so, in an errno and in its log."""
-    tried = guest.run(f"echo 1 >{SWITCH} && echo 0 >{SWITCH}", check=False)
-    if tried.rc == 0:
-        return
-    assert "not supported" in tried.err, tried.err
-    assert guest.run(f"cat {SWITCH}").out == "0\n"
-    guest.run("dmesg | grep -q 'smc: no selection of TCP sockets: the kernel lacks'")
-    raise Skip("this kernel has no kprobes, or calls no LSM for sockets")
-
-
-@contextmanager
-def set_to(guest: Guest, path: str, value: int, prefix: str = ""):
-    guest.run(f"{prefix} sh -c 'echo {value} >{path}'")
-    try:
-        yield
-    finally:
-        guest.run(f"{prefix} sh -c 'echo 0 >{path}'")
-
-
-def talk(guest: Guest, prefix: str = "", count: int = 20, options: str = "") -> dict[str, int]:
-    """Connections between two static programs of TCP: by how much the counters of the namespace
-    have grown."""
-    def counted() -> dict[str, int]:
-        lines = guest.run(f"{prefix} cat /proc/net/smc_stat").out.splitlines()
-        return {name: int(value) for name, value in map(str.split, lines)}
-
-    before = counted()
-    with served(guest, PORT, f"{prefix} {STATIC}", "-m tcp"):
-        result = guest.run(f"{prefix} {STATIC} call 127.0.0.1 {PORT} -n {count} -m tcp {options}")
-    assert tally(result.out)["served"] == count, result.out
-    now = counted()
-    return {name: now[name] - before[name]
-            for name in ("selected", "smcd_client_v2", "smcd_server_v2")}
-
-
-NOTHING = {"selected": 0, "smcd_client_v2": 0, "smcd_server_v2": 0}
-
-
-def all_of(count: int) -> dict[str, int]:
-    """Each client's socket and the listener; accepted sockets are SMC's by their listener."""
-    return {"selected": count + 1, "smcd_client_v2": count, "smcd_server_v2": count}
 
 
 @contextmanager
