@@ -21,6 +21,11 @@ void *smc_pernet_control(net *net)
 	return net->control;
 }
 
+bool smc_sysctl_inherit_eids(net *net)
+{
+	return net->inherit_eids;
+}
+
 u32 smc_sysctl_plain_peer_time_s(net *net)
 {
 	return net->plain_peer_time_s;

@@ -12,6 +12,7 @@ struct net {
 	bool gone = false;       // from now on nothing may be counted in it
 	std::map<u32, s64> stats;
 	u32 plain_peer_time_s = 0;
+	bool inherit_eids = false;
 };
 
 namespace doubles {

@@ -48,6 +48,11 @@ u32 smc_sysctl_smcd_loopback(net *)
 	return world().knobs.loopback;
 }
 
+bool smc_sysctl_inherit_eids(net *)
+{
+	return false;
+}
+
 u32 smc_sysctl_plain_peer_time_s(net *)
 {
 	return world().knobs.peer_time_s;

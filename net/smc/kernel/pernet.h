@@ -25,6 +25,7 @@ struct smc_sysctl {
 	int limit_smc_hs;
 	int smcd_loopback;
 	int plain_peer_time_s;
+	int inherit_eids;
 	u32 tcp2smc;
 };
 

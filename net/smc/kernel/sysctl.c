@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel; smcd_loopback, plain_peer_time, tcp2smc and tcp2smc_mark are this module's own.
+ * every kernel; smcd_loopback, plain_peer_time, inherit_eids, tcp2smc and tcp2smc_mark are this
+ * module's own.
  */
 #include <linux/sizes.h>
 #include <linux/slab.h>
@@ -33,6 +34,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.limit_smc_hs		= 0,
 	.smcd_loopback		= SMC_LOOPBACK_KERNEL,
 	.plain_peer_time_s	= 600,
+	.inherit_eids		= 1,
 };
 
 /* Writes by smc_select_set(), whose errno a writer gets. */
@@ -84,6 +86,7 @@ static const struct ctl_table smc_sysctl_template[] = {
 		   SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("plain_peer_time", plain_peer_time_s, proc_dointvec_minmax,
 		   SYSCTL_ZERO, &smc_peer_time_max),
+	SMC_SYSCTL("inherit_eids", inherit_eids, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
 	{ }
 };
@@ -199,6 +202,11 @@ bool smc_sysctl_limit_smc_hs(struct net *net)
 u32 smc_sysctl_smcd_loopback(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.smcd_loopback);
+}
+
+bool smc_sysctl_inherit_eids(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.inherit_eids);
 }
 
 u32 smc_sysctl_plain_peer_time_s(struct net *net)

@@ -55,7 +55,8 @@ static const int levels[] = { SOL_SOCKET, SOL_TCP,	    SOL_IP,    SOL_IPV6,
 
 static enum mode draw_mode(struct random *random, enum mode mode)
 {
-	return mode == MODE_COUNT ? (enum mode)random_below(random, MODE_COUNT) : mode;
+	/* Not every kernel can select. */
+	return mode == MODE_COUNT ? (enum mode)random_below(random, MODE_SELECTED) : mode;
 }
 
 static int draw_flags(struct random *random, const int *flags, uint32_t count)

@@ -43,6 +43,8 @@ def adapters(guest: Guest, v2: bool = True, options: str = ""):
         guest.run(f"{inside(side)} sysctl -q net.smc.smcd_loopback=0")
         if v2:
             guest.run(f"{inside(side)} build/tools/smc_ctl eid add {EID}")
+        else:
+            guest.run(f"{inside(side)} sysctl -q net.smc.inherit_eids=0")
         guest.wait_for(f"grep -q ACTIVE /sys/class/infiniband/sim-{side}/ports/1/state")
     try:
         yield
@@ -132,6 +134,35 @@ def scattered_buffers(vm):
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 3 --up 400000 --down 400000")
         nothing_went_wrong(vm.a)
+
+
+@case(on="ours")
+def namespaces_inherit_the_hosts_eids(vm):
+    """Unless one of the two says no. Without an EID there is version 1 only."""
+    def version(client: str, server: str) -> int:
+        def counted() -> list[str]:
+            return vm.a.run(f"{inside(client)} grep -wE 'smcr_client_v[12]' /proc/net/smc_stat"
+                            ).out.split()[1::2]
+
+        before = counted()
+        transfer(vm.a, client, server, "--up 100 --down 100")
+        grown = [int(now) - int(then) for now, then in zip(counted(), before, strict=True)]
+        assert sum(grown) > 0 and min(grown) == 0, grown
+        return 1 + grown.index(max(grown))
+
+    # That of the guest, in its initial namespace.
+    assert vm.a.run("build/tools/smc_ctl eid show").out == f"{vm.a.eid}\n"
+    with adapters(vm.a, v2=False):
+        assert version("left", "right") == 1
+        for side in SIDES:
+            vm.a.run(f"{inside(side)} sysctl -q net.smc.inherit_eids=1")
+            # It has them, and does not see them.
+            assert vm.a.run(f"{inside(side)} build/tools/smc_ctl eid show").out == ""
+        assert version("left", "right") == 2
+        vm.a.run("sysctl -q net.smc.inherit_eids=0")
+        assert version("right", "left") == 1
+        vm.a.run("sysctl -q net.smc.inherit_eids=1")
+        assert version("right", "left") == 2
 
 
 @case(on="ours", hardware=ALL_HARDWARE)

@@ -4,6 +4,7 @@
 from contextlib import contextmanager
 
 from harness import Guest, case
+from selecting import needs_selection
 
 PROGRAM = "build/selftests/smc_cases"
 PORT = 7200
@@ -47,6 +48,13 @@ def over_smcr_by_protocol(vm):
 @case(on="ours+ours")
 def over_smcr_by_ulp(vm):
     compare(vm, "--mode ulp --expect smcr --only '[a-k]*'")
+
+
+@case(on="ours+ours")
+def over_smcr_by_selection(vm):
+    """Sockets whose program has asked for TCP."""
+    needs_selection(vm.a)
+    compare(vm, "--mode selected --expect smcr --only '[acp]*'")
 
 
 @case(on="ours+ours")

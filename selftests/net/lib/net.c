@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -21,6 +22,7 @@ static const char *const mode_names[MODE_COUNT] = {
 	[MODE_SMC] = "smc",
 	[MODE_INET_SMC] = "inet",
 	[MODE_ULP] = "ulp",
+	[MODE_SELECTED] = "selected",
 };
 
 enum mode mode_parse(const char *name)
@@ -50,6 +52,32 @@ static int ulp_socket(int family, int type_flags)
 	return -1;
 }
 
+static int switch_selection(const char *value)
+{
+	int fd = open("/proc/sys/net/smc/tcp2smc", O_WRONLY | O_CLOEXEC);
+	int ret = fd < 0 || write(fd, value, 1) != 1 ? -1 : 0;
+	int error = errno;
+
+	if (fd >= 0)
+		close(fd);
+	errno = error;
+	return ret;
+}
+
+static int selected_socket(int family, int type_flags)
+{
+	int fd, error;
+
+	if (switch_selection("1"))
+		return -1;
+	fd = socket(family, SOCK_STREAM | type_flags, 0);
+	error = errno;
+	/* Others may be compared with this one. */
+	switch_selection("0");
+	errno = error;
+	return fd;
+}
+
 int mode_socket(enum mode mode, int family, int type_flags)
 {
 	switch (mode) {
@@ -62,6 +90,8 @@ int mode_socket(enum mode mode, int family, int type_flags)
 		return socket(family, SOCK_STREAM | type_flags, IPPROTO_SMC);
 	case MODE_ULP:
 		return ulp_socket(family, type_flags);
+	case MODE_SELECTED:
+		return selected_socket(family, type_flags);
 	case MODE_COUNT:
 		break;
 	}

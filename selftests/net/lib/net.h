@@ -17,6 +17,7 @@ enum mode {
 	MODE_SMC, /* socket(AF_SMC, SOCK_STREAM, SMCPROTO_SMC[6]) */
 	MODE_INET_SMC, /* socket(AF_INET[6], SOCK_STREAM, IPPROTO_SMC) */
 	MODE_ULP, /* a TCP socket, then setsockopt(TCP_ULP, "smc") */
+	MODE_SELECTED, /* a TCP socket, of a namespace with net.smc.tcp2smc */
 	MODE_COUNT,
 };
 
@@ -25,7 +26,7 @@ struct address {
 	socklen_t length;
 };
 
-/* "tcp", "smc", "inet" or "ulp"; MODE_COUNT for anything else. */
+/* "tcp", "smc", "inet", "ulp" or "selected"; MODE_COUNT for anything else. */
 enum mode mode_parse(const char *name);
 const char *mode_name(enum mode mode);
 

@@ -202,6 +202,30 @@ TEST_F(ControlTest, EidsOfEachNamespace)
 	EXPECT_TRUE(eids_of(init_).empty());
 }
 
+TEST_F(ControlTest, EidsAreInheritedWhereBothNamespacesWantThat)
+{
+	init_->inherit_eids = other_.inherit_eids = true;
+	EXPECT_EQ(smc_ctl_ueid_add(init_, eid("ONE").data()), 0);
+	EXPECT_EQ(eids_of(&other_).size(), 1u);
+	EXPECT_EQ(smc_ctl_ueid_add(&other_, eid("OWN").data()), 0);
+	ASSERT_EQ(eids_of(&other_).size(), 1u);
+	EXPECT_EQ(eids_of(&other_)[0], eid("OWN"));
+	smc_ctl_ueid_flush(&other_);
+	// What is inherited is not the namespace's to show or remove.
+	u8 next[SMC_EID_LEN];
+	u64 cursor = 0;
+	EXPECT_EQ(smc_ctl_ueid_next(&other_, &cursor, next), 0);
+	EXPECT_EQ(smc_ctl_ueid_del(&other_, eid("ONE").data()), -ENOENT);
+	for (net *stops : {init_, &other_}) {
+		stops->inherit_eids = false;
+		EXPECT_TRUE(eids_of(&other_).empty());
+		stops->inherit_eids = true;
+	}
+	smc_ctl_ueid_flush(init_);
+	EXPECT_TRUE(eids_of(&other_).empty());
+	init_->inherit_eids = false;
+}
+
 TEST_F(ControlTest, EndsInsideTheKernelAreCountedByNamespace)
 {
 	Namespace &one = Namespace::of(init_);

@@ -29,6 +29,8 @@ u32 smc_sysctl_rmem(struct net *net);
 u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net);	/* 16 .. 255 */
 /* Which sockets may meet over the loopback device (SMC-D). */
 u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */
+/* See shell/control/eid.hpp. */
+bool smc_sysctl_inherit_eids(struct net *net);
 /* Seconds for which a stranger is remembered, 0 = not at all. */
 u32 smc_sysctl_plain_peer_time_s(struct net *net);
 /*

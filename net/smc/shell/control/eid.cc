@@ -4,6 +4,7 @@
 #include "shell/control/eid.hpp"
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
 #include "shell/control/namespace.hpp"
 
 #include <algorithm>
@@ -22,6 +23,16 @@ Eid to_eid(const u8 *bytes)
 	return eid;
 }
 
+Eids own_eids_of(net *net)
+{
+	return Namespace::of(net).with_tables([](Namespace::Tables &tables) {
+		Eids eids;
+		for (const EidTable::Row &row : tables.eids.rows())
+			(void)eids.push_back(row.eid);
+		return eids;
+	});
+}
+
 void copy_out(const Eid &eid, u8 *out)
 {
 	std::copy(eid.begin(), eid.end(), out);
@@ -31,12 +42,12 @@ void copy_out(const Eid &eid, u8 *out)
 
 Eids eids_of(net *net)
 {
-	return Namespace::of(net).with_tables([](Namespace::Tables &tables) {
-		Eids eids;
-		for (const EidTable::Row &row : tables.eids.rows())
-			(void)eids.push_back(row.eid);
-		return eids;
-	});
+	const Eids own = own_eids_of(net);
+	struct net *const initial = smc_init_net();
+
+	if (!own.empty() || !smc_sysctl_inherit_eids(net) || !smc_sysctl_inherit_eids(initial))
+		return own;
+	return own_eids_of(initial);
 }
 
 } // namespace smc::control

@@ -7,8 +7,8 @@
 
 namespace smc::control {
 
-// The user EIDs of a network namespace. A new namespace has none: a container neither sees nor uses
-// those of the host. Any context.
+// The user EIDs that connections of a network namespace have: its own or, if it has none, those of
+// the initial one, unless net.smc.inherit_eids is 0 in either of the two. Any context.
 using Eids = FixedVector<Eid, EidTable::kCapacity>;
 [[nodiscard]] Eids eids_of(net *net);
 
