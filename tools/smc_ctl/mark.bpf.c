@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Marks new TCP sockets of a cgroup, so that smc.ko makes SMC sockets of them (net.smc.tcp2smc_mark).
- * The module takes the mark away again before the program has its socket.
+ * Marks new TCP sockets of a cgroup, so that smc.ko makes SMC sockets of them
+ * (net.smc.tcp2smc_mark). The module takes the mark away again before the program has its socket.
  */
 #include <linux/bpf.h>
 #include <linux/in.h>

@@ -6,10 +6,8 @@
 #include "shell/control/eid.cc"
 #include "shell/control/fallback.cc"
 #include "shell/control/namespace.cc"
-#include "shell/control/peers.cc"
 #include "shell/control/pnet.cc"
 #include "shell/control/policy.cc"
-#include "shell/control/rules.cc"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,6 @@
 // Objects on the kernel's heap. An allocation can fail; the caller checks.
 #pragma once
 
-#include <atomic>
 #include <memory>
 #include <new>
 #include <utility>
@@ -33,21 +32,6 @@ template <class T, class... Args>
 	if (memory == nullptr)
 		return nullptr;
 	return Owned<T>(::new (memory) T(std::forward<Args>(args)...));
-}
-
-// The object at @place, made by the first who asks. Nullptr without memory. Process context.
-template <class T, class... Args>
-[[nodiscard]] T *get_or_make(std::atomic<T *> &place, Args &&...args)
-{
-	T *existing = place.load(std::memory_order_acquire);
-
-	if (existing != nullptr)
-		return existing;
-	auto fresh = make<T>(std::forward<Args>(args)...);
-	if (fresh &&
-	    place.compare_exchange_strong(existing, fresh.get(), std::memory_order_acq_rel))
-		return fresh.release();
-	return existing;
 }
 
 // Makes an object that exists once, from the module's loading on. False if there is no memory.

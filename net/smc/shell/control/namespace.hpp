@@ -3,12 +3,13 @@
 
 #include "core/control/eid_table.hpp"
 #include "core/control/fallback_reasons.hpp"
+#include "core/control/peer_memory.hpp"
+#include "core/control/peer_rules.hpp"
 #include "core/control/pnet_table.hpp"
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/lock.hpp"
-#include "shell/control/peers.hpp"
-#include "shell/control/rules.hpp"
+#include "shell/control/lazy.hpp"
 
 namespace smc::control {
 
@@ -49,8 +50,8 @@ public:
 		return server ? server_reasons_ : client_reasons_;
 	}
 
-	[[nodiscard]] Peers &peers() { return peers_; }
-	[[nodiscard]] Rules &rules() { return rules_; }
+	[[nodiscard]] Lazy<PeerMemory> &peers() { return peers_; }
+	[[nodiscard]] Lazy<PeerRules> &rules() { return rules_; }
 
 	// An end was added (@ends 1) or removed (-1), or has got another DMB (0); @dmb_bytes more
 	// or less to receive in. Any context.
@@ -64,8 +65,8 @@ private:
 	shell::SpinLock lock_{SMC_LOCK_CONTROL};
 	Tables tables_ SMC_GUARDED_BY(lock_);
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);
-	Peers peers_;
-	Rules rules_;
+	Lazy<PeerMemory> peers_;
+	Lazy<PeerRules> rules_;
 	FallbackReasons client_reasons_;
 	FallbackReasons server_reasons_;
 };

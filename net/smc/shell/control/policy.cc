@@ -9,6 +9,8 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "shell/base/random.hpp"
+#include "shell/control/lazy.hpp"
 #include "shell/control/namespace.hpp"
 
 namespace smc::control {
@@ -29,10 +31,29 @@ Peer to_peer(const smc_peer &peer)
 	return result;
 }
 
-void note(net *net, const smc_peer &peer, PeerMemory::Kind kind)
+PeerMemory::Kind kind_of(net *net, const smc_peer &peer, u64 lasts_ms)
 {
-	if (const u64 time_ms = lasts_ms(net))
-		Namespace::of(net).peers().note(to_peer(peer), kind, time_ms);
+	const auto look = [&](const PeerMemory &memory) {
+		return memory.kind(to_peer(peer), smc_now_ms(), lasts_ms);
+	};
+
+	return Namespace::of(net).peers().look(look, PeerMemory::Kind::kUnknown);
+}
+
+// Without memory for the table nothing is remembered.
+template <class Note>
+void note(net *net, Note &&take_down)
+{
+	const u64 time_ms = lasts_ms(net);
+	auto &peers = Namespace::of(net).peers();
+
+	if (time_ms != 0 && peers.make(shell::random64()))
+		(void)peers.look(
+			[&](PeerMemory &memory) {
+				take_down(memory, time_ms);
+				return true;
+			},
+			false);
 }
 
 PeerRule to_rule(const smc_peer_rule &rule)
@@ -55,7 +76,8 @@ bool is_allowed(net *net, bool out, const u8 *address, u16 port)
 	PeerQuestion question{.out = out, .port = port};
 
 	std::copy_n(address, question.address.size(), question.address.begin());
-	if (Namespace::of(net).rules().allow(question))
+	const auto look = [&](const PeerRules &rules) { return rules.allow(question); };
+	if (Namespace::of(net).rules().look(look, true))
 		return true;
 	smc_stat_inc(net, SMC_STAT_RULED_OUT);
 	return false;
@@ -72,26 +94,27 @@ bool peer_is_stranger(net *net, const smc_peer &peer)
 {
 	const u64 time_ms = lasts_ms(net);
 
-	return time_ms != 0 && Namespace::of(net).peers().kind(to_peer(peer), time_ms) ==
-				       PeerMemory::Kind::kStranger;
+	return time_ms != 0 && kind_of(net, peer, time_ms) == PeerMemory::Kind::kStranger;
 }
 
 bool peer_may_be_slow(net *net, const smc_peer &peer)
 {
 	const u64 time_ms = lasts_ms(net);
 
-	return time_ms == 0 ||
-	       Namespace::of(net).peers().kind(to_peer(peer), time_ms) == PeerMemory::Kind::kServer;
+	return time_ms == 0 || kind_of(net, peer, time_ms) == PeerMemory::Kind::kServer;
 }
 
 void note_server(net *net, const smc_peer &peer)
 {
-	note(net, peer, PeerMemory::Kind::kServer);
+	note(net,
+	     [&](PeerMemory &memory, u64) { memory.note_server(to_peer(peer), smc_now_ms()); });
 }
 
 void note_stranger(net *net, const smc_peer &peer)
 {
-	note(net, peer, PeerMemory::Kind::kStranger);
+	note(net, [&](PeerMemory &memory, u64 lasts_ms) {
+		memory.note_stranger(to_peer(peer), smc_now_ms(), lasts_ms);
+	});
 }
 
 } // namespace smc::control
@@ -102,61 +125,92 @@ using namespace smc::control;
 
 void smc_ctl_peers_flush(net *net)
 {
-	Namespace::of(net).peers().forget_all();
+	const auto clear = [](PeerMemory &memory) {
+		memory.clear();
+		return true;
+	};
+
+	(void)Namespace::of(net).peers().look(clear, false);
 }
 
 int smc_ctl_peer_next(net *net, u64 *cursor, smc_peer_info *out)
 {
 	const u64 time_ms = lasts_ms(net);
+	const auto look = [&](const PeerMemory &memory) {
+		while (*cursor < PeerMemory::kRows) {
+			const PeerMemory::Row &row = memory.row((*cursor)++);
+			const u64 age_ms = smc::elapsed_ms(row.since_ms, smc_now_ms());
 
-	while (const auto row = Namespace::of(net).peers().next(*cursor)) {
-		const u64 age_ms = smc::elapsed_ms(row->since_ms, smc_now_ms());
+			if (row.kind == PeerMemory::Kind::kUnknown || age_ms >= time_ms)
+				continue;
+			std::copy(row.peer.address.begin(), row.peer.address.end(),
+				  out->peer.address);
+			out->peer.scope_id = row.peer.scope_id;
+			out->peer.port = row.peer.port;
+			out->is_server = row.kind == PeerMemory::Kind::kServer;
+			out->rest_ms = time_ms - age_ms;
+			return 1;
+		}
+		return 0;
+	};
 
-		if (age_ms >= time_ms)
-			continue;
-		std::copy(row->peer.address.begin(), row->peer.address.end(), out->peer.address);
-		out->peer.scope_id = row->peer.scope_id;
-		out->peer.port = row->peer.port;
-		out->is_server = row->kind == PeerMemory::Kind::kServer;
-		out->rest_ms = time_ms - age_ms;
-		return 1;
-	}
-	return 0;
+	return Namespace::of(net).peers().look(look, 0);
 }
 
 int smc_ctl_rule_add(net *net, const smc_peer_rule *rule)
 {
-	return Namespace::of(net).rules().add(to_rule(*rule));
+	auto &rules = Namespace::of(net).rules();
+	const auto add = [&](PeerRules &there) { return there.add(to_rule(*rule)); };
+
+	if (!rules.make())
+		return -ENOMEM;
+	switch (rules.look(add, PeerRules::Added::kFull)) {
+	case PeerRules::Added::kYes: return 0;
+	case PeerRules::Added::kInvalid: return -EINVAL;
+	case PeerRules::Added::kFull: return -ENOSPC;
+	case PeerRules::Added::kExists: return -EEXIST;
+	}
+	return -EINVAL;
 }
 
 int smc_ctl_rule_del(net *net, const smc_peer_rule *rule)
 {
-	return Namespace::of(net).rules().remove(to_rule(*rule)) ? 0 : -ENOENT;
+	const auto remove = [&](PeerRules &rules) { return rules.remove(to_rule(*rule)); };
+
+	return Namespace::of(net).rules().look(remove, false) ? 0 : -ENOENT;
 }
 
 void smc_ctl_rules_flush(net *net)
 {
-	Namespace::of(net).rules().remove_all();
+	const auto clear = [](PeerRules &rules) {
+		rules.clear();
+		return true;
+	};
+
+	(void)Namespace::of(net).rules().look(clear, false);
 }
 
 int smc_ctl_rule_next(net *net, u64 *cursor, smc_peer_rule *out)
 {
-	const auto rule = Namespace::of(net).rules().rule(*cursor);
+	const auto look = [&](const PeerRules &rules) {
+		if (*cursor >= rules.size())
+			return 0;
+		const PeerRule &rule = rules.rule((*cursor)++);
 
-	if (!rule)
-		return 0;
-	++*cursor;
-	*out = {
-		.allow = rule->allow,
-		.out = rule->out,
-		.in = rule->in,
-		.address = {},
-		.prefix_bits = rule->prefix_bits,
-		.port_first = rule->port_first,
-		.port_last = rule->port_last,
+		*out = {
+			.allow = rule.allow,
+			.out = rule.out,
+			.in = rule.in,
+			.address = {},
+			.prefix_bits = rule.prefix_bits,
+			.port_first = rule.port_first,
+			.port_last = rule.port_last,
+		};
+		std::copy(rule.address.begin(), rule.address.end(), out->address);
+		return 1;
 	};
-	std::copy(rule->address.begin(), rule->address.end(), out->address);
-	return 1;
+
+	return Namespace::of(net).rules().look(look, 0);
 }
 
 bool smc_ctl_client_allowed(net *net, const u8 *address, u16 port)
