@@ -120,7 +120,7 @@ class Scene:
 
     # --- we are the server ----------------------------------------------------------------------
 
-    def called(self, with_option: bool = True, **how: bool) -> Connection:
+    def called(self, with_option: bool = True, **how: int) -> Connection:
         """Has the target's client connect to us, and receives its Proposal."""
         self._port += 1
         self.host.answer_option = with_option
@@ -171,7 +171,8 @@ class Scene:
 
     def served(self, connection: Connection, data: bytes, limit_ms: int) -> None:
         connection.wait(lambda: HELLO.encode() in connection.received, PATIENCE_S)
-        expect(bytes(connection.received) == HELLO.encode(), "the client's words did not come")
+        expect(bytes(connection.received) == HELLO.encode(),
+               f"the client says {bytes(connection.received)!r}")
         connection.send(data)
         connection.fin()
         answer = self.outcome()
@@ -458,6 +459,18 @@ def server_echoes(scene: Scene) -> None:
     server = scene.called()
     server.send(scene.proposal)
     scene.served_as_tcp(server, b"words")
+
+
+@SUITE.case
+def server_greets_a_client_with_a_port(scene: Scene) -> None:
+    """The second connection comes from the same port, right behind the first one's reset."""
+    for bind in 17001, 17002:
+        server = scene.called(bind=bind)
+        expect(server.peer[1] == bind, f"the client's port is {server.peer[1]}")
+        server.send(b"220 welcome\r\n")
+        second = scene.called_again(server)
+        expect(second.peer[1] == bind, f"the client's second port is {second.peer[1]}")
+        scene.served(second, b"220 welcome\r\n", AT_ONCE_MS_MAX)
 
 
 @SUITE.case

@@ -5,8 +5,8 @@
     smc_target.py ECHO_PORT CONTROL_PORT [BACKLOG [SMC_LIMIT_HS]]
 
 The echo server sends back all that it receives. The client is told over the control port, a TCP
-connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect,
-say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
+connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect
+(from the port {"bind"}, if there is one), say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
 With {"watch"} as well it does not wait in connect(): it answers {"told"}, what a poller, SO_ERROR and a second connect()
 say of the attempt, {"tcp_refused"}, what they say of one by TCP that is refused, and {"tcp_connected"}, of one that is
 not.
@@ -72,6 +72,7 @@ def run_client(order: dict) -> dict:
     received = bytearray()
     client = smc_socket()
     try:
+        client.bind(("", order.get("bind", 0)))
         client.connect((order["address"], order["port"]))
         answer["connect_ms"] = int((time.monotonic() - start_s) * 1000)
         client.settimeout(order["timeout_s"])

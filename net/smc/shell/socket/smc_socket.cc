@@ -122,7 +122,7 @@ bool SmcSocket::limits_handshakes() const
 	return shell::limits_handshakes(limit, smc_sk_net(sk_));
 }
 
-void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis)
+void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis, u32 events)
 {
 	fallback_reason_ = static_cast<u32>(reason);
 	peer_diagnosis_ = static_cast<u32>(peer_diagnosis);
@@ -130,7 +130,7 @@ void SmcSocket::fall(wire::DeclineReason reason, wire::DeclineReason peer_diagno
 	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
 	(void)change_mode<Mode::kHandshaking, Mode::kFallen>();
-	smc_sk_wake(sk_, kWakeAll);
+	smc_sk_wake(sk_, events);
 }
 
 bool SmcSocket::fall_unused(wire::DeclineReason reason)

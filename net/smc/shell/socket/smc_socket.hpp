@@ -80,6 +80,8 @@ enum class Mode : u8 {
 }
 
 class SmcSocket final : public HandshakeOwner, public ListedSocket {
+	static constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
+
 public:
 	explicit SmcSocket(struct socket *sock);
 	~SmcSocket();
@@ -146,7 +148,9 @@ public:
 	// After connect(AF_UNSPEC) has ended TCP's connection, or its handshake: ends SMC's, and
 	// the socket can be used again. Process, no lock.
 	void disconnect();
-	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis);
+	// @events: who waits for them is told.
+	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis,
+		  u32 events = kWakeAll);
 	// SMC_LIMIT_HS, for this socket as a listener. Process, no lock.
 	void limit_handshakes(bool on);
 	[[nodiscard]] bool limits_handshakes() const;
@@ -193,7 +197,6 @@ public:
 
 private:
 	static constexpr int kNoMark = -1;
-	static constexpr u32 kWakeAll = SMC_POLL_ANY | SMC_POLL_IN | SMC_POLL_OUT;
 
 	// The one place where the mode changes. False: the mode is not @from.
 	template <Mode from, Mode to>

@@ -261,7 +261,8 @@ void SmcSocket::connect_again(const handshake::Fail &failure)
 	}
 	control::count_fallback(net, static_cast<u32>(reason), false);
 	connected_again_.store(true, std::memory_order_relaxed);
-	fall(reason, wire::DeclineReason::kNone);
+	// Nothing can be read or written yet, so nobody gets a signal.
+	fall(reason, wire::DeclineReason::kNone, SMC_POLL_ANY);
 }
 
 bool SmcSocket::server_may_be_slow()
