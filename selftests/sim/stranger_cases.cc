@@ -244,6 +244,21 @@ void play(Manner manner)
 	scheduler().sleep_us(kRest_us);
 }
 
+// The reset is there before a connect() that sleeps in TCP's own wait has the processor.
+void resets_a_sleeper()
+{
+	constexpr u64 kTimes = 300;
+	const Stranger stranger(Manner::kResets);
+
+	for (u64 i = 0; i < kTimes; i++) {
+		world().knobs.wake_us = i * 2;
+		smc_ctl_peers_flush(&client());
+		connects_to(stranger, Manner::kResets, false, false);
+	}
+	world().knobs.wake_us = 0;
+	scheduler().sleep_us(kRest_us);
+}
+
 // TCP's own error, and the socket can be used again.
 void is_gone()
 {
@@ -344,6 +359,7 @@ const Case kCases[] = {
 	{"stranger-resets", [] { play(Manner::kResets); }},
 	{"stranger-ends", [] { play(Manner::kEnds); }},
 	{"stranger-stops-midway", [] { play(Manner::kStopsMidway); }},
+	{.name = "stranger-resets-a-sleeper", .play = resets_a_sleeper, .work_us = 500},
 	{"stranger-is-gone", is_gone},
 	{"calls-beside-stranger", calls_beside},
 	{"known-server-restarts", restarts},

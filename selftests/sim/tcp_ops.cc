@@ -85,7 +85,14 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 		const auto settled = [](void *arg) {
 			return static_cast<struct sock *>(arg)->state != SMC_TCP_SYN_SENT;
 		};
-		ret = smc_sk_wait(sk, &timeo, settled, sk, false);
+		do {
+			ret = smc_sk_wait(sk, &timeo, settled, sk, false);
+			if (world().knobs.wake_us != 0) {
+				smc_sk_unlock(sk);
+				scheduler().sleep_us(world().knobs.wake_us);
+				smc_sk_lock(sk);
+			}
+		} while (ret == 0 && !settled(sk));
 		if (ret == 0 && sk->state == SMC_TCP_CLOSE) {
 			ret = smc_sk_take_error(sk);
 			if (ret == 0)

@@ -44,6 +44,7 @@ struct Knobs {
 	u64 latency_us = 20; // of TCP and RDMA, at most
 	u64 softirq_us = 5;  // until a completion is handled, at most
 	u64 work_us = 3;     // until queued work may begin, at most
+	u64 wake_us = 0;     // until a connect() that TCP has woken runs
 	u64 completion_batch = 16;
 	u32 send_queue = 512;
 	u32 receives = 64;

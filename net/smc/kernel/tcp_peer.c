@@ -49,12 +49,23 @@ void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int 
 	(void)smc_tcp_peer(addr, addr_len, &attempt->peer);
 	attempt->addr_len = clamp_t(int, addr_len, 0, sizeof(attempt->addr));
 	memcpy(attempt->addr, addr, attempt->addr_len);
+	attempt->port = inet_sk(sk)->inet_num;
 	attempt->window_clamp = tcp_sk(sk)->window_clamp;
 }
 
 /* Who sleeps or polls would take the report for the end of the user's connection. */
 static void report_nothing(struct sock *sk)
 {
+}
+
+/* A port that the program has named stays by itself. */
+static void take_port_again(struct sock *sk, u16 port)
+{
+	struct inet_sock *inet = inet_sk(sk);
+
+	/* If somebody has taken it meanwhile, connecting chooses another one. */
+	if (port && !inet->inet_num && !sk->sk_prot->get_port(sk, port))
+		inet->inet_sport = htons(inet->inet_num);
 }
 
 int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *attempt)
@@ -69,6 +80,7 @@ int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *att
 	smc_tcp_forget(sk);
 	WRITE_ONCE(sk->sk_error_report, report);
 	smc_tcp_withdraw(sk);
+	take_port_again(sk, attempt->port);
 	WRITE_ONCE(tcp_sk(sk)->window_clamp, attempt->window_clamp);
 	sock->state = SS_UNCONNECTED;
 	return __inet_stream_connect(sock, (struct sockaddr *)&addr, attempt->addr_len, O_NONBLOCK,

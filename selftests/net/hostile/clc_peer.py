@@ -140,7 +140,10 @@ class Scene:
 
     def called_again(self, first: Connection) -> Connection:
         """The same client's second connection, which comes by TCP alone."""
-        second = self.host.accept(first.port, PATIENCE_S)
+        try:
+            second = self.host.accept(first.port, PATIENCE_S)
+        except TimeoutError as error:
+            raise Failed(f"no second connection: {self.answer()}") from error
         expect(not second.peer_has_option, "the second SYN has the option, too")
         return second
 

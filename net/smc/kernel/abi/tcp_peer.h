@@ -23,7 +23,9 @@ struct smc_tcp_attempt {
 	struct smc_peer peer;
 	u8 addr[28];		/* a struct sockaddr_in6, or less */
 	int addr_len;
-	u32 window_clamp;	/* TCP_WINDOW_CLAMP, which disconnecting resets */
+	/* What disconnecting resets: the port that bind() has chosen, and TCP_WINDOW_CLAMP. */
+	u16 port;		/* 0: none */
+	u32 window_clamp;
 };
 /* With the sock's lock, before connect(). */
 void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,

@@ -53,9 +53,14 @@ int wait_for_tcp(struct sock *sk, long *timeo_jiffies)
 // TCP's own answer about its second attempt, which does not wait any more.
 int finish_on_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 {
+	const int ss = smc_sock_ss(sock);
+
 	// Its first attempt has waited so long that it saw the second one's success.
-	if (smc_sock_ss(sock) == SMC_SS_CONNECTED)
+	if (ss == SMC_SS_CONNECTED)
 		return state.take_connect_result() ? 0 : -EISCONN;
+	// Another thread has got the error. A third attempt is the user's to make.
+	if (ss == SMC_SS_UNCONNECTED)
+		return -ECONNABORTED;
 	const int ret = smc_tcp_ops_connect(sock, request.addr, request.addr_len,
 					    request.flags | kNonblockFlag);
 	if (ret == 0)
@@ -134,6 +139,25 @@ std::optional<wire::DeclineReason> reason_against(struct sock *sk, const Request
 	return std::nullopt;
 }
 
+// TCP's connect() says @ret: the connection had died before that call ran again, in the middle of
+// the handshake. What comes of it is the handshake's to say, which then knows why it died.
+bool died_in_handshake(struct socket *sock, SmcSocket &state, int ret)
+{
+	struct sock *sk = smc_sock_sk(sock);
+
+	if (ret == 0 || !in_handshake(state.mode()))
+		return false;
+	smc_sk_lock(sk);
+	const bool died = in_handshake(state.mode()) && smc_sk_state(sk) == SMC_TCP_CLOSE &&
+			  smc_sock_ss(sock) == SMC_SS_UNCONNECTED;
+	if (died) {
+		smc_sk_report_error(sk, -ret);
+		smc_sock_set_ss(sock, SMC_SS_CONNECTING);
+	}
+	smc_sk_unlock(sk);
+	return died;
+}
+
 int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 {
 	const auto [addr, addr_len, flags] = request;
@@ -163,6 +187,8 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 		ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
 	state.resolve();
+	if (died_in_handshake(sock, state, ret))
+		ret = 0;
 	if (ret == 0) {
 		const bool on_tcp = state.mode() == Mode::kFallen && state.connected_again();
 		if (state.mode() == Mode::kFallen && !on_tcp)
