@@ -332,7 +332,7 @@ class RawHost:
         source_port, port, sequence, ack, offset, flags = struct.unpack("!HHIIBB", tcp[:14])
         options, data = tcp[20:(offset >> 4) * 4], tcp[(offset >> 4) * 4:]
         connection = self._connections.get((source, source_port, port))
-        if connection is not None and connection.rst_seen and flags & SYN:
+        if connection is not None and (connection.rst_seen or connection.silent) and flags & SYN:
             # The same client, from the same port, once more.
             connection = None
         if connection is None:

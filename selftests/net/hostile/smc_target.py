@@ -72,7 +72,8 @@ def run_client(order: dict) -> dict:
     received = bytearray()
     client = smc_socket()
     try:
-        client.bind(("", order.get("bind", 0)))
+        if "bind" in order:
+            client.bind(("", order["bind"]))
         client.connect((order["address"], order["port"]))
         answer["connect_ms"] = int((time.monotonic() - start_s) * 1000)
         client.settimeout(order["timeout_s"])
