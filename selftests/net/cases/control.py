@@ -413,6 +413,8 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "smcr_max_conns_per_lgr": (255, (16, 100), (15, 256)),
     "limit_smc_hs": (0, (1,), (-1, 2)),
     "smcd_loopback": (2, (0, 1), (-1, 3)),
+    "plain_peer_time": (600, (0, 1, 86400), (-1, 86401)),
+    "inherit_eids": (1, (0,), (-1, 2)),
 }
 # Not on every kernel can they be set: selection.py. All namespaces share the second one.
 SELECTION = ("tcp2smc", "tcp2smc_mark")
