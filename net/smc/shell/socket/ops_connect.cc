@@ -187,16 +187,22 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 		ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
 	state.resolve();
-	if (died_in_handshake(sock, state, ret))
+	// Other kernels tell a connect() so that it was disconnected while it slept.
+	const bool replaced =
+		ret == -EPIPE && state.mode() == Mode::kFallen && state.connected_again();
+	if (replaced || died_in_handshake(sock, state, ret))
 		ret = 0;
 	if (ret == 0) {
-		const bool on_tcp = state.mode() == Mode::kFallen && state.connected_again();
-		if (state.mode() == Mode::kFallen && !on_tcp)
+		const Mode mode = state.mode();
+		const bool on_tcp = mode == Mode::kFallen && state.connected_again();
+		if (mode == Mode::kFallen && !on_tcp)
 			(void)state.take_connect_result();
 		// A handshake that has failed already has reset TCP's connection.
 		const bool failed =
 			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
-		if (!in_handshake(state.mode()) && state.mode() != Mode::kSmc && !failed && !on_tcp)
+		const Mode now = state.mode();
+		if (!in_handshake(now) && now != Mode::kSmc && !failed &&
+		    !(now == Mode::kFallen && state.connected_again()))
 			return 0;
 		// TCP counts as connected; the user's connection is not established yet.
 		if (in_handshake(state.mode()))

@@ -213,8 +213,8 @@ private:
 	bool fall_without_handshake(wire::DeclineReason reason);
 	// Sock lock held.
 	void fail_attempt(int error, bool shut);
-	// Sock lock held.
-	void connect_again(const handshake::Fail &failure);
+	// Sock lock held. False: to be called again.
+	[[nodiscard]] bool connect_again(const handshake::Fail &failure);
 	// From kOpened or kCrossed; true for the latter.
 	[[nodiscard]] bool enter_handshaking();
 	// False: a user holds the sock's lock, and run() is to be called again.
