@@ -74,16 +74,11 @@ int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *att
 	struct sockaddr_storage addr = {};
 	struct sock *sk = sock->sk;
 	void (*report)(struct sock *sk) = sk->sk_error_report;
-	int ret;
 
 	memcpy(&addr, attempt->addr, attempt->addr_len);
 	WRITE_ONCE(sk->sk_error_report, report_nothing);
-	ret = READ_ONCE(sk->sk_prot)->disconnect(sk, 0);
+	smc_tcp_forget(sk);
 	WRITE_ONCE(sk->sk_error_report, report);
-	/* Some kernels refuse while a connect() has not yet left its wait. */
-	if (ret)
-		return -EBUSY;
-	WRITE_ONCE(sk->sk_err, 0);
 	smc_tcp_withdraw(sk);
 	take_port_again(sk, attempt->port);
 	WRITE_ONCE(tcp_sk(sk)->window_clamp, attempt->window_clamp);

@@ -32,9 +32,9 @@ void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int 
 			      struct smc_tcp_attempt *attempt);
 /*
  * Resets the connection, if there still is one, and connects again as @attempt did, but without the
- * option; does not wait. Sleepers and pollers notice nothing. -EINPROGRESS: TCP connects. -EBUSY:
- * nothing was done, as a connect() still has to leave TCP's wait; to be called again. Or another
- * errno of TCP's connect(), with no connection left. With the sock's lock. Process.
+ * option; does not wait. Pollers notice nothing; a connect() that has not yet left TCP's wait gets
+ * EPIPE. -EINPROGRESS: TCP connects; or another errno of TCP's connect(), with no connection left.
+ * With the sock's lock. Process.
  */
 int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *attempt);
 /*

@@ -76,8 +76,7 @@ int finish_connect(struct socket *sock, SmcSocket &state, const Request &request
 
 	smc_sk_lock(sk);
 	int ret = state.wait_settled(&timeo);
-	const bool on_tcp = state.mode() == Mode::kFallen && state.connected_again();
-	if (ret == 0 && on_tcp)
+	if (ret == 0 && state.connected_again())
 		ret = wait_for_tcp(sk, &timeo);
 	smc_sk_unlock(sk);
 	// io_uring repeats the call at every wakeup and would take -EALREADY for the result. The
@@ -87,11 +86,10 @@ int finish_connect(struct socket *sock, SmcSocket &state, const Request &request
 	if (ret != 0)
 		return ret;
 	switch (state.mode()) {
+	case Mode::kSmc:
 	case Mode::kFallen:
-		if (on_tcp)
-			return finish_on_tcp(sock, state, request);
-		[[fallthrough]];
-	case Mode::kSmc: return claim_connection(sock, state);
+		return state.connected_again() ? finish_on_tcp(sock, state, request)
+					       : claim_connection(sock, state);
 	case Mode::kIdle:
 	case Mode::kConnecting:
 	case Mode::kOpened:
@@ -187,22 +185,17 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 		ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
 	state.resolve();
-	// Other kernels tell a connect() so that it was disconnected while it slept.
-	const bool replaced =
-		ret == -EPIPE && state.mode() == Mode::kFallen && state.connected_again();
-	if (replaced || died_in_handshake(sock, state, ret))
+	// EPIPE: it was disconnected while it slept.
+	if ((ret == -EPIPE && state.connected_again()) || died_in_handshake(sock, state, ret))
 		ret = 0;
 	if (ret == 0) {
-		const Mode mode = state.mode();
-		const bool on_tcp = mode == Mode::kFallen && state.connected_again();
-		if (mode == Mode::kFallen && !on_tcp)
+		if (state.mode() == Mode::kFallen && !state.connected_again())
 			(void)state.take_connect_result();
 		// A handshake that has failed already has reset TCP's connection.
 		const bool failed =
 			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
-		const Mode now = state.mode();
-		if (!in_handshake(now) && now != Mode::kSmc && !failed &&
-		    !(now == Mode::kFallen && state.connected_again()))
+		if (!in_handshake(state.mode()) && state.mode() != Mode::kSmc && !failed &&
+		    !state.connected_again())
 			return 0;
 		// TCP counts as connected; the user's connection is not established yet.
 		if (in_handshake(state.mode()))

@@ -124,10 +124,10 @@ public:
 	// Waits until the mode is decided, or TCP has failed. Sock lock held.
 	[[nodiscard]] int wait_settled(long *timeo_jiffies);
 	[[nodiscard]] bool settled() const;
-	// Of a fallen socket: TCP connects a second time, or did. Only TCP knows what comes of it.
+	// It has fallen, and TCP connects a second time, or did. Only TCP knows what comes of it.
 	[[nodiscard]] bool connected_again() const
 	{
-		return connected_again_.load(std::memory_order_relaxed);
+		return mode() == Mode::kFallen && connected_again_.load(std::memory_order_relaxed);
 	}
 	// Ends the handshake, if one is under way, and waits for it. Process, no lock.
 	void cancel_handshake();
@@ -213,8 +213,8 @@ private:
 	bool fall_without_handshake(wire::DeclineReason reason);
 	// Sock lock held.
 	void fail_attempt(int error, bool shut);
-	// Sock lock held. False: to be called again.
-	[[nodiscard]] bool connect_again(const handshake::Fail &failure);
+	// Sock lock held.
+	void connect_again(const handshake::Fail &failure);
 	// From kOpened or kCrossed; true for the latter.
 	[[nodiscard]] bool enter_handshaking();
 	// False: a user holds the sock's lock, and run() is to be called again.

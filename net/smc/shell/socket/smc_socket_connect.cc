@@ -225,14 +225,12 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 	if (!turn.take())
 		return false;
 	if (const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome)) {
-		bool done = true;
-
 		if (failure->again == handshake::Again::kNo)
 			fail_attempt(failure->error, /*shut=*/true);
 		else
-			done = connect_again(*failure);
+			connect_again(*failure);
 		turn.give();
-		return done;
+		return true;
 	}
 	control::note_server(smc_sk_net(sk_), attempt_.peer);
 	look_for_dead_tcp();
@@ -245,7 +243,7 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 
 // The user has sent nothing yet, so a second connection, which only TCP knows of, is as good as the
 // first one. Its failures are TCP's own.
-bool SmcSocket::connect_again(const handshake::Fail &failure)
+void SmcSocket::connect_again(const handshake::Fail &failure)
 {
 	net *const net = smc_sk_net(sk_);
 	const bool stranger = failure.again == handshake::Again::kStranger;
@@ -253,21 +251,18 @@ bool SmcSocket::connect_again(const handshake::Fail &failure)
 		stranger ? wire::DeclineReason::kPeerNoSmc : wire::DeclineReason::kTimeoutCl;
 
 	const int ret = smc_tcp_connect_again(sock_, &attempt_);
-	if (ret == -EBUSY)
-		return false;
 	if (stranger)
 		control::note_stranger(net, attempt_.peer);
 	smc_stat_inc(net, SMC_STAT_CONNECTED_AGAIN);
 	if (ret != 0 && ret != -EINPROGRESS) {
 		smc_stat_inc(net, SMC_STAT_CLNT_HS_ERR);
 		fail_attempt(-ret, /*shut=*/false);
-		return true;
+		return;
 	}
 	control::count_fallback(net, static_cast<u32>(reason), false);
 	connected_again_.store(true, std::memory_order_relaxed);
 	// Nothing can be read or written yet, so nobody gets a signal.
 	fall(reason, wire::DeclineReason::kNone, SMC_POLL_ANY);
-	return true;
 }
 
 bool SmcSocket::server_may_be_slow()
