@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "core/control/peer_memory.hpp"
 
+#include <bit>
+
 #include "core/base/elapsed.hpp"
 
 namespace smc::control {
@@ -14,10 +16,9 @@ std::size_t PeerMemory::set_of(const Peer &peer) const
 		hash ^= hash >> 32;
 	};
 
-	for (const std::uint8_t byte : peer.address)
-		mix(byte);
-	mix(peer.scope_id);
-	mix(peer.port);
+	for (const std::uint64_t half : std::bit_cast<std::array<std::uint64_t, 2>>(peer.address))
+		mix(half);
+	mix(std::uint64_t{peer.scope_id} << 16 | peer.port);
 	return hash % kSets;
 }
 

@@ -44,6 +44,17 @@ public:
 		shell::Guard guard(lock_);
 		return fn(*object_);
 	}
+	// Calls @fn for the object, if it is there. The same contexts.
+	template <class Fn>
+	void with(Fn &&fn)
+	{
+		const auto call = [&](T &object) {
+			fn(object);
+			return true;
+		};
+
+		(void)look(call, false);
+	}
 
 private:
 	shell::SpinLock lock_{SMC_LOCK_CONTROL};

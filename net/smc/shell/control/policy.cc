@@ -48,12 +48,7 @@ void note(net *net, Note &&take_down)
 	auto &peers = Namespace::of(net).peers();
 
 	if (time_ms != 0 && peers.make(shell::random64()))
-		(void)peers.look(
-			[&](PeerMemory &memory) {
-				take_down(memory, time_ms);
-				return true;
-			},
-			false);
+		peers.with([&](PeerMemory &memory) { take_down(memory, time_ms); });
 }
 
 PeerRule to_rule(const smc_peer_rule &rule)
@@ -125,12 +120,7 @@ using namespace smc::control;
 
 void smc_ctl_peers_flush(net *net)
 {
-	const auto clear = [](PeerMemory &memory) {
-		memory.clear();
-		return true;
-	};
-
-	(void)Namespace::of(net).peers().look(clear, false);
+	Namespace::of(net).peers().with([](PeerMemory &memory) { memory.clear(); });
 }
 
 int smc_ctl_peer_next(net *net, u64 *cursor, smc_peer_info *out)
@@ -182,12 +172,7 @@ int smc_ctl_rule_del(net *net, const smc_peer_rule *rule)
 
 void smc_ctl_rules_flush(net *net)
 {
-	const auto clear = [](PeerRules &rules) {
-		rules.clear();
-		return true;
-	};
-
-	(void)Namespace::of(net).rules().look(clear, false);
+	Namespace::of(net).rules().with([](PeerRules &rules) { rules.clear(); });
 }
 
 int smc_ctl_rule_next(net *net, u64 *cursor, smc_peer_rule *out)
