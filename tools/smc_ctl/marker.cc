@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "marker.hpp"
+#include "file.hpp"
 
 #include "mark.skel.h"
 
@@ -12,7 +13,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <charconv>
 #include <filesystem>
 #include <fstream>
 #include <memory>
@@ -67,11 +67,7 @@ std::uint32_t read_mark()
 
 void write_mark(std::uint32_t mark)
 {
-	std::ofstream file(kSysctl);
-
-	errno = 0;
-	if (!(file << mark << std::endl))
-		fail("net.smc.tcp2smc_mark", errno != 0 ? errno : EIO);
+	write_file(kSysctl, std::to_string(mark) + "\n");
 }
 
 void make_directory()

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "cgroup.hpp"
 #include "commands.hpp"
+#include "file.hpp"
 #include "marker.hpp"
 #include "netlink.hpp"
 #include "unit.hpp"
@@ -49,14 +50,7 @@ void enter(const std::string &netns)
 void switch_netns(const std::string &netns, bool on)
 {
 	enter(netns);
-	std::ofstream file(kSwitch);
-
-	errno = 0;
-	if (!(file << on << std::endl)) {
-		if (errno == 0)
-			errno = ENOENT;
-		fail("net.smc.tcp2smc");
-	}
+	write_file(kSwitch, on ? "1\n" : "0\n");
 }
 
 void add_cgroup(const std::string &path)

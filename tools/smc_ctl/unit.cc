@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "unit.hpp"
+#include "file.hpp"
 #include "marker.hpp"
 
 #include <spawn.h>
@@ -10,7 +11,6 @@
 
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <system_error>
 
 extern char **environ;
@@ -33,11 +33,7 @@ fs::path drop_in_of(const std::string &name)
 void write(const fs::path &path, const std::string &text)
 {
 	fs::create_directories(path.parent_path());
-	std::ofstream file(path);
-
-	errno = 0;
-	if (!(file << text) || !file.flush())
-		throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), path);
+	write_file(path, text);
 }
 
 // What it prints.

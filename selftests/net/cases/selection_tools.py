@@ -15,7 +15,7 @@ PINS = "/sys/fs/bpf/smc"
 UNIT = "/etc/systemd/system/web.service.d/50-smc.conf"
 # systemctl of a host on which the unit runs in a cgroup of its own.
 _SYSTEMCTL = """#!/bin/sh
-echo "$@" >>/run/stub/called
+echo "$@" >>/run/played/called
 [ "$1" != show ] || echo /chosen
 """
 
@@ -134,10 +134,10 @@ def program_in_a_selected_cgroup_ends_as_by_itself(vm):
 def unit_is_selected_by_the_tool(vm):
     """A drop-in for the next start; one that runs is selected at once."""
     needs_selection(vm.a)
-    vm.a.run("mkdir -p /run/stub")
-    vm.a.put("/run/stub/systemctl", _SYSTEMCTL.encode())
-    vm.a.run("chmod +x /run/stub/systemctl")
-    ctl = f"PATH=/run/stub:$PATH {CTL}"
+    vm.a.run("mkdir -p /run/played")
+    vm.a.put("/run/played/systemctl", _SYSTEMCTL.encode())
+    vm.a.run("chmod +x /run/played/systemctl")
+    ctl = f"PATH=/run/played:$PATH {CTL}"
     with cgroup(vm.a) as chosen:
         vm.a.run(f"{ctl} select add --unit web")
         drop_in = vm.a.run(f"cat {UNIT}").out
@@ -145,7 +145,7 @@ def unit_is_selected_by_the_tool(vm):
         assert "After=smc-select.service\n" in drop_in, drop_in
         preparer = vm.a.run("cat /etc/systemd/system/smc-select.service").out
         assert "smc_ctl select prepare\n" in preparer, preparer
-        vm.a.run("grep -qx daemon-reload /run/stub/called")
+        vm.a.run("grep -qx daemon-reload /run/played/called")
         assert talk(vm.a, chosen) == all_of(20)
         shown = vm.a.run(f"{ctl} select list").out
         assert shown == f"cgroup {CGROUP}\nunit web.service\n", shown

@@ -87,6 +87,15 @@ def serving(guest: Guest, command: str, port: int, kind: int = 15):
         server.wait(20, check=False)
 
 
+@contextmanager
+def echoing(vm):
+    """A command of a that talks to a strange server of b, which echoes."""
+    vm.b.put("/tmp/echo.py", _ECHO.encode())
+    vm.a.put("/tmp/ask.py", _ASK.encode())
+    with strange(vm.b) as inside, serving(vm.b, f"{inside} python3 /tmp/echo.py 2007", 2007):
+        yield f"python3 /tmp/ask.py {vm.b.ip4} 2007"
+
+
 def costs_once(vm, program: str, first_s: float) -> None:
     """The first connection is made twice, and takes less than first_s longer than by TCP; later
     ones are TCP's from the start."""
@@ -125,10 +134,8 @@ def server_that_greets(vm):
 @case(on="ours+none")
 def server_that_echoes(vm):
     needs_selection(vm.a)
-    vm.b.put("/tmp/echo.py", _ECHO.encode())
-    vm.a.put("/tmp/ask.py", _ASK.encode())
-    with strange(vm.b) as inside, serving(vm.b, f"{inside} python3 /tmp/echo.py 2007", 2007):
-        costs_once(vm, f"python3 /tmp/ask.py {vm.b.ip4} 2007", AT_ONCE_S)
+    with echoing(vm) as ask:
+        costs_once(vm, ask, AT_ONCE_S)
 
 
 @case(on="ours+none")
@@ -154,17 +161,13 @@ def server_that_waits_for_more(vm):
 @case(on="ours+none")
 def strangers_are_shown_and_forgotten(vm):
     needs_selection(vm.a)
-    vm.b.put("/tmp/echo.py", _ECHO.encode())
-    vm.a.put("/tmp/ask.py", _ASK.encode())
-    ask = f"python3 /tmp/ask.py {vm.b.ip4} 2007"
 
     def again() -> int:
         before = stats(vm.a)["connected_again"]
         vm.a.run(ask)
         return stats(vm.a)["connected_again"] - before
 
-    with strange(vm.b) as inside, set_to(vm.a, SWITCH, 1), serving(
-            vm.b, f"{inside} python3 /tmp/echo.py 2007", 2007):
+    with echoing(vm) as ask, set_to(vm.a, SWITCH, 1):
         vm.a.run(f"{CTL} peers flush")
         assert again() == 1 and again() == 0
         shown = vm.a.run(f"{CTL} peers show").out
