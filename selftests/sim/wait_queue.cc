@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "kernel/abi/sock_wait.h"
+
 namespace sim {
 
 WaitQueue::Place WaitQueue::add(const Entry &entry)
@@ -27,6 +29,8 @@ void WaitQueue::wake(u32 events, bool all)
 {
 	Fiber *waker = scheduler().current();
 	const bool was_in_hook = waker != nullptr && waker->in_hook;
+	// As a key of 0 does: whatever a waiter waits for.
+	const bool any = (events & SMC_POLL_ANY) != 0;
 	bool one_exclusive = false;
 
 	if (waker != nullptr)
@@ -37,7 +41,7 @@ void WaitQueue::wake(u32 events, bool all)
 		if (place->hook != nullptr) {
 			if (place->fn(place->hook))
 				entries_.erase(place);
-		} else if ((place->events & events) != 0 &&
+		} else if ((any || (place->events & events) != 0) &&
 			   (all || !(place->exclusive && one_exclusive))) {
 			one_exclusive = one_exclusive || place->exclusive;
 			scheduler().wake(place->fiber);
