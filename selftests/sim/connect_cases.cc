@@ -9,6 +9,7 @@
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/control.h"
+#include "kernel/abi/stats.h"
 #include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"
@@ -18,6 +19,11 @@ namespace sim {
 namespace {
 
 constexpr int kBacklog = 3;
+
+s64 count(u32 index)
+{
+	return client().stats[index];
+}
 
 void expect_tcp(struct socket *sock, int ret)
 {
@@ -194,6 +200,42 @@ void connect_beside_shutdown()
 	}
 }
 
+// shutdown() counts the connection as established while connect() still waits. As on TCP that call
+// reports success, and only one that comes later is told that there is a connection.
+void connect_sleeps_beside_shutdown()
+{
+	unsigned connected = 0;
+	unsigned ended = 0;
+
+	for (u64 i = 0; i < 1000; i++) {
+		struct socket *sock = sys_socket(&client());
+		const s64 before = count(SMC_STAT_CONN_NEW);
+		int ret = 1;
+
+		scheduler().spawn("client", [&] { ret = sys_connect(sock, &server(), kPort); });
+		// At some moment, or when the endpoint is there.
+		if (i % 4 == 0)
+			scheduler().sleep_us(i);
+		while (i % 4 != 0 && ret == 1 && count(SMC_STAT_CONN_NEW) == before)
+			scheduler().yield();
+		yield_some(30);
+		const bool shut = ret == 1 && sys_shutdown(sock, 1) == 0;
+		while (ret == 1)
+			scheduler().sleep_us(kMoment_us / 100);
+		if (ret == 0 && shut)
+			connected++;
+		else if (ret == -ECONNRESET || ret == -ECONNABORTED || ret == -EPIPE)
+			ended++;
+		else if (ret != 0)
+			fail("connect() beside shutdown() says %d", ret);
+		if (ret == 0 && sys_connect(sock, &server(), kPort) != -EISCONN)
+			fail("connect() on a connected socket succeeds");
+		sys_close(sock);
+	}
+	if (connected == 0 || ended == 0)
+		fail("%u connected, %u ended", connected, ended);
+}
+
 // Threads send and receive before there is a connection. Their calls must not take part in the
 // handshake, though TCP would let them at some point.
 void connect_beside_calls()
@@ -329,6 +371,7 @@ const Case kCases[] = {
 	{"kept-lock-far", [] { with_server(kept_lock); }, 5000},
 	{"kept-lock-at-deadline", [] { with_server(kept_lock_at_deadline); }, 100},
 	{"connect-beside-shutdown", [] { with_server(connect_beside_shutdown); }},
+	{"connect-sleeps-beside-shutdown", [] { with_server(connect_sleeps_beside_shutdown); }},
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"calls-beside-connect", calls_beside_connect},
 	{"listen-after-shutdown", listen_after_shutdown},

@@ -177,10 +177,12 @@ int smc_op_shutdown(struct socket *sock, int how)
 		smc_sk_unlock(sk);
 		return -ENOTCONN;
 	}
-	// connect() does not report its success after that. If the connection is gone it still
-	// reports an error, unless connect(AF_UNSPEC) has just reset the socket.
-	if (smc_sk_state(sk) != SMC_TCP_CLOSE && state->take_connect_result())
+	// A connect() that comes after this finds the socket connected. If the connection is gone
+	// it still reports an error, unless connect(AF_UNSPEC) has just reset the socket.
+	if (smc_sk_state(sk) != SMC_TCP_CLOSE && !state->connect_reported()) {
+		state->set_connect_reported();
 		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
+	}
 	if (how != kShutWr)
 		state->set_shut_rcv();
 	// As on TCP: in a connection that has ended there is nothing to shut down.

@@ -27,8 +27,8 @@ inline Ref<transport::Endpoint> connection_of(const SmcSocket *state)
 
 // TCP would be in state CLOSE: after a reset, or when both ends have announced their end.
 [[nodiscard]] bool is_over(struct sock *sk, transport::Endpoint &endpoint);
-// For the first connect() since a connection was made, or a call that asks for one as well. 0 or
-// -errno.
+// For a connect(), or a call that asks for a connection as well, that began before any other one
+// had reported the connection. 0 or -errno. Process, no lock.
 [[nodiscard]] int claim_connection(struct socket *sock, SmcSocket &state);
 // Makes an unused socket a TCP socket, since SMC cannot do what is asked for. 0 or -errno; another
 // thread may make something else of it meanwhile.

@@ -55,16 +55,16 @@ int finish_on_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 {
 	const int ss = smc_sock_ss(sock);
 
-	// Its first attempt has waited so long that it saw the second one's success.
+	// Another call has reported the success that this one waited for as well.
 	if (ss == SMC_SS_CONNECTED)
-		return state.take_connect_result() ? 0 : -EISCONN;
+		return 0;
 	// Another thread has got the error. A third attempt is the user's to make.
 	if (ss == SMC_SS_UNCONNECTED)
 		return -ECONNABORTED;
 	const int ret = smc_tcp_ops_connect(sock, request.addr, request.addr_len,
 					    request.flags | kNonblockFlag);
 	if (ret == 0)
-		(void)state.take_connect_result();
+		state.set_connect_reported();
 	return ret;
 }
 
@@ -165,7 +165,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
 		if (const auto reason = reason_against(sk, request);
 		    reason && state.fall_unused(*reason)) {
-			(void)state.take_connect_result();
+			state.set_connect_reported();
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 		}
 		smc_sk_lock(sk);
@@ -178,7 +178,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 		smc_sk_unlock(sk);
 		if (without_syn) {
 			(void)state.fall_unused(wire::DeclineReason::kOptUnsupp);
-			(void)state.take_connect_result();
+			state.set_connect_reported();
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 		}
 	} else {
@@ -190,7 +190,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 		ret = 0;
 	if (ret == 0) {
 		if (state.mode() == Mode::kFallen && !state.connected_again())
-			(void)state.take_connect_result();
+			state.set_connect_reported();
 		// A handshake that has failed already has reset TCP's connection.
 		const bool failed =
 			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
@@ -223,28 +223,30 @@ int disconnect(struct socket *sock, SmcSocket *state, sockaddr *addr, int addr_l
 int claim_connection(struct socket *sock, SmcSocket &state)
 {
 	struct sock *sk = smc_sock_sk(sock);
+	int err = 0;
 
-	if (!state.take_connect_result())
-		return -EISCONN;
 	// With the lock, as in disconnect(): a connection that it has ended is not connected any
 	// more.
 	smc_sk_lock(sk);
+	const bool first = !state.connect_reported();
+	state.set_connect_reported();
 	const auto endpoint = connection_of(&state);
 	const bool connected = endpoint ? !is_over(sk, *endpoint) : state.mode() == Mode::kFallen;
-	if (connected)
+	const bool gone = !connected && endpoint && first;
+	if (connected) {
 		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
+	} else if (gone) {
+		err = smc_sk_take_error(sk);
+		smc_tcp_forget(sk);
+	}
 	smc_sk_unlock(sk);
 	if (connected)
 		return 0;
-	if (!endpoint)
-		return -ECONNABORTED;
 	// The connection has come and gone meanwhile.
-	smc_sk_lock(sk);
-	const int err = smc_sk_take_error(sk);
-	smc_tcp_forget(sk);
-	smc_sk_unlock(sk);
-	state.disconnect();
-	smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+	if (gone) {
+		state.disconnect();
+		smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+	}
 	return err != 0 ? err : -ECONNABORTED;
 }
 
@@ -266,10 +268,14 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 	}
 	state->resolve();
 	switch (state->mode()) {
+	case Mode::kSmc:
+		// A call that began before the report reports the success as well, as on TCP.
+		if (state->connect_reported())
+			return -EISCONN;
+		[[fallthrough]];
 	case Mode::kOpened:
 	case Mode::kCrossed:
-	case Mode::kHandshaking:
-	case Mode::kSmc: return finish_connect(sock, *state, {addr, addr_len, flags});
+	case Mode::kHandshaking: return finish_connect(sock, *state, {addr, addr_len, flags});
 	case Mode::kListening:
 		// A listener that was shut down may connect.
 		if (state->stop_listening())

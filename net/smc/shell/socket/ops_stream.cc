@@ -88,7 +88,8 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool
 		if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
 			// Such a call connects first.
 			if ((flags & SMC_MSG_FASTOPEN) != 0)
-				err = claim_connection(sock, *socket);
+				err = socket->connect_reported() ? -EISCONN
+								 : claim_connection(sock, *socket);
 			return err != 0 ? err : stream::send(*socket, msg, len, flags, has_control);
 		}
 		if (err != 0 || (flags & SMC_MSG_FASTOPEN) != 0)

@@ -67,7 +67,7 @@ void SmcSocket::become_smc(Ref<transport::Endpoint> endpoint)
 {
 	look_for_dead_tcp();
 	take_connection(std::move(endpoint));
-	connect_reported_ = true;
+	set_connect_reported();
 	(void)change_mode<Mode::kIdle, Mode::kSmc>();
 }
 

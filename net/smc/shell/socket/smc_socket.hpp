@@ -163,8 +163,12 @@ public:
 	// again. Process, no lock.
 	void release();
 
-	// True once: connect() has not yet reported its success.
-	[[nodiscard]] bool take_connect_result() { return !std::exchange(connect_reported_, true); }
+	// A call has reported connect()'s success. A connect() that begins afterwards gets EISCONN.
+	[[nodiscard]] bool connect_reported() const
+	{
+		return connect_reported_.load(std::memory_order_relaxed);
+	}
+	void set_connect_reported() { connect_reported_.store(true, std::memory_order_relaxed); }
 	void set_shut_rcv() { shut_rcv_.store(true, std::memory_order_relaxed); }
 	[[nodiscard]] const std::atomic<bool> &shut_rcv() const { return shut_rcv_; }
 
@@ -233,7 +237,7 @@ private:
 
 	struct socket *const sock_;
 	std::atomic<Mode> mode_{Mode::kIdle};
-	bool connect_reported_ = false;
+	std::atomic<bool> connect_reported_{false};
 	std::atomic<bool> shut_rcv_{false};
 	std::atomic<int> rcvlowat_{kNoMark};       // written under the sock's lock
 	std::atomic<int> give_up_error_{0};        // an order to run(): end the attempt with it

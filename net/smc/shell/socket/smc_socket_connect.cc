@@ -17,7 +17,7 @@ void SmcSocket::arm(const sockaddr *addr, int addr_len)
 	// shutdown() has ended an earlier connect() and left its mode.
 	if (!change_mode<Mode::kIdle, Mode::kConnecting>() && mode() != Mode::kConnecting)
 		return;
-	connect_reported_ = false;
+	connect_reported_.store(false, std::memory_order_relaxed);
 	smc_tcp_remember_attempt(sk_, addr, addr_len, &attempt_);
 	smc_tcp_offer(sk_);
 	hook_.add();
