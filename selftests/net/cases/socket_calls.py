@@ -46,6 +46,11 @@ def over_smcr_by_protocol(vm):
 
 
 @case(on="ours+ours")
+def over_smcr_by_protocol_in_part(vm):
+    compare(vm, "--mode inet --expect smcr --only '*[ftn]'")
+
+
+@case(on="ours+ours")
 def over_smcr_by_ulp(vm):
     compare(vm, "--mode ulp --expect smcr --only '[a-k]*'")
 
