@@ -101,6 +101,11 @@ static int sim_create_cq(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr,
 	return sim_create_cq_of(ibcq, attr);
 }
 
+/* No program has a context. A device without this function cannot move to another namespace. */
+static void sim_disassociate(struct ib_ucontext *context)
+{
+}
+
 static void sim_dealloc(struct ib_device *ibdev)
 {
 	struct sim_device *dev = to_sim_device(ibdev);
@@ -126,6 +131,7 @@ static const struct ib_device_ops sim_ops = {
 	.dereg_mr = sim_dereg_mr,
 	.destroy_cq = sim_destroy_cq,
 	.destroy_qp = sim_destroy_qp,
+	.disassociate_ucontext = sim_disassociate,
 	.get_dma_mr = sim_get_dma_mr,
 	.get_link_layer = sim_get_link_layer,
 	.get_netdev = sim_get_netdev,

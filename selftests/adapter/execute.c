@@ -90,7 +90,7 @@ static struct sim_qp *sim_peer(const struct sim_qp *qp)
 	    peer->gid_type != qp->gid_type || peer->attr.rq_psn != qp->attr.sq_psn ||
 	    memcmp(&way->grh.dgid, &peer->own_gid, sizeof(peer->own_gid)) ||
 	    memcmp(&peer->attr.ah_attr.grh.dgid, &qp->own_gid, sizeof(qp->own_gid)) ||
-	    memcmp(way->roce.dmac, sim_device_of(peer)->netdev->dev_addr, ETH_ALEN) ||
+	    memcmp(way->roce.dmac, peer->own_mac, ETH_ALEN) ||
 	    !sim_device_port_active(sim_device_of(qp)) ||
 	    !sim_device_port_active(sim_device_of(peer)))
 		return NULL;

@@ -4,6 +4,7 @@
  */
 #include <linux/slab.h>
 #include <linux/xarray.h>
+#include <rdma/ib_cache.h>
 
 #include "sim.h"
 
@@ -90,6 +91,7 @@ static void sim_qp_take_over(struct sim_qp *qp, const struct ib_qp_attr *attr, i
 
 		rdma_copy_ah_attr(&qp->attr.ah_attr, &attr->ah_attr);
 		qp->own_gid = own->gid;
+		rdma_read_gid_l2_fields(own, NULL, qp->own_mac);
 		qp->gid_type = own->gid_type;
 		rdma_destroy_ah_attr(&qp->attr.ah_attr);
 	}

@@ -129,6 +129,7 @@ struct sim_qp {
 	struct ib_qp_attr attr;
 	struct ib_qp_init_attr init;
 	union ib_gid own_gid;
+	u8 own_mac[ETH_ALEN];		/* of the device that the GID is on */
 	enum ib_gid_type gid_type;
 
 	struct sim_send *sends;

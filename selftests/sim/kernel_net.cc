@@ -53,6 +53,11 @@ bool smc_sysctl_inherit_eids(net *)
 	return false;
 }
 
+u32 smc_sysctl_host_ports(net *)
+{
+	return SMC_HOST_PORTS_NONE;
+}
+
 u32 smc_sysctl_plain_peer_time_s(net *)
 {
 	return world().knobs.peer_time_s;

@@ -24,7 +24,7 @@ void copy(const std::string &from, Field &to)
 	std::copy(from.begin(), from.end(), to.bytes.begin());
 }
 
-smc::wire::Proposal proposal_of(const net *claimed)
+smc::wire::Proposal proposal_of(net *claimed)
 {
 	smc::wire::Proposal proposal;
 	smc::wire::Eid eid;
@@ -33,7 +33,7 @@ smc::wire::Proposal proposal_of(const net *claimed)
 	proposal.mode_v2 = smc::wire::ClcMode::kR;
 	copy(wire_mac(claimed), proposal.mac);
 	copy(wire_gid(claimed, 2), proposal.v2.roce_gid);
-	proposal.peer_id = smc::transport::rdma::group_table().own_peer_id(proposal.mac);
+	proposal.peer_id = smc::transport::rdma::group_table().own_peer_id(claimed, proposal.mac);
 	proposal.v2.release = 1;
 	proposal.v2.max_conns = 255;
 	proposal.v2.max_links = 1;

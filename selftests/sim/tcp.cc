@@ -315,6 +315,12 @@ void smc_tcp_reset(struct sock *sk, int err)
 		sk->socket->queue.wake(SMC_POLL_ERR);
 }
 
+bool smc_tcp_host_path(const struct smc_tcp_path *, struct smc_host_path *host)
+{
+	*host = {.ifindex = 2, .vlan_id = 0, .ipv4 = {}};
+	return true;
+}
+
 bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 {
 	*path = {};

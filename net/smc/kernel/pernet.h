@@ -26,6 +26,7 @@ struct smc_sysctl {
 	int smcd_loopback;
 	int plain_peer_time_s;
 	int inherit_eids;
+	int host_ports;
 	u32 tcp2smc;
 };
 

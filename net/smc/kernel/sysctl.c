@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel; smcd_loopback, plain_peer_time, inherit_eids, tcp2smc and tcp2smc_mark are this
- * module's own.
+ * every kernel; smcd_loopback, plain_peer_time, inherit_eids, host_ports, tcp2smc and tcp2smc_mark
+ * are this module's own.
  */
+#include <linux/capability.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
 #include <linux/sysctl.h>
@@ -36,6 +37,23 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.plain_peer_time_s	= 600,
 	.inherit_eids		= 1,
 };
+
+/*
+ * What a container may use of the host is the host's administrator's to say, not that of the user
+ * namespace that owns the container's network.
+ */
+#ifdef HAVE_CONST_CTL_TABLE
+static int smc_proc_host(const struct ctl_table *table, int write, void *buffer, size_t *length,
+			 loff_t *position)
+#else
+static int smc_proc_host(struct ctl_table *table, int write, void *buffer, size_t *length,
+			 loff_t *position)
+#endif
+{
+	if (write && !capable(CAP_NET_ADMIN))
+		return -EPERM;
+	return proc_dointvec_minmax(table, write, buffer, length, position);
+}
 
 /* Writes by smc_select_set(), whose errno a writer gets. */
 #ifdef HAVE_CONST_CTL_TABLE
@@ -87,6 +105,7 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("plain_peer_time", plain_peer_time_s, proc_dointvec_minmax,
 		   SYSCTL_ZERO, &smc_peer_time_max),
 	SMC_SYSCTL("inherit_eids", inherit_eids, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
 	{ }
 };
@@ -207,6 +226,11 @@ u32 smc_sysctl_smcd_loopback(struct net *net)
 bool smc_sysctl_inherit_eids(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.inherit_eids);
+}
+
+u32 smc_sysctl_host_ports(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.host_ports);
 }
 
 u32 smc_sysctl_plain_peer_time_s(struct net *net)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Where a TCP connection runs: device, VLAN, addresses and prefixes.
+ * Where a TCP connection runs: device, VLAN, addresses and prefixes; and where it would run if it
+ * were the host's.
  */
 #include <linux/if_vlan.h>
 #include <linux/inetdevice.h>
@@ -9,6 +10,8 @@
 #include <net/addrconf.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
+#include <net/ipv6_stubs.h>
+#include <net/route.h>
 #include <net/sock.h>
 
 #include "kernel/abi/tcp.h"
@@ -142,6 +145,57 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 #endif
 		prefixes_of_v6(dst->dev, path);
 	}
+	rcu_read_unlock();
+	dst_release(dst);
+	return true;
+}
+
+static struct dst_entry *host_route_v4(const u8 peer[4], u8 source[4])
+{
+	struct flowi4 flow = {};
+	struct rtable *route;
+
+	memcpy(&flow.daddr, peer, sizeof(flow.daddr));
+	route = ip_route_output_key(&init_net, &flow);
+	if (IS_ERR(route))
+		return NULL;
+	if (route->rt_type != RTN_UNICAST) {
+		ip_rt_put(route);
+		return NULL;
+	}
+	memcpy(source, &flow.saddr, sizeof(flow.saddr));
+	return &route->dst;
+}
+
+static struct dst_entry *host_route_v6(const u8 peer[16])
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	struct flowi6 flow = {};
+	struct dst_entry *dst;
+
+	memcpy(&flow.daddr, peer, sizeof(flow.daddr));
+	dst = ipv6_stub->ipv6_dst_lookup_flow(&init_net, NULL, &flow, NULL);
+	return IS_ERR(dst) ? NULL : dst;
+#else
+	return NULL;
+#endif
+}
+
+bool smc_tcp_host_path(const struct smc_tcp_path *path, struct smc_host_path *host)
+{
+	struct dst_entry *dst;
+
+	memset(host, 0, sizeof(*host));
+	if (path->ipv4)
+		dst = host_route_v4(path->peer + sizeof(path->peer) - sizeof(host->ipv4),
+				    host->ipv4);
+	else
+		dst = host_route_v6(path->peer);
+	if (!dst)
+		return false;
+	rcu_read_lock();
+	host->ifindex = dst->dev->ifindex;
+	host->vlan_id = vlan_of_rcu(dst->dev);
 	rcu_read_unlock();
 	dst_release(dst);
 	return true;

@@ -14,6 +14,7 @@ TIMEOUT_S = 300
 EID = "SMC-SELFTEST"
 # Each side's namespace, and the address of its network device.
 SIDES = {"left": "10.7.0.1", "right": "10.7.0.2"}
+POD_ADDRESS = "10.7.0.3"
 BOTH_WAYS = (("left", "right"), ("right", "left"))
 ALL_HARDWARE = ["", "swiotlb", "iommu"]
 # Counters of the adapter that stay 0 while both modules use it correctly.
@@ -74,9 +75,10 @@ def serving(guest: Guest, side: str):
         server.wait(10, check=False)
 
 
-def transfer(guest: Guest, client: str, server: str, options: str = "") -> None:
+def transfer(guest: Guest, client: str, server: str, options: str = "",
+             expect: str = "smcr") -> None:
     with serving(guest, server):
-        guest.run(f"{inside(client)} {XFER} --to {SIDES[server]} --port {PORT} --expect smcr"
+        guest.run(f"{inside(client)} {XFER} --to {SIDES[server]} --port {PORT} --expect {expect}"
                   f" {options}", timeout_s=TIMEOUT_S)
 
 
@@ -207,4 +209,70 @@ def an_address_that_comes_back(vm):
         vm.a.wait_for(f"grep -qx {text} {gid}/*")
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 2 --up 100000 --down 100000")
+        nothing_went_wrong(vm.a)
+
+
+@contextmanager
+def in_pod(guest: Guest, kind: str):
+    """A macvlan or ipvlan device on the left side's, in a namespace of its own."""
+    mode = {"macvlan": "mode bridge", "ipvlan": "mode l2"}[kind]
+    guest.run(f"modprobe {kind}", timeout_s=180)
+    guest.run(f"""set -e
+        ip netns add pod
+        {inside('left')} ip link add link veth-left name eth0 netns pod type {kind} {mode}
+        {inside('pod')} ip addr add {POD_ADDRESS}/24 dev eth0
+        {inside('pod')} ip link set lo up && {inside('pod')} ip link set eth0 up
+        {inside('pod')} sysctl -q net.smc.smcd_loopback=0
+        {inside('pod')} build/tools/smc_ctl eid add {EID}""")
+    try:
+        yield
+    finally:
+        guest.run("ip netns del pod", check=False)
+        guest.wait_for(f"modprobe -r {kind}")
+
+
+def pods_on_a_device(guest: Guest, kind: str) -> None:
+    """A device that sits on the port's gets GIDs of that port in its own namespace."""
+    with adapters(guest), in_pod(guest, kind):
+        with serving(guest, "right"):
+            guest.run(f"{inside('pod')} {XFER} --to {SIDES['right']} --port {PORT} --expect smcr"
+                      " --up 100000 --down 100000", timeout_s=TIMEOUT_S)
+        with serving(guest, "pod"):
+            guest.run(f"{inside('right')} {XFER} --to {POD_ADDRESS} --port {PORT} --expect smcr"
+                      " --up 100000 --down 100000", timeout_s=TIMEOUT_S)
+        nothing_went_wrong(guest)
+
+
+@case(on="ours")
+def a_pod_on_macvlan(vm):
+    pods_on_a_device(vm.a, "macvlan")
+
+
+@case(on="ours")
+def a_pod_on_ipvlan(vm):
+    pods_on_a_device(vm.a, "ipvlan")
+
+
+@contextmanager
+def exclusive(guest: Guest):
+    """Each RDMA device belongs to one network namespace; at first to the initial one."""
+    guest.run("modprobe ib_core && rdma system set netns exclusive", timeout_s=180)
+    try:
+        yield
+    finally:
+        guest.wait_for("rdma system set netns shared")
+
+
+@case(on="ours")
+def devices_of_one_namespace_each(vm):
+    """RDMA in exclusive mode: a namespace uses the devices that it was given, and no other ones."""
+    with exclusive(vm.a), adapters(vm.a):
+        transfer(vm.a, "left", "right", "--up 100 --down 100", expect="fallback")
+        vm.a.run("rdma dev set sim-left netns left")
+        transfer(vm.a, "left", "right", "--up 100 --down 100", expect="fallback")
+        vm.a.run("rdma dev set sim-right netns right")
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server, "--connections 2 --up 100000 --down 100000")
+        vm.a.run(f"{inside('left')} rdma dev set sim-left netns right")
+        transfer(vm.a, "left", "right", "--up 100 --down 100", expect="fallback")
         nothing_went_wrong(vm.a)

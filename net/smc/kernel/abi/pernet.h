@@ -31,6 +31,8 @@ u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net);	/* 16 .. 255 */
 u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */
 /* See shell/control/eid.hpp. */
 bool smc_sysctl_inherit_eids(struct net *net);
+/* Whether connections may go by RDMA ports of the initial namespace. */
+u32 smc_sysctl_host_ports(struct net *net);	/* SMC_HOST_PORTS_* */
 /* Seconds for which a stranger is remembered, 0 = not at all. */
 u32 smc_sysctl_plain_peer_time_s(struct net *net);
 /*
@@ -49,6 +51,12 @@ enum {
 	SMC_LOOPBACK_OFF,
 	SMC_LOOPBACK_NAMESPACE,	/* sockets of the same network namespace */
 	SMC_LOOPBACK_KERNEL,	/* also of other namespaces with this value */
+};
+
+enum {
+	SMC_HOST_PORTS_NONE,
+	SMC_HOST_PORTS_PNET,	/* those with the PNET ID of the connection's network device */
+	SMC_HOST_PORTS_ROUTE,	/* also the one on the host's route to the peer */
 };
 
 /* The host's name as it goes into CLC messages: blank padded, no NUL. */

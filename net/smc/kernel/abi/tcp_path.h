@@ -30,6 +30,15 @@ struct smc_tcp_path {
 /* False if there is no route (any more). Process context. */
 bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path);
 
+/* How the initial namespace would reach a peer. */
+struct smc_host_path {
+	u32 ifindex;
+	u16 vlan_id;		/* as in smc_tcp_path */
+	u8 ipv4[4];		/* its source address; 0.0.0.0 by IPv6 */
+};
+/* False if it would not reach @path's peer by a network device. Process context. */
+bool smc_tcp_host_path(const struct smc_tcp_path *path, struct smc_host_path *host);
+
 /*
  * Before connect(): true if @addr belongs to this kernel, in any namespace. That does not tell who
  * answers there. Any context.

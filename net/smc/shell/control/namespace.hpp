@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <atomic>
+
 #include "core/control/eid_table.hpp"
 #include "core/control/fallback_reasons.hpp"
 #include "core/control/peer_memory.hpp"
@@ -29,13 +31,16 @@ public:
 		EidTable eids;
 	};
 
-	Namespace() = default;
+	Namespace() : number_(next_number++) {}
 	~Namespace() { drop_pnet(nullptr); }
 	Namespace(const Namespace &) = delete;
 	Namespace &operator=(const Namespace &) = delete;
 
 	// That of a live namespace.
 	[[nodiscard]] static Namespace &of(net *net);
+
+	// Another one for each of 65536 namespaces in a row.
+	[[nodiscard]] u16 number() const { return number_; }
 
 	// Runs @fn on the tables. It must not sleep.
 	template <typename Fn>
@@ -62,6 +67,9 @@ public:
 	bool drop_pnet(const PnetId *id);
 
 private:
+	static inline std::atomic<u16> next_number{0};
+
+	const u16 number_;
 	shell::SpinLock lock_{SMC_LOCK_CONTROL};
 	Tables tables_ SMC_GUARDED_BY(lock_);
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernel/abi/stats.h"
+#include "shell/control/namespace.hpp"
 
 namespace smc::transport::rdma {
 
@@ -107,14 +108,20 @@ void GroupTable::reopen(LinkGroup &group)
 		bucket.open.push_back(group);
 }
 
-wire::PeerId GroupTable::own_peer_id(const wire::Mac &mac)
+wire::PeerId GroupTable::own_peer_id(net *netns, const wire::Mac &mac)
 {
+	const u16 number = control::Namespace::of(netns).number();
 	shell::Guard guard(lock_);
+
 	if (own_peer_id_.is_zero()) {
 		smc_random_bytes(own_peer_id_.bytes.data(), 2);
 		std::copy(mac.bytes.begin(), mac.bytes.end(), own_peer_id_.bytes.begin() + 2);
 	}
-	return own_peer_id_;
+	wire::PeerId id = own_peer_id_;
+	const auto instance = static_cast<u16>((id.bytes[0] << 8 | id.bytes[1]) + number);
+	id.bytes[0] = static_cast<u8>(instance >> 8);
+	id.bytes[1] = static_cast<u8>(instance);
+	return id;
 }
 
 shell::Ref<LinkGroup> GroupTable::take_out(LinkGroup &group)

@@ -30,7 +30,7 @@ public:
 				     const Seeker &seeker);
 
 	// LinkGroup::Table
-	[[nodiscard]] wire::PeerId own_peer_id(const wire::Mac &mac) override;
+	[[nodiscard]] wire::PeerId own_peer_id(net *netns, const wire::Mac &mac) override;
 	void reopen(LinkGroup &group) override;
 	[[nodiscard]] shell::Ref<LinkGroup> take_out(LinkGroup &group) override;
 

@@ -80,9 +80,11 @@ public:
 	// The table that it is in.
 	class Table {
 	public:
-		// The peer ID of this host: an instance number and the MAC of the first port that
-		// was used (RFC 7609, 3.5.1.1).
-		[[nodiscard]] virtual wire::PeerId own_peer_id(const wire::Mac &mac) = 0;
+		// The peer ID of this host in @netns: an instance number and the MAC of the first
+		// port that was used (RFC 7609, 3.5.1.1). Namespaces that use one port have one
+		// GID; each has a number of its own, or a peer would take them for one host.
+		[[nodiscard]] virtual wire::PeerId own_peer_id(net *netns,
+							       const wire::Mac &mac) = 0;
 		// A group that was full has room again. Process.
 		virtual void reopen(LinkGroup &group) = 0;
 		// No lookup finds it any more. Returns the table's reference; none if it was

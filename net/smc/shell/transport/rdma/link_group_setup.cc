@@ -110,7 +110,7 @@ wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
 
 	return {
-		.peer_id = table_.own_peer_id(port_.wire_mac()),
+		.peer_id = table_.own_peer_id(key_.netns, port_.wire_mac()),
 		.gid = port_.wire_gid(),
 		.mac = port_.wire_mac(),
 		.qpn = wire::Qpn{link_qpn()},

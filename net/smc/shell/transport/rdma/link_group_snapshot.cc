@@ -16,7 +16,8 @@ bool LinkGroup::link_snapshot(smc_link_info &info)
 		return false;
 	std::memcpy(info.ib_name, port_.device.info().name, sizeof(info.ib_name));
 	info.ib_port = port_.number;
-	info.ifindex = port_.gid.ifindex;
+	// The host's devices have no number in a namespace that it has lent a port to.
+	info.ifindex = port_.of_host ? 0 : port_.gid.ifindex;
 	std::memcpy(info.gid, port_.gid.raw, sizeof(info.gid));
 	std::copy(key_.peer_gid.bytes.begin(), key_.peer_gid.bytes.end(), info.peer_gid);
 

@@ -5,6 +5,8 @@
 #include <algorithm>
 
 #include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
+#include "kernel/abi/tcp_path.h"
 
 namespace smc::transport::rdma {
 
@@ -32,23 +34,17 @@ void Port::refresh_mtu()
 namespace {
 
 // The port with a GID that fits, if it can be used.
-std::optional<Port> usable(const shell::IbDevice &device, u8 number, net *net,
-			   const struct smc_tcp_path &path, smc_ib_gid_type type)
+std::optional<Port> usable(const shell::IbDevice &device, u8 number, const smc_ib_gid_query &query)
 {
-	smc_ib_gid_query query{};
 	Port port;
 
-	if (!smc_ib_device_present(device.get()) || !smc_ib_device_accessible(device.get(), net) ||
+	if (!smc_ib_device_present(device.get()) ||
+	    !smc_ib_device_accessible(device.get(), query.net) ||
 	    !smc_ib_port_active(device.get(), number))
 		return std::nullopt;
 	const auto info = device.port(number);
 	if (device.info().iwarp || !info)
 		return std::nullopt;
-	query.type = type;
-	query.vlan_id = path.vlan_id;
-	query.net = net;
-	if (path.ipv4)
-		std::copy_n(path.local + 12, 4, query.ipv4);
 	if (smc_ib_gid_find(device.get(), number, &query, &port.gid) != 0)
 		return std::nullopt;
 	port.device = device;
@@ -60,8 +56,7 @@ std::optional<Port> usable(const shell::IbDevice &device, u8 number, net *net,
 // The first port that @fits and can be used. A port that fits may lack the GID, as the inactive
 // slave of a bond does.
 template <class Fits>
-std::optional<Port> find_usable(Fits &&fits, net *net, const struct smc_tcp_path &path,
-				smc_ib_gid_type type)
+std::optional<Port> find_usable(Fits &&fits, const smc_ib_gid_query &query)
 {
 	std::optional<Port> found;
 	const auto look = [&](smc_ib_device *at) {
@@ -70,7 +65,7 @@ std::optional<Port> find_usable(Fits &&fits, net *net, const struct smc_tcp_path
 
 		for (u8 number = 1; number <= info.ports && !found; number++) {
 			if (fits(at, info, number))
-				found = usable(device, number, net, path, type);
+				found = usable(device, number, query);
 		}
 		return found.has_value();
 	};
@@ -79,28 +74,69 @@ std::optional<Port> find_usable(Fits &&fits, net *net, const struct smc_tcp_path
 	return found;
 }
 
+std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query)
+{
+	const auto has_it = [&](smc_ib_device *, const struct smc_ib_device_info &info, u8 number) {
+		const auto other = control::pnet_of_ib(info.name, info.parent_name, number);
+
+		return other && std::equal(other->begin(), other->end(), pnetid);
+	};
+
+	return find_usable(has_it, query);
+}
+
+// The port that sits on the network device @ifindex of @net, or below it.
+std::optional<Port> find_below(net *net, u32 ifindex, const smc_ib_gid_query &query)
+{
+	const auto carries = [&](smc_ib_device *device, const struct smc_ib_device_info &,
+				 u8 number) {
+		return smc_ib_port_carries(device, number, net, ifindex);
+	};
+
+	return find_usable(carries, query);
+}
+
+// A port of the initial namespace, as far as net.smc.host_ports of @net lends it. @pnetid: nullptr
+// if the connection's network device has none.
+std::optional<Port> find_lent(net *net, const struct smc_tcp_path &path, const u8 *pnetid,
+			      smc_ib_gid_type type)
+{
+	struct net *const initial = smc_init_net();
+	smc_ib_gid_query query{.type = type, .vlan_id = path.vlan_id, .ipv4 = {}, .net = initial};
+	const u32 lent = smc_sysctl_host_ports(net);
+	std::optional<Port> port;
+	smc_host_path host;
+
+	if (net == initial || lent == SMC_HOST_PORTS_NONE)
+		return std::nullopt;
+	if (pnetid != nullptr) {
+		port = find_by_pnet(pnetid, query);
+	} else if (lent == SMC_HOST_PORTS_ROUTE && smc_tcp_host_path(&path, &host)) {
+		query.vlan_id = host.vlan_id;
+		std::copy_n(host.ipv4, 4, query.ipv4);
+		port = find_below(initial, host.ifindex, query);
+	}
+	if (port)
+		port->of_host = true;
+	return port;
+}
+
 } // namespace
 
 std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
 {
 	u8 pnetid[SMC_PNETID_LEN];
+	smc_ib_gid_query query{.type = type, .vlan_id = path.vlan_id, .ipv4 = {}, .net = net};
 
 	if (!smc_ib_device_any())
 		return std::nullopt;
-	const auto of_pnet = [&](smc_ib_device *, const struct smc_ib_device_info &info,
-				 u8 number) {
-		const auto other = control::pnet_of_ib(info.name, info.parent_name, number);
-
-		return other && std::equal(other->begin(), other->end(), pnetid);
-	};
-	const auto below = [&](smc_ib_device *device, const struct smc_ib_device_info &,
-			       u8 number) {
-		return smc_ib_port_carries(device, number, net, path.ifindex);
-	};
-
-	if (smc_pnet_of_netdev(net, path.ifindex, pnetid))
-		return find_usable(of_pnet, net, path, type);
-	return find_usable(below, net, path, type);
+	const bool has_pnet = smc_pnet_of_netdev(net, path.ifindex, pnetid);
+	if (path.ipv4)
+		std::copy_n(path.local + 12, 4, query.ipv4);
+	if (auto port =
+		    has_pnet ? find_by_pnet(pnetid, query) : find_below(net, path.ifindex, query))
+		return port;
+	return find_lent(net, path, has_pnet ? pnetid : nullptr, type);
 }
 
 } // namespace smc::transport::rdma

@@ -2,7 +2,7 @@
 //
 // Port: a port of an RDMA device and the GID on it for one TCP connection, and how to find them: by
 // PNET ID if the connection's network device has one, else the port that sits on that network
-// device.
+// device. With net.smc.host_ports a port of the initial namespace is next.
 #pragma once
 
 #include <optional>
@@ -20,6 +20,7 @@ struct Port {
 	u8 number = 0;
 	smc_ib_gid gid{};
 	wire::QpMtu mtu;
+	bool of_host = false; // lent by the initial namespace to another one
 
 	// The device's MTU at this moment, for a new link. Process.
 	void refresh_mtu();

@@ -35,14 +35,14 @@ void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 			offer.smcr_v2 = true;
 			offer.v2_gid = port->wire_gid();
 			offer.v2_mac = port->wire_mac();
-			offer.peer_id = group_table().own_peer_id(offer.v2_mac);
+			offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v2_mac);
 		}
 	}
 	if (const auto port = find_port(seeker.netns, *seeker.path, SMC_IB_GID_ROCE_V1)) {
 		offer.smcr_v1 = true;
 		offer.v1_gid = port->wire_gid();
 		offer.v1_mac = port->wire_mac();
-		offer.peer_id = group_table().own_peer_id(offer.v1_mac);
+		offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v1_mac);
 	}
 }
 
