@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where a program's server and client run, and how they are started: as they are, or by smc_run.
+"""Where a program's server and client run, and how they are started: as they are, by smc_run, or
+with their sockets selected.
 
     def scenario(stage):
         with stage.serving("redis-server --port 6379", 6379):
@@ -9,7 +10,8 @@
     over_smcr(vm, scenario)
 
 runs it over TCP and by smc_run then, wants the same outcome, and that in the second run every
-connection went by SMC. What differs from run to run (rates) is no part of the outcome.
+connection went by SMC. by_selection() does the same without smc_run: in a namespace, and then in a
+cgroup, whose sockets are selected. What differs from run to run (rates) is no part of the outcome.
 """
 
 from contextlib import contextmanager
@@ -22,6 +24,11 @@ from harness import CommandFailed, Guest, Process, Result
 from harness.topology import Vm
 
 _LOOPBACK = "127.0.0.1"
+_SWITCH = "/proc/sys/net/smc/tcp2smc"
+_TCP = ("over TCP", "", "0")
+_BY_SMC_RUN = ("by smc_run", SMC_RUN, "0")
+_BY_NAMESPACE = ("by namespace", "", "1")
+_BY_CGROUP = ("by cgroup", f"{SMC_RUN} --cgroup", "0")
 
 
 @dataclass(frozen=True)
@@ -60,31 +67,40 @@ Scenario = Callable[[Stage], Any]
 def over_smcr(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
     """Between two guests. adrift: how many connections the client may give up before they are
     established."""
-    _compare(vm.a, vm.b, vm.b.ip4, scenario, adrift)
+    _compare(vm.a, vm.b, vm.b.ip4, scenario, adrift, [_BY_SMC_RUN])
 
 
 def over_smcd(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
     """Within one guest."""
-    _compare(vm.a, vm.a, _LOOPBACK, scenario, adrift)
+    _compare(vm.a, vm.a, _LOOPBACK, scenario, adrift, [_BY_SMC_RUN])
 
 
-def _compare(client: Guest, server: Guest, address: str, scenario: Scenario, adrift: int) -> None:
+def by_selection(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
+    """Within one guest, for programs that smc_run's library does not reach."""
+    _compare(vm.a, vm.a, _LOOPBACK, scenario, adrift, [_BY_NAMESPACE, _BY_CGROUP])
+
+
+def _compare(client: Guest, server: Guest, address: str, scenario: Scenario, adrift: int,
+             ways: list[tuple[str, str, str]]) -> None:
     guests = [client] if client is server else [client, server]
     for guest in guests:
         complete(guest)
     outcomes = []
-    for launcher in ("", SMC_RUN):
+    for name, launcher, selected in [_TCP, *ways]:
         before = [Account.of(guest) for guest in guests]
+        if selected != "0":
+            client.run(f"echo {selected} >{_SWITCH}")
         outcomes.append(scenario(Stage(client, server, address, launcher)))
+        if selected != "0":
+            client.run(f"echo 0 >{_SWITCH}")
         accounts = [Account.of(guest) - old for guest, old in zip(guests, before)]
         for guest, account in zip(guests, accounts):
-            print(f"# {scenario.__name__} {launcher and 'by smc_run' or 'over TCP'}: {guest.name}:"
-                  f" {account}", flush=True)
-        if launcher:
-            all_by_smc(accounts, adrift, within_one=client is server)
+            print(f"# {scenario.__name__} {name}: {guest.name}: {account}", flush=True)
+        if name == _TCP[0]:
+            assert not any(account.smc for account in accounts), f"SMC without reason: {accounts}"
         else:
-            assert not any(account.smc for account in accounts), f"SMC without smc_run: {accounts}"
-    assert outcomes[0] == outcomes[1], f"over TCP {outcomes[0]}, by SMC {outcomes[1]}"
+            all_by_smc(accounts, adrift, within_one=client is server)
+        assert outcomes[0] == outcomes[-1], f"over TCP {outcomes[0]}, {name} {outcomes[-1]}"
 
 
 def all_by_smc(accounts: list[Account], adrift: int, within_one: bool) -> None:

@@ -12,9 +12,11 @@
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_peer.h"
 #include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"
+#include "shell/control/policy.hpp"
 #include "trace.hpp"
 
 namespace sim {
@@ -336,6 +338,33 @@ void restarts()
 	scheduler().sleep_us(kRest_us);
 }
 
+// A server that nobody knows, and that answers another client while this one waits, gets the time
+// of one that is known.
+void becomes_known()
+{
+	const Stranger stranger(Manner::kIsSilent);
+	struct socket *sock = sys_socket(&client());
+	int ret = 1;
+	const u64 began_us = scheduler().now_us();
+
+	scheduler().spawn("client", [&] { ret = sys_connect(sock, &server(), kPort); });
+	scheduler().sleep_us(kSecond_us);
+	const sockaddr address{.host = &server(), .port = kPort};
+	smc_peer peer;
+	if (!smc_tcp_peer(&address, sizeof(address), &peer))
+		fail("no peer");
+	smc::control::note_server(&client(), peer);
+	while (ret == 1 && scheduler().now_us() - began_us < 2 * kPatience_us)
+		scheduler().sleep_us(kAtOnce_us);
+	const u64 took_us = scheduler().now_us() - began_us;
+	if (ret != 0)
+		fail("connect() says %d", ret);
+	if (took_us < kPatience_us - kSecond_us || took_us > kPatience_us + kSecond_us)
+		fail("the server is given up after %llu us", took_us);
+	sys_close(sock);
+	scheduler().sleep_us(kRest_us);
+}
+
 // A rule keeps the option from the SYN. (TCP keeps it from the SYN-ACK, and is simulated here.)
 void ruled_out()
 {
@@ -363,6 +392,7 @@ const Case kCases[] = {
 	{"stranger-is-gone", is_gone},
 	{"calls-beside-stranger", calls_beside},
 	{"known-server-restarts", restarts},
+	{"server-becomes-known", becomes_known},
 	{"ruled-out", [] { with_server(ruled_out); }},
 };
 

@@ -12,6 +12,7 @@ guests as it found them. Where a topology has no kernel version ("ours", "ours+n
 runner's --kernel fills it in. fresh=True gives the case a boot of its own, append="ipv6.disable=1"
 one with more on the kernel's command line, hardware="iommu" (machine.HARDWARE) one on such a
 machine; each shares it with the cases that want the same. With a list, the case runs on each kind.
+modules="bridge veth": what these allocate for good when they come first is not looked for.
 """
 
 import importlib.util
@@ -41,6 +42,7 @@ class Case:
     run: Callable[[Vm], None]
     append: str = ""
     hardware: str = ""
+    modules: str = ""
 
     def specs(self, version: str) -> tuple[Spec, ...]:
         """version: the kernel of guests for which the author named none."""
@@ -56,14 +58,15 @@ class Case:
 
 
 def case(on: list[str] | str, fresh: bool = False, append: str = "",
-         hardware: list[str] | str = "") -> Callable:
+         hardware: list[str] | str = "", modules: str = "") -> Callable:
     """Registers the decorated function once for each topology in on, on each kind of hardware."""
     topologies = [on] if isinstance(on, str) else list(on)
     kinds = [hardware] if isinstance(hardware, str) else list(hardware)
 
     def register(function: Callable[[Vm], None]) -> Callable[[Vm], None]:
         file = function.__module__
-        _registered.extend(Case(function.__name__, file, topology, fresh, function, append, kind)
+        _registered.extend(Case(function.__name__, file, topology, fresh, function, append, kind,
+                                modules)
                            for topology in topologies for kind in kinds)
         return function
 

@@ -24,9 +24,11 @@ class Boot:
     specs: tuple[Spec, ...]
     append: str = ""
     hardware: str = ""
+    modules: str = ""
 
     def vm(self) -> Vm:
-        return Vm(list(self.specs), append=self.append, hardware=self.hardware)
+        return Vm(list(self.specs), append=self.append, hardware=self.hardware,
+                  modules=self.modules)
 
     def __str__(self) -> str:
         return " ".join(filter(None, ("+".join(map(str, self.specs)), self.append,
@@ -42,7 +44,8 @@ def groups(cases: list[Case], version: str) -> list[Group]:
     alone = count()
     taken = set()
     for found in cases:
-        boot = Boot(found.specs(version), found.append, found.hardware)
+        boot = Boot(found.specs(version), found.append, found.hardware,
+                    found.modules)
         # Topologies that differ on paper may be the same once the kernel is filled in.
         if (boot, found.file, found.name) in taken:
             continue

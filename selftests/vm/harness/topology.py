@@ -75,15 +75,16 @@ class Vm:
     leakproof: the modules that must leave nothing behind. The kernel's own is not among them by
     default: it is a peer here, not what is tested. unload_timeout_s: how long its last users may
     take to let go of it. counting: one guest whose clock counts instructions. processors: of
-    each guest. hardware: what they are made of (machine.HARDWARE). beside: a run that is under way
-    and outlives this one, which shares the machine with it.
+    each guest. hardware: what they are made of (machine.HARDWARE). modules: the kernel's that are
+    loaded and unloaded once before anything is counted. beside: a run that is under way and
+    outlives this one, which shares the machine with it.
     """
 
     def __init__(self, specs: list[Spec], *, rdma: bool = True, load: bool = True, mtu: int = 1500,
                  eid: str = "SMC-SELFTEST", append: str = "", keep: bool = False,
                  leakproof: tuple[str, ...] = ("ours",), unload_timeout_s: float = 30,
                  counting: bool = False, processors: int = 1, hardware: str = "",
-                 beside: "Vm | None" = None) -> None:
+                 modules: str = "", beside: "Vm | None" = None) -> None:
         self.specs = specs
         self.nonce = secrets.token_hex(8)
         self.guests: list[Guest] = []
@@ -97,6 +98,7 @@ class Vm:
         self._baselines: list[dict] = []
         self._planned = 0
         self._sockets: Path | None = None
+        self._modules = modules
         self._beside = beside
         self._lock: VmLock | None = None
         self._judged = False
@@ -293,6 +295,10 @@ class Vm:
             # not a leak: load and unload once before counting.
             guest.load_module()
             guest.unload_module()
+            if self._modules:
+                guest.run(f"modprobe -a {self._modules} &&"
+                          f" for module in {self._modules}; do modprobe -r $module; done",
+                          timeout_s=180)
             if guest.kernel.debug:
                 guest.call("kmemleak.start", timeout_s=60)
             before = guest.call("leaks.snapshot")

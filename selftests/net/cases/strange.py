@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""For cases with servers of plain TCP whose SYN-ACKs have the SMC option, by a BPF program in their
+cgroup, and with clients that are selected."""
+
+import time
+from contextlib import contextmanager
+
+from churn import stats
+from harness.guest import Guest
+from selecting import SWITCH, set_to
+
+CTL = "build/tools/smc_ctl"
+ECHO_OPTION = "build/selftests/echo_option.bpf.o"
+CGROUP = "/sys/fs/cgroup/strange"
+PIN = "/sys/fs/bpf/echo_option"
+# The client looks 2 s and four round trips for a silent server's answer.
+SILENCE_S, AT_ONCE_S = 5.0, 1.5
+
+
+@contextmanager
+def strange(guest: Guest):
+    """A prefix for programs whose listeners answer with the option."""
+    guest.run(f"mkdir {CGROUP} && /usr/sbin/bpftool prog load {ECHO_OPTION} {PIN} &&"
+              f" /usr/sbin/bpftool cgroup attach {CGROUP} sock_ops pinned {PIN}")
+    try:
+        yield f"sh -c 'echo $$ >{CGROUP}/cgroup.procs && exec \"$@\"' sh"
+    finally:
+        guest.run(f"/usr/sbin/bpftool cgroup detach {CGROUP} sock_ops pinned {PIN}; rm {PIN}")
+        guest.wait_for(f"rmdir {CGROUP}", 20)
+
+
+@contextmanager
+def serving(guest: Guest, command: str, port: int, kind: int = 15):
+    server = guest.spawn(command)
+    guest.wait_for(f"ss -Htln 'sport = :{port}' | grep -q .", timeout_s=60)
+    try:
+        yield
+    finally:
+        server.kill(kind)
+        server.wait(20, check=False)
+
+
+def costs_once(vm, program: str, first_s: float) -> None:
+    """The first connection is made twice, and takes less than first_s longer than by TCP; later
+    ones are TCP's from the start. One run of a program may take half as long again as another."""
+    def timed(grown: dict[str, int]) -> float:
+        before = stats(vm.a)
+        begin_s = time.monotonic()
+        vm.a.run(program)
+        took_s = time.monotonic() - begin_s
+        now = stats(vm.a)
+        seen = {name: now[name] - before[name]
+                for name in ("selected", "connected_again", "known_stranger", "smcr_client_v2")}
+        assert seen == grown, f"{program}: {seen}, and not {grown}"
+        return took_s
+
+    alike = {"selected": 1, "smcr_client_v2": 0}
+    plain_s = timed(alike | {"selected": 0, "connected_again": 0, "known_stranger": 0})
+    with set_to(vm.a, SWITCH, 1):
+        vm.a.run(f"{CTL} peers flush")
+        strange_s = timed(alike | {"connected_again": 1, "known_stranger": 0})
+        assert strange_s < 1.5 * plain_s + first_s, \
+            f"{program}: {strange_s:.1f} s, {plain_s:.1f} by TCP"
+        for _ in range(3):
+            known_s = timed(alike | {"connected_again": 0, "known_stranger": 1})
+            assert known_s < 1.5 * plain_s + AT_ONCE_S, \
+                f"{program}: {known_s:.1f} s, {plain_s:.1f} by TCP"
