@@ -53,6 +53,8 @@ void select_list();
 // What units need, and what is not needed when nothing is selected.
 void select_prepare();
 void select_tidy();
+// Cgroups; units and namespaces stay.
+void select_clear();
 // Runs the program in a cgroup of its own that is selected; returns its exit status.
 int select_run(char *const *command);
 

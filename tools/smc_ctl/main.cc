@@ -153,6 +153,7 @@ void add_select_commands(CLI::App &app, Arguments &arguments)
 		->callback(select_prepare);
 	select->add_subcommand("tidy", "unpin it if nothing is selected any more")
 		->callback(select_tidy);
+	select->add_subcommand("clear", "undo it for all cgroups")->callback(select_clear);
 	CLI::App *run = select->add_subcommand("run", "run a program in a cgroup that is selected");
 	// Everything from the program's name on belongs to the program.
 	run->set_help_flag();

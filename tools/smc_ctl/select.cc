@@ -163,6 +163,13 @@ void select_tidy()
 		marker::tidy();
 }
 
+void select_clear()
+{
+	for (const std::uint64_t id : marker::attached())
+		(void)marker::detach(id);
+	select_tidy();
+}
+
 void select_add(const Selection &what)
 {
 	if (what.netns)

@@ -71,6 +71,27 @@ def cgroup_is_selected_by_the_tool(vm):
 
 
 @case(on="ours")
+def unloading_deselects_cgroups(vm):
+    """By modprobe -r, as it is installed."""
+    needs_selection(vm.a)
+    mark = "python3 -c 'import socket; print(socket.socket().getsockopt(1, socket.SO_MARK))'"
+    vm.a.run(f"ln -s $PWD/{CTL} /usr/local/bin/smc_ctl")
+    try:
+        with cgroup(vm.a) as chosen:
+            vm.a.run(f"{CTL} select add --cgroup {CGROUP}")
+            assert talk(vm.a, chosen) == all_of(20)
+            connections_are_gone(vm.a)
+            vm.a.wait_for("modprobe -r smc")
+            vm.a.run(f"test ! -e {PINS} && ! grep -q '^smc ' /proc/modules")
+            assert vm.a.run(f"{chosen} {mark}").out == "0\n"
+            vm.a.load_module()
+            assert talk(vm.a, chosen) == NOTHING
+        nothing_is_left(vm.a)
+    finally:
+        vm.a.run("rm /usr/local/bin/smc_ctl")
+
+
+@case(on="ours")
 def namespace_is_selected_by_the_tool(vm):
     needs_selection(vm.a)
     vm.a.run("ip netns add tools && ip netns exec tools ip link set lo up")
