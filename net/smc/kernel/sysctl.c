@@ -138,6 +138,8 @@ int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn)
 	size_t i;
 
 	pn->sysctl = smc_sysctl_defaults;
+	if (!net_eq(net, &init_net))
+		pn->sysctl.host_ports = smc_sysctl_host_ports(&init_net);
 	/* Without sysctls the defaults apply. */
 	if (!IS_ENABLED(CONFIG_SYSCTL))
 		return 0;

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 
 from churn import CHURN, PORT, connections_are_gone, served
 from harness import Guest, case
+from selecting import needs_selection
 
 POD = "ip netns exec pod"
 CTL = "build/tools/smc_ctl"
@@ -68,12 +69,13 @@ def counted(guest: Guest, prefix: str) -> dict[str, int]:
 
 
 def by_smcr(client: tuple[Guest, str], server: tuple[Guest, str], address: str,
-            count: int = 3) -> int:
-    """How many of @count connections go by SMC-R. The rest go by TCP."""
+            options: str = "") -> int:
+    """How many of 3 connections go by SMC-R. The rest go by TCP."""
     guest, prefix = client
+    count = 3
     before = counted(guest, prefix)
-    with served(server[0], program=f"{server[1]} {CHURN}"):
-        guest.run(f"{prefix} {CHURN} call {address} {PORT} -n {count}")
+    with served(server[0], program=f"{server[1]} {CHURN}", options=options):
+        guest.run(f"{prefix} {CHURN} call {address} {PORT} -n {count} {options}")
     now = counted(guest, prefix)
     smcr = sum(now[name] - before[name] for name in ("smcr_client_v1", "smcr_client_v2"))
     tcp = now["client_fallback"] - before["client_fallback"]
@@ -81,8 +83,9 @@ def by_smcr(client: tuple[Guest, str], server: tuple[Guest, str], address: str,
     return smcr
 
 
-def connects(client: tuple[Guest, str], server: tuple[Guest, str], address: str) -> None:
-    smcr = by_smcr(client, server, address)
+def connects(client: tuple[Guest, str], server: tuple[Guest, str], address: str,
+             options: str = "") -> None:
+    smcr = by_smcr(client, server, address, options)
     reasons = [guest.run(f"{prefix} {CTL} fallback").out for guest, prefix in (client, server)]
     assert smcr == 3, f"{smcr} of 3 by SMC-R: {reasons}"
 
@@ -134,6 +137,28 @@ def a_pod_uses_the_port_of_its_pnet_id(vm):
 
 
 @case(on="ours+ours")
+def a_cluster_configures_its_pods(vm):
+    """As the controller of Alibaba's clusters does, which knows of a PNET ID for each device and of
+    tcp2smc alone: the host lends its ports to all pods."""
+    needs_selection(vm.a)
+    for guest in vm.guests:
+        guest.run("sysctl -q -w net.smc.host_ports=1")
+    try:
+        with pods(vm):
+            for guest in vm.guests:
+                pnet = guest.run("cat /sys/class/net/eth0/address").out.strip()
+                pnet = pnet.replace(":", "").upper()
+                guest.run(f"""set -e
+                    {CTL} pnet add {pnet} --rdma rxe0 --port 1
+                    {POD} sysctl -q -w net.smc.tcp2smc=1 net.ipv6.conf.all.disable_ipv6=1
+                    {POD} {CTL} pnet add {pnet} --netdev eth0""")
+            connects((vm.a, POD), (vm.b, POD), address_of(2), "-m tcp")
+    finally:
+        for guest in vm.guests:
+            guest.run("sysctl -q -w net.smc.host_ports=0")
+
+
+@case(on="ours+ours")
 def a_pod_ends_while_it_uses_the_hosts_port(vm):
     """Its groups go with it, and the host and the other pod notice no more than that."""
     with pods(vm):
@@ -162,6 +187,11 @@ def only_the_hosts_administrator_lends_ports(vm):
     assert write("smcd_loopback", 1).rc == 0
     refused = write("host_ports", 1)
     assert refused.rc != 0 and "permitted" in refused.err, refused
+    # What it begins with is the host's choice as well.
+    vm.a.run("sysctl -q -w net.smc.host_ports=1")
+    begins = vm.a.run("unshare --user --map-root-user --net cat /proc/sys/net/smc/host_ports").out
+    vm.a.run("sysctl -q -w net.smc.host_ports=0")
+    assert begins == "1\n"
     allowed = vm.a.run("unshare --net sh -c 'sysctl -q -w net.smc.host_ports=2"
                        " && cat /proc/sys/net/smc/host_ports'")
     assert allowed.out == "2\n"
