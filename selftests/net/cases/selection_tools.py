@@ -71,7 +71,7 @@ def cgroup_is_selected_by_the_tool(vm):
 
 
 @case(on="ours")
-def unloading_deselects_cgroups(vm):
+def modprobe_deselects_cgroups(vm):
     """By modprobe -r, as it is installed."""
     needs_selection(vm.a)
     mark = "python3 -c 'import socket; print(socket.socket().getsockopt(1, socket.SO_MARK))'"
