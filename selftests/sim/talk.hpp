@@ -79,7 +79,8 @@ private:
 class Talks {
 public:
 	[[nodiscard]] Talk &of(u64 id);
-	// The server has more clients than its backlog: no SMC for this one.
+	// No SMC for this one: the server has more clients than its backlog, or has aborted the
+	// client's first connection.
 	void refuse(u64 id) { refused_.insert(id); }
 	[[nodiscard]] bool is_refused(u64 id) const { return refused_.contains(id); }
 	void check() const;

@@ -10,6 +10,7 @@
 #include "kernel/abi/tcp_ops.h"
 #include "scheduler.hpp"
 #include "socket.hpp"
+#include "talk.hpp"
 #include "tcp_connection.hpp"
 #include "trace.hpp"
 #include "world.hpp"
@@ -51,8 +52,9 @@ int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *att
 		fail("who connects to a client connects to him again");
 	if (sk->attempted.port != attempt->peer.port)
 		fail("the second connection has another port");
-	if (sk->connection != nullptr && sk->state != SMC_TCP_CLOSE)
-		sk->connection->send(sk->side, Segment::kReset, {});
+	const auto first = sk->connection;
+	if (first != nullptr && sk->state != SMC_TCP_CLOSE)
+		first->send(sk->side, Segment::kReset, {});
 	// Nobody is woken.
 	sk->state = SMC_TCP_CLOSE;
 	sk->err = 0;
@@ -60,7 +62,12 @@ int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *att
 	sk->received.clear();
 	smc_tcp_withdraw(sk);
 	sock->ss = SMC_SS_UNCONNECTED;
-	return smc_tcp_connect_locked(sock, &sk->attempted, sizeof(sk->attempted), kNonblock);
+	const int ret =
+		smc_tcp_connect_locked(sock, &sk->attempted, sizeof(sk->attempted), kNonblock);
+	// A server that has aborted the first one, perhaps before the client's handshake had ended.
+	if (first != nullptr && !talks().of(first->id()).orderly())
+		talks().refuse(sk->connection->id());
+	return ret;
 }
 
 u32 smc_tcp_round_trip_ms(const struct sock *)
