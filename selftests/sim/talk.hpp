@@ -79,6 +79,12 @@ private:
 class Talks {
 public:
 	[[nodiscard]] Talk &of(u64 id);
+	// One that has begun, and in which a side breaks off.
+	[[nodiscard]] bool is_disorderly(u64 id) const
+	{
+		const auto found = talks_.find(id);
+		return found != talks_.end() && !found->second.orderly();
+	}
 	// No SMC for this one: the server has more clients than its backlog, or has aborted the
 	// client's first connection.
 	void refuse(u64 id) { refused_.insert(id); }

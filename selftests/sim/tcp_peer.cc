@@ -65,7 +65,7 @@ int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *att
 	const int ret =
 		smc_tcp_connect_locked(sock, &sk->attempted, sizeof(sk->attempted), kNonblock);
 	// A server that has aborted the first one, perhaps before the client's handshake had ended.
-	if (first != nullptr && !talks().of(first->id()).orderly())
+	if (first != nullptr && talks().is_disorderly(first->id()))
 		talks().refuse(sk->connection->id());
 	return ret;
 }
