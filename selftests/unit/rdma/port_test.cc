@@ -18,7 +18,8 @@ namespace {
 
 struct FakePort {
 	bool active = true;
-	bool below = true; // the connection's netdev
+	bool below = true;       // the connection's netdev
+	bool below_host = false; // the netdev of the host's route
 	u8 known_mtu_code = 3;
 	u8 mtu_code = 3;    // its index has changed to this
 	std::string pnetid; // none
@@ -32,6 +33,7 @@ struct smc_ib_device {
 	int references = 1;
 	bool present = true;
 	bool accessible = true;
+	bool of_host = false; // GIDs are those of the initial namespace
 	bool iwarp = false;
 	std::vector<FakePort> ports;
 };
@@ -41,6 +43,8 @@ namespace {
 std::vector<std::unique_ptr<smc_ib_device>> devices;
 std::string netdev_pnetid; // none
 struct net host;
+u32 host_ports = SMC_HOST_PORTS_NONE;
+bool host_has_route = true;
 
 bool pad(const std::string &pnetid, u8 *out)
 {
@@ -83,9 +87,9 @@ bool smc_ib_device_present(const smc_ib_device *dev)
 	return dev->present;
 }
 
-bool smc_ib_device_accessible(smc_ib_device *dev, const net *)
+bool smc_ib_device_accessible(smc_ib_device *dev, const net *net)
 {
-	return dev->accessible;
+	return dev->accessible && dev->of_host == (net == smc_init_net());
 }
 
 void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
@@ -113,9 +117,22 @@ bool smc_ib_port_active(const smc_ib_device *dev, u8 port)
 	return dev->ports[port - 1U].active;
 }
 
-bool smc_ib_port_carries(smc_ib_device *dev, u8 port, net *, u32)
+bool smc_ib_port_carries(smc_ib_device *dev, u8 port, net *net, u32)
 {
-	return dev->ports[port - 1U].below;
+	const FakePort &fake = dev->ports[port - 1U];
+
+	return net == smc_init_net() ? fake.below_host : fake.below;
+}
+
+u32 smc_sysctl_host_ports(net *)
+{
+	return host_ports;
+}
+
+bool smc_tcp_host_path(const struct smc_tcp_path *, struct smc_host_path *path)
+{
+	*path = {};
+	return host_has_route;
 }
 
 int smc_ib_gid_find(smc_ib_device *dev, u8 port, const smc_ib_gid_query *query, smc_ib_gid *out)
@@ -153,6 +170,8 @@ protected:
 			EXPECT_EQ(device->references, 1) << "device " << device->place;
 		devices.clear();
 		netdev_pnetid.clear();
+		host_ports = SMC_HOST_PORTS_NONE;
+		host_has_route = true;
 	}
 
 	static smc_ib_device &add(std::vector<FakePort> ports)
@@ -215,6 +234,41 @@ TEST_F(PortTest, PnetIdSaysWhereItHasOne)
 	     {.below = false, .pnetid = "FABRIC1"}});
 	EXPECT_EQ(found(SMC_IB_GID_ROCE_V2), "1/2");
 	EXPECT_EQ(found(SMC_IB_GID_ROCE_V1), "1/1");
+}
+
+TEST_F(PortTest, TheHostsPortIsThereAsFarAsItIsLent)
+{
+	add({{.below = false, .below_host = true}}).of_host = true;
+	for (const u32 value : {u32{SMC_HOST_PORTS_NONE}, u32{SMC_HOST_PORTS_PNET}}) {
+		host_ports = value;
+		EXPECT_EQ(found(), "") << value;
+	}
+	host_ports = SMC_HOST_PORTS_ROUTE;
+	EXPECT_EQ(found(), "0/1");
+	host_has_route = false;
+	EXPECT_EQ(found(), "");
+	host_has_route = true;
+	// An own one goes first, and is not marked as the host's.
+	add({{}});
+	EXPECT_EQ(found(), "1/1");
+	const struct smc_tcp_path path = {};
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_ROCE_V2)->of_host);
+	devices.back()->present = false;
+	EXPECT_TRUE(find_port(&host, path, SMC_IB_GID_ROCE_V2)->of_host);
+}
+
+TEST_F(PortTest, ALentPortHasThePnetIdOfTheNetdevIfThatHasOne)
+{
+	add({{.below_host = true}, {.below = false, .pnetid = "FABRIC1"}}).of_host = true;
+	netdev_pnetid = "FABRIC1";
+	EXPECT_EQ(found(), "");
+	for (const u32 value : {u32{SMC_HOST_PORTS_PNET}, u32{SMC_HOST_PORTS_ROUTE}}) {
+		host_ports = value;
+		EXPECT_EQ(found(), "0/2") << value;
+	}
+	// Then a route alone does not do.
+	netdev_pnetid = "FABRIC2";
+	EXPECT_EQ(found(), "");
 }
 
 // There was no event about the change.
