@@ -14,6 +14,12 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/pernet.h"
 
+#ifdef HAVE_CONST_CTL_TABLE
+#define SMC_CTL_CONST const
+#else
+#define SMC_CTL_CONST
+#endif
+
 static int smc_buf_min = SZ_16K;
 static int smc_buf_max = INT_MAX / 2;
 static int smc_links_min = 1;
@@ -42,13 +48,8 @@ static const struct smc_sysctl smc_sysctl_defaults = {
  * What a container may use of the host is the host's administrator's to say, not that of the user
  * namespace that owns the container's network.
  */
-#ifdef HAVE_CONST_CTL_TABLE
-static int smc_proc_host(const struct ctl_table *table, int write, void *buffer, size_t *length,
-			 loff_t *position)
-#else
-static int smc_proc_host(struct ctl_table *table, int write, void *buffer, size_t *length,
-			 loff_t *position)
-#endif
+static int smc_proc_host(SMC_CTL_CONST struct ctl_table *table, int write, void *buffer,
+			 size_t *length, loff_t *position)
 {
 	if (write && !capable(CAP_NET_ADMIN))
 		return -EPERM;
@@ -56,13 +57,8 @@ static int smc_proc_host(struct ctl_table *table, int write, void *buffer, size_
 }
 
 /* Writes by smc_select_set(), whose errno a writer gets. */
-#ifdef HAVE_CONST_CTL_TABLE
-static int smc_proc_select(const struct ctl_table *table, int write, void *buffer, size_t *length,
-			   loff_t *position)
-#else
-static int smc_proc_select(struct ctl_table *table, int write, void *buffer, size_t *length,
-			   loff_t *position)
-#endif
+static int smc_proc_select(SMC_CTL_CONST struct ctl_table *table, int write, void *buffer,
+			   size_t *length, loff_t *position)
 {
 	u32 value = READ_ONCE(*(u32 *)table->data);
 	struct ctl_table copy = *table;
