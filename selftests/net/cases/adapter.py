@@ -14,7 +14,7 @@ TIMEOUT_S = 300
 EID = "SMC-SELFTEST"
 # Each side's namespace, and the address of its network device.
 SIDES = {"left": "10.7.0.1", "right": "10.7.0.2"}
-POD_ADDRESS = "10.7.0.3"
+ADDRESSES = SIDES | {"pod": "10.7.0.3"}
 BOTH_WAYS = (("left", "right"), ("right", "left"))
 ALL_HARDWARE = ["", "swiotlb", "iommu"]
 # Counters of the adapter that stay 0 while both modules use it correctly.
@@ -78,7 +78,7 @@ def serving(guest: Guest, side: str):
 def transfer(guest: Guest, client: str, server: str, options: str = "",
              expect: str = "smcr") -> None:
     with serving(guest, server):
-        guest.run(f"{inside(client)} {XFER} --to {SIDES[server]} --port {PORT} --expect {expect}"
+        guest.run(f"{inside(client)} {XFER} --to {ADDRESSES[server]} --port {PORT} --expect {expect}"
                   f" {options}", timeout_s=TIMEOUT_S)
 
 
@@ -220,7 +220,7 @@ def in_pod(guest: Guest, kind: str):
     guest.run(f"""set -e
         ip netns add pod
         {inside('left')} ip link add link veth-left name eth0 netns pod type {kind} {mode}
-        {inside('pod')} ip addr add {POD_ADDRESS}/24 dev eth0
+        {inside('pod')} ip addr add {ADDRESSES['pod']}/24 dev eth0
         {inside('pod')} ip link set lo up && {inside('pod')} ip link set eth0 up
         {inside('pod')} sysctl -q net.smc.smcd_loopback=0
         {inside('pod')} build/tools/smc_ctl eid add {EID}""")
@@ -234,12 +234,8 @@ def in_pod(guest: Guest, kind: str):
 def pods_on_a_device(guest: Guest, kind: str) -> None:
     """A device that sits on the port's gets GIDs of that port in its own namespace."""
     with adapters(guest), in_pod(guest, kind):
-        with serving(guest, "right"):
-            guest.run(f"{inside('pod')} {XFER} --to {SIDES['right']} --port {PORT} --expect smcr"
-                      " --up 100000 --down 100000", timeout_s=TIMEOUT_S)
-        with serving(guest, "pod"):
-            guest.run(f"{inside('right')} {XFER} --to {POD_ADDRESS} --port {PORT} --expect smcr"
-                      " --up 100000 --down 100000", timeout_s=TIMEOUT_S)
+        for client, server in (("pod", "right"), ("right", "pod")):
+            transfer(guest, client, server, "--up 100000 --down 100000")
         nothing_went_wrong(guest)
 
 

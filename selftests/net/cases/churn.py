@@ -12,9 +12,9 @@ PORT = 7600
 FAREWELL_S = 20
 
 
-def stats(guest: Guest) -> dict[str, int]:
-    """All of /proc/net/smc_stat."""
-    lines = guest.run("cat /proc/net/smc_stat").out.splitlines()
+def stats(guest: Guest, prefix: str = "") -> dict[str, int]:
+    """All of /proc/net/smc_stat. prefix: a command that runs another one elsewhere."""
+    lines = guest.run(f"{prefix} cat /proc/net/smc_stat").out.splitlines()
     return {name: int(value) for name, value in map(str.split, lines)}
 
 

@@ -4,7 +4,7 @@ host's routes. With net.smc.host_ports they use SMC-R by the host's ports, else 
 
 from contextlib import contextmanager
 
-from churn import CHURN, PORT, connections_are_gone, served
+from churn import CHURN, PORT, connections_are_gone, served, stats
 from harness import Guest, case
 from selecting import needs_selection
 
@@ -63,20 +63,15 @@ def pods(vm):
             guest.run(f"sysctl -q -w net.ipv4.ip_forward=0; {CTL} pnet flush")
 
 
-def counted(guest: Guest, prefix: str) -> dict[str, int]:
-    lines = guest.run(f"{prefix} cat /proc/net/smc_stat").out.splitlines()
-    return {name: int(value) for name, value in map(str.split, lines)}
-
-
 def by_smcr(client: tuple[Guest, str], server: tuple[Guest, str], address: str,
             options: str = "") -> int:
     """How many of 3 connections go by SMC-R. The rest go by TCP."""
     guest, prefix = client
     count = 3
-    before = counted(guest, prefix)
+    before = stats(guest, prefix)
     with served(server[0], program=f"{server[1]} {CHURN}", options=options):
         guest.run(f"{prefix} {CHURN} call {address} {PORT} -n {count} {options}")
-    now = counted(guest, prefix)
+    now = stats(guest, prefix)
     smcr = sum(now[name] - before[name] for name in ("smcr_client_v1", "smcr_client_v2"))
     tcp = now["client_fallback"] - before["client_fallback"]
     assert smcr + tcp == count, f"{smcr} by SMC-R and {tcp} by TCP, of {count}"

@@ -3,7 +3,7 @@
 
 from contextlib import contextmanager
 
-from churn import served, tally
+from churn import served, stats, tally
 from harness import Skip
 from harness.guest import Guest
 
@@ -37,15 +37,11 @@ def set_to(guest: Guest, path: str, value: int, prefix: str = ""):
 def talk(guest: Guest, prefix: str = "", count: int = 20, options: str = "") -> dict[str, int]:
     """Connections between two static programs of TCP: by how much the counters of the namespace
     have grown."""
-    def counted() -> dict[str, int]:
-        lines = guest.run(f"{prefix} cat /proc/net/smc_stat").out.splitlines()
-        return {name: int(value) for name, value in map(str.split, lines)}
-
-    before = counted()
+    before = stats(guest, prefix)
     with served(guest, PORT, f"{prefix} {STATIC}", "-m tcp"):
         result = guest.run(f"{prefix} {STATIC} call 127.0.0.1 {PORT} -n {count} -m tcp {options}")
     assert tally(result.out)["served"] == count, result.out
-    now = counted()
+    now = stats(guest, prefix)
     return {name: now[name] - before[name]
             for name in ("selected", "smcd_client_v2", "smcd_server_v2")}
 
