@@ -14,7 +14,7 @@ connection went by SMC. by_selection() does the same without smc_run: in a names
 cgroup, whose sockets are selected. What differs from run to run (rates) is no part of the outcome.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any, Callable, Iterator
 
@@ -25,10 +25,10 @@ from harness.topology import Vm
 
 _LOOPBACK = "127.0.0.1"
 _SWITCH = "/proc/sys/net/smc/tcp2smc"
-_TCP = ("over TCP", "", "0")
-_BY_SMC_RUN = ("by smc_run", SMC_RUN, "0")
-_BY_NAMESPACE = ("by namespace", "", "1")
-_BY_CGROUP = ("by cgroup", f"{SMC_RUN} --cgroup", "0")
+_TCP = ("over TCP", "", False)
+_BY_SMC_RUN = ("by smc_run", SMC_RUN, False)
+_BY_NAMESPACE = ("by namespace", "", True)
+_BY_CGROUP = ("by cgroup", f"{SMC_RUN} --cgroup", False)
 
 
 @dataclass(frozen=True)
@@ -80,19 +80,25 @@ def by_selection(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
     _compare(vm.a, vm.a, _LOOPBACK, scenario, adrift, [_BY_NAMESPACE, _BY_CGROUP])
 
 
+@contextmanager
+def _selected(guest: Guest) -> Iterator[None]:
+    guest.run(f"echo 1 >{_SWITCH}")
+    try:
+        yield
+    finally:
+        guest.run(f"echo 0 >{_SWITCH}")
+
+
 def _compare(client: Guest, server: Guest, address: str, scenario: Scenario, adrift: int,
-             ways: list[tuple[str, str, str]]) -> None:
+             ways: list[tuple[str, str, bool]]) -> None:
     guests = [client] if client is server else [client, server]
     for guest in guests:
         complete(guest)
     outcomes = []
     for name, launcher, selected in [_TCP, *ways]:
         before = [Account.of(guest) for guest in guests]
-        if selected != "0":
-            client.run(f"echo {selected} >{_SWITCH}")
-        outcomes.append(scenario(Stage(client, server, address, launcher)))
-        if selected != "0":
-            client.run(f"echo 0 >{_SWITCH}")
+        with _selected(client) if selected else nullcontext():
+            outcomes.append(scenario(Stage(client, server, address, launcher)))
         accounts = [Account.of(guest) - old for guest, old in zip(guests, before)]
         for guest, account in zip(guests, accounts):
             print(f"# {scenario.__name__} {name}: {guest.name}: {account}", flush=True)
