@@ -26,12 +26,16 @@ int sim_create_cq_of(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr)
 	if (!cq->ring)
 		return -ENOMEM;
 	ibcq->cqe = cq->size - 1;
+	sim_timing_init_cq(cq);
 	return 0;
 }
 
 int sim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata)
 {
-	kvfree(to_sim_cq(ibcq)->ring);
+	struct sim_cq *cq = to_sim_cq(ibcq);
+
+	sim_timing_exit_cq(cq);
+	kvfree(cq->ring);
 	return 0;
 }
 
@@ -55,6 +59,7 @@ int sim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	unsigned long irq_flags;
 	bool missed;
 
+	sim_count(to_sim_device(ibcq->device), SIM_ARMS, 1);
 	spin_lock_irqsave(&cq->lock, irq_flags);
 	cq->armed = max_t(u32, cq->armed, flags & IB_CQ_SOLICITED_MASK);
 	missed = cq->head != cq->tail;
@@ -62,10 +67,10 @@ int sim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS) ? 1 : 0;
 }
 
-static void sim_cq_upcall(struct ib_cq *ibcq)
+void sim_cq_upcall(struct sim_cq *cq)
 {
-	sim_count(to_sim_device(ibcq->device), SIM_UPCALLS, 1);
-	ibcq->comp_handler(ibcq, ibcq->cq_context);
+	sim_count(to_sim_device(cq->ibcq.device), SIM_UPCALLS, 1);
+	cq->ibcq.comp_handler(&cq->ibcq, cq->ibcq.cq_context);
 }
 
 static void sim_cq_overrun(struct ib_cq *ibcq)
@@ -103,7 +108,7 @@ void sim_cq_add(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited)
 	if (overrun)
 		sim_cq_overrun(ibcq);
 	if (call)
-		sim_cq_upcall(ibcq);
+		sim_timing_upcall(cq);
 }
 
 void sim_cq_forget(struct ib_cq *ibcq, const struct ib_qp *ibqp)

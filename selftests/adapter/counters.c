@@ -12,6 +12,7 @@ static struct dentry *sim_debugfs;
 static const char *const sim_counter_names[SIM_COUNTERS] = {
 	[SIM_DOORBELLS] = "doorbells",
 	[SIM_REQUESTS] = "requests",
+	[SIM_SIGNALED] = "signaled",
 	[SIM_SENDS] = "sends",
 	[SIM_WRITES] = "writes",
 	[SIM_WRITE_BYTES] = "write_bytes",
@@ -19,6 +20,7 @@ static const char *const sim_counter_names[SIM_COUNTERS] = {
 	[SIM_COMPLETIONS] = "completions",
 	[SIM_UPCALLS] = "upcalls",
 	[SIM_POLLS] = "polls",
+	[SIM_ARMS] = "arms",
 	[SIM_NOT_READY] = "not_ready",
 	[SIM_ACCESS_ERRORS] = "access_errors",
 	[SIM_DMA_FAULTS] = "dma_faults",

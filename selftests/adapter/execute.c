@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the hardware does with what was posted: one work item for each queue
- * pair, which takes its sends in order and does each of them as a whole.
+ * What the hardware does with what was posted: it takes the sends of a queue pair
+ * in order and does each of them as a whole. When is in timing.c.
  */
 #include <linux/jiffies.h>
 
@@ -236,6 +236,8 @@ static enum sim_outcome sim_execute_write(struct sim_qp *qp, const struct sim_se
 		return sim_refuse(qp, send, peer, IB_WC_REM_ACCESS_ERR);
 	if (imm && !sim_take_receive(peer, &receive))
 		return SIM_AGAIN;
+	if (sim_copy_bytes)
+		to.length = min(to.length, sim_copy_bytes);
 	status = send->bytes ? sim_gather(qp, send, &to) : IB_WC_SUCCESS;
 	if (status == IB_WC_REM_OP_ERR)
 		return sim_refuse(qp, send, peer, status);
@@ -302,7 +304,7 @@ static void sim_send_is_through(struct sim_qp *qp)
 }
 
 /*
- * How long the work item waits before it goes on, in jiffies; negative if there is nothing to do.
+ * How long it waits before it goes on, in jiffies; negative if there is nothing to do.
  */
 static long sim_execute_next(struct sim_qp *qp)
 {
@@ -338,6 +340,45 @@ static long sim_execute_next(struct sim_qp *qp)
 	return -1;
 }
 
+/* Only the work tries again, so that what is posted in between does not use up the tries. */
+static void sim_try_again(struct sim_qp *qp, long wait)
+{
+	qp->waiting = true;
+	queue_delayed_work(sim_wq, &qp->work, wait);
+}
+
+void sim_execute_all(struct sim_qp *qp)
+{
+	long wait = 0;
+
+	spin_lock(&sim_fabric);
+	while (!qp->waiting && !wait)
+		wait = sim_execute_next(qp);
+	if (wait > 0)
+		sim_try_again(qp, wait);
+	spin_unlock(&sim_fabric);
+}
+
+bool sim_execute_due(struct sim_qp *qp, ktime_t *next)
+{
+	ktime_t now = ktime_get();
+	long wait = 0;
+
+	spin_lock(&sim_fabric);
+	while (!qp->waiting && !wait && qp->send_tail != smp_load_acquire(&qp->send_head)) {
+		*next = qp->sends[qp->send_tail % qp->sends_size].due;
+		if (ktime_after(*next, now)) {
+			spin_unlock(&sim_fabric);
+			return true;
+		}
+		wait = sim_execute_next(qp);
+	}
+	if (wait > 0)
+		sim_try_again(qp, wait);
+	spin_unlock(&sim_fabric);
+	return false;
+}
+
 void sim_execute_work(struct work_struct *work)
 {
 	struct sim_qp *qp = container_of(to_delayed_work(work), struct sim_qp, work);
@@ -346,9 +387,12 @@ void sim_execute_work(struct work_struct *work)
 
 	/* Callbacks run when bottom halves are enabled again. */
 	spin_lock_bh(&sim_fabric);
+	qp->waiting = false;
 	for (i = 0; i < SIM_BATCH && !wait; i++)
 		wait = sim_execute_next(qp);
+	if (wait > 0)
+		sim_try_again(qp, wait);
 	spin_unlock_bh(&sim_fabric);
-	if (wait >= 0)
-		queue_delayed_work(sim_wq, &qp->work, wait);
+	if (!wait)
+		queue_delayed_work(sim_wq, &qp->work, 0);
 }

@@ -26,7 +26,7 @@ int sim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_ud
 	    cap->max_recv_sge > limits->max_recv_sge || cap->max_inline_data > SIM_INLINE_MAX)
 		return -EINVAL;
 	spin_lock_init(&qp->lock);
-	INIT_DELAYED_WORK(&qp->work, sim_execute_work);
+	sim_timing_init_qp(qp);
 	qp->state = IB_QPS_RESET;
 	qp->init = *init;
 	qp->sends_size = cap->max_send_wr;
@@ -52,7 +52,7 @@ int sim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	spin_lock_bh(&sim_fabric);
 	xa_erase(&sim_qps, ibqp->qp_num);
 	spin_unlock_bh(&sim_fabric);
-	cancel_delayed_work_sync(&qp->work);
+	sim_timing_exit_qp(qp);
 	sim_cq_forget(qp->init.send_cq, ibqp);
 	sim_cq_forget(qp->init.recv_cq, ibqp);
 	kvfree(qp->sends);
@@ -158,12 +158,14 @@ static int sim_send_fill(struct sim_qp *qp, struct sim_send *send, const struct 
 {
 	int i;
 
-	*send = (struct sim_send){
-		.wr_id = wr->wr_id,
-		.opcode = wr->opcode,
-		.flags = wr->send_flags,
-		.sges = wr->num_sge,
-	};
+	/* Field by field, since the rest is large. */
+	send->wr_id = wr->wr_id;
+	send->opcode = wr->opcode;
+	send->flags = wr->send_flags;
+	send->bytes = 0;
+	send->sges = wr->num_sge;
+	send->imm = 0;
+	send->due = sim_timing_due();
 	if (wr->num_sge > qp->init.cap.max_send_sge)
 		return -EINVAL;
 	switch (wr->opcode) {
@@ -206,6 +208,7 @@ int sim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct 
 	struct sim_device *dev = to_sim_device(ibqp->device);
 	struct sim_qp *qp = to_sim_qp(ibqp);
 	unsigned long flags;
+	u32 signaled = 0;
 	u32 posted = 0;
 	int rc = 0;
 
@@ -221,13 +224,15 @@ int sim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct 
 			*bad = wr;
 			break;
 		}
-		qp->send_head++;
+		signaled += !!(wr->send_flags & IB_SEND_SIGNALED);
+		smp_store_release(&qp->send_head, qp->send_head + 1);
 	}
 	spin_unlock_irqrestore(&qp->lock, flags);
 	sim_count(dev, SIM_DOORBELLS, 1);
 	sim_count(dev, SIM_REQUESTS, posted);
+	sim_count(dev, SIM_SIGNALED, signaled);
 	if (posted)
-		queue_delayed_work(sim_wq, &qp->work, 0);
+		sim_timing_doorbell(qp);
 	return rc;
 }
 

@@ -16,6 +16,8 @@
 #ifndef SELFTESTS_ADAPTER_SIM_H
 #define SELFTESTS_ADAPTER_SIM_H
 
+#include <linux/hrtimer.h>
+#include <linux/interrupt.h>
 #include <linux/netdevice.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -36,6 +38,7 @@
 enum sim_counter {
 	SIM_DOORBELLS,     /* calls of post_send() */
 	SIM_REQUESTS,      /* work requests in them */
+	SIM_SIGNALED,      /* that asked for a completion */
 	SIM_SENDS,
 	SIM_WRITES,
 	SIM_WRITE_BYTES,   /* that have arrived here */
@@ -43,6 +46,7 @@ enum sim_counter {
 	SIM_COMPLETIONS,
 	SIM_UPCALLS,
 	SIM_POLLS,
+	SIM_ARMS,
 	SIM_NOT_READY,     /* messages that found no receive posted */
 	SIM_ACCESS_ERRORS, /* the key, its bounds or its rights did not allow the access */
 	SIM_DMA_FAULTS,    /* nothing is mapped at the address */
@@ -79,6 +83,7 @@ struct sim_cq {
 	u32 tail;
 	u32 armed; /* enum ib_cq_notify_flags; 0: not */
 	bool overrun;
+	struct hrtimer upcall; /* moderates */
 };
 
 enum sim_region_state {
@@ -114,6 +119,7 @@ struct sim_send {
 	struct sim_region *region; /* IB_WR_REG_MR */
 	u32 key;                   /* of it, or the one to invalidate */
 	int access;
+	ktime_t due; /* SIM_LATE: not done before */
 };
 
 struct sim_receive {
@@ -141,8 +147,14 @@ struct sim_qp {
 	u32 receive_head;
 	u32 receive_tail;
 
-	struct delayed_work work; /* executes the sends, or flushes both rings */
-	u32 tries;                /* of the oldest send; only the work */
+	/* What executes the sends, or flushes both rings. */
+	struct delayed_work work;
+	struct tasklet_struct tasklet;
+	struct hrtimer timer;
+	bool timed; /* the timer runs; guarded by lock */
+	/* Of the oldest send; guarded by sim_fabric. */
+	u32 tries;
+	bool waiting; /* for the work, which tries again */
 };
 
 static inline struct sim_device *to_sim_device(struct ib_device *ibdev)
@@ -225,7 +237,9 @@ int sim_create_cq_of(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr);
 int sim_destroy_cq(struct ib_cq *ibcq, struct ib_udata *udata);
 int sim_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc);
 int sim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags);
-/* Adds one, and calls whoever asked to be called. Bottom halves are off. */
+/* Calls whoever asked to be called. Bottom halves are off. */
+void sim_cq_upcall(struct sim_cq *cq);
+/* Adds one, and has it reported. Bottom halves are off. */
 void sim_cq_add(struct ib_cq *ibcq, const struct ib_wc *wc, bool solicited);
 /* After that no completion of a queue pair being destroyed is reported. */
 void sim_cq_forget(struct ib_cq *ibcq, const struct ib_qp *ibqp);
@@ -244,7 +258,25 @@ struct sim_qp *sim_qp_find(u32 qpn);
 void sim_qp_fail(struct sim_qp *qp);
 
 /* execute.c */
+/* Does what is posted, until there is nothing left or it has to wait. Bottom halves are off. */
+void sim_execute_all(struct sim_qp *qp);
 void sim_execute_work(struct work_struct *work);
+/* Does what is due. False: nothing more is posted. Bottom halves are off. */
+bool sim_execute_due(struct sim_qp *qp, ktime_t *next);
+
+/* timing.c: the parameters that say when the adapter does what. */
+extern unsigned int sim_copy_bytes; /* of an RDMA write at most so many are moved; 0: all */
+void sim_timing_init_qp(struct sim_qp *qp);
+/* After it nothing executes. The queue pair cannot be found any more. */
+void sim_timing_exit_qp(struct sim_qp *qp);
+/* Of what is posted now. */
+ktime_t sim_timing_due(void);
+/* Something was posted. */
+void sim_timing_doorbell(struct sim_qp *qp);
+void sim_timing_init_cq(struct sim_cq *cq);
+void sim_timing_exit_cq(struct sim_cq *cq);
+/* A completion wants to be reported. */
+void sim_timing_upcall(struct sim_cq *cq);
 
 /* counters.c */
 void sim_counters_init(void);

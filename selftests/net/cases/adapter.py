@@ -6,14 +6,12 @@ adapter moves what is mapped, registered and synchronised, and nothing else."""
 from contextlib import contextmanager
 
 from harness import Guest, case
-from harness.testmodule import built_module
+from harness.adapters import SIDES, adapters, counters, inside, set_parameters
 
 XFER = "build/selftests/smc_xfer"
 PORT = 7400
 TIMEOUT_S = 300
 EID = "SMC-SELFTEST"
-# Each side's namespace, and the address of its network device.
-SIDES = {"left": "10.7.0.1", "right": "10.7.0.2"}
 ADDRESSES = SIDES | {"pod": "10.7.0.3"}
 BOTH_WAYS = (("left", "right"), ("right", "left"))
 ALL_HARDWARE = ["", "swiotlb", "iommu"]
@@ -21,47 +19,18 @@ ALL_HARDWARE = ["", "swiotlb", "iommu"]
 ERRORS = ("access_errors", "dma_faults", "timeouts")
 
 
-def inside(side: str) -> str:
-    return f"ip netns exec {side}"
-
-
 @contextmanager
-def adapters(guest: Guest, v2: bool = True, options: str = ""):
-    """An adapter on each side."""
-    module = built_module(guest.kernel, "selftests/adapter", "simrnic")
-    guest.run("modprobe ib_core && modprobe veth", timeout_s=180)
-    guest.run(f"insmod {module} {options}")
-    guest.run("ip link add veth-left type veth peer name veth-right")
-    for side, address in SIDES.items():
-        guest.run(f"""set -e
-            ip netns add {side}
-            ip link set veth-{side} netns {side}
-            {inside(side)} ip addr add {address}/24 dev veth-{side}
-            {inside(side)} ip link set lo up && {inside(side)} ip link set veth-{side} up""")
-    for side in SIDES:
-        guest.run(f"{inside(side)} rdma link add sim-{side} type simrnic netdev veth-{side}")
-        # Both sides are in one kernel, and would use the loopback device otherwise.
-        guest.run(f"{inside(side)} sysctl -q net.smc.smcd_loopback=0")
-        if v2:
-            guest.run(f"{inside(side)} build/tools/smc_ctl eid add {EID}")
-        else:
-            guest.run(f"{inside(side)} sysctl -q net.smc.inherit_eids=0")
-        guest.wait_for(f"grep -q ACTIVE /sys/class/infiniband/sim-{side}/ports/1/state")
-    try:
+def sides(guest: Guest, v2: bool = True, options: str = ""):
+    """An adapter on each side, and SMC configured to use it."""
+    with adapters(guest, options):
+        for side in SIDES:
+            # Both sides are in one kernel, and would use the loopback device otherwise.
+            guest.run(f"{inside(side)} sysctl -q net.smc.smcd_loopback=0")
+            if v2:
+                guest.run(f"{inside(side)} build/tools/smc_ctl eid add {EID}")
+            else:
+                guest.run(f"{inside(side)} sysctl -q net.smc.inherit_eids=0")
         yield
-    finally:
-        for side in SIDES:
-            guest.run(f"rdma link delete sim-{side}", check=False)
-        for side in SIDES:
-            guest.run(f"ip netns del {side}", check=False)
-        guest.run("ip link del veth-left", check=False)
-        guest.wait_for("! ip link show veth-left 2>/dev/null")
-        guest.wait_for("rmmod simrnic")
-
-
-def counters(guest: Guest, side: str) -> dict[str, int]:
-    lines = guest.run(f"cat /sys/kernel/debug/simrnic/sim-{side}/counters").out.split("\n")
-    return {name: int(value) for name, value in map(str.split, filter(None, lines))}
 
 
 @contextmanager
@@ -109,7 +78,7 @@ def hardware_is(guest: Guest, kind: str) -> None:
 def every_byte_arrives(vm):
     """Transfers of all usual lengths, both ways, over several connections at once and one after the
     other."""
-    with adapters(vm.a):
+    with sides(vm.a):
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 6 --parallel 3 --up 300000 --down 200000")
             transfer(vm.a, client, server, "--up 100 --down 100 --write 1 --read 1")
@@ -120,7 +89,7 @@ def every_byte_arrives(vm):
 @case(on="ours", hardware=ALL_HARDWARE)
 def buffers_larger_than_one_mapping(vm):
     """Buffers above the 256 KiB that swiotlb maps at once."""
-    with adapters(vm.a):
+    with sides(vm.a):
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server,
                      "--sndbuf 1048576 --rcvbuf 1048576 --up 3000000 --down 3000000")
@@ -130,11 +99,25 @@ def buffers_larger_than_one_mapping(vm):
 @case(on="ours", hardware=ALL_HARDWARE)
 def scattered_buffers(vm):
     """Buffers whose pages are adjacent neither in memory nor in the DMA mapping."""
-    with adapters(vm.a):
+    with sides(vm.a):
         for side in SIDES:
             vm.a.run(f"{inside(side)} sysctl -q net.smc.smcr_buf_type=1")
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 3 --up 400000 --down 400000")
+        nothing_went_wrong(vm.a)
+
+
+@case(on="ours")
+def whenever_it_is_done(vm):
+    """Work that the adapter does in the call that posts it, in a softirq or late; completions that
+    it reports late."""
+    with sides(vm.a):
+        for execute in ("at_once", "softirq", "late"):
+            for upcall_us in (0, 30):
+                set_parameters(vm.a, execute=execute, late_us=10, upcall_us=upcall_us)
+                for client, server in BOTH_WAYS:
+                    transfer(vm.a, client, server,
+                             "--connections 3 --parallel 3 --up 200000 --down 100000")
         nothing_went_wrong(vm.a)
 
 
@@ -154,7 +137,7 @@ def namespaces_inherit_the_hosts_eids(vm):
 
     # That of the guest, in its initial namespace.
     assert vm.a.run("build/tools/smc_ctl eid show").out == f"{vm.a.eid}\n"
-    with adapters(vm.a, v2=False):
+    with sides(vm.a, v2=False):
         assert version("left", "right") == 1
         for side in SIDES:
             vm.a.run(f"{inside(side)} sysctl -q net.smc.inherit_eids=1")
@@ -170,7 +153,7 @@ def namespaces_inherit_the_hosts_eids(vm):
 @case(on="ours", hardware=ALL_HARDWARE)
 def version_1(vm):
     """SMC-Rv1, without an enterprise ID, by GIDs of RoCE v1, which soft-RoCE does not have."""
-    with adapters(vm.a, v2=False):
+    with sides(vm.a, v2=False):
         for client, server in BOTH_WAYS:
             transfer(vm.a, client, server, "--connections 3 --up 200000 --down 200000")
         for side in SIDES:
@@ -194,7 +177,7 @@ def an_address_that_comes_back(vm):
         found = vm.a.run(f"cd {gid} && grep -lx {text} *", check=False).out.split()
         return set(map(int, found))
 
-    with adapters(vm.a):
+    with sides(vm.a):
         before = at()
         assert before, "no GID of the address"
         vm.a.run(f"{ip} del {mine}/24 dev veth-left")
@@ -233,7 +216,7 @@ def in_pod(guest: Guest, kind: str):
 
 def pods_on_a_device(guest: Guest, kind: str) -> None:
     """A device that sits on the port's gets GIDs of that port in its own namespace."""
-    with adapters(guest), in_pod(guest, kind):
+    with sides(guest), in_pod(guest, kind):
         for client, server in (("pod", "right"), ("right", "pod")):
             transfer(guest, client, server, "--up 100000 --down 100000")
         nothing_went_wrong(guest)
@@ -262,7 +245,7 @@ def exclusive(guest: Guest):
 @case(on="ours")
 def devices_of_one_namespace_each(vm):
     """RDMA in exclusive mode: a namespace uses the devices that it was given, and no other ones."""
-    with exclusive(vm.a), adapters(vm.a):
+    with exclusive(vm.a), sides(vm.a):
         transfer(vm.a, "left", "right", "--up 100 --down 100", expect="fallback")
         vm.a.run("rdma dev set sim-left netns left")
         transfer(vm.a, "left", "right", "--up 100 --down 100", expect="fallback")

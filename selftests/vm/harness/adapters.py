@@ -1,0 +1,61 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Two network namespaces of one guest, each with an adapter that is played (selftests/adapter)."""
+
+from contextlib import contextmanager
+from typing import Iterator
+
+from .guest import Guest
+from .testmodule import built_module
+
+# Each side's namespace, and the address of its network device.
+SIDES = {"left": "10.7.0.1", "right": "10.7.0.2"}
+_PARAMETERS = "/sys/module/simrnic/parameters"
+
+
+def inside(side: str) -> str:
+    """Runs the command behind it in a side's namespace."""
+    return f"ip netns exec {side}"
+
+
+def rdma_device(side: str) -> str:
+    return f"sim-{side}"
+
+
+@contextmanager
+def adapters(guest: Guest, options: str = "") -> Iterator[None]:
+    """An adapter on each side. options: parameters of its module."""
+    module = built_module(guest.kernel, "selftests/adapter", "simrnic")
+    guest.run("modprobe ib_core && modprobe veth", timeout_s=180)
+    guest.run(f"insmod {module} {options}")
+    guest.run("ip link add veth-left type veth peer name veth-right")
+    for side, address in SIDES.items():
+        guest.run(f"""set -e
+            ip netns add {side}
+            ip link set veth-{side} netns {side}
+            {inside(side)} ip addr add {address}/24 dev veth-{side}
+            {inside(side)} ip link set lo up && {inside(side)} ip link set veth-{side} up""")
+    for side in SIDES:
+        guest.run(f"{inside(side)} rdma link add {rdma_device(side)} type simrnic"
+                  f" netdev veth-{side}")
+        guest.wait_for(f"grep -q ACTIVE /sys/class/infiniband/{rdma_device(side)}/ports/1/state")
+    try:
+        yield
+    finally:
+        for side in SIDES:
+            guest.run(f"rdma link delete {rdma_device(side)}", check=False)
+        for side in SIDES:
+            guest.run(f"ip netns del {side}", check=False)
+        guest.run("ip link del veth-left", check=False)
+        guest.wait_for("! ip link show veth-left 2>/dev/null")
+        guest.wait_for("rmmod simrnic")
+
+
+def set_parameters(guest: Guest, **values: object) -> None:
+    """Of the adapter's module: from now on, on both sides."""
+    guest.run("".join(f"echo {value} >{_PARAMETERS}/{name};" for name, value in values.items()))
+
+
+def counters(guest: Guest, side: str) -> dict[str, int]:
+    """What a side's adapter has counted."""
+    lines = guest.run(f"cat /sys/kernel/debug/simrnic/{rdma_device(side)}/counters").out.split("\n")
+    return {name: int(value) for name, value in map(str.split, filter(None, lines))}
