@@ -55,13 +55,15 @@ int sim_poll_cq(struct ib_cq *ibcq, int count, struct ib_wc *wc)
 
 int sim_req_notify_cq(struct ib_cq *ibcq, enum ib_cq_notify_flags flags)
 {
+	/* Both of the mask's bits are one of its values, too: not only solicited ones. */
+	bool solicited = (flags & IB_CQ_SOLICITED_MASK) == IB_CQ_SOLICITED;
 	struct sim_cq *cq = to_sim_cq(ibcq);
 	unsigned long irq_flags;
 	bool missed;
 
 	sim_count(to_sim_device(ibcq->device), SIM_ARMS, 1);
 	spin_lock_irqsave(&cq->lock, irq_flags);
-	cq->armed = max_t(u32, cq->armed, flags & IB_CQ_SOLICITED_MASK);
+	cq->armed = max_t(u32, cq->armed, solicited ? IB_CQ_SOLICITED : IB_CQ_NEXT_COMP);
 	missed = cq->head != cq->tail;
 	spin_unlock_irqrestore(&cq->lock, irq_flags);
 	return missed && (flags & IB_CQ_REPORT_MISSED_EVENTS) ? 1 : 0;

@@ -2,11 +2,20 @@
 /*
  * Queue pairs: their states, and what is posted to them.
  */
+#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/xarray.h>
 #include <rdma/ib_cache.h>
 
 #include "sim.h"
+
+/*
+ * A peer that repeats for ever spins on anything shorter than 0.64 ms. The code 0 is the longest of
+ * all, 655 ms, and is what comes of a field that was forgotten. The kernel's own smc.ko has 0.12 ms.
+ */
+static unsigned int rnr_timer_min = IB_RNR_TIMER_000_64;
+module_param(rnr_timer_min, uint, 0644);
+MODULE_PARM_DESC(rnr_timer_min, "the lowest code of an RNR timer that it takes");
 
 static DEFINE_XARRAY_ALLOC(sim_qps); /* by number, of all devices */
 static u32 sim_qp_last;
@@ -122,11 +131,7 @@ int sim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 		return -EINVAL;
 	if (mask & IB_QP_AV && !attr->ah_attr.grh.sgid_attr)
 		return -EINVAL;
-	/*
-	 * A peer that repeats for ever spins on anything shorter than 0.64 ms. The code 0 is the
-	 * longest of all, 655 ms, and is what comes of a field that was forgotten.
-	 */
-	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer < IB_RNR_TIMER_000_64)
+	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer < rnr_timer_min)
 		return -EINVAL;
 	spin_lock_bh(&sim_fabric);
 	sim_qp_take_over(qp, attr, mask);

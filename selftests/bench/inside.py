@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The rows of connections inside one host, for selftests/bench/count and selftests/bench/profile."""
+"""The rows of connections inside one host, for selftests/bench/count and selftests/bench/profile: what they
+measure, and where."""
 
 import re
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Iterator
 
 from harness.guest import Guest
 
@@ -11,20 +14,48 @@ from variant import OTHER, OURS, PIPE, PORT, TCP, UNIX, BenchFailed, program
 
 PNET_ID = "SELF"
 NONE, ELSEWHERE, HERE = "no device", "device elsewhere", "device"
-LOOPBACK = "loopback"
+LOOPBACK, APART = "loopback", "an adapter on each side"
 MODES = {TCP: "tcp", UNIX: "unix", PIPE: "pipe"}
+
+
+class Place:
+    """Where client and server are: both in the guest itself."""
+
+    @contextmanager
+    def ready(self, guest: Guest) -> Iterator[None]:
+        """While no module is loaded."""
+        yield
+
+    def address(self, guest: Guest) -> str:
+        """The server's."""
+        return guest.ip4
+
+    def client(self, command: str) -> str:
+        return command
+
+    def server(self, command: str) -> str:
+        return command
+
+    def leave(self, guest: Guest, variant: str) -> None:
+        """Before the module is unloaded."""
+        set_device(guest, ELSEWHERE, variant)
+
+
+HOST = Place()
 
 
 @dataclass(frozen=True)
 class CountRow(Row):
     """client, server: the kind of their sockets when a module is loaded. device: NONE, an RDMA
-    device that leads from the host to itself (HERE) or elsewhere (ELSEWHERE), or LOOPBACK: only the
-    module's own device. beside: other things to measure in this row."""
+    device that leads from the host to itself (HERE) or elsewhere (ELSEWHERE), LOOPBACK: only the
+    module's own device, or APART: those of adapter.py. beside: other things to measure in this row.
+    """
 
     client: str = "smc"
     server: str = "smc"
     device: str = ELSEWHERE
     beside: tuple[str, ...] = ()
+    place: Place = HOST
 
     @property
     def label(self) -> str:
@@ -36,16 +67,26 @@ class CountRow(Row):
             return self.device != HERE and (self.device != LOOPBACK or other_has_loopback)
         return variant in (TCP, OURS, *self.beside)
 
+    def prepare(self, guest: Guest, variant: str) -> None:
+        """With the module loaded, if it is measured."""
+        if variant in (OTHER, OURS):
+            set_device(guest, self.device, variant)
+
     def client_of(self, guest: Guest, variant: str, seconds: float, batch: bool) -> str:
         """The client's command line."""
         modes = f"--mode {MODES[variant]}" if variant in MODES else \
             f"--mode {self.client} --server-mode {self.server}"
-        return f"{program(batch)} --to {guest.ip4} --port {PORT} {modes} {self.options}" \
-               f" --seconds {seconds}"
+        return self.place.client(f"{program(batch)} --to {self.place.address(guest)} --port {PORT}"
+                                 f" {modes} {self.options} --seconds {seconds}")
+
+    def serve(self, batch: bool) -> str:
+        """The server's command line, which is the same for all rows of a place."""
+        return self.place.server(f"{program(batch)} --serve --port {PORT}")
 
     def check(self, answer: dict) -> None:
+        """Raises BenchFailed unless the connections were what the row is about."""
         both = "tcp" not in (self.client, self.server)
-        smcr, smcd = both and self.device == HERE, both and self.device == LOOPBACK
+        smcr, smcd = both and self.device in (HERE, APART), both and self.device == LOOPBACK
         fell = answer["fallbacks"] if self.client != "tcp" else answer["server_fallbacks"]
         wanted = [answer["connections"] if over else 0 for over in (smcr, smcd)]
         if wanted != [answer["smcr"], answer["smcd"]] or (smcr or smcd) == (fell > 0):
@@ -91,7 +132,6 @@ OVER_SMCD = (
     *(CountRow(f"{what} over SMC-D", options, unit, more, device=LOOPBACK, beside=(UNIX, PIPE))
       for what, unit, more, options in _LOOPBACK),
 )
-ROWS = (*FALLEN_BACK, *OVER_SMCR, *OVER_SMCD)
 
 
 def set_device(guest: Guest, device: str, variant: str) -> None:

@@ -33,7 +33,7 @@
 #define SIZE_MAX_BYTES (1 << 20)
 #define WARM_UP_ROUNDS 20
 #define WARM_UP_CONNECTIONS 2
-#define CHANNELS_MAX 64
+#define CHANNELS_MAX 1000
 
 enum bench_test { TEST_RTT, TEST_BULK, TEST_RATE, TEST_CONNECT };
 
