@@ -104,9 +104,18 @@ static int smc_ib_gid_entries(struct ib_device *ibdev, u8 port)
 	return min(ibdev->port_data[port].immutable.gid_tbl_len, U8_MAX + 1);
 }
 
+/* The best that an entry can be. Behind one that is, nobody need look: tables are long, and empty. */
+static enum smc_ib_gid_rank smc_ib_gid_rank_best(const struct smc_ib_gid_query *query)
+{
+	return query->type == SMC_IB_GID_ROCE_V1 || !memchr_inv(query->ipv4, 0, sizeof(query->ipv4)) ?
+		       SMC_IB_GID_FITS :
+		       SMC_IB_GID_SAME_ADDRESS;
+}
+
 static int smc_ib_gid_search(struct ib_device *ibdev, u8 port,
 			     const struct smc_ib_gid_query *query, struct smc_ib_gid *out)
 {
+	const enum smc_ib_gid_rank enough = smc_ib_gid_rank_best(query);
 	enum smc_ib_gid_rank best = SMC_IB_GID_UNFIT;
 	enum smc_ib_gid_rank rank;
 	const struct ib_gid_attr *attr;
@@ -114,7 +123,7 @@ static int smc_ib_gid_search(struct ib_device *ibdev, u8 port,
 	struct smc_ib_gid candidate;
 	int i;
 
-	for (i = 0; i < entries; i++) {
+	for (i = 0; i < entries && best < enough; i++) {
 		attr = rdma_get_gid_attr(ibdev, port, i);
 		if (IS_ERR(attr))
 			continue;
