@@ -242,6 +242,37 @@ TEST(ReceiveTest, UpdateWhenHalfTheRingIsUnconfirmed)
 	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 16384u - 8192u + 2305u);
 }
 
+// Where the peer has room left, the reader is expected to take what has just come, too.
+TEST(ReceiveTest, OneUpdateForSeveralMessages)
+{
+	Pair pair;
+	for (int i = 1; i <= 2; i++) {
+		pair.a.send(std::string(4096, 'x'));
+		pair.wire.settle();
+		EXPECT_EQ(pair.b.transmit(), 0);
+		EXPECT_EQ(pair.b.read().size(), 4096u);
+		EXPECT_EQ(pair.b.update_wanted, i == 2);
+	}
+	EXPECT_EQ(pair.b.transmit(), 1);
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 16384u);
+}
+
+TEST(ReceiveTest, APeerWhoseRoomIsShortIsToldAtOnce)
+{
+	Pair pair;
+	pair.a.send(std::string(4096, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.receive().size(), 4096u);
+	pair.a.send(std::string(8191, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 4097u);
+	pair.a.send("x");
+	pair.wire.settle();
+	// Told without a reader, of what was read before.
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 8192u);
+}
+
 TEST(ReceiveTest, UpdateStaysDueUntilItIsPosted)
 {
 	Pair pair;

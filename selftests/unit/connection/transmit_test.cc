@@ -346,10 +346,17 @@ TEST(TransmitTest, AQuarterOfTheSendBufferIsSignalled)
 	EXPECT_TRUE(other.a.last_plan.signal);
 }
 
-TEST(TransmitTest, HalfOfTheSendBufferIsCopiedAtOnce)
+TEST(TransmitTest, HalfOfTheSendBufferIsCopiedAtOnceAndNotLessThan64KiB)
 {
-	Pair pair;
-	EXPECT_EQ(pair.a.connection.send_quantum_bytes(), 8192u);
+	const auto quantum = [](std::uint32_t sndbuf_size_bytes) {
+		Config config = plain_config();
+		config.sndbuf_size_bytes = sndbuf_size_bytes;
+		return Pair{config}.a.connection.send_quantum_bytes();
+	};
+	EXPECT_EQ(quantum(16384), 16384u);
+	EXPECT_EQ(quantum(65536), 65536u);
+	EXPECT_EQ(quantum(131072), 65536u);
+	EXPECT_EQ(quantum(1048576), 524288u);
 }
 
 TEST(TransmitTest, CallerMayRaiseTheSignal)

@@ -10,6 +10,10 @@ namespace {
 // Consumption up to this is not worth a message of its own while there is more to read.
 constexpr std::uint32_t kUpdateFloorBytes = 2304;
 
+// What is copied in less time than a message takes to get there and wake a reader is not cut up. In
+// place there is no way to go.
+constexpr std::uint32_t kQuantumFloorBytes = 64 * 1024;
+
 constexpr bool is_usable(std::uint32_t size_bytes)
 {
 	return size_bytes >= Connection::kMinRingBytes && size_bytes <= ring::kMaxSizeBytes;
@@ -39,7 +43,9 @@ bool Connection::init(const Config &config)
 
 void Connection::set_send_limits()
 {
-	quantum_bytes_ = send_.size_bytes() / 2;
+	quantum_bytes_ = std::min(send_.size_bytes(),
+				  std::max(send_.size_bytes() / 2,
+					   send_.in_place() ? 0 : kQuantumFloorBytes));
 	quarter_bytes_ = send_.size_bytes() / 4;
 	writable_from_bytes_ = send_.size_bytes() / 3;
 	crumb_bytes_ = send_.peer_size_bytes() / 8;

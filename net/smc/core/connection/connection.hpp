@@ -102,7 +102,7 @@ public:
 		return send_.free_bytes() >= writable_from_bytes_;
 	}
 	// A good size for one copy of a large send: transmit after each of them, so that the device
-	// works while the next one is copied. Each costs a message.
+	// works while the next one is copied. Each costs a message, and wakes the reader.
 	[[nodiscard]] std::uint32_t send_quantum_bytes() const { return quantum_bytes_; }
 	// Where the next min(max_bytes, sndbuf_free_bytes()) bytes of the application are to be
 	// put.
@@ -442,7 +442,9 @@ private:
 	// The verdict on a message whose data is refused; nothing if it is taken.
 	[[nodiscard]] std::optional<Verdict> refuse_data_of(const CursorMessage &message);
 	[[nodiscard]] bool must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const;
-	[[nodiscard]] bool update_due() const;
+	// The peer is to be told of the room that our reader has made: it asks for that, or has no
+	// more than so many bytes left.
+	[[nodiscard]] bool update_due(std::uint32_t room_short_bytes) const;
 	[[nodiscard]] bool clock_running() const
 	{
 		return last_signalled_message_ > completed_messages_;
@@ -478,7 +480,7 @@ private:
 	std::uint64_t last_signalled_bytes_ = 0;
 
 	std::uint32_t peer_token_ = 0;
-	std::uint32_t quantum_bytes_ = 0;       // half of the send buffer
+	std::uint32_t quantum_bytes_ = 0;       // see send_quantum_bytes()
 	std::uint32_t quarter_bytes_ = 0;       // of it
 	std::uint32_t writable_from_bytes_ = 0; // a third of it
 	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock

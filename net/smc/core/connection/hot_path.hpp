@@ -261,7 +261,7 @@ inline std::uint16_t Connection::pass(Connection &writer, Connection &reader, st
 		if (!was_writable && reader.writable_for_poll())
 			events |= event::kWritable;
 	}
-	if (reader.update_due())
+	if (reader.update_due(reader.receive_.size_bytes() / 2))
 		reader.update_due_ = true;
 	return events;
 }
@@ -402,7 +402,9 @@ inline std::uint16_t Connection::take_in(const CursorMessage &message, std::uint
 	const bool asked =
 		(message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 &&
 		(receive_.unconfirmed_bytes() != 0 || (produced_bytes == 0 && !asked_again));
-	if (asked || update_due())
+	// The reader may be about to take these bytes, too, and then one message tells of both: as
+	// long as the peer has room for a while.
+	if (asked || update_due(receive_.size_bytes() / 4))
 		update_due_ = true;
 
 	if (readable_bytes() > readable_before_bytes || (!was_eof && at_eof()))
@@ -462,7 +464,7 @@ inline ring::Segments Connection::read_segments(std::uint32_t max_bytes,
 
 // Consumption is worth a message of its own when the peer asks for it, when the peer may be waiting
 // for it, and otherwise in large steps. Every other message carries the cursor anyway.
-inline bool Connection::update_due() const
+inline bool Connection::update_due(std::uint32_t room_short_bytes) const
 {
 	const std::uint32_t unconfirmed_bytes = receive_.unconfirmed_bytes();
 	if (unconfirmed_bytes == 0)
@@ -473,7 +475,7 @@ inline bool Connection::update_due() const
 	if (asked && unconfirmed_bytes > update_floor_bytes_)
 		return true;
 	return unconfirmed_bytes > update_above_bytes_ &&
-	       (peer_is_blocked() || receive_.confirmed_free_bytes() <= receive_.size_bytes() / 2);
+	       (peer_is_blocked() || receive_.confirmed_free_bytes() <= room_short_bytes);
 }
 
 inline bool Connection::consume(std::uint32_t bytes)
@@ -486,7 +488,7 @@ inline bool Connection::consume(std::uint32_t bytes)
 	receive_.consume(bytes);
 	if (urgent_rx_.has_mark()) [[unlikely]]
 		reader_moved();
-	if (update_due())
+	if (update_due(receive_.size_bytes() / 2))
 		update_due_ = true;
 	return update_due_ && close_.may_transmit();
 }
