@@ -43,9 +43,9 @@ bool Connection::init(const Config &config)
 
 void Connection::set_send_limits()
 {
-	quantum_bytes_ = std::min(send_.size_bytes(),
-				  std::max(send_.size_bytes() / 2,
-					   send_.in_place() ? 0 : kQuantumFloorBytes));
+	quantum_bytes_ =
+		std::min(send_.size_bytes(), std::max(send_.size_bytes() / 2,
+						      send_.in_place() ? 0 : kQuantumFloorBytes));
 	quarter_bytes_ = send_.size_bytes() / 4;
 	writable_from_bytes_ = send_.size_bytes() / 3;
 	crumb_bytes_ = send_.peer_size_bytes() / 8;
