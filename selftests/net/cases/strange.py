@@ -40,9 +40,13 @@ def serving(guest: Guest, command: str, port: int, kind: int = 15):
         server.wait(20, check=False)
 
 
+TRIES = 3
+
+
 def costs_once(vm, program: str, first_s: float) -> None:
     """The first connection is made twice, and takes less than first_s longer than by TCP; later
-    ones are TCP's from the start. One run of a program may take half as long again as another."""
+    ones are TCP's from the start. One run of a program may take half as long again as another, and
+    on a busy machine several times as long: so one of a few has to be in time."""
     def timed(grown: dict[str, int]) -> float:
         before = stats(vm.a)
         begin_s = time.monotonic()
@@ -56,12 +60,18 @@ def costs_once(vm, program: str, first_s: float) -> None:
 
     alike = {"selected": 1, "smcr_client_v2": 0}
     plain_s = timed(alike | {"selected": 0, "connected_again": 0, "known_stranger": 0})
+
+    def in_time(more_s: float, grown: dict[str, int], flush: bool) -> None:
+        took = []
+        for _ in range(TRIES):
+            if flush:
+                vm.a.run(f"{CTL} peers flush")
+            took.append(timed(alike | grown))
+            if took[-1] < 1.5 * plain_s + more_s:
+                return
+        raise AssertionError(f"{program}: {took} s, {plain_s:.1f} by TCP")
+
     with set_to(vm.a, SWITCH, 1):
-        vm.a.run(f"{CTL} peers flush")
-        strange_s = timed(alike | {"connected_again": 1, "known_stranger": 0})
-        assert strange_s < 1.5 * plain_s + first_s, \
-            f"{program}: {strange_s:.1f} s, {plain_s:.1f} by TCP"
+        in_time(first_s, {"connected_again": 1, "known_stranger": 0}, flush=True)
         for _ in range(3):
-            known_s = timed(alike | {"connected_again": 0, "known_stranger": 1})
-            assert known_s < 1.5 * plain_s + AT_ONCE_S, \
-                f"{program}: {known_s:.1f} s, {plain_s:.1f} by TCP"
+            in_time(AT_ONCE_S, {"connected_again": 0, "known_stranger": 1}, flush=False)
