@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "kernel/abi/stats.h"
+#include "llc_observer.hpp"
 #include "memory.hpp"
 #include "plot.hpp"
 #include "process.hpp"
@@ -20,6 +21,8 @@
 
 namespace sim {
 namespace {
+
+constexpr u32 kMany = 140;
 
 // Through this host b learns of hosts that pretend to be host a.
 net stranger_at(u8 last_byte)
@@ -524,7 +527,41 @@ void founder_is_broken_off()
 	sys_close(listener);
 }
 
+// ---- What the peer knows of RMBs -------------------------------------------------------------
+
+// How many LLC messages a connection takes that begins when nothing else is under way.
+u64 llcs_of_connection()
+{
+	const u64 before = observed_llcs();
+	struct socket *sock = connect_one();
+
+	expect_answer(sock);
+	close_all({sock});
+	scheduler().sleep_us(kMoment_us);
+	return observed_llcs() - before;
+}
+
+// An RMB is announced once: at each end a request and its response. Those of the first contact are
+// announced by CLC, and with their second use.
+void known_rmbs()
+{
+	if (const u64 llcs = llcs_of_connection(); llcs != 2)
+		fail("first contact takes %llu LLC messages", llcs);
+	if (const u64 llcs = llcs_of_connection(); llcs != 4)
+		fail("the second use of the RMBs takes %llu LLC messages", llcs);
+	if (const u64 llcs = llcs_of_connection(); llcs != 0)
+		fail("RMBs that are known take %llu LLC messages", llcs);
+	// More at a time than the peer is sure to keep: then none is known any more.
+	close_all(connect_many(kMany));
+	scheduler().sleep_us(kRest_us);
+	if (const u64 llcs = llcs_of_connection(); llcs != 4)
+		fail("after a crowd a connection takes %llu LLC messages", llcs);
+	if (const u64 llcs = llcs_of_connection(); llcs != 0)
+		fail("announced once more, RMBs take %llu LLC messages", llcs);
+}
+
 const Case kCases[] = {
+	{"known-rmbs", [] { with_server(known_rmbs); }},
 	{"founder-is-broken-off", founder_is_broken_off, 5000},
 	{"port-flaps", [] { with_server(port_flaps); }},
 	{"port-stays-down", [] { with_server(port_stays_down); }},

@@ -104,12 +104,13 @@ static int smc_ib_gid_entries(struct ib_device *ibdev, u8 port)
 	return min(ibdev->port_data[port].immutable.gid_tbl_len, U8_MAX + 1);
 }
 
-/* The best that an entry can be. Behind one that is, nobody need look: tables are long, and empty. */
+/* The best that an entry can be. Nobody looks behind it: tables are long, and nearly empty. */
 static enum smc_ib_gid_rank smc_ib_gid_rank_best(const struct smc_ib_gid_query *query)
 {
-	return query->type == SMC_IB_GID_ROCE_V1 || !memchr_inv(query->ipv4, 0, sizeof(query->ipv4)) ?
-		       SMC_IB_GID_FITS :
-		       SMC_IB_GID_SAME_ADDRESS;
+	if (query->type == SMC_IB_GID_ROCE_V1 ||
+	    !memchr_inv(query->ipv4, 0, sizeof(query->ipv4)))
+		return SMC_IB_GID_FITS;
+	return SMC_IB_GID_SAME_ADDRESS;
 }
 
 static int smc_ib_gid_search(struct ib_device *ibdev, u8 port,

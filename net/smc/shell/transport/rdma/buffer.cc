@@ -230,6 +230,12 @@ Buffer *Pool::take(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize as
 	return nullptr;
 }
 
+u32 Pool::rmbs()
+{
+	shell::Guard guard(lock_);
+	return rmbs_;
+}
+
 Buffer *Pool::take_surplus_rmb(u32 most)
 {
 	shell::Guard guard(lock_);

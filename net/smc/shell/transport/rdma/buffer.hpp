@@ -72,6 +72,18 @@ public:
 		return told_.under(group);
 	}
 
+	// Notes that the peer has confirmed the group's @announcement'th CONFIRM_RKEY, which was
+	// for this RMB. With the group's lock.
+	void note_confirmed(u64 announcement, const shell::SpinLock &group) SMC_REQUIRES(group)
+	{
+		confirmed_.under(group) = announcement;
+	}
+	// The number of that CONFIRM_RKEY; 0: there was none.
+	[[nodiscard]] u64 confirmed(const shell::SpinLock &group) const SMC_REQUIRES(group)
+	{
+		return confirmed_.under(group);
+	}
+
 	// Maps it for the link's device, so that its keys can be announced. Process, with the mutex
 	// that keeps the link.
 	[[nodiscard]] Result<void, shell::Errno> map(Link &link, const shell::Mutex &setup)
@@ -103,6 +115,7 @@ private:
 	shell::Guarded<bool> leaving_; // dropped, and kept by its registration alone
 	// Guarded by the group's lock.
 	shell::Guarded<bool> told_;
+	shell::Guarded<u64> confirmed_;
 };
 
 // Locking: its own (class POOL; POOL_UNMAP, taken before it, around unmapping and freeing).
@@ -129,6 +142,8 @@ public:
 	[[nodiscard]] bool give_back(Buffer *buffer, u32 used_bytes);
 	// Keeps a buffer that give_back() refused, above kKeepMax. It has been zeroed. Process.
 	void keep(Buffer *buffer);
+	// How many RMBs there are. Any context.
+	[[nodiscard]] u32 rmbs();
 	// An unused RMB that is not being registered, if there are more than @most RMBs, or it is
 	// stale, or memory for rings is scarce. The caller drops it, or keeps it after all. Any
 	// context.

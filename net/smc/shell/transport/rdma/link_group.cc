@@ -177,8 +177,10 @@ void LinkGroup::flow_done(const group::FlowDone &done)
 	if (done.result == group::FlowResult::kTimedOut)
 		smc_stat_inc(key_.netns, SMC_STAT_LLC_TIMEOUT);
 	const bool ok = done.result == group::FlowResult::kDone;
-	tell(endpoints_.find(wire::Token{static_cast<u32>(done.flow)}),
-	     ok ? SetupResult::kRkeyAnnounced : SetupResult::kRkeyAnnounceFailed,
+	RdmaEndpoint *endpoint = endpoints_.find(wire::Token{static_cast<u32>(done.flow)});
+	if (ok && endpoint != nullptr && endpoint->rmb_buffer_ != nullptr)
+		endpoint->rmb_buffer_->note_confirmed(endpoint->announcement_.under(lock_), lock_);
+	tell(endpoint, ok ? SetupResult::kRkeyAnnounced : SetupResult::kRkeyAnnounceFailed,
 	     ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf);
 }
 

@@ -156,7 +156,7 @@ public:
 	// EndpointGroup
 	[[nodiscard]] Result<Connected, wire::DeclineReason>
 	connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards) override;
-	void announce_rkey(RdmaEndpoint &endpoint) override;
+	[[nodiscard]] Announced announce_rkey(RdmaEndpoint &endpoint) override;
 	void confirm_link(RdmaEndpoint &endpoint) override;
 	void complete(RdmaEndpoint &endpoint) override;
 	void know_peer(const handshake::Agreement &agreement) override;
@@ -229,6 +229,7 @@ private:
 	[[nodiscard]] Registration post_registrations(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
 	void buffers_registered(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
 	void announce(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
+	[[nodiscard]] bool peer_knows(const Buffer &rmb) const SMC_REQUIRES(lock_);
 	[[nodiscard]] bool ending();
 	[[nodiscard]] bool full() const SMC_REQUIRES(lock_);
 	[[nodiscard]] Room room_locked(const TcpAddress &from) const SMC_REQUIRES(lock_);
@@ -284,8 +285,10 @@ private:
 	shell::Ref<RdmaEndpoint> founder_ SMC_GUARDED_BY(lock_);
 	// RMBs that are deleted; run() frees them when the peer has answered, or puts them aside.
 	Deletions deletions_ SMC_GUARDED_BY(lock_);
-	group::Doubt doubt_ SMC_GUARDED_BY(lock_);  // of a server's group
-	Places::Place place_ SMC_GUARDED_BY(lock_); // of a server's group, while it has a link
+	u64 announcements_ SMC_GUARDED_BY(lock_) = 0; // CONFIRM_RKEYs asked for
+	u64 crowded_at_ SMC_GUARDED_BY(lock_) = 0;    // the last of them that was one of many
+	group::Doubt doubt_ SMC_GUARDED_BY(lock_);    // of a server's group
+	Places::Place place_ SMC_GUARDED_BY(lock_);   // of a server's group, while it has a link
 	bool activate_due_ SMC_GUARDED_BY(lock_) = false;
 	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;

@@ -15,6 +15,9 @@ namespace {
 constexpr u32 kNeighbourLimit_ms = 1000;
 constexpr u8 kHopLimitDirect = 1;
 constexpr u8 kHopLimitGateway = 64;
+// The peer has more places for RMBs; but one whose user there has not closed yet, though it was
+// deleted, takes up a place as well.
+constexpr u32 kCrowd = group::kRtokensMax / 2;
 
 } // namespace
 
@@ -203,19 +206,35 @@ Result<void, wire::DeclineReason> LinkGroup::bring_up(const handshake::ConnectLi
 	return {};
 }
 
-void LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
+LinkGroup::Announced LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
 {
 	shell::Guard guard(lock_);
-	if (state_ == State::kActive)
-		register_buffers(endpoint, AfterRegistration::kAnnounce);
-	else
+	if (state_ != State::kActive) {
 		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
+		return Announced::kLater;
+	}
+	if (peer_knows(*endpoint.rmb_buffer_) &&
+	    post_registrations(endpoint) == Registration::kDone)
+		return Announced::kNow;
+	register_buffers(endpoint, AfterRegistration::kAnnounce);
+	return Announced::kLater;
+}
+
+// Under lock_. A peer that has no place left forgets the RMB that was announced longest ago. So
+// after an announcement in a crowd, those before it do not count.
+bool LinkGroup::peer_knows(const Buffer &rmb) const
+{
+	return rmb.confirmed(lock_) > crowded_at_;
 }
 
 // Under lock_.
 void LinkGroup::announce(RdmaEndpoint &endpoint)
 {
 	delete_surplus();
+	announcements_++;
+	endpoint.announcement_.under(lock_) = announcements_;
+	if (pool_.rmbs() > kCrowd)
+		crowded_at_ = announcements_;
 	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
 	group::AnnounceRkey announce{.flow = endpoint.token_, .rkeys = {}};
 	if (announce.rkeys.push_back({kLink, {wire::Rkey{rmb.remote_key}, rmb.address}}))

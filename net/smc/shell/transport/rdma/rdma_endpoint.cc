@@ -58,9 +58,12 @@ std::optional<handshake::Event> RdmaEndpoint::set_up(const handshake::Effect &wa
 			return handshake::LinkConnected{};
 		return {};
 	}
-	if (std::get_if<handshake::AnnounceRkey>(&wanted) != nullptr)
-		group_->announce_rkey(*this);
-	else if (std::get_if<handshake::ConfirmLink>(&wanted) != nullptr)
+	if (std::get_if<handshake::AnnounceRkey>(&wanted) != nullptr) {
+		if (group_->announce_rkey(*this) == EndpointGroup::Announced::kNow)
+			return handshake::RkeyAnnounced{};
+		return {};
+	}
+	if (std::get_if<handshake::ConfirmLink>(&wanted) != nullptr)
 		group_->confirm_link(*this);
 	else
 		smc_warn_bug("a handshake wants of SMC-R what it cannot do");

@@ -40,9 +40,10 @@ public:
 	enum class Connected : u8 { kNow, kLater }; // kLater: the observer will hear of it
 	[[nodiscard]] virtual Result<Connected, wire::DeclineReason>
 	connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards) = 0;
-	// Later contact: registers the RMB and announces it to the peer; the observer gets the
-	// result.
-	virtual void announce_rkey(RdmaEndpoint &endpoint) = 0;
+	// Later contact: registers the buffers and announces the RMB to the peer, unless it knows
+	// it from an earlier connection.
+	enum class Announced : u8 { kNow, kLater }; // kLater: the observer will hear of it
+	[[nodiscard]] virtual Announced announce_rkey(RdmaEndpoint &endpoint) = 0;
 	// First contact: CONFIRM_LINK; the observer gets the result.
 	virtual void confirm_link(RdmaEndpoint &endpoint) = 0;
 	// The handshake has completed with this connection.
@@ -140,6 +141,7 @@ private:
 	// While it is in the group's list of those being registered.
 	shell::Guarded<AfterRegistration> after_registration_{AfterRegistration::kAnnounce};
 	shell::Guarded<SetupObserver *> observer_; // of its handshake
+	shell::Guarded<u64> announcement_;         // the number of its CONFIRM_RKEY
 };
 
 } // namespace smc::transport::rdma

@@ -56,10 +56,12 @@ void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
 
 	switch (endpoint.after_registration_.under(lock_)) {
 	case AfterRegistration::kAnnounce:
-		if (ok)
-			announce(endpoint);
-		else
+		if (!ok)
 			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
+		else if (peer_knows(*endpoint.rmb_buffer_))
+			tell(&endpoint, SetupResult::kRkeyAnnounced, reason);
+		else
+			announce(endpoint);
 		break;
 	case AfterRegistration::kConnected:
 		tell(&endpoint, ok ? SetupResult::kLinkConnected : SetupResult::kLinkConnectFailed,
