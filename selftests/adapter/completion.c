@@ -20,6 +20,8 @@ int sim_create_cq_of(struct ib_cq *ibcq, const struct ib_cq_init_attr *attr)
 
 	if (attr->cqe < 1 || attr->cqe > sim_cq_size_max())
 		return -EINVAL;
+	if (sim_fault_happens(to_sim_device(ibcq->device), SIM_FAULT_CREATE_CQ))
+		return -ENOMEM;
 	spin_lock_init(&cq->lock);
 	cq->size = roundup_pow_of_two(attr->cqe + 1);
 	cq->ring = kvcalloc(cq->size, sizeof(*cq->ring), GFP_KERNEL);

@@ -25,6 +25,7 @@ static const char *const sim_counter_names[SIM_COUNTERS] = {
 	[SIM_ACCESS_ERRORS] = "access_errors",
 	[SIM_DMA_FAULTS] = "dma_faults",
 	[SIM_TIMEOUTS] = "timeouts",
+	[SIM_FAULTS_SEEN] = "faults",
 };
 
 static int sim_counters_show(struct seq_file *seq, void *unused)

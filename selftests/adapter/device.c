@@ -208,6 +208,7 @@ int sim_device_create(const char *name, struct net_device *netdev)
 	if (rc)
 		goto err_netdev;
 	sim_counters_add(dev);
+	sim_faults_add(dev);
 	return 0;
 
 err_netdev:

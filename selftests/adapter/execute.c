@@ -50,8 +50,13 @@ static void sim_complete_send(struct sim_qp *qp, const struct sim_send *send,
 		.byte_len = send->bytes,
 	};
 
-	if (status != IB_WC_SUCCESS || send->flags & IB_SEND_SIGNALED ||
-	    qp->init.sq_sig_type == IB_SIGNAL_ALL_WR)
+	if (status == IB_WC_SUCCESS && !(send->flags & IB_SEND_SIGNALED) &&
+	    qp->init.sq_sig_type != IB_SIGNAL_ALL_WR)
+		return;
+	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_LOSE))
+		return;
+	sim_cq_add(qp->init.send_cq, &wc, status != IB_WC_SUCCESS);
+	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_DOUBLE))
 		sim_cq_add(qp->init.send_cq, &wc, status != IB_WC_SUCCESS);
 }
 
@@ -203,7 +208,10 @@ static enum sim_outcome sim_execute_send(struct sim_qp *qp, const struct sim_sen
 
 	if (!peer)
 		return SIM_NOBODY;
-	if (!sim_take_receive(peer, &receive))
+	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_RETRIES))
+		return sim_fail(qp, send, IB_WC_RETRY_EXC_ERR);
+	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_NOT_READY) ||
+	    !sim_take_receive(peer, &receive))
 		return SIM_AGAIN;
 	status = sim_scatter(qp, send, peer, &receive);
 	if (status == IB_WC_LOC_PROT_ERR)
@@ -229,6 +237,10 @@ static enum sim_outcome sim_execute_write(struct sim_qp *qp, const struct sim_se
 
 	if (!peer)
 		return SIM_NOBODY;
+	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_RETRIES))
+		return sim_fail(qp, send, IB_WC_RETRY_EXC_ERR);
+	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_ACCESS))
+		return sim_refuse(qp, send, peer, IB_WC_REM_ACCESS_ERR);
 	if (!(peer->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE) ||
 	    (send->bytes &&
 	     !sim_region_open(sim_device_of(peer), peer->ibqp.pd, send->rkey, send->remote_addr,
@@ -257,7 +269,8 @@ static enum sim_outcome sim_execute_local(struct sim_qp *qp, const struct sim_se
 	bool done;
 
 	if (send->opcode == IB_WR_REG_MR) {
-		done = sim_region_register(qp->ibqp.pd, send->region, send->key, send->access);
+		done = !sim_fault_happens(dev, SIM_FAULT_REGISTER) &&
+		       sim_region_register(qp->ibqp.pd, send->region, send->key, send->access);
 		sim_count(dev, SIM_REGISTRATIONS, 1);
 	} else {
 		done = sim_region_invalidate(dev, qp->ibqp.pd, send->key);

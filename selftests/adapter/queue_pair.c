@@ -35,6 +35,8 @@ int sim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_ud
 	    cap->max_recv_wr > limits->max_qp_wr || cap->max_send_sge > limits->max_send_sge ||
 	    cap->max_recv_sge > limits->max_recv_sge || cap->max_inline_data > SIM_INLINE_MAX)
 		return -EINVAL;
+	if (sim_fault_happens(to_sim_device(ibqp->device), SIM_FAULT_CREATE_QP))
+		return -ENOMEM;
 	spin_lock_init(&qp->lock);
 	sim_timing_init_qp(qp);
 	qp->state = IB_QPS_RESET;
@@ -90,6 +92,24 @@ void sim_qp_fail(struct sim_qp *qp)
 	mod_delayed_work(sim_wq, &qp->work, 0);
 }
 
+void sim_qp_fail_all(struct sim_device *dev)
+{
+	struct ib_event event = { .device = &dev->ibdev, .event = IB_EVENT_QP_FATAL };
+	struct sim_qp *qp;
+	unsigned long qpn;
+
+	spin_lock_bh(&sim_fabric);
+	xa_for_each(&sim_qps, qpn, qp) {
+		if (qp->ibqp.device != &dev->ibdev)
+			continue;
+		sim_qp_fail(qp);
+		event.element.qp = &qp->ibqp;
+		if (qp->init.event_handler)
+			qp->init.event_handler(&event, qp->init.qp_context);
+	}
+	spin_unlock_bh(&sim_fabric);
+}
+
 /* What a change of state requires. */
 static void sim_qp_take_over(struct sim_qp *qp, const struct ib_qp_attr *attr, int mask)
 {
@@ -130,6 +150,10 @@ int sim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 
 	if (!ib_modify_qp_is_ok(from, to, ibqp->qp_type, mask))
 		return -EINVAL;
+	/* Drivers may rely on the way to the error state. */
+	if (to != IB_QPS_ERR &&
+	    sim_fault_happens(to_sim_device(ibqp->device), SIM_FAULT_MODIFY_QP))
+		return -EIO;
 	if (mask & IB_QP_AV && !attr->ah_attr.grh.sgid_attr)
 		return -EINVAL;
 	if (mask & IB_QP_MIN_RNR_TIMER && attr->min_rnr_timer < rnr_timer_min)
@@ -222,7 +246,8 @@ int sim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct 
 	for (; wr; wr = wr->next, posted++) {
 		if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_ERR)
 			rc = -EINVAL;
-		else if (qp->send_head - qp->send_tail == qp->sends_size)
+		else if (qp->send_head - qp->send_tail == qp->sends_size ||
+			 (!wr->next && sim_fault_happens(dev, SIM_FAULT_POST_SEND)))
 			rc = -ENOMEM;
 		else
 			rc = sim_send_fill(qp, &qp->sends[qp->send_head % qp->sends_size], wr);
@@ -244,6 +269,7 @@ int sim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct 
 
 int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad)
 {
+	struct sim_device *dev = to_sim_device(ibqp->device);
 	struct sim_qp *qp = to_sim_qp(ibqp);
 	unsigned long flags;
 	bool flush;
@@ -255,7 +281,8 @@ int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct 
 
 		if (qp->state == IB_QPS_RESET || wr->num_sge > qp->init.cap.max_recv_sge)
 			rc = -EINVAL;
-		else if (qp->receive_head - qp->receive_tail == qp->receives_size)
+		else if (qp->receive_head - qp->receive_tail == qp->receives_size ||
+			 sim_fault_happens(dev, SIM_FAULT_POST_RECEIVE))
 			rc = -ENOMEM;
 		if (rc) {
 			*bad = wr;

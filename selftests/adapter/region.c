@@ -12,7 +12,7 @@ static u32 sim_region_last;
 
 int sim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
-	return 0;
+	return sim_fault_happens(to_sim_device(ibpd->device), SIM_FAULT_ALLOC_PD) ? -ENOMEM : 0;
 }
 
 int sim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
@@ -74,6 +74,8 @@ struct ib_mr *sim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_sg)
 	if (type != IB_MR_TYPE_MEM_REG ||
 	    max_sg > ibpd->device->attrs.max_fast_reg_page_list_len)
 		return ERR_PTR(-EINVAL);
+	if (sim_fault_happens(to_sim_device(ibpd->device), SIM_FAULT_ALLOC_MR))
+		return ERR_PTR(-ENOMEM);
 	region = sim_region_create(ibpd);
 	if (IS_ERR(region))
 		return ERR_CAST(region);
@@ -109,6 +111,8 @@ int sim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigne
 	struct sim_region *region = to_sim_region(ibmr);
 
 	if (ibmr->page_size != PAGE_SIZE)
+		return -EINVAL;
+	if (sim_fault_happens(to_sim_device(ibmr->device), SIM_FAULT_MAP_MR))
 		return -EINVAL;
 	region->pages_count = 0;
 	return ib_sg_to_pages(ibmr, sg, nents, offset, sim_set_page);

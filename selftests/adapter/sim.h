@@ -51,7 +51,30 @@ enum sim_counter {
 	SIM_ACCESS_ERRORS, /* the key, its bounds or its rights did not allow the access */
 	SIM_DMA_FAULTS,    /* nothing is mapped at the address */
 	SIM_TIMEOUTS,
+	SIM_FAULTS_SEEN,
 	SIM_COUNTERS
+};
+
+enum sim_fault {
+	/* The call fails. */
+	SIM_FAULT_ALLOC_PD,
+	SIM_FAULT_CREATE_CQ,
+	SIM_FAULT_CREATE_QP,
+	SIM_FAULT_MODIFY_QP,
+	SIM_FAULT_ALLOC_MR,
+	SIM_FAULT_MAP_MR,
+	SIM_FAULT_POST_SEND, /* at its last work request */
+	SIM_FAULT_POST_RECEIVE,
+	/* The work request fails, and with it the queue pair. */
+	SIM_FAULT_REGISTER,
+	SIM_FAULT_ACCESS,  /* a write: the peer's key does not open the memory */
+	SIM_FAULT_RETRIES, /* a send or write: the peer does not answer */
+	/* A send finds no receive, and is tried again. */
+	SIM_FAULT_NOT_READY,
+	/* A completion of the send queue does not come, or comes twice. */
+	SIM_FAULT_LOSE,
+	SIM_FAULT_DOUBLE,
+	SIM_FAULTS
 };
 
 struct sim_parent {
@@ -68,6 +91,7 @@ struct sim_device {
 	struct ib_device_attr attrs; /* the core drops its own before it asks */
 	struct dentry *debugfs;
 	atomic64_t counters[SIM_COUNTERS];
+	atomic_t faults[SIM_FAULTS]; /* calls until it happens; 0: it does not */
 };
 
 struct sim_pd {
@@ -256,6 +280,8 @@ int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct 
 struct sim_qp *sim_qp_find(u32 qpn);
 /* To the error state; what is posted is flushed. sim_fabric is held. */
 void sim_qp_fail(struct sim_qp *qp);
+/* All of the device, each with an event. Process context. */
+void sim_qp_fail_all(struct sim_device *dev);
 
 /* execute.c */
 /* Does what is posted, until there is nothing left or it has to wait. Bottom halves are off. */
@@ -278,7 +304,15 @@ void sim_timing_exit_cq(struct sim_cq *cq);
 /* A completion wants to be reported. */
 void sim_timing_upcall(struct sim_cq *cq);
 
-/* counters.c */
+/* fault.c */
+bool sim_fault_count_down(struct sim_device *dev, enum sim_fault fault);
+static inline bool sim_fault_happens(struct sim_device *dev, enum sim_fault fault)
+{
+	return unlikely(atomic_read(&dev->faults[fault])) && sim_fault_count_down(dev, fault);
+}
+void sim_faults_add(struct sim_device *dev);
+
+/* counters.c: and the device's folder in debugfs, which goes with all that is in it. */
 void sim_counters_init(void);
 void sim_counters_exit(void);
 void sim_counters_add(struct sim_device *dev);

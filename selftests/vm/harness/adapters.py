@@ -10,6 +10,7 @@ from .testmodule import built_module
 # Each side's namespace, and the address of its network device.
 SIDES = {"left": "10.7.0.1", "right": "10.7.0.2"}
 _PARAMETERS = "/sys/module/simrnic/parameters"
+_DEBUGFS = "/sys/kernel/debug/simrnic"
 
 
 def inside(side: str) -> str:
@@ -57,5 +58,16 @@ def set_parameters(guest: Guest, **values: object) -> None:
 
 def counters(guest: Guest, side: str) -> dict[str, int]:
     """What a side's adapter has counted."""
-    lines = guest.run(f"cat /sys/kernel/debug/simrnic/{rdma_device(side)}/counters").out.split("\n")
+    lines = guest.run(f"cat {_DEBUGFS}/{rdma_device(side)}/counters").out.split("\n")
     return {name: int(value) for name, value in map(str.split, filter(None, lines))}
+
+
+def set_fault(guest: Guest, side: str, fault: str, calls: int) -> None:
+    """A fault of selftests/adapter/fault.c happens once, that many calls from now; 0: not at
+    all."""
+    guest.run(f"echo {calls} >{_DEBUGFS}/{rdma_device(side)}/{fault}")
+
+
+def break_device(guest: Guest, side: str, what: str) -> None:
+    """what: "queue_pairs", which all go to the error state, or "fatal": the device reports it."""
+    guest.run(f"echo {what} >{_DEBUGFS}/{rdma_device(side)}/break")
