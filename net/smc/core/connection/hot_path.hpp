@@ -403,8 +403,8 @@ inline std::uint16_t Connection::take_in(const CursorMessage &message, std::uint
 		(message.producer_flags & producer_flag::kConsumerUpdateWanted) != 0 &&
 		(receive_.unconfirmed_bytes() != 0 || (produced_bytes == 0 && !asked_again));
 	// The reader may be about to take these bytes, too, and then one message tells of both: as
-	// long as the peer has room for a while.
-	if (asked || update_due(receive_.size_bytes() / 4))
+	// long as the peer has room for a while. In place a message costs next to nothing.
+	if (asked || update_due(receive_.size_bytes() / (send_.in_place() ? 2 : 4)))
 		update_due_ = true;
 
 	if (readable_bytes() > readable_before_bytes || (!was_eof && at_eof()))
