@@ -18,7 +18,8 @@ static unsigned int rnr_timer_min = IB_RNR_TIMER_000_64;
 module_param(rnr_timer_min, uint, 0644);
 MODULE_PARM_DESC(rnr_timer_min, "the lowest code of an RNR timer that it takes");
 
-static DEFINE_XARRAY_ALLOC(sim_qps); /* by number, of all devices */
+/* By number, of all devices. Its lock is taken inside sim_fabric. */
+static DEFINE_XARRAY_FLAGS(sim_qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 static u32 sim_qp_last;
 
 int sim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata)
@@ -45,8 +46,8 @@ int sim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_ud
 	qp->receives_size = cap->max_recv_wr;
 	qp->sends = kvcalloc(qp->sends_size, sizeof(*qp->sends), GFP_KERNEL);
 	qp->receives = kvcalloc(qp->receives_size, sizeof(*qp->receives), GFP_KERNEL);
-	rc = qp->sends && qp->receives ? xa_alloc_cyclic(&sim_qps, &ibqp->qp_num, qp, limit,
-							 &sim_qp_last, GFP_KERNEL) :
+	rc = qp->sends && qp->receives ? xa_alloc_cyclic_bh(&sim_qps, &ibqp->qp_num, qp, limit,
+							    &sim_qp_last, GFP_KERNEL) :
 					 -ENOMEM;
 	if (rc < 0) {
 		kvfree(qp->sends);

@@ -7,7 +7,8 @@
 
 #include "sim.h"
 
-static DEFINE_XARRAY_ALLOC(sim_regions); /* by index, of all devices */
+/* By index, of all devices. Its lock is taken inside sim_fabric. */
+static DEFINE_XARRAY_FLAGS(sim_regions, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 static u32 sim_region_last;
 
 int sim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
@@ -29,8 +30,8 @@ static struct sim_region *sim_region_create(struct ib_pd *ibpd)
 
 	if (!region)
 		return ERR_PTR(-ENOMEM);
-	rc = xa_alloc_cyclic(&sim_regions, &region->index, region, limit, &sim_region_last,
-			     GFP_KERNEL);
+	rc = xa_alloc_cyclic_bh(&sim_regions, &region->index, region, limit, &sim_region_last,
+				GFP_KERNEL);
 	if (rc < 0) {
 		kfree(region);
 		return ERR_PTR(rc);

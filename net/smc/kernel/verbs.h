@@ -97,9 +97,10 @@ struct smc_ib_send_slot {
 struct smc_ib_receive_slot {
 	struct ib_cqe cqe;
 	struct ib_recv_wr wr;
-	struct ib_sge sge[2]; /* head, then a page for the tail */
+	struct ib_sge sge[2]; /* the head's, then the tail's; or one for both */
 	void *head;
-	void *page;
+	void *tail;
+	void *data; /* holds the tail, and with one SGE the head in front of it */
 	u32 length; /* of the message in it */
 };
 
@@ -143,6 +144,7 @@ struct smc_ib_link {
 	struct ib_cq *cq;
 	void *context;
 	struct smc_ib_receive_slot *receives; /* SMC_IB_RECEIVES of them */
+	u32 receive_sges; /* 1 or 2 */
 	u8 *receive_heads;
 	u64 receive_heads_dma;
 

@@ -54,7 +54,7 @@ static int smc_ib_link_create_qp(struct smc_ib_link *link, u32 inline_bytes)
 			.max_send_wr = link->send_queue,
 			.max_recv_wr = SMC_IB_RECEIVES,
 			.max_send_sge = 1,
-			.max_recv_sge = 2,
+			.max_recv_sge = link->receive_sges,
 			.max_inline_data = inline_bytes,
 		},
 		.sq_sig_type = IB_SIGNAL_REQ_WR,
@@ -173,7 +173,7 @@ static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ib
 	int rc;
 
 	if (port < 1 || port > dev->ports_count || !rdma_protocol_roce(ibdev, port) ||
-	    ibdev->attrs.max_qp_wr < SMC_IB_SEND_QUEUE_MIN || ibdev->attrs.max_recv_sge < 2 ||
+	    ibdev->attrs.max_qp_wr < SMC_IB_SEND_QUEUE_MIN || ibdev->attrs.max_recv_sge < 1 ||
 	    ibdev->attrs.max_cqe < SMC_IB_SEND_QUEUE_MIN + SMC_IB_RECEIVES)
 		return -EOPNOTSUPP;
 	link = kzalloc(sizeof(*link), GFP_KERNEL);
@@ -183,6 +183,7 @@ static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ib
 	link->port = port;
 	link->send_queue = rounddown_pow_of_two(min3(SMC_IB_SEND_QUEUE, ibdev->attrs.max_qp_wr,
 						     ibdev->attrs.max_cqe - SMC_IB_RECEIVES));
+	link->receive_sges = min(2, ibdev->attrs.max_recv_sge);
 	smc_ib_failure_prepare(link);
 	link->domain = smc_ib_domain_create(dev, ibdev);
 	if (IS_ERR(link->domain)) {

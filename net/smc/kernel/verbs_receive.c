@@ -4,7 +4,8 @@
  *
  * Each receive has a short head, next to the other heads so that the usual
  * 44-byte message stays within one cache line, and a page behind it that only
- * long LLC messages reach.
+ * long LLC messages reach. Devices that scatter a receive to one piece of memory
+ * only (erdma) get both in one piece.
  */
 #include <linux/slab.h>
 
@@ -34,13 +35,19 @@ static void smc_ib_receive_repost(struct smc_ib_link *link, struct smc_ib_receiv
 		smc_ib_link_break(link, rc);
 }
 
+static u64 smc_ib_receive_tail_dma(const struct smc_ib_receive_slot *slot)
+{
+	return slot->wr.num_sge == 1 ? slot->sge[0].addr + SMC_IB_MESSAGE_HEAD_BYTES :
+				       slot->sge[1].addr;
+}
+
 static void smc_ib_receive_sync_for_device(struct ib_device *ibdev,
 					   struct smc_ib_receive_slot *slot)
 {
 	ib_dma_sync_single_for_device(ibdev, slot->sge[0].addr, SMC_IB_MESSAGE_HEAD_BYTES,
 				      DMA_FROM_DEVICE);
 	if (unlikely(slot->length > SMC_IB_MESSAGE_HEAD_BYTES))
-		ib_dma_sync_single_for_device(ibdev, slot->sge[1].addr,
+		ib_dma_sync_single_for_device(ibdev, smc_ib_receive_tail_dma(slot),
 					      SMC_IB_RECEIVE_TAIL_BYTES, DMA_FROM_DEVICE);
 }
 
@@ -67,10 +74,10 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 	ib_dma_sync_single_for_cpu(ibdev, slot->sge[0].addr, SMC_IB_MESSAGE_HEAD_BYTES,
 				   DMA_FROM_DEVICE);
 	if (unlikely(bytes > SMC_IB_MESSAGE_HEAD_BYTES))
-		ib_dma_sync_single_for_cpu(ibdev, slot->sge[1].addr, SMC_IB_RECEIVE_TAIL_BYTES,
-					   DMA_FROM_DEVICE);
+		ib_dma_sync_single_for_cpu(ibdev, smc_ib_receive_tail_dma(slot),
+					   SMC_IB_RECEIVE_TAIL_BYTES, DMA_FROM_DEVICE);
 	slot->length = bytes;
-	if (unlikely(!smc_ib_link_received(link->context, slot, slot->head, slot->page, bytes)))
+	if (unlikely(!smc_ib_link_received(link->context, slot, slot->head, slot->tail, bytes)))
 		return;
 	smc_ib_receive_sync_for_device(ibdev, slot);
 	smc_ib_receive_repost(link, slot);
@@ -90,15 +97,21 @@ void smc_ib_link_give_back(struct smc_ib_link *link, struct smc_ib_receive_slot 
 		smc_ib_link_break(link, rc);
 }
 
+/* Of each slot's own memory. */
+static size_t smc_ib_receive_data_bytes(const struct smc_ib_link *link)
+{
+	return link->receive_sges == 1 ? SMC_IB_MESSAGE_MAX_BYTES : SMC_IB_RECEIVE_TAIL_BYTES;
+}
+
 static void smc_ib_receive_destroy_tails(struct smc_ib_link *link, int count)
 {
 	struct smc_ib_receive_slot *slot;
 
 	while (count--) {
 		slot = &link->receives[count];
-		ib_dma_unmap_single(link->domain->ibdev, slot->sge[1].addr,
-				    SMC_IB_RECEIVE_TAIL_BYTES, DMA_FROM_DEVICE);
-		free_page((unsigned long)slot->page);
+		ib_dma_unmap_single(link->domain->ibdev, slot->sge[link->receive_sges - 1].addr,
+				    smc_ib_receive_data_bytes(link), DMA_FROM_DEVICE);
+		kfree(slot->data);
 	}
 }
 
@@ -106,26 +119,33 @@ static int smc_ib_receive_create_slot(struct smc_ib_link *link, int i)
 {
 	struct smc_ib_receive_slot *slot = &link->receives[i];
 	struct ib_device *ibdev = link->domain->ibdev;
+	size_t bytes = smc_ib_receive_data_bytes(link);
+	struct ib_sge *last = &slot->sge[link->receive_sges - 1];
 
-	slot->page = (void *)__get_free_page(GFP_KERNEL);
-	if (!slot->page)
+	slot->data = kmalloc(bytes, GFP_KERNEL);
+	if (!slot->data)
 		return -ENOMEM;
-	slot->sge[1].addr = ib_dma_map_single(ibdev, slot->page, SMC_IB_RECEIVE_TAIL_BYTES,
-					      DMA_FROM_DEVICE);
-	if (ib_dma_mapping_error(ibdev, slot->sge[1].addr)) {
-		free_page((unsigned long)slot->page);
+	last->addr = ib_dma_map_single(ibdev, slot->data, bytes, DMA_FROM_DEVICE);
+	if (ib_dma_mapping_error(ibdev, last->addr)) {
+		kfree(slot->data);
 		return -ENOMEM;
 	}
-	slot->sge[1].length = SMC_IB_RECEIVE_TAIL_BYTES;
-	slot->sge[1].lkey = link->domain->pd->local_dma_lkey;
-	slot->head = link->receive_heads + i * SMC_IB_MESSAGE_HEAD_BYTES;
-	slot->sge[0].addr = link->receive_heads_dma + i * SMC_IB_MESSAGE_HEAD_BYTES;
-	slot->sge[0].length = SMC_IB_MESSAGE_HEAD_BYTES;
-	slot->sge[0].lkey = link->domain->pd->local_dma_lkey;
+	last->length = bytes;
+	last->lkey = link->domain->pd->local_dma_lkey;
+	if (link->receive_sges == 1) {
+		slot->head = slot->data;
+		slot->tail = slot->data + SMC_IB_MESSAGE_HEAD_BYTES;
+	} else {
+		slot->head = link->receive_heads + i * SMC_IB_MESSAGE_HEAD_BYTES;
+		slot->tail = slot->data;
+		slot->sge[0].addr = link->receive_heads_dma + i * SMC_IB_MESSAGE_HEAD_BYTES;
+		slot->sge[0].length = SMC_IB_MESSAGE_HEAD_BYTES;
+		slot->sge[0].lkey = link->domain->pd->local_dma_lkey;
+	}
 	slot->cqe.done = smc_ib_receive_done;
 	slot->wr.wr_cqe = &slot->cqe;
 	slot->wr.sg_list = slot->sge;
-	slot->wr.num_sge = ARRAY_SIZE(slot->sge);
+	slot->wr.num_sge = link->receive_sges;
 	return 0;
 }
 

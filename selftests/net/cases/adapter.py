@@ -60,6 +60,15 @@ def scattered_buffers(vm):
         nothing_went_wrong(vm.a)
 
 
+@case(on="ours", hardware=["", "swiotlb"])
+def one_piece_for_each_receive(vm):
+    """A device that scatters a receive to one piece of memory only, as Alibaba's eRDMA."""
+    with sides(vm.a, options="receive_sges=1"):
+        for client, server in BOTH_WAYS:
+            transfer(vm.a, client, server, "--connections 3 --up 100000 --down 100000")
+        nothing_went_wrong(vm.a)
+
+
 @case(on="ours")
 def whenever_it_is_done(vm):
     """Work that the adapter does in the call that posts it, in a softirq or late; completions that
