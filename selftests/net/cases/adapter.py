@@ -39,7 +39,7 @@ def every_byte_arrives(vm):
         nothing_went_wrong(vm.a)
 
 
-@case(on="ours", hardware=ALL_HARDWARE)
+@case(on="ours", hardware=["swiotlb", "iommu"])
 def buffers_larger_than_one_mapping(vm):
     """Buffers above the 256 KiB that swiotlb maps at once."""
     with sides(vm.a):
@@ -49,7 +49,7 @@ def buffers_larger_than_one_mapping(vm):
         nothing_went_wrong(vm.a)
 
 
-@case(on="ours", hardware=ALL_HARDWARE)
+@case(on="ours", hardware=["", "iommu"])
 def scattered_buffers(vm):
     """Buffers whose pages are adjacent neither in memory nor in the DMA mapping."""
     with sides(vm.a):
@@ -112,7 +112,7 @@ def namespaces_inherit_the_hosts_eids(vm):
         assert version("right", "left") == 2
 
 
-@case(on="ours", hardware=ALL_HARDWARE)
+@case(on="ours")
 def version_1(vm):
     """SMC-Rv1, without an enterprise ID, by GIDs of RoCE v1, which soft-RoCE does not have."""
     with sides(vm.a, v2=False):
