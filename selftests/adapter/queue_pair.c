@@ -11,8 +11,8 @@
 
 /*
  * A peer that repeats for ever spins on anything shorter than 0.64 ms. The code 0 is the longest of
- * all, 655 ms, and is what comes of a field that was forgotten. The kernel's own smc.ko has
- * 0.12 ms.
+ * all, 655 ms, and is what comes of a field that was forgotten. The kernel's own smc.ko has a
+ * shorter one.
  */
 static unsigned int rnr_timer_min = IB_RNR_TIMER_000_64;
 module_param(rnr_timer_min, uint, 0644);

@@ -481,7 +481,7 @@ private:
 
 	std::uint32_t peer_token_ = 0;
 	std::uint32_t quantum_bytes_ = 0;       // see send_quantum_bytes()
-	std::uint32_t quarter_bytes_ = 0;       // of it
+	std::uint32_t quarter_bytes_ = 0;       // of the send buffer
 	std::uint32_t writable_from_bytes_ = 0; // a third of it
 	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock
 	std::uint32_t crumb_bytes_ = 0;         // windows below this are not worth a write
