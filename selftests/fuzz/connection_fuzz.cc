@@ -48,6 +48,7 @@ Knobs make_knobs(fuzz::Script &script)
 	knobs.config.local_token = 1;
 	knobs.config.peer_token = 2;
 	knobs.smcd = (choice & 0x40) != 0;
+	knobs.config.compact = (choice & 0x20) != 0 && !knobs.smcd;
 	return knobs;
 }
 
@@ -288,6 +289,25 @@ private:
 		if (message.state_flags != 0)
 			fuzz::demand(sent_bytes_ + bytes == appended_bytes_);
 		fuzz::demand(aborted_ == ((message.state_flags & state_flag::kAborted) != 0));
+		if (plan.compact)
+			check_compact(plan);
+	}
+
+	// A receiver that knows all messages before can tell from it what the long form would say.
+	void check_compact(const TransmitPlan &plan) const
+	{
+		const std::uint64_t peer_bytes = config().peer_rmb_size_bytes;
+		const std::uint64_t before_bytes =
+			plan.brief.wrapped ? peer_bytes - sent_bytes_ % peer_bytes : 0;
+
+		fuzz::demand(config().compact && plan.write_count != 0);
+		fuzz::demand(before_bytes + plan.brief.written_bytes == plan.write_bytes);
+		fuzz::demand(plan.brief.written_bytes ==
+			     plan.writes[plan.write_count - 1].length_bytes);
+		fuzz::demand(plan.brief.consumed_bytes == consumed_bytes_ - confirmed_bytes_);
+		fuzz::demand(plan.message.state_flags == 0);
+		fuzz::demand(plan.message.producer_flags ==
+			     (plan.brief.write_blocked ? producer_flag::kWriteBlocked : 0));
 	}
 
 	void complete(std::uint8_t choice)
@@ -331,7 +351,45 @@ private:
 					     config().peer_rmb_size_bytes);
 		message.producer_flags = script.byte() & 0xf8;
 		message.state_flags = script.byte() & state_flag::kAll;
-		receive(message);
+		if (config().compact && (message.producer_flags & 0x08) == 0 &&
+		    message.state_flags == 0)
+			receive_compact({.written_bytes = produced_bytes,
+					 .consumed_bytes = consumed_bytes,
+					 .wrapped = (message.producer_flags & 0x10) != 0,
+					 .write_blocked = (message.producer_flags & 0x80) != 0});
+		else
+			receive(message);
+	}
+
+	void receive_compact(const CompactMessage &compact)
+	{
+		const std::uint64_t rmb_bytes = config().rmb_size_bytes;
+		const std::uint64_t produced_bytes =
+			(compact.wrapped ? rmb_bytes - received_bytes_ % rmb_bytes : 0) +
+			compact.written_bytes;
+		const bool fits =
+			produced_bytes <= rmb_bytes - (received_bytes_ - confirmed_bytes_) &&
+			compact.consumed_bytes <= sent_bytes_ - acknowledged_bytes_;
+		const bool deaf = c_.finished();
+		const Before before(*this);
+		const Verdict verdict = c_.on_cdc(compact);
+
+		peer_sequence_++;
+		if (deaf)
+			fuzz::demand(verdict.events == event::kIgnored && verdict.ok());
+		else if (!fits && !aborted_)
+			fuzz::demand(verdict.violation == Violation::kCursorOutsideRing);
+		else
+			take_in({.sequence = peer_sequence_,
+				 .producer = cursor_at(received_bytes_ + produced_bytes,
+						       config().rmb_size_bytes),
+				 .consumer = cursor_at(acknowledged_bytes_ + compact.consumed_bytes,
+						       config().peer_rmb_size_bytes),
+				 .producer_flags = compact.write_blocked
+							   ? producer_flag::kWriteBlocked
+							   : std::uint8_t{0}},
+				verdict);
+		check_verdict(before, verdict);
 	}
 
 	void receive(const CursorMessage &message)

@@ -37,6 +37,7 @@ struct Side {
 	u8 release = 0;
 	u8 max_conns = 0;
 	u8 max_links = 0;
+	bool compact = false;
 	bool direct = false;
 };
 
@@ -169,7 +170,12 @@ private:
 		const u64 prefix_offset = in.number(38, 2);
 		const u64 v2_offset = in.number(50, 2);
 		expect(prefix_offset == (v1 == 0 ? 40U : 0U), "Proposal: offset of the prefixes");
-		expect(in.is_zero(40, 10) && in.is_zero(52, 28), "Proposal: SMC-D");
+		expect(in.is_zero(40, 10) && in.is_zero(60, 20), "Proposal: SMC-D");
+		if (v2r && host->compact)
+			expect(in.number(52, 4) == 0x02534d01 && in.number(56, 4) == 0x00010000,
+			       "Proposal: vendor options");
+		else
+			expect(in.is_zero(52, 8), "Proposal: vendor options");
 		if (v1 == 0) {
 			expect(in.number(80, 3) ==
 					       (u64{host->address[0]} << 16 |
@@ -305,7 +311,9 @@ private:
 		expect(out.max_conns >= 16 && out.max_conns <= hosts_[0]->max_conns &&
 			       out.max_conns <= hosts_[1]->max_conns,
 		       "max_conns");
-		expect(in.is_zero(142, 14), "mask, vendor options, reserved");
+		out.compact = hosts_[0]->compact && hosts_[1]->compact;
+		expect(in.number(144, 4) == (out.compact ? 0x80000001 : 0), "vendor options");
+		expect(in.is_zero(142, 2) && in.is_zero(148, 8), "mask, reserved");
 		if (type == kAccept) {
 			expect(in.size() == 160, "length");
 			return out;
@@ -370,7 +378,8 @@ private:
 		       "Confirm: not what the Accept says");
 		expect(c.mtu <= a.mtu, "Confirm: MTU");
 		confirmed_ = !c.first_contact;
-		observe_connection(connection_, c.version, c.first_contact, a.rmb, c.rmb);
+		observe_connection(connection_, c.version, c.first_contact, a.compact, a.rmb,
+				   c.rmb);
 	}
 
 	u64 connection_;

@@ -43,6 +43,11 @@ u32 smc_sysctl_smcr_max_conns_per_lgr(net *net)
 	return net->max_conns;
 }
 
+bool smc_sysctl_smcr_compact(net *net)
+{
+	return net->compact;
+}
+
 u32 smc_sysctl_smcd_loopback(net *)
 {
 	return world().knobs.loopback;

@@ -116,6 +116,46 @@ void reset_in_full_group()
 	close_all(socks);
 }
 
+// A client gives a connection up while an answer is on its way, and makes another one. Both ends
+// have an RMB for that which the other one knows, so it comes about without a message on the link,
+// and before that answer. A compact message names a slot only: it must not be the new connection's.
+void slot_stays_taken()
+{
+	struct socket *bystander = connect_one();
+	const Sockets before = connect_many(2);
+
+	expect_answers(before);
+	close_all(before);
+	scheduler().sleep_us(kMoment_us);
+	struct socket *victim = connect_one();
+	expect_answer(victim);
+	expect_answer(victim);
+	const s64 compact = server().stats[SMC_STAT_COMPACT_TX];
+	const auto set_full = [](bool full) {
+		for (const auto &[qpn, link] : fabric().links)
+			if (link->device->host == &client())
+				link->full = full;
+	};
+	set_full(true);
+	(void)send_byte(victim, kHello);
+	scheduler().sleep_us(kMoment_us);
+	if (server().stats[SMC_STAT_COMPACT_TX] == compact)
+		fail("the answer is not a compact message");
+	victim->sk->connection->break_off();
+	sys_close(victim);
+	scheduler().sleep_us(kMoment_us);
+	const s64 told = client().stats[SMC_STAT_LLC_RX];
+	struct socket *another = connect_one();
+	if (client().stats[SMC_STAT_LLC_RX] != told)
+		fail("the new connection waits for the link");
+	set_full(false);
+	expect_answer(another);
+	expect_answer(bystander);
+	expect_one_group(5);
+	sys_close(another);
+	sys_close(bystander);
+}
+
 // The server's queue pair breaks while it registers an RMB for one more connection of its group.
 // The handshake fails at once, while the device still has the RMB.
 void link_breaks_while_registering()
@@ -215,6 +255,7 @@ const Case kCases[] = {
 	{"word-after-tcp", [] { scripted(word_after_tcp); }},
 	{"reset-in-full-group", [] { with_server(reset_in_full_group); }, 20, 16},
 	{"reset-in-full-table", [] { with_server(reset_in_full_group); }, 20, kTokens},
+	{"slot-stays-taken", [] { with_server(slot_stays_taken); }},
 	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
 	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},

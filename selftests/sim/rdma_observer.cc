@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// A second decoder of CDC and LLC (RFC 7609 section 4 and appendix A.2, A.3), which shares nothing
-// with core/. It keeps its own accounts for each direction of each connection.
+// A second decoder of CDC, of its compact form, and of LLC (RFC 7609 section 4 and appendix A.2,
+// A.3), which shares nothing with core/. It keeps its own accounts for each direction of each
+// connection.
 #include "rdma_observer.hpp"
 
 #include <algorithm>
@@ -58,9 +59,12 @@ struct Cdc {
 std::map<u64, Connection> connections;
 // The connection whose messages reach a queue pair with a token.
 std::map<std::pair<u32, u32>, std::pair<u64, unsigned>> by_token;
+// The same by the slot alone: the newest one.
+std::map<std::pair<u32, u32>, std::pair<u64, unsigned>> by_slot;
+std::set<u32> compact_links;
 std::map<u32, u64> rmb_users;    // rkey → connection
 std::map<u32, Promise> promised; // rkey → who has no answer yet
-u64 cdcs, writes;
+u64 cdcs, compacts, writes;
 
 Cdc read_cdc(const smc_ib_link &link, const std::string &message)
 {
@@ -170,6 +174,45 @@ void check_cdc(const smc_ib_link &link, const Post &post)
 	mix(cdc.sequence * 0x10001u ^ produced ^ consumed << 20);
 }
 
+// Returns the connection.
+u64 check_compact(const smc_ib_link &link, const Post &post)
+{
+	const u32 immediate = *post.immediate;
+	const auto found = by_slot.find({link.path.peer_qpn, immediate >> 24});
+
+	compacts++;
+	if (!compact_links.contains(link.qpn))
+		fail("qp %u: a compact message that was not agreed on", link.qpn);
+	if (found == by_slot.end())
+		fail("qp %u: a compact message for slot %u, which nobody has", link.qpn,
+		     immediate >> 24);
+	Connection &connection = connections[found->second.first];
+	const unsigned to = found->second.second;
+	Direction &from = connection.from[1 - to];
+	const Direction &back = connection.from[to];
+	const Announced &rmb = connection.rmb[to];
+
+	if (connection.rmb[1 - to].qpn != link.qpn)
+		fail("qp %u: a compact message on a link that is not the connection's", link.qpn);
+	if (from.flags != 0)
+		fail("qp %u: a compact message takes back state flags", link.qpn);
+	if (back.sequence == 0)
+		fail("qp %u: a compact message to a peer that has not spoken", link.qpn);
+	from.sequence++;
+	const bool wraps = post.writes.size() == 2 && post.writes[1].remote_address == rmb.address;
+	if (((immediate >> 23 & 1) != 0) != wraps || (post.writes.size() == 2 && !wraps) ||
+	    post.writes.size() > 2)
+		fail("qp %u: a compact message %08x for %zu writes", link.qpn, immediate,
+		     post.writes.size());
+	check_writes(link, post, rmb, from);
+	from.consumed_said += immediate & 0x3fffff;
+	if (from.consumed_said > back.produced_heard)
+		fail("qp %u: %llu bytes consumed, %llu have come", link.qpn, from.consumed_said,
+		     back.produced_heard);
+	mix(immediate ^ from.produced);
+	return connection.id;
+}
+
 void hear_cdc(const smc_ib_link &link, const std::string &message)
 {
 	const Cdc cdc = read_cdc(link, message);
@@ -228,10 +271,13 @@ void check_empty(const Announced &rmb)
 
 } // namespace
 
-void observe_connection(u64 id, u8 version, bool first_contact, const Announced &server,
-			const Announced &client)
+void observe_connection(u64 id, u8 version, bool first_contact, bool compact,
+			const Announced &server, const Announced &client)
 {
 	Connection connection;
+
+	if (compact)
+		compact_links.insert({server.qpn, client.qpn});
 
 	connection.id = id;
 	connection.rmb = {client, server};
@@ -248,6 +294,7 @@ void observe_connection(u64 id, u8 version, bool first_contact, const Announced 
 			    0)
 			fail("token %08x is given twice", rmb.token);
 		by_token[{rmb.qpn, rmb.token}] = {id, side};
+		by_slot[{rmb.qpn, rmb.token & 0xff}] = {id, side};
 	}
 	connections[id] = connection;
 	observe_pair(server.qpn, client.qpn, version, first_contact);
@@ -280,15 +327,38 @@ void observe_rmb_going(u32 rkey)
 		     found->second.connection, rkey);
 }
 
-void observe_post(const smc_ib_link &link, const Post &post)
+u64 observe_post(const smc_ib_link &link, const Post &post)
 {
+	if (post.immediate)
+		return check_compact(link, post);
 	if (static_cast<u8>(post.message[0]) == kCdc) {
 		check_cdc(link, post);
-		return;
+		return 0;
 	}
 	if (!post.writes.empty())
 		fail("qp %u: writes with an LLC message", link.qpn);
 	observe_llc(link, post.message);
+	return 0;
+}
+
+void observe_written(const smc_ib_link &link, u64 id, u32 immediate, u32 written_bytes)
+{
+	const auto found = by_slot.find({link.qpn, immediate >> 24});
+
+	if (id == 0)
+		return; // forged
+	if (found == by_slot.end() || found->second.first != id)
+		fail("qp %u: a compact message of tcp-%llu finds another connection in its slot",
+		     link.qpn, id);
+	Connection &connection = connections[id];
+	const unsigned to = found->second.second;
+	Direction &from = connection.from[1 - to];
+	const u64 size = connection.rmb[to].size_bytes;
+
+	if ((immediate >> 23 & 1) != 0)
+		from.produced_heard += size - from.produced_heard % size;
+	from.produced_heard += written_bytes;
+	connection.from[to].consumed_heard += immediate & 0x3fffff;
 }
 
 void observe_received(const smc_ib_link &link, const std::string &message)
@@ -320,8 +390,8 @@ void observe_link_broken(const smc_ib_link &link)
 std::string observed_counts()
 {
 	return std::to_string(connections.size()) + " connections by SMC, " + std::to_string(cdcs) +
-	       " CDC, " + std::to_string(writes) + " writes, " + std::to_string(observed_llcs()) +
-	       " LLC";
+	       " CDC, " + std::to_string(compacts) + " compact, " + std::to_string(writes) +
+	       " writes, " + std::to_string(observed_llcs()) + " LLC";
 }
 
 } // namespace sim

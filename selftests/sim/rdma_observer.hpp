@@ -20,8 +20,9 @@ struct Announced {
 };
 
 // A CLC exchange has got to its Confirm: both ends are known.
-void observe_connection(u64 connection, u8 version, bool first_contact, const Announced &server,
-			const Announced &client);
+// @compact: at first contact, they have agreed on compact messages.
+void observe_connection(u64 connection, u8 version, bool first_contact, bool compact,
+			const Announced &server, const Announced &client);
 
 // The Accept of a later contact names this RMB. From its Confirm on the client may write there, so
 // the RMB has to stay until the server knows that it will not, or can tell it.
@@ -33,7 +34,10 @@ void observe_answer(u64 connection);
 // An RMB ends while its link exists: DELETE_RKEY, or its region is destroyed.
 void observe_rmb_going(u32 rkey);
 
-void observe_post(const smc_ib_link &link, const Post &post);
+// Returns the connection that immediate data is for, else 0.
+u64 observe_post(const smc_ib_link &link, const Post &post);
+// Immediate data reaches the software at the other end.
+void observe_written(const smc_ib_link &link, u64 connection, u32 immediate, u32 written_bytes);
 // The message reaches the software at the other end.
 void observe_received(const smc_ib_link &link, const std::string &message);
 void observe_link_created(const smc_ib_link &link);

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -75,17 +76,22 @@ struct Post {
 	u32 registered_key = 0; // the local key of a region to be registered; else 0
 	std::vector<Write> writes;
 	std::string message;
-	bool arrived = false; // the sender may not know yet
+	std::optional<u32> immediate{}; // of the last write, in place of a message
+	u64 connection = 0;             // that the immediate data is for, as observed
+	bool arrived = false;           // the sender may not know yet
 };
 
 struct Completion {
-	enum class Kind : u8 { kSent, kReceived, kRegistered };
+	enum class Kind : u8 { kSent, kReceived, kWritten, kRegistered };
 
 	Kind kind;
 	u64 seq = 0;
 	u32 wr_end = 0;
 	u32 local_key = 0;
 	std::string message;
+	u32 immediate = 0; // kWritten
+	u32 written_bytes = 0;
+	u64 connection = 0;
 };
 
 } // namespace sim

@@ -83,6 +83,15 @@ bool is_deaf(const net *host, const std::vector<u8> &message)
 	       (message[3] & 0x80) == 0;
 }
 
+void repost(smc_ib_link *link)
+{
+	// In proportion to the kernel's.
+	const u32 batch = world().knobs.receives * kRepostBatch / SMC_IB_RECEIVES;
+
+	if (++link->reposts >= std::clamp(batch, 1U, kRepostBatch))
+		link->receives += std::exchange(link->reposts, 0);
+}
+
 void take_in(smc_ib_link *link, const std::string &message)
 {
 	const size_t head = std::min<size_t>(message.size(), SMC_IB_MESSAGE_HEAD_BYTES);
@@ -103,11 +112,14 @@ void take_in(smc_ib_link *link, const std::string &message)
 		if (link->kept.erase(receive) != 1)
 			fail("qp %u: a receive is given back that is dealt with", link->qpn);
 	}
-	// In proportion to the kernel's.
-	const u32 batch = world().knobs.receives * kRepostBatch / SMC_IB_RECEIVES;
-	if (++link->reposts >= std::clamp(batch, 1U, kRepostBatch)) {
-		link->receives += std::exchange(link->reposts, 0);
-	}
+	repost(link);
+}
+
+void take_in_write(smc_ib_link *link, const Completion &write)
+{
+	observe_written(*link, write.connection, write.immediate, write.written_bytes);
+	smc_ib_link_written(link->context, write.immediate, write.written_bytes);
+	repost(link);
 }
 
 void registered(smc_ib_link *link, const Completion &completion)
@@ -131,6 +143,7 @@ void poll_link(smc_ib_link *link)
 		switch (completion.kind) {
 		case Completion::Kind::kSent: retire(link, completion); break;
 		case Completion::Kind::kReceived: take_in(link, completion.message); break;
+		case Completion::Kind::kWritten: take_in_write(link, completion); break;
 		case Completion::Kind::kRegistered: registered(link, completion); break;
 		}
 		scheduler().maybe_yield();
@@ -242,6 +255,22 @@ void send_again(smc_ib_link *link)
 	}
 }
 
+void deliver(smc_ib_link *peer, const Post &post)
+{
+	if (post.immediate) {
+		complete(peer, {.kind = Completion::Kind::kWritten,
+				.message = {},
+				.immediate = *post.immediate,
+				.written_bytes = post.writes.back().length_bytes,
+				.connection = post.connection});
+		return;
+	}
+	std::string message = post.message;
+	if (link_forger())
+		link_forger()(message);
+	complete(peer, {.kind = Completion::Kind::kReceived, .message = std::move(message)});
+}
+
 // The oldest post arrives, or tries to.
 void arrive(u32 qpn)
 {
@@ -285,11 +314,7 @@ void arrive(u32 qpn)
 			}
 			post->arrived = true;
 			peer->receives--;
-			std::string message = post->message;
-			if (link_forger())
-				link_forger()(message);
-			complete(peer, {.kind = Completion::Kind::kReceived,
-					.message = std::move(message)});
+			deliver(peer, *post);
 		}
 		if (peer->mute) {
 			send_again(link);
@@ -488,22 +513,27 @@ bool smc_ib_link_writable(const smc_ib_link *link)
 	return room(link, SMC_IB_WRITES_MAX + 1, kReserve);
 }
 
-int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_writes,
-		     const void *message, size_t message_bytes, unsigned int flags, u64 *seq)
+namespace {
+
+// The requests of @post are these writes and, unless they carry immediate data, a message.
+int post_all(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_writes,
+	     const std::shared_ptr<Post> &post, unsigned int flags, u64 *seq)
 {
+	const u32 count = n_writes + (post->immediate ? 0 : 1);
+
 	if (link->broken)
 		return -ENOTCONN;
 	if (link->state != smc_ib_link::State::kReadyToSend)
 		fail("qp %u: a post before it is ready to send", link->qpn);
-	if (n_writes > SMC_IB_WRITES_MAX || message_bytes == 0)
-		fail("qp %u: %u writes, %zu bytes", link->qpn, n_writes, message_bytes);
+	if (n_writes > SMC_IB_WRITES_MAX ||
+	    (post->immediate ? n_writes == 0 : post->message.empty()))
+		fail("qp %u: %u writes, %zu bytes", link->qpn, n_writes, post->message.size());
 	const u32 reserve = (flags & SMC_IB_POST_LAST) != 0      ? 0
 			    : (flags & SMC_IB_POST_CONTROL) != 0 ? kLastReserve
 								 : kReserve;
-	if (!room(link, n_writes + 1, reserve))
+	if (!room(link, count, reserve))
 		return -EAGAIN;
 
-	auto post = std::make_shared<Post>();
 	for (unsigned int i = 0; i < n_writes; i++) {
 		const smc_ib_write &write = writes[i];
 		if (write.local == nullptr)
@@ -516,8 +546,7 @@ int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int
 					write.remote_key,
 					{}});
 	}
-	post->message.assign(static_cast<const char *>(message), message_bytes);
-	post->wr_end = link->wr_head + n_writes + 1;
+	post->wr_end = link->wr_head + count;
 	post->signalled = (flags & SMC_IB_POST_SIGNAL) != 0 ||
 			  post->wr_end - link->wr_signalled >= signal_every();
 	if (post->signalled)
@@ -525,7 +554,7 @@ int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int
 	post->seq = ++link->seq;
 	link->wr_head = post->wr_end;
 	*seq = link->seq;
-	observe_post(*link, *post);
+	post->connection = observe_post(*link, *post);
 	if (world().fault(world().knobs.link_error)) {
 		// The post may have left or not.
 		break_link(link, kGeneral);
@@ -535,7 +564,27 @@ int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int
 		note("qp %u falls silent", link->qpn);
 		link->silent = true;
 	}
-	link->wire.push_back(std::move(post));
+	link->wire.push_back(post);
 	arm_wire(link->qpn, travel_us());
 	return 0;
+}
+
+} // namespace
+
+int smc_ib_link_post(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_writes,
+		     const void *message, size_t message_bytes, unsigned int flags, u64 *seq)
+{
+	auto post = std::make_shared<Post>();
+
+	post->message.assign(static_cast<const char *>(message), message_bytes);
+	return post_all(link, writes, n_writes, post, flags, seq);
+}
+
+int smc_ib_link_post_immediate(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_writes,
+			       u32 immediate, unsigned int flags, u64 *seq)
+{
+	auto post = std::make_shared<Post>();
+
+	post->immediate = immediate;
+	return post_all(link, writes, n_writes, post, flags, seq);
 }

@@ -124,6 +124,7 @@ Knobs Knobs::draw(u64 seed)
 	if (random.one_in(8))
 		knobs.mapping_bytes = random.pick<u32>({16384, 32768});
 	knobs.scattered = random.one_in(4);
+	knobs.compact_hosts = random.pick<u32>({3, 3, 3, 0, 1, 2});
 	return knobs;
 }
 
@@ -154,6 +155,7 @@ std::string Knobs::describe() const
 	text += gateway ? ", gateway" : "";
 	text += bouncing ? ", bouncing" : "";
 	text += scattered ? ", scattered" : "";
+	text += compact_hosts == 3 ? "" : ", compact " + std::to_string(compact_hosts);
 	if (mapping_bytes != ~0U)
 		text += ", mapping " + std::to_string(mapping_bytes);
 	text += clock_back_ms != 0 ? ", clock back " + std::to_string(clock_back_ms) + " ms" : "";

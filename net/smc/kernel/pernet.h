@@ -27,6 +27,7 @@ struct smc_sysctl {
 	int plain_peer_time_s;
 	int inherit_eids;
 	int host_ports;
+	int smcr_compact;
 	u32 tcp2smc;
 };
 

@@ -105,6 +105,8 @@ static const struct {
 	{ SMC_STAT_RING_LIMITED, "ring_limited" },
 	{ SMC_STAT_CDC_TX, "cdc_tx" },
 	{ SMC_STAT_CDC_RX, "cdc_rx" },
+	{ SMC_STAT_COMPACT_TX, "compact_tx" },
+	{ SMC_STAT_COMPACT_RX, "compact_rx" },
 	{ SMC_STAT_LLC_TX, "llc_tx" },
 	{ SMC_STAT_LLC_RX, "llc_rx" },
 	{ SMC_STAT_RDMA_WRITES, "rdma_writes" },

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel; smcd_loopback, plain_peer_time, inherit_eids, host_ports, tcp2smc and tcp2smc_mark
- * are this module's own.
+ * every kernel; smcd_loopback, plain_peer_time, inherit_eids, host_ports, smcr_compact, tcp2smc and
+ * tcp2smc_mark are this module's own.
  */
 #include <linux/capability.h>
 #include <linux/sizes.h>
@@ -42,6 +42,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.smcd_loopback		= SMC_LOOPBACK_KERNEL,
 	.plain_peer_time_s	= 600,
 	.inherit_eids		= 1,
+	.smcr_compact		= 1,
 };
 
 /*
@@ -102,6 +103,7 @@ static const struct ctl_table smc_sysctl_template[] = {
 		   SYSCTL_ZERO, &smc_peer_time_max),
 	SMC_SYSCTL("inherit_eids", inherit_eids, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
+	SMC_SYSCTL("smcr_compact", smcr_compact, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
 	{ }
 };
@@ -229,6 +231,11 @@ bool smc_sysctl_inherit_eids(struct net *net)
 u32 smc_sysctl_host_ports(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.host_ports);
+}
+
+bool smc_sysctl_smcr_compact(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.smcr_compact);
 }
 
 u32 smc_sysctl_plain_peer_time_s(struct net *net)

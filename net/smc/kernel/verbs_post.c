@@ -48,7 +48,7 @@ static void smc_ib_post_message_done(struct ib_cq *cq, struct ib_wc *wc)
 		smc_ib_link_break(link, wc->status);
 }
 
-/* Writes are never signalled: only a failed one completes. */
+/* Writes without immediate data are never signalled: only a failed one completes. */
 static void smc_ib_post_write_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	if (wc->status != IB_WC_SUCCESS)
@@ -64,8 +64,6 @@ void smc_ib_post_prepare(struct smc_ib_link *link)
 	for (i = 0; i < SMC_IB_WRITES_MAX; i++) {
 		struct ib_send_wr *wr = &link->write_wr[i].wr;
 
-		wr->wr_cqe = &link->write_cqe;
-		wr->opcode = IB_WR_RDMA_WRITE;
 		wr->sg_list = &link->write_sge[i];
 		wr->num_sge = 1;
 	}
@@ -110,6 +108,8 @@ static void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
 	}
 	sge->length = write->length_bytes;
 	sge->lkey = write->local->local_key;
+	wr->wr.opcode = IB_WR_RDMA_WRITE;
+	wr->wr.wr_cqe = &link->write_cqe;
 	wr->remote_addr = write->remote_address;
 	wr->rkey = write->remote_key;
 }
@@ -148,24 +148,87 @@ static u32 smc_ib_post_reserve(unsigned int flags)
 	return flags & SMC_IB_POST_LAST ? 0 : SMC_IB_LAST_RESERVE;
 }
 
+/* The slot of the next post. */
+static u32 smc_ib_post_slot(const struct smc_ib_link *link)
+{
+	return (link->seq + 1) & (link->send_queue - 1);
+}
+
+/* Makes requests of the writes, with @last, which may be NULL, behind them. Returns the first. */
+static struct ib_send_wr *smc_ib_post_chain(struct smc_ib_link *link,
+					    const struct smc_ib_write *writes,
+					    unsigned int n_writes, struct ib_send_wr *last)
+{
+	struct ib_send_wr *first = last;
+
+	while (n_writes--) {
+		smc_ib_post_fill_write(link, n_writes, &writes[n_writes]);
+		link->write_wr[n_writes].wr.next = first;
+		first = &link->write_wr[n_writes].wr;
+	}
+	return first;
+}
+
+/* Posts @count requests, the last of which reports for all. */
+static int smc_ib_post_all(struct smc_ib_link *link, struct ib_send_wr *first,
+			   struct ib_send_wr *last, u32 count, unsigned int flags, u64 *seq)
+{
+	struct smc_ib_send_slot *slot = &link->send_slots[smc_ib_post_slot(link)];
+	u32 wr_end = link->wr_head + count;
+	int rc;
+
+	if ((flags & SMC_IB_POST_SIGNAL) || wr_end - link->wr_signalled >= link->send_queue / 4) {
+		last->send_flags |= IB_SEND_SIGNALED;
+		link->wr_signalled = wr_end;
+	}
+	last->wr_cqe = &slot->cqe;
+	slot->wr_end = wr_end;
+	slot->seq = ++link->seq;
+	WRITE_ONCE(link->wr_head, wr_end);
+	*seq = link->seq;
+
+	rc = ib_post_send(link->qp, first, NULL);
+	/* A part of the chain may have been posted, and cannot be taken back. */
+	if (unlikely(rc))
+		smc_ib_link_break(link, rc);
+	return rc;
+}
+
+int smc_ib_link_post_immediate(struct smc_ib_link *link, const struct smc_ib_write *writes,
+			       unsigned int n_writes, u32 immediate, unsigned int flags, u64 *seq)
+{
+	struct ib_send_wr *first, *last;
+
+	if (unlikely(smc_ib_link_broken(link)))
+		return -ENOTCONN;
+	if (WARN_ON_ONCE(!n_writes || n_writes > SMC_IB_WRITES_MAX)) {
+		smc_ib_link_break(link, -EINVAL);
+		return -EINVAL;
+	}
+	if (!smc_ib_post_room(link, n_writes, smc_ib_post_reserve(flags)))
+		return -EAGAIN;
+
+	first = smc_ib_post_chain(link, writes, n_writes, NULL);
+	last = &link->write_wr[n_writes - 1].wr;
+	last->opcode = IB_WR_RDMA_WRITE_WITH_IMM;
+	last->ex.imm_data = cpu_to_be32(immediate);
+	last->send_flags |= IB_SEND_SOLICITED;
+	return smc_ib_post_all(link, first, last, n_writes, flags, seq);
+}
+
 int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes,
 		     unsigned int n_writes, const void *message, size_t message_bytes,
 		     unsigned int flags, u64 *seq)
 {
-	u32 slot_index = (link->seq + 1) & (link->send_queue - 1);
-	struct smc_ib_send_slot *slot = &link->send_slots[slot_index];
-	struct ib_send_wr *first = &link->send_wr;
 	struct smc_ib_long *msg = NULL;
-	unsigned int i;
-	u32 wr_end;
-	int rc;
+	struct ib_send_wr *first;
 
 	if (unlikely(smc_ib_link_broken(link)))
 		return -ENOTCONN;
 	if (WARN_ON_ONCE(n_writes > SMC_IB_WRITES_MAX || !message_bytes ||
 			 message_bytes > SMC_IB_MESSAGE_MAX_BYTES)) {
-		rc = -EINVAL;
-		goto err;
+		smc_ib_link_break(link, -EINVAL);
+		return -EINVAL;
 	}
 	if (!smc_ib_post_room(link, n_writes + 1, smc_ib_post_reserve(flags)))
 		return -EAGAIN;
@@ -176,29 +239,9 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 		flags |= SMC_IB_POST_SIGNAL;
 	}
 
-	smc_ib_post_fill_message(link, slot_index, msg, message, message_bytes);
-	for (i = n_writes; i-- > 0; first = &link->write_wr[i].wr) {
-		smc_ib_post_fill_write(link, i, &writes[i]);
-		link->write_wr[i].wr.next = first;
-	}
-	wr_end = link->wr_head + n_writes + 1;
-	if ((flags & SMC_IB_POST_SIGNAL) || wr_end - link->wr_signalled >= link->send_queue / 4) {
-		link->send_wr.send_flags |= IB_SEND_SIGNALED;
-		link->wr_signalled = wr_end;
-	}
-	link->send_wr.wr_cqe = &slot->cqe;
-	slot->wr_end = wr_end;
-	slot->seq = ++link->seq;
 	if (msg)
-		msg->wr_end = wr_end;
-	WRITE_ONCE(link->wr_head, wr_end);
-	*seq = link->seq;
-
-	rc = ib_post_send(link->qp, first, NULL);
-	if (likely(!rc))
-		return 0;
-err:
-	/* A part of the chain may have been posted, and cannot be taken back. */
-	smc_ib_link_break(link, rc);
-	return rc;
+		msg->wr_end = link->wr_head + n_writes + 1;
+	smc_ib_post_fill_message(link, smc_ib_post_slot(link), msg, message, message_bytes);
+	first = smc_ib_post_chain(link, writes, n_writes, &link->send_wr);
+	return smc_ib_post_all(link, first, &link->send_wr, n_writes + 1, flags, seq);
 }

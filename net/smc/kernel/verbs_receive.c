@@ -67,7 +67,8 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	/* A write with immediate data uses up a receive without filling it. */
-	if (unlikely(wc->opcode != IB_WC_RECV)) {
+	if (wc->opcode != IB_WC_RECV) {
+		smc_ib_link_written(link->context, be32_to_cpu(wc->ex.imm_data), wc->byte_len);
 		smc_ib_receive_repost(link, slot);
 		return;
 	}

@@ -6,7 +6,7 @@ adapter moves what is mapped, registered and synchronised, and nothing else."""
 from contextlib import contextmanager
 
 from harness import Guest, Skip, case
-from harness.adapters import SIDES, inside, set_parameters
+from harness.adapters import SIDES, inside, rdma_device, set_parameters
 from two_sides import ADDRESSES, BOTH_WAYS, EID, nothing_went_wrong, sides, transfer
 
 ALL_HARDWARE = ["", "swiotlb", "iommu"]
@@ -81,6 +81,29 @@ def whenever_it_is_done(vm):
                     transfer(vm.a, client, server,
                              "--connections 3 --parallel 3 --up 200000 --down 100000")
         nothing_went_wrong(vm.a)
+
+
+@case(on="ours")
+def compact_messages(vm):
+    """Each side may or may not have them, and both use them only where both do."""
+    def compact(side: str) -> int:
+        lines = vm.a.run(f"{inside(side)} cat /proc/net/smc_stat").out.split("\n")
+        return sum(int(line.split()[1]) for line in lines if line.startswith("compact_"))
+
+    with sides(vm.a):
+        for wanted in ((1, 0), (0, 1), (0, 0), (1, 1)):
+            for side, value in zip(SIDES, wanted):
+                vm.a.run(f"{inside(side)} sysctl -q net.smc.smcr_compact={value}")
+            before = [compact(side) for side in SIDES]
+            transfer(vm.a, *SIDES, "--connections 3 --up 300000 --down 200000")
+            spoke = [compact(side) > was for side, was in zip(SIDES, before)]
+            assert spoke == [wanted == (1, 1)] * 2, f"{wanted}: {spoke}"
+            nothing_went_wrong(vm.a)
+            # A group stays as it is.
+            for side in SIDES:
+                vm.a.run(f"rdma link delete {rdma_device(side)}")
+                vm.a.run(f"{inside(side)} rdma link add {rdma_device(side)} type simrnic"
+                         f" netdev veth-{side}")
 
 
 @case(on="ours")

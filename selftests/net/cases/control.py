@@ -416,6 +416,7 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "plain_peer_time": (600, (0, 1, 86400), (-1, 86401)),
     "inherit_eids": (1, (0,), (-1, 2)),
     "host_ports": (0, (1, 2), (-1, 3)),
+    "smcr_compact": (1, (0,), (-1, 2)),
 }
 # Not on every kernel can they be set: selection.py. All namespaces share the second one.
 SELECTION = ("tcp2smc", "tcp2smc_mark")

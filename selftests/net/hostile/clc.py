@@ -18,9 +18,14 @@ def header(kind: int, length: int, version: int) -> bytes:
     return EYECATCHER + struct.pack("!BHB", kind, length, version)
 
 
-def proposal(eid: str, gid_ip: bytes) -> bytes:
+def vendor_offer(capabilities: int) -> bytes:
+    """What hosts with this module offer each other, as the vendor's part of a Proposal."""
+    return bytes.fromhex("02534d01") + struct.pack("!HH", capabilities, 0)
+
+
+def proposal(eid: str, gid_ip: bytes, vendor: bytes = bytes(8)) -> bytes:
     """SMC-Rv2 only, release 1, one user EID: 156 bytes."""
-    v1_area = bytes(10) + struct.pack("!H", 28) + bytes(28)
+    v1_area = bytes(10) + struct.pack("!H", 28) + vendor + bytes(20)
     extension = struct.pack("!BBBBHH", 1, 0, 0, 0x10, 0, 64)
     extension += bytes(10) + b"\xff\xff" + gid_ip + struct.pack("!BBH", 255, 1, 0) + bytes(12)
     extension += eid_bytes(eid)

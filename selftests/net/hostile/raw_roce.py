@@ -3,7 +3,7 @@
 
 A QueuePair lives at the address of a RawHost. It sends SEND and RDMA WRITE requests, resends what
 is not acknowledged, and acknowledges what comes: SENDs of one packet, and writes into the regions
-that it was told of. That is all that SMC-R needs. (InfiniBand Architecture Specification 1.4,
+that it was told of, with immediate data or without. That is all that SMC-R needs. (InfiniBand Architecture Specification 1.4,
 volume 1, chapter 9 and annex 17.)
 """
 
@@ -18,6 +18,7 @@ from raw_tcp import RawHost, checksum
 UDP_PORT = 4791
 SEND_FIRST, SEND_MIDDLE, SEND_LAST, SEND_ONLY = 0x00, 0x01, 0x02, 0x04
 WRITE_FIRST, WRITE_MIDDLE, WRITE_LAST, WRITE_ONLY = 0x06, 0x07, 0x08, 0x0A
+WRITE_LAST_IMMEDIATE, WRITE_ONLY_IMMEDIATE = 0x09, 0x0B
 ACKNOWLEDGE = 0x11
 SOLICITED, ACK_REQUEST = 0x80, 0x80
 ACK_UNLIMITED = 0x1F
@@ -44,7 +45,8 @@ def invariant_crc(ip_and_rest: bytes) -> bytes:
 class QueuePair:
     """Everything here is guarded by the host's condition.
 
-    on_send is called with the payload of each SEND that arrives. regions: (address, memory) by
+    on_send is called with the payload of each SEND that arrives, on_immediate with the immediate
+    data and the length of each write that has some. regions: (address, memory) by
     rkey. silent: neither sends nor acknowledges any more. refused: the syndrome of a NAK that came.
     offence: what came and must not have come, the first of it.
     """
@@ -53,6 +55,7 @@ class QueuePair:
         self._fabric = fabric
         self.number = number
         self.on_send = on_send
+        self.on_immediate: Callable[[int, int], None] = lambda immediate, length: None
         self.regions: dict[int, tuple[int, bytearray]] = {}
         self.silent = False
         self.refused: int | None = None
@@ -63,6 +66,7 @@ class QueuePair:
         self._resend_at_s = 0.0
         self._arrived = 0
         self._write: tuple[bytearray, int] | None = None
+        self._write_length = 0
 
     def connect(self, peer: str, number: int, own_psn: int, peer_psn: int) -> None:
         self._peer = socket.inet_aton(peer)
@@ -89,6 +93,20 @@ class QueuePair:
             part = payload[at:at + PAYLOAD_MAX]
             self._request(WRITE_ONLY, struct.pack("!QII", address + at, rkey, len(part)), part)
 
+    def write_immediate(self, rkey: int, address: int, payload: bytes, immediate: int) -> None:
+        """One request, however many packets."""
+        reth = struct.pack("!QII", address, rkey, len(payload))
+        tail = struct.pack("!I", immediate)
+        parts = [payload[at:at + PAYLOAD_MAX]
+                 for at in range(0, max(len(payload), 1), PAYLOAD_MAX)]
+        if len(parts) == 1:
+            self._request(WRITE_ONLY_IMMEDIATE, reth + tail, payload)
+            return
+        self._request(WRITE_FIRST, reth, parts[0])
+        for part in parts[1:-1]:
+            self._request(WRITE_MIDDLE, b"", part)
+        self._request(WRITE_LAST_IMMEDIATE, tail, parts[-1])
+
     @property
     def idle(self) -> bool:
         """Whether the peer has acknowledged everything."""
@@ -107,7 +125,8 @@ class QueuePair:
 
     def _packet(self, opcode: int, psn: int, header: bytes, payload: bytes) -> bytes:
         padding = -len(payload) % 4
-        flags = (SOLICITED if opcode in (SEND_LAST, SEND_ONLY) else 0) | padding << 4
+        solicited = opcode in (SEND_LAST, SEND_ONLY, WRITE_LAST_IMMEDIATE, WRITE_ONLY_IMMEDIATE)
+        flags = (SOLICITED if solicited else 0) | padding << 4
         bth = struct.pack("!BBHII", opcode, flags, 0xFFFF, self.peer_number,
                           ACK_REQUEST << 24 | psn)
         return bth + header + payload + bytes(padding)
@@ -167,15 +186,22 @@ class QueuePair:
     def _take(self, opcode: int, rest: bytes) -> None:
         if opcode == SEND_ONLY:
             self.on_send(rest)
-        elif opcode in (WRITE_FIRST, WRITE_ONLY):
-            address, rkey, _ = struct.unpack("!QII", rest[:16])
+        elif opcode in (WRITE_FIRST, WRITE_ONLY, WRITE_ONLY_IMMEDIATE):
+            address, rkey, self._write_length = struct.unpack("!QII", rest[:16])
             if rkey not in self.regions:
                 raise ValueError(f"written by the key {rkey:#x}")
             start, memory = self.regions[rkey]
             self._write = memory, address - start
-            self._store(rest[16:])
-        elif opcode in (WRITE_MIDDLE, WRITE_LAST):
+            self._store_and_tell(opcode, rest[16:])
+        elif opcode in (WRITE_MIDDLE, WRITE_LAST, WRITE_LAST_IMMEDIATE):
+            self._store_and_tell(opcode, rest)
+
+    def _store_and_tell(self, opcode: int, rest: bytes) -> None:
+        if opcode not in (WRITE_ONLY_IMMEDIATE, WRITE_LAST_IMMEDIATE):
             self._store(rest)
+            return
+        self._store(rest[4:])
+        self.on_immediate(int.from_bytes(rest[:4], "big"), self._write_length)
 
     def _store(self, data: bytes) -> None:
         memory, at = self._write

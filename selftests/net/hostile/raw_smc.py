@@ -23,6 +23,10 @@ RESPONSE, NO_EYECATCHERS, ALL, ORDERLY, NEGATIVE = 0x80, 0x03, 0x40, 0x20, 0x20
 WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT, UPDATE_REQUEST, VALIDATION = (
     0x80, 0x40, 0x20, 0x10, 0x08)
 SENDING_DONE, CLOSED, ABORTED = 0x80, 0x40, 0x20
+# Compact messages, which this module has beyond the protocol: a capability, the answer to it, and
+# bits of the immediate data.
+COMPACT, ANSWERED = 0x0001, 0x80000000
+WRAPPED, COMPACT_BLOCKED, CONSUMED_MAX = 1 << 23, 1 << 22, (1 << 22) - 1
 
 RMB_BYTES = 65536
 RMB_CODE = 2
@@ -54,7 +58,8 @@ class Peer:
     """One connection in a link group of its own. tcp: connected, with no CLC message exchanged yet.
 
     sent, taken: what we wrote, and what we read of what the other side wrote. llc_received: all
-    LLC messages. state: all state flags that came in CDC messages.
+    LLC messages. state: all state flags that came in CDC messages. compact: speaks by compact
+    messages where it can, and has heard so many.
     """
 
     _next_number = 0x4000
@@ -68,11 +73,15 @@ class Peer:
         self.memory = bytearray(RMB_BYTES)
         self.qp = QueuePair(fabric, self.number, self._message)
         self.qp.regions[self.rkey] = RMB_ADDRESS, self.memory
+        self.qp.on_immediate = self._immediate
         self.sent, self.taken = Cursor(), Cursor()
         self.announced = 0  # bytes that the other side says it has written to us
         self.consumed = 0  # bytes that it says it has read
         self.sequence = 0
         self.state = 0
+        self.compact = False
+        self.compact_heard = 0
+        self.told = 0  # of taken, by our messages
         self.llc_received: list[bytes] = []
         self.answers = True  # requests of the other side
         self.confirms = True  # answer CONFIRM_LINK
@@ -89,7 +98,8 @@ class Peer:
         body += clc.eid_bytes(self._eid) + bytes(8)
         if first:
             body += struct.pack("!BBH", 0x80, 0x21, 0) + b"raw".ljust(32)
-            body += struct.pack("!BBH", max_conns, max_links, 0) + bytes(12)
+            body += struct.pack("!BBHI", max_conns, max_links, 0,
+                                ANSWERED | COMPACT if self.compact else 0) + bytes(8)
         return body
 
     def _clc(self) -> bytes:
@@ -116,12 +126,16 @@ class Peer:
         self.peer_psn = int.from_bytes(message[61:64], "big")
         self.qp.connect(target, int.from_bytes(message[38:41], "big"), self._own_psn, self.peer_psn)
 
-    def propose(self) -> None:
+    def propose(self, compact: bool = False) -> None:
         """The handshake as client, up to CONFIRM_LINK."""
-        self.tcp.send(clc.proposal(self._eid, self._gid_ip))
+        self.compact = compact
+        self.tcp.send(clc.proposal(self._eid, self._gid_ip,
+                                   clc.vendor_offer(COMPACT) if compact else bytes(8)))
         accept = self._clc()
         if accept[clc.TYPE_AT] != clc.ACCEPT:
             raise Broken(f"no Accept but {accept.hex()}")
+        if int.from_bytes(accept[144:148], "big") != (ANSWERED | COMPACT if compact else 0):
+            raise Broken(f"another answer to what was offered: {accept[144:148].hex()}")
         body = self._body(accept[140], accept[141], True)
         self._take(accept, self.tcp.peer[0])
         gids = struct.pack("!B3x", 1) + bytes(10) + b"\xff\xff" + self._gid_ip
@@ -179,6 +193,15 @@ class Peer:
         self.consumed = self._advanced(self.consumed, data[16:24], self.peer_size)
         self.state |= data[25]
 
+    def _immediate(self, immediate: int, length: int) -> None:
+        if not self.compact or immediate >> 24 != self.token & 0xFF or self.state:
+            raise ValueError(f"immediate data {immediate:#x}")
+        if immediate & WRAPPED:
+            self.announced += RMB_BYTES - self.announced % RMB_BYTES
+        self.announced += length
+        self.consumed += immediate & CONSUMED_MAX
+        self.compact_heard += 1
+
     @staticmethod
     def _advanced(total: int, cursor: bytes, size: int) -> int:
         _, wrap, count = struct.unpack("!HHI", cursor)
@@ -219,6 +242,8 @@ class Peer:
         if sequence is None:
             self.sequence = (self.sequence + 1) & 0xFFFF
             sequence = self.sequence
+        if consumer is None:
+            self.told = self.taken.total
         return (struct.pack("!BBHI", CDC, MESSAGE_BYTES, sequence,
                             self.peer_token if token is None else token)
                 + (producer or self.sent.wire(self.peer_size))
@@ -229,11 +254,28 @@ class Peer:
         it."""
         at = self.sent.total % self.peer_size
         first = data[:self.peer_size - at]
+        if self.compact and data and not flags and not state and (self.announced or self.consumed):
+            self._say_compactly(at, first, data[len(first):])
+            return
         self.qp.write(self.peer_rkey, self.peer_address + at, first)
         if len(first) < len(data):
             self.qp.write(self.peer_rkey, self.peer_address, data[len(first):])
         self.sent.total += len(data)
         self.qp.send(self.cdc(flags=flags, state=state))
+
+    def _say_compactly(self, at: int, first: bytes, rest: bytes) -> None:
+        immediate = self.immediate(self.taken.total - self.told)
+        self.told = self.taken.total
+        self.sequence = (self.sequence + 1) & 0xFFFF
+        self.sent.total += len(first) + len(rest)
+        if not rest:
+            self.qp.write_immediate(self.peer_rkey, self.peer_address + at, first, immediate)
+            return
+        self.qp.write(self.peer_rkey, self.peer_address + at, first)
+        self.qp.write_immediate(self.peer_rkey, self.peer_address, rest, immediate | WRAPPED)
+
+    def immediate(self, consumed: int, slot: int | None = None) -> int:
+        return (self.peer_token & 0xFF if slot is None else slot) << 24 | consumed
 
     def hear(self, count: int, timeout_s: float = PATIENCE_S) -> bytes:
         """Reads so many bytes, or fewer if no more come."""

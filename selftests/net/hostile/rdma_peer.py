@@ -22,10 +22,10 @@ import clc_peer
 from clc_peer import HELLO
 from raw_roce import Fabric
 from raw_smc import (ABORTED, ADD_LINK, ADD_LINK_CONT, ALL, CDC, CLOSED, CONFIRM_LINK, CONFIRM_RKEY,
-                     CONFIRM_RKEY_CONT, DELETE_LINK, DELETE_RKEY, MESSAGE_BYTES, NEGATIVE,
-                     NO_EYECATCHERS, PATIENCE_S, REQ_ADD_LINK, RESPONSE, SENDING_DONE,
+                     CONFIRM_RKEY_CONT, CONSUMED_MAX, DELETE_LINK, DELETE_RKEY, MESSAGE_BYTES,
+                     NEGATIVE, NO_EYECATCHERS, PATIENCE_S, REQ_ADD_LINK, RESPONSE, SENDING_DONE,
                      TEST_LINK, UPDATE_REQUEST, URGENT_PENDING, URGENT_PRESENT, VALIDATION,
-                     WRITE_BLOCKED, Peer, llc)
+                     WRAPPED, WRITE_BLOCKED, Peer, llc)
 from suite import Suite, expect, parser
 
 # The sum of a queue pair's retries, the end of a group, and a CDC message without an answer.
@@ -53,11 +53,11 @@ class Scene(clc_peer.Scene):
         return Peer(self.fabric, tcp, self.args.eid, self.gid_ip)
 
     @contextmanager
-    def as_client(self, confirmed: bool = True):
+    def as_client(self, confirmed: bool = True, compact: bool = False):
         """A working connection to the target's echo server."""
         peer = self.peer(self.client())
         try:
-            peer.propose()
+            peer.propose(compact)
             if confirmed:
                 peer.confirmed()
                 expect(peer.echoes(), "the connection does not work, before anything was done")
@@ -276,6 +276,97 @@ def cdc_before_confirm(scene: Scene) -> None:
         expect(peer.over or peer.hear(9) == b"too early", "neither echoed nor ended")
     finally:
         peer.finish()
+    scene.settled()
+
+
+# --- compact messages -----------------------------------------------------------------------------
+
+@SUITE.case
+def honest_compact_client(scene: Scene) -> None:
+    """Both forms, and writes that go round the ring, at both ends."""
+    with scene.counted("compact_rx", "compact_tx", "cdc_rx"), scene.as_client(compact=True) as peer:
+        for count in (1, 1000, 60000, 60000, 3, 65536, 3):
+            expect(peer.echoes(count), f"{count} bytes were not echoed")
+        expect(peer.compact_heard > 1, "no compact message came back")
+        peer.qp.send(peer.cdc())
+        expect(peer.echoes(), "not behind a message of the long form")
+        peer.qp.send(peer.cdc(state=CLOSED))
+        expect(peer.wait(lambda: peer.state & (CLOSED | ABORTED), PATIENCE_S), "no goodbye")
+    scene.settled()
+
+
+@SUITE.case
+def compact_not_agreed(scene: Scene) -> None:
+    with scene.as_client() as peer:
+        with scene.counted("wire_violation", "cdc_malformed"):
+            peer.qp.write_immediate(peer.peer_rkey, peer.peer_address, b"x" * 10,
+                                    peer.immediate(1))
+            expect(peer.echoes(), "the connection was harmed")
+        expect(not peer.compact_heard, "a compact message that nobody asked for")
+    scene.settled()
+
+
+@SUITE.variants(one_too_many=(201, WRAPPED), far_too_many=(65536, WRAPPED),
+          nothing_but_a_wrap=(0, WRAPPED | 201), consumed_too_much=(1, 201),
+          consumed_far_too_much=(1, CONSUMED_MAX))
+def absurd_compact(scene: Scene, value: tuple[int, int]) -> None:
+    length, bits = value
+    with scene.as_client(compact=True) as peer, scene.counted("wire_violation", "cdc_bad_cursor"):
+        # 200 bytes in each direction so far.
+        peer.say(bytes(100))
+        peer.hear(100)
+        peer.qp.write_immediate(peer.peer_rkey, peer.peer_address, bytes(length),
+                                peer.immediate(0) | bits)
+        ends(peer)
+    scene.settled()
+
+
+@SUITE.case
+def compact_for_nobody(scene: Scene) -> None:
+    """Slots without a connection: counted and ignored."""
+    with scene.as_client(compact=True) as peer:
+        own = peer.peer_token & 0xFF
+        with scene.counted("wire_violation", "cdc_bad_token"):
+            for slot in range(0, 256, 5):
+                if slot != own:
+                    peer.qp.write_immediate(peer.peer_rkey, peer.peer_address, b"",
+                                            peer.immediate(CONSUMED_MAX, slot))
+            expect(peer.echoes(), "the connection was harmed")
+        scene.bystander()
+    scene.settled()
+
+
+@SUITE.case
+def compact_before_confirm(scene: Scene) -> None:
+    """It says how far it goes, not where to: nobody can tell before the connection has begun."""
+    peer = scene.peer(scene.client())
+    peer.confirms = False
+    try:
+        peer.propose(compact=True)
+        expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        peer.qp.write_immediate(peer.peer_rkey, peer.peer_address, b"too early", peer.immediate(0))
+        peer.qp.send(peer.confirm_link(RESPONSE | NO_EYECATCHERS))
+        peer.wait(lambda: peer.over or len(peer.tcp.received) > 0 or peer.announced == 9,
+                  PATIENCE_S)
+        expect(peer.over or len(peer.tcp.received) > 0 or peer.hear(9) == b"too early",
+               "neither echoed nor ended")
+    finally:
+        peer.finish()
+    scene.settled()
+
+
+@SUITE.case
+def compact_at_random(scene: Scene) -> None:
+    chance = random.Random(scene.args.seed)
+    for number in range(scene.args.sessions):
+        with scene.as_client(compact=True) as peer:
+            for _ in range(chance.randint(1, 30)):
+                length = chance.choice((0, 1, 100, 5000, chance.randrange(65536)))
+                bits = chance.choice((0, 0, WRAPPED, chance.getrandbits(24)))
+                slot = None if chance.randrange(4) else chance.randrange(256)
+                peer.qp.write_immediate(peer.peer_rkey, peer.peer_address, bytes(length),
+                                        peer.immediate(bits, slot))
+            expect(peer.flush(GONE_S) or peer.over, f"session {number} hangs")
     scene.settled()
 
 

@@ -32,7 +32,7 @@ struct LateStart {
 	{
 		while (pair.wire.carry(pair.a))
 			;
-		for (const CursorMessage &message : pair.b.arrived)
+		for (const auto &[message, compact, brief] : pair.b.arrived)
 			early.keep(message);
 		pair.b.arrived.clear();
 	}
@@ -42,7 +42,7 @@ struct LateStart {
 		std::uint16_t events = 0;
 
 		for (const CursorMessage &message : early.all())
-			pair.b.arrived.push_back(message);
+			pair.b.arrived.push_back({.message = message});
 		while (!pair.b.arrived.empty())
 			events |= pair.wire.deliver(pair.b).events;
 		return events;

@@ -24,7 +24,8 @@ public:
 			   .rmb_size_bytes = sizes[below(5)],
 			   .peer_rmb_size_bytes = sizes[below(5)],
 			   .autocorking_size_bytes = below(2) * 65536,
-			   .completion_frees_sndbuf = below(2) == 0};
+			   .completion_frees_sndbuf = below(2) == 0,
+			   .compact = true};
 		EXPECT_TRUE(connection_.init(config_));
 		(void)connection_.set_urgent_inline(below(2) == 0);
 	}
@@ -157,8 +158,25 @@ private:
 		default: return now;
 		}
 	}
+	void attack_compactly()
+	{
+		const Diagnostics now = connection_.diagnostics();
+		CompactMessage message{.written_bytes = below(config_.rmb_size_bytes / 4 + 1),
+				       .consumed_bytes = below(20),
+				       .wrapped = one_in(4),
+				       .write_blocked = one_in(2)};
+		if (one_in(10))
+			message.written_bytes = static_cast<std::uint32_t>(random_());
+		if (one_in(10))
+			message.consumed_bytes = static_cast<std::uint32_t>(random_());
+		judge(connection_.on_cdc(message), now, static_cast<std::uint16_t>(sequence_ + 1));
+	}
 	void attack()
 	{
+		if (one_in(3)) {
+			attack_compactly();
+			return;
+		}
 		const Diagnostics now = connection_.diagnostics();
 		CursorMessage message{.sequence = static_cast<std::uint16_t>(sequence_ + below(3)),
 				      .producer = cursor(now.rx_producer, config_.rmb_size_bytes),
@@ -174,8 +192,11 @@ private:
 		if (one_in(100))
 			message.state_flags = static_cast<std::uint8_t>(random_());
 
-		const Verdict verdict =
-			one_in(10) ? connection_.on_cursors(message) : connection_.on_cdc(message);
+		judge(one_in(10) ? connection_.on_cursors(message) : connection_.on_cdc(message),
+		      now, message.sequence);
+	}
+	void judge(const Verdict &verdict, const Diagnostics &now, std::uint16_t sequence)
+	{
 		if (!verdict.ok()) {
 			EXPECT_EQ(verdict.events, 0);
 			const Diagnostics after = connection_.diagnostics();
@@ -188,7 +209,7 @@ private:
 			return;
 		}
 		accepted_++;
-		sequence_ = message.sequence;
+		sequence_ = sequence;
 		if (verdict.has(event::kUrgent)) {
 			ASSERT_LT(connection_.urgent_offset_bytes(), config_.rmb_size_bytes);
 			if (one_in(4))

@@ -186,12 +186,14 @@ private:
 			.autocorking_size_bytes = random_.pick<3>({0, 40, 65536}),
 			.local_token = 1,
 			.peer_token = 2,
-			.completion_frees_sndbuf = !random_.one_in(4)};
+			.completion_frees_sndbuf = !random_.one_in(4),
+			.compact = random_.one_in(2)};
 	}
 	Config peer_config()
 	{
 		Config config = random_config();
 		config.rmb_size_bytes = config_a_.peer_rmb_size_bytes;
+		config.compact = config_a_.compact;
 		config.peer_rmb_size_bytes = config_a_.rmb_size_bytes;
 		return config;
 	}

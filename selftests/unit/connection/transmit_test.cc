@@ -274,9 +274,15 @@ TEST(TransmitTest, AStreamTakesOneMessageForEachCompletion)
 			pair.wire.deliver(pair.b);
 		EXPECT_EQ(pair.b.receive().size(), i == 0 ? 2u : 15u);
 	}
-	// The stream has ended, so nothing waits for this completion.
+	// It may go on after a pause, until the peer answers.
 	pair.wire.settle();
 	pair.a.send("x");
+	EXPECT_TRUE(pair.a.last_plan.signal);
+	pair.wire.settle();
+	pair.b.receive();
+	pair.b.send("answer");
+	pair.wire.settle();
+	pair.a.send("y");
 	EXPECT_FALSE(pair.a.last_plan.signal);
 }
 

@@ -25,6 +25,13 @@
 
 namespace smc::connection::test {
 
+// A message as it arrives.
+struct Arrived {
+	CursorMessage message;
+	bool compact = false; // it came as `brief`
+	CompactMessage brief{};
+};
+
 struct End {
 	explicit End(const Config &config)
 		: sndbuf(config.sndbuf_size_bytes), rmb(config.rmb_size_bytes)
@@ -109,7 +116,7 @@ struct End {
 	std::vector<char> sndbuf;
 	std::vector<char> rmb;
 	std::deque<TransmitPlan> posted;        // not executed yet
-	std::deque<CursorMessage> arrived;      // messages to this end, not handled yet
+	std::deque<Arrived> arrived;            // messages to this end, not handled yet
 	std::deque<TransmitMarker> completions; // of this end's messages, not handled yet
 	std::size_t send_queue_limit = SIZE_MAX;
 	TransmitPlan last_plan{};
@@ -142,7 +149,7 @@ public:
 			bytes += write.length_bytes;
 		}
 		EXPECT_EQ(bytes, plan.write_bytes);
-		to.arrived.push_back(plan.message);
+		to.arrived.push_back({plan.message, plan.compact, plan.brief});
 		if (plan.signal && !from.complete_early)
 			from.completions.push_back(plan.marker);
 		if (from.waits_for_room) {
@@ -154,10 +161,17 @@ public:
 	// Hands the oldest message to `to`.
 	Verdict deliver(End &to)
 	{
-		const CursorMessage message = to.arrived.front();
+		const Arrived arrived = to.arrived.front();
 		to.arrived.pop_front();
-		Verdict verdict = to.connection.on_cdc(message);
+		Verdict verdict = arrived.compact ? to.connection.on_cdc(arrived.brief)
+						  : to.connection.on_cdc(arrived.message);
 		EXPECT_EQ(verdict.violation, Violation::kNone);
+		if (arrived.compact && to.connection.state() == State::kActive) {
+			const Diagnostics now = to.connection.diagnostics();
+			EXPECT_EQ(now.rx_producer, arrived.message.producer);
+			EXPECT_EQ(now.rx_consumer, arrived.message.consumer);
+			EXPECT_EQ(now.rx_producer_flags, arrived.message.producer_flags);
+		}
 		if (verdict.has(event::kUrgent))
 			to.connection.store_urgent(static_cast<std::uint8_t>(
 				to.rmb.at(to.connection.urgent_offset_bytes())));

@@ -104,5 +104,29 @@ TEST(TokenTable, MayEraseWhileVisiting)
 	EXPECT_TRUE(table.empty());
 }
 
+TEST(TokenTable, RetiredSlotsStayTaken)
+{
+	TokenTable<int> table;
+	std::array<int, TokenTable<int>::kCapacity> entries{};
+	std::vector<Token> tokens;
+
+	for (int &entry : entries)
+		tokens.push_back(*table.insert(&entry, 1));
+	EXPECT_EQ(table.retire(tokens[7]), &entries[7]);
+	EXPECT_EQ(table.retire(tokens[7]), nullptr);
+	EXPECT_EQ(table.find(tokens[7]), nullptr);
+	EXPECT_EQ(table.size(), TokenTable<int>::kCapacity - 1);
+	EXPECT_EQ(table.retired(), 1U);
+	EXPECT_TRUE(table.full());
+	EXPECT_FALSE(table.insert(&entries[7], 2));
+	table.free_retired(tokens[7].value() & 0xff);
+	EXPECT_EQ(table.retired(), 0U);
+	EXPECT_FALSE(table.full());
+	const auto again = table.insert(&entries[7], 2);
+	ASSERT_TRUE(again);
+	EXPECT_EQ(again->value() & 0xff, tokens[7].value() & 0xff);
+	EXPECT_NE(*again, tokens[7]);
+}
+
 } // namespace
 } // namespace smc::group

@@ -431,6 +431,8 @@ const BadAccept kBadAccepts[] = {
 	 [](auto &a) { a.first_contact_extension.max_links = 3; }},
 	{"version from the future", DeclineReason::kModeUnsupp, [](auto &a) { a.version = 3; }},
 	{"SMC-D", DeclineReason::kModeUnsupp, [](auto &a) { a.endpoint = wire::SmcdEndpoint{}; }},
+	{"capabilities not offered", DeclineReason::kCnfErr,
+	 [](auto &a) { a.first_contact_extension.vendor_options = wire::vendor_answer(1); }},
 	{"token 0", DeclineReason::kCnfErr, [](auto &a) { smcr(a).token = wire::Token{0}; }},
 	{"past the end", DeclineReason::kCnfErr,
 	 [](auto &a) { smcr(a).rmb_address = UINT64_MAX - 65535; }},
@@ -457,6 +459,19 @@ TEST(ClientAccept, BadOnesAreDeclined)
 		EXPECT_EQ(client.count<AcquireClientLink>(), 0);
 		EXPECT_TRUE(client.left_in_stream().empty());
 	}
+}
+
+// Only a server that was offered something has an answer.
+TEST(ClientAccept, OtherVendorsOptionsMeanNothing)
+{
+	Client client(offer_of(2, true, true), answers(endpoint_of(2), true));
+	wire::Accept accept = good_accept();
+
+	accept.first_contact_extension.vendor_options = 0x7fffffff;
+	client.start();
+	client.arrive(encoded(accept));
+	ASSERT_NE(client.use_smc(), nullptr);
+	EXPECT_EQ(client.use_smc()->agreement.capabilities, 0);
 }
 
 TEST(ClientAccept, MoreConnectionsThanOfferedAreDeclined)

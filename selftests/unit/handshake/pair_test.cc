@@ -409,5 +409,104 @@ TEST(PairNoDevice, ServerWithoutDeviceDeclinesTheProposal)
 	EXPECT_TRUE(client.fell_back(DeclineReason::kPeerDecl, DeclineReason::kIpsec));
 }
 
+// ---- What goes beyond the protocol --------------------------------------------------------------
+
+LocalOffer offer_beyond(std::uint8_t host, wire::Capabilities capabilities)
+{
+	LocalOffer offer = offer_of(host, false, true);
+
+	offer.capabilities = capabilities;
+	return offer;
+}
+
+struct Agreed {
+	wire::Capabilities client = 0;
+	wire::Capabilities server = 0;
+};
+
+Agreed agreed(const LocalOffer &clients, const LocalOffer &servers, bool first_contact = true)
+{
+	Client client(clients, answers(endpoint_of(2), first_contact));
+	Server server(servers, answers(endpoint_of(1), first_contact));
+
+	server.start();
+	client.start();
+	exchange(client, server);
+	EXPECT_NE(client.use_smc(), nullptr);
+	EXPECT_NE(server.use_smc(), nullptr);
+	if (client.use_smc() == nullptr || server.use_smc() == nullptr)
+		return {};
+	return {client.use_smc()->agreement.capabilities, server.use_smc()->agreement.capabilities};
+}
+
+TEST(PairCapabilities, AreThoseThatBothHave)
+{
+	struct {
+		wire::Capabilities client, server;
+	} const cases[]{{0, 0}, {1, 0}, {0, 1}, {1, 1}, {3, 1}, {5, 6}, {0xffff, 0x8001}};
+
+	for (const auto &[client, server] : cases) {
+		const Agreed both = agreed(offer_beyond(2, client), offer_beyond(1, server));
+
+		EXPECT_EQ(both.client, client & server);
+		EXPECT_EQ(both.server, client & server);
+	}
+}
+
+// There is no room for them in version 2.0. Inside one kernel nobody needs them.
+TEST(PairCapabilities, NeedRelease1AndSmcR)
+{
+	for (const bool old_client : {false, true}) {
+		LocalOffer client = offer_beyond(2, 1);
+		LocalOffer server = offer_beyond(1, 1);
+
+		(old_client ? client : server).release = 0;
+		const Agreed both = agreed(client, server);
+		EXPECT_EQ(both.client, 0);
+		EXPECT_EQ(both.server, 0);
+	}
+}
+
+// The Confirm repeats the answer, or the two would not understand each other's messages.
+TEST(PairCapabilities, MustBeRepeated)
+{
+	for (const std::uint32_t said : {0U, 0x80000002U, 0x00000001U, 0x80000001U}) {
+		Client client(offer_beyond(2, 1), answers(endpoint_of(2), true));
+		Server server(offer_beyond(1, 3), answers(endpoint_of(1), true));
+
+		client.start();
+		server.start();
+		server.arrive(client.take_sent());
+		client.arrive(server.take_sent());
+		auto confirm = wire::decode_confirm(client.take_sent());
+		ASSERT_TRUE(confirm);
+		EXPECT_EQ(confirm->first_contact_extension.vendor_options, 0x80000001U);
+		confirm->first_contact_extension.vendor_options = said;
+		server.arrive(encoded(*confirm));
+		if (said == 0x80000001U)
+			EXPECT_NE(server.use_smc(), nullptr);
+		else
+			EXPECT_TRUE(server.fell_back(DeclineReason::kCnfErr));
+	}
+}
+
+// What foreign clients put there, without an offer of ours, does not matter.
+TEST(PairCapabilities, OthersMayPutAnythingThere)
+{
+	Client client(offer_beyond(2, 0), answers(endpoint_of(2), true));
+	Server server(offer_beyond(1, 3), answers(endpoint_of(1), true));
+
+	client.start();
+	server.start();
+	server.arrive(client.take_sent());
+	client.arrive(server.take_sent());
+	auto confirm = wire::decode_confirm(client.take_sent());
+	ASSERT_TRUE(confirm);
+	confirm->first_contact_extension.vendor_options = 0x80000003;
+	server.arrive(encoded(*confirm));
+	ASSERT_NE(server.use_smc(), nullptr);
+	EXPECT_EQ(server.use_smc()->agreement.capabilities, 0);
+}
+
 } // namespace
 } // namespace smc::handshake::test

@@ -34,6 +34,7 @@ bool Connection::init(const Config &config)
 	receive_.init(config.rmb_size_bytes);
 	local_token_ = config.local_token;
 	peer_token_ = config.peer_token;
+	compact_ = config.compact;
 	set_send_limits();
 	set_receive_limits();
 	autocork_bytes_ = std::min(quarter_bytes_, config.autocorking_size_bytes);

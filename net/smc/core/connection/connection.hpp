@@ -50,6 +50,7 @@ struct Config {
 	std::uint32_t peer_token = 0;        // the peer's: our messages carry it
 	bool completion_frees_sndbuf = true; // see SendRing::init()
 	bool in_place = false;               // ditto; needs sndbuf_size == peer_rmb_size
+	bool compact = false; // both ends understand compact messages (core/wire/compact.hpp)
 };
 
 // How the bytes of a produce() are to leave.
@@ -183,6 +184,8 @@ public:
 
 	// An SMC-R message that carried our token, in the order of arrival.
 	Verdict on_cdc(const CursorMessage &message);
+	// A compact one. Only to a connection that has Config::compact.
+	Verdict on_cdc(const CompactMessage &message);
 	// The same for a message without sequence number and failover flag (SMC-D).
 	Verdict on_cursors(const CursorMessage &message);
 	// A message of the peer's speak(). It comes from this code, not from a wire, so its byte
@@ -430,6 +433,10 @@ private:
 	[[nodiscard]] Outgoing choose() const;
 	[[nodiscard]] CursorMessage message(ring::Cursor producer, std::uint32_t write_bytes,
 					    std::uint8_t state_flags) const;
+	[[nodiscard]] bool fits_compact(const TransmitPlan &plan) const;
+	// What it says, or nothing if one of its counts is larger than a ring.
+	[[nodiscard]] std::optional<Saying> expand(const CompactMessage &message) const;
+	[[nodiscard]] Verdict weigh(const Saying &saying);
 	void mark_sent(const CursorMessage &message, std::uint32_t write_bytes);
 	[[nodiscard]] std::optional<Saying> speak_up();
 	// The verdict on a message whose cursors do not count any more; its flags are applied.
@@ -491,9 +498,9 @@ private:
 	std::uint8_t peer_producer_flags_ = 0;  // of the newest message
 	std::uint8_t sent_producer_flags_ = 0;  // of our newest message
 
+	bool compact_ = false;              // Config::compact
 	bool update_due_ = false;           // a message must go out for its consumer cursor
 	bool completion_requested_ = false; // the next one must be signalled
-	bool clock_wanted_ = false;         // data waited for a completion: signal the next
 	bool corked_ = false;               // TCP_CORK
 	bool more_ = false;                 // last produce() said kMore
 	bool push_ = false;                 // nothing is held until all has gone

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "core/connection/connection.hpp"
+#include "core/wire/compact.hpp"
 
 namespace smc::connection {
 
@@ -83,9 +84,9 @@ inline bool Connection::can_transmit() const
 }
 
 // A completion costs the device and us, so most messages are not signalled. A signal is wanted to
-// learn when the send buffer is free: while data is outstanding, as the clock that paces
-// coalescing, a quarter of the buffer later at the latest, and for everything that belongs to the
-// end.
+// learn when the send buffer is free: as the clock that paces coalescing, while the peer has not
+// read everything before (then this may be a stream, and not an answer), a quarter of the buffer
+// later at the latest, and for everything that belongs to the end.
 inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const
 {
 	if (completion_requested_ || state_flags != close_.sent_flags() ||
@@ -93,7 +94,7 @@ inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t stat
 		return true;
 	if (write_bytes == 0)
 		return false;
-	if (clock_wanted_ || (send_.outstanding() && !clock_running()))
+	if (send_.unacknowledged_bytes() != 0 && !clock_running())
 		return true;
 	const std::uint64_t known_bytes =
 		std::max(last_signalled_bytes_, send_.acknowledged_bytes());
@@ -166,7 +167,32 @@ inline bool Connection::plan_transmit(TransmitPlan &plan) const
 	plan.marker = {send_.sent_bytes() + write_bytes, sent_messages_ + 1};
 	plan.message = message(to, write_bytes, state_flags);
 	plan.signal = must_signal(write_bytes, state_flags);
+	plan.compact = compact_ && fits_compact(plan);
+	if (plan.compact)
+		plan.brief = {
+			.written_bytes = plan.writes[plan.write_count - 1].length_bytes,
+			.consumed_bytes = receive_.unconfirmed_bytes(),
+			.wrapped = plan.write_count == 2,
+			.write_blocked =
+				(plan.message.producer_flags & producer_flag::kWriteBlocked) != 0,
+		};
 	return true;
+}
+
+// Everything but bytes and cursors takes the long form, and so does what an RDMA write with its
+// length cannot say: no bytes, or writes that are cut where our send buffer ends. Before we have
+// heard from the peer, it may not have begun yet: then it keeps its messages for later, which only
+// a message that stands alone allows. (The sequence is 0 again after 65536 messages, where the long
+// form does no harm.)
+inline bool Connection::fits_compact(const TransmitPlan &plan) const
+{
+	constexpr auto sayable = static_cast<std::uint8_t>(~producer_flag::kWriteBlocked);
+
+	return peer_sequence_ != 0 && (plan.message.producer_flags & sayable) == 0 &&
+	       plan.message.state_flags == 0 &&
+	       receive_.unconfirmed_bytes() <= wire::kCompactConsumedMaxBytes &&
+	       (plan.write_count == 1 ||
+		(plan.write_count == 2 && plan.writes[1].peer_offset_bytes == 0));
 }
 
 inline void Connection::commit_transmit(const TransmitPlan &plan)
@@ -185,7 +211,6 @@ inline void Connection::commit_transmit(const TransmitPlan &plan)
 		last_signalled_message_ = plan.marker.message_number;
 		last_signalled_bytes_ = plan.marker.sent_bytes;
 		completion_requested_ = false;
-		clock_wanted_ = false;
 	}
 }
 
@@ -274,10 +299,6 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 		return verdict;
 	}
 	const bool was_writable = writable_for_poll();
-	// Streaming: the next completion must belong to the message that this one lets go, or the
-	// data behind it would be sent in small pieces only to get the next completion.
-	if (send_.pending_bytes() != 0 && held(send_.pending_bytes()))
-		clock_wanted_ = true;
 	completed_messages_ = std::max(completed_messages_, marker.message_number);
 	send_.complete_to(marker.sent_bytes);
 	if (!was_writable && writable_for_poll())
@@ -301,6 +322,43 @@ inline Verdict Connection::on_cdc(const CursorMessage &message)
 	const Verdict verdict = on_cursors(message);
 	if (verdict.ok())
 		peer_sequence_ = message.sequence;
+	return verdict;
+}
+
+inline std::optional<Saying> Connection::expand(const CompactMessage &message) const
+{
+	const std::uint32_t before_bytes =
+		message.wrapped ? receive_.size_bytes() - receive_.producer().count : 0;
+
+	if (message.written_bytes > receive_.size_bytes() - before_bytes ||
+	    message.consumed_bytes > send_.peer_size_bytes())
+		return std::nullopt;
+	const std::uint32_t produced_bytes = before_bytes + message.written_bytes;
+	return Saying{
+		.message = {.sequence = static_cast<std::uint16_t>(peer_sequence_ + 1),
+			    .token = local_token_,
+			    .producer = ring::advance(receive_.producer(), produced_bytes,
+						      receive_.size_bytes()),
+			    .consumer = ring::advance(send_.peer_consumer(), message.consumed_bytes,
+						      send_.peer_size_bytes()),
+			    .producer_flags = message.write_blocked ? producer_flag::kWriteBlocked
+								    : std::uint8_t{0}},
+		.produced_bytes = produced_bytes,
+		.consumed_bytes = message.consumed_bytes,
+	};
+}
+
+inline Verdict Connection::on_cdc(const CompactMessage &message)
+{
+	peer_sequence_++;
+	if (const auto dismissed = dismiss({})) [[unlikely]]
+		return *dismissed;
+	const auto saying = expand(message);
+	if (!saying) [[unlikely]]
+		return {.violation = Violation::kCursorOutsideRing};
+	Verdict verdict = weigh(*saying);
+	if (verdict.ok() && can_transmit())
+		verdict.events |= event::kCanTransmit;
 	return verdict;
 }
 
@@ -360,6 +418,11 @@ inline Verdict Connection::hear(const Saying &saying)
 {
 	if (const auto dismissed = dismiss(saying.message)) [[unlikely]]
 		return *dismissed;
+	return weigh(saying);
+}
+
+inline Verdict Connection::weigh(const Saying &saying)
+{
 	if (saying.produced_bytes > receive_.confirmed_free_bytes() ||
 	    saying.consumed_bytes > send_.unacknowledged_bytes()) [[unlikely]]
 		return {.violation = Violation::kCursorOutsideRing};

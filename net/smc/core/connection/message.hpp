@@ -39,6 +39,16 @@ struct CursorMessage {
 	std::uint8_t state_flags = 0;
 };
 
+// The same for bytes and cursors alone, relative to the sender's message before (SMC-R between two
+// of this module, core/wire/compact.hpp).
+struct CompactMessage {
+	std::uint32_t written_bytes = 0;  // by its own RDMA write
+	std::uint32_t consumed_bytes = 0; // of the sender's ring
+	// A write before that one has filled the receiver's ring up to its end.
+	bool wrapped = false;
+	bool write_blocked = false;
+};
+
 // A message between two connections that share their memory, with byte counts in place of cursors.
 struct Saying {
 	CursorMessage message{};

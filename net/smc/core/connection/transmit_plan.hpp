@@ -3,7 +3,7 @@
 // TransmitPlan: one batch of work for the transport, worked out by Connection::plan_transmit() and
 // carried out by the caller: up to three writes into the peer's ring, then the message that tells
 // the peer about them, in that order on one queue pair (the order is what makes the data visible
-// before the cursor).
+// before the cursor). A compact message goes with the last write.
 #pragma once
 
 #include <array>
@@ -37,7 +37,9 @@ struct TransmitPlan {
 	std::array<WriteSegment, kMaxWrites> writes{};
 	std::uint32_t write_count = 0;
 	std::uint32_t write_bytes = 0; // sum over writes
-	CursorMessage message{};       // always sent, after the writes
+	CursorMessage message{};       // sent after the writes, unless it is compact
+	bool compact = false;          // the last write carries the message, as ...
+	CompactMessage brief{};        // ... this one
 	TransmitMarker marker{};
 	// The message's work request must raise a completion that is brought to
 	// on_transmit_complete(). The caller may raise (never clear) it before commit_transmit(),

@@ -19,6 +19,8 @@ namespace smc::group {
 // bits are a slot (1..255), which makes lookup one array access; the 24 bits
 // above are random, so that a token cannot be guessed and one of a closed
 // connection does not reach the slot's next owner. Zero is never a token.
+// Compact messages (core/wire/compact.hpp) name the slot alone. So a slot in which one may still
+// arrive for the connection before stays taken: it is retired.
 //
 // Whether a CDC message came in on the link of its connection is for the caller
 // to check; the table does not know links.
@@ -64,15 +66,28 @@ public:
 	// Frees the slot; the connection that had it, or null if there was none.
 	T *erase(wire::Token token)
 	{
+		T *entry = retire(token);
+
+		if (entry != nullptr)
+			free_retired(token.value() & 0xff);
+		return entry;
+	}
+	// The same, but the slot stays taken until free_retired().
+	T *retire(wire::Token token)
+	{
 		T *entry = find(token);
-		std::size_t slot = token.value() & 0xff;
 
 		if (entry == nullptr)
 			return nullptr;
-		slots_[slot] = {};
-		used_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+		slots_[token.value() & 0xff] = {};
 		size_--;
+		retired_++;
 		return entry;
+	}
+	void free_retired(std::size_t slot)
+	{
+		used_[slot / 64] &= ~(std::uint64_t{1} << (slot % 64));
+		retired_--;
 	}
 
 	// Calls @visit(T &, token) for every entry, in slot order. @visit may erase
@@ -88,7 +103,9 @@ public:
 
 	[[nodiscard]] std::size_t size() const { return size_; }
 	[[nodiscard]] bool empty() const { return size_ == 0; }
-	[[nodiscard]] bool full() const { return size_ == kCapacity; }
+	// Slots that are taken without a connection.
+	[[nodiscard]] std::size_t retired() const { return retired_; }
+	[[nodiscard]] bool full() const { return size_ + retired_ == kCapacity; }
 
 private:
 	struct Slot {
@@ -99,6 +116,7 @@ private:
 	std::array<Slot, kCapacity + 1> slots_{};
 	std::array<std::uint64_t, 4> used_{};
 	std::size_t size_ = 0;
+	std::size_t retired_ = 0;
 };
 
 } // namespace smc::group

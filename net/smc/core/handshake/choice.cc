@@ -82,6 +82,7 @@ Result<Choice, DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
 		agreement.max_conns = std::min(theirs.max_conns, offer.max_conns);
 		agreement.max_links = std::min(theirs.max_links, offer.max_links);
 		agreement.feature_mask = offer.feature_mask;
+		agreement.capabilities = wire::offered(proposal.smcd_v1) & offer.capabilities;
 		if (agreement.max_conns < kMaxConnsLeast)
 			return fail(DeclineReason::kMaxConnErr);
 		if (agreement.max_links < kMaxLinksLeast)

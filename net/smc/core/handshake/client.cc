@@ -34,6 +34,8 @@ using wire::DeclineReason;
 	if (offer.smcr_v2) {
 		proposal.v2.eids = offer.eids;
 		proposal.v2.roce_gid = offer.v2_gid;
+		if (offer.release >= 1)
+			wire::offer(offer.capabilities, proposal.smcd_v1);
 	}
 	if (offer.smcr_v2 || offer.smcd) {
 		proposal.v2.release = offer.release;
@@ -81,6 +83,7 @@ using wire::DeclineReason;
 		agreement.max_conns = extension.max_conns;
 		agreement.max_links = extension.max_links;
 		agreement.feature_mask = extension.feature_mask & offer.feature_mask;
+		agreement.capabilities = wire::answered(extension.vendor_options);
 	}
 	return agreement;
 }
@@ -277,6 +280,8 @@ DeclineReason ClientHandshake::examine(const wire::Accept &accept) const
 			if (extension.max_links < kMaxLinksLeast ||
 			    extension.max_links > offer.max_links)
 				return DeclineReason::kMaxLinkErr;
+			if ((wire::answered(extension.vendor_options) & ~offer.capabilities) != 0)
+				return DeclineReason::kCnfErr;
 		}
 	}
 	return usable(*accept.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
@@ -377,6 +382,7 @@ bool ClientHandshake::send_confirm(Effects &effects)
 		if (agreement_.release >= 1) {
 			extension.max_conns = agreement_.max_conns;
 			extension.max_links = agreement_.max_links;
+			extension.vendor_options = wire::vendor_answer(agreement_.capabilities);
 		}
 		const bool fits = confirm.gids.push_back(local_.gid);
 		expects(fits);

@@ -11,13 +11,15 @@
 #include "core/wire/clc.hpp"
 #include "core/wire/decline_reason.hpp"
 #include "core/wire/ids.hpp"
+#include "core/wire/vendor.hpp"
 
 // What the shell is to do for a handshake, in this order. Nothing follows a Finished.
 namespace smc::handshake {
 
 // What the two sides have agreed on. In version 1 only the first two and peer_id have a meaning.
-// The values that describe a link group (release, limits, mask, peer's name) are exchanged on
-// first contact only; at a later one they are the group's, and not set here by a client.
+// The values that describe a link group (release, limits, mask, capabilities, peer's name) are
+// exchanged on first contact only; at a later one they are the group's, and not set here by a
+// client.
 struct Agreement {
 	std::uint8_t version = 0; // 1 or 2
 	bool smcd = false;        // else SMC-R
@@ -28,6 +30,7 @@ struct Agreement {
 	std::uint8_t max_conns = 0;
 	std::uint8_t max_links = 0;
 	std::uint16_t feature_mask = 0;
+	wire::Capabilities capabilities = 0; // of SMC-R
 	wire::ClcOs peer_os = wire::ClcOs::kUnknown;
 	std::array<std::uint8_t, 32> peer_host_name{}; // ASCII, blank padded
 

@@ -9,6 +9,7 @@
 #include "core/wire/clc.hpp"
 #include "core/wire/decline_reason.hpp"
 #include "core/wire/ids.hpp"
+#include "core/wire/vendor.hpp"
 
 namespace smc::handshake {
 
@@ -49,6 +50,7 @@ struct LocalOffer {
 	std::uint8_t max_conns = kMaxConnsDefault;
 	std::uint8_t max_links = kMaxLinksLeast;
 	std::uint16_t feature_mask = 0;
+	wire::Capabilities capabilities = 0; // beyond the protocol; needs release 2.1
 
 	// SMC-D: the loopback device, by 128 bits that are unique to this kernel.
 	wire::IsmGid smcd_gid;

@@ -189,6 +189,7 @@ void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
 		extension.feature_mask = agreement.feature_mask;
 		extension.max_conns = agreement.max_conns; // release 0 has no place for limits
 		extension.max_links = agreement.max_links;
+		extension.vendor_options = wire::vendor_answer(agreement.capabilities);
 	}
 	if (!exchange_.send(accept, effects)) {
 		decline(DeclineReason::kIntErr, effects);
@@ -272,6 +273,10 @@ DeclineReason ServerHandshake::examine(const wire::Confirm &confirm) const
 				return DeclineReason::kMaxConnErr;
 			if (extension.max_links != agreement.max_links)
 				return DeclineReason::kMaxLinkErr;
+			// What others put there means nothing.
+			if (agreement.capabilities != 0 &&
+			    extension.vendor_options != wire::vendor_answer(agreement.capabilities))
+				return DeclineReason::kCnfErr;
 		}
 	}
 	return usable(*confirm.smcr()) && is_proposer(*confirm.smcr()) ? DeclineReason::kNone

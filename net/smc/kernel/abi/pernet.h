@@ -33,6 +33,8 @@ u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */
 bool smc_sysctl_inherit_eids(struct net *net);
 /* Whether connections may go by RDMA ports of the initial namespace. */
 u32 smc_sysctl_host_ports(struct net *net);	/* SMC_HOST_PORTS_* */
+/* Whether new link groups may use compact messages, if the peer can. */
+bool smc_sysctl_smcr_compact(struct net *net);
 /* Seconds for which a stranger is remembered, 0 = not at all. */
 u32 smc_sysctl_plain_peer_time_s(struct net *net);
 /*

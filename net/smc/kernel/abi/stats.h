@@ -117,6 +117,8 @@ enum smc_stat {
 	/* Traffic. */
 	SMC_STAT_CDC_TX,
 	SMC_STAT_CDC_RX,
+	SMC_STAT_COMPACT_TX,	/* in the compact form, which are not among CDC_TX */
+	SMC_STAT_COMPACT_RX,
 	SMC_STAT_LLC_TX,
 	SMC_STAT_LLC_RX,
 	SMC_STAT_RDMA_WRITES,

@@ -242,6 +242,12 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 		     unsigned int n_writes, const void *message, size_t message_bytes,
 		     unsigned int flags, u64 *seq);
 /*
+ * The same without a message: the last of the writes (1..SMC_IB_WRITES_MAX) carries @immediate
+ * (solicited). The peer gets smc_ib_link_written().
+ */
+int smc_ib_link_post_immediate(struct smc_ib_link *link, const struct smc_ib_write *writes,
+			       unsigned int n_writes, u32 immediate, unsigned int flags, u64 *seq);
+/*
  * True if a post of SMC_IB_WRITES_MAX writes and a message would find room. Same serialisation as
  * posts.
  */

@@ -271,7 +271,8 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 	return verdict.events;
 }
 
-connection::Verdict Endpoint::take_message_locked(const connection::CursorMessage &message)
+template <class Message>
+connection::Verdict Endpoint::take_message_locked(const Message &message)
 {
 	if (!arrivals_need_sync_) [[likely]]
 		return conn_.on_cdc(message);
@@ -286,7 +287,8 @@ connection::Verdict Endpoint::take_message_locked(const connection::CursorMessag
 	return verdict;
 }
 
-u16 Endpoint::hear_message_locked(const connection::CursorMessage &message)
+template <class Message>
+u16 Endpoint::hear_message_locked(const Message &message)
 {
 	if (detached_)
 		return 0;
@@ -299,6 +301,14 @@ u16 Endpoint::hear_message_locked(const connection::CursorMessage &message)
 }
 
 void Endpoint::on_message(const connection::CursorMessage &message)
+{
+	change([&]() -> u16 {
+		lock_.assert_held();
+		return hear_message_locked(message);
+	});
+}
+
+void Endpoint::on_message(const connection::CompactMessage &message)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();

@@ -187,8 +187,9 @@ public:
 
 	// ---- For the transport ------------------------------------------------------------------
 
-	// A message of the peer for this connection. Softirq.
+	// A message of the peer for this connection, in either form. Softirq.
 	void on_message(const connection::CursorMessage &message);
+	void on_message(const connection::CompactMessage &message);
 	// Softirq.
 	void on_transmit_complete(const connection::TransmitMarker &marker);
 	// The send queue has room again. Softirq or process.
@@ -278,10 +279,11 @@ private:
 	void change(F &&f);
 	void transmit_locked() SMC_REQUIRES(lock_);
 	void limit_cork_locked() SMC_REQUIRES(lock_);
-	[[nodiscard]] connection::Verdict
-	take_message_locked(const connection::CursorMessage &message) SMC_REQUIRES(lock_);
-	[[nodiscard]] u16 hear_message_locked(const connection::CursorMessage &message)
+	template <class Message>
+	[[nodiscard]] connection::Verdict take_message_locked(const Message &message)
 		SMC_REQUIRES(lock_);
+	template <class Message>
+	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
 	// Returns the events for settle().
 	[[nodiscard]] u16 abort_broken_locked() SMC_REQUIRES(lock_);

@@ -39,6 +39,8 @@ void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
  */
 bool smc_ib_link_received(void *context, struct smc_ib_receive_slot *receive, const void *head,
 			  const void *tail, u32 length_bytes);
+/* The peer's RDMA write of @written_bytes came with @immediate; its receive is posted again. */
+void smc_ib_link_written(void *context, u32 immediate, u32 written_bytes);
 /*
  * All posts up to number @up_to_seq are done: the peer's hardware has them. Also called when the
  * queue has room again; then the number may be an old one, or 0 before the first post.

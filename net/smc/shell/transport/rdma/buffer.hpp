@@ -84,6 +84,18 @@ public:
 		return confirmed_.under(group);
 	}
 
+	// The slot of the last connection that had it as its RMB stays taken as long as the peer
+	// may write to it (0: none). With the group's lock.
+	void note_retired_slot(std::size_t slot, const shell::SpinLock &group) SMC_REQUIRES(group)
+	{
+		retired_slot_.under(group) = slot;
+	}
+	[[nodiscard]] std::size_t take_retired_slot(const shell::SpinLock &group)
+		SMC_REQUIRES(group)
+	{
+		return std::exchange(retired_slot_.under(group), 0);
+	}
+
 	// Maps it for the link's device, so that its keys can be announced. Process, with the mutex
 	// that keeps the link.
 	[[nodiscard]] Result<void, shell::Errno> map(Link &link, const shell::Mutex &setup)
@@ -116,6 +128,7 @@ private:
 	// Guarded by the group's lock.
 	shell::Guarded<bool> told_;
 	shell::Guarded<u64> confirmed_;
+	shell::Guarded<std::size_t> retired_slot_;
 };
 
 // Locking: its own (class POOL; POOL_UNMAP, taken before it, around unmapping and freeing).

@@ -20,6 +20,8 @@ class EndpointTable {
 public:
 	static constexpr std::size_t kSlots = group::TokenTable<RdmaEndpoint>::kCapacity + 1;
 
+	[[nodiscard]] static std::size_t slot_of(wire::Token token) { return token.value() & 0xff; }
+
 	// Its token, with these random bits; none if the table is full.
 	[[nodiscard]] std::optional<wire::Token> insert(shell::Ref<RdmaEndpoint> endpoint,
 							u32 random24)
@@ -35,15 +37,19 @@ public:
 	{
 		slots_[slot_of(token)].store(&endpoint, std::memory_order_release);
 	}
-	// Its reference; none if it is not in the table.
-	[[nodiscard]] shell::Ref<RdmaEndpoint> erase(wire::Token token)
+	// Its reference; none if it is not in the table. With @retire the slot stays taken until
+	// free_retired().
+	[[nodiscard]] shell::Ref<RdmaEndpoint> erase(wire::Token token, bool retire)
 	{
-		auto endpoint = shell::Ref<RdmaEndpoint>::adopt(tokens_.erase(token));
+		auto endpoint = shell::Ref<RdmaEndpoint>::adopt(retire ? tokens_.retire(token)
+								       : tokens_.erase(token));
 
 		if (endpoint)
 			slots_[slot_of(token)].store(nullptr, std::memory_order_release);
 		return endpoint;
 	}
+	void free_retired(std::size_t slot) { tokens_.free_retired(slot); }
+	[[nodiscard]] std::size_t retired() const { return tokens_.retired(); }
 
 	[[nodiscard]] RdmaEndpoint *find(wire::Token token) const { return tokens_.find(token); }
 	// The endpoint in this slot, in 1..kSlots - 1, if it is shown.
@@ -60,17 +66,15 @@ public:
 	[[nodiscard]] std::size_t size() const { return tokens_.size(); }
 	[[nodiscard]] bool empty() const { return tokens_.empty(); }
 
-	// The endpoint in the slot of @token, whose token may be another one. Any context, without
-	// the lock.
-	[[nodiscard]] RdmaEndpoint *look(wire::Token token) const
+	// The endpoint in this slot, in 0..kSlots - 1; its token has more bits. Any context,
+	// without the lock.
+	[[nodiscard]] RdmaEndpoint *look(std::size_t slot) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side)
 	{
-		return slots_[slot_of(token)].load(std::memory_order_acquire);
+		return slots_[slot].load(std::memory_order_acquire);
 	}
 
 private:
-	[[nodiscard]] static std::size_t slot_of(wire::Token token) { return token.value() & 0xff; }
-
 	group::TokenTable<RdmaEndpoint> tokens_;
 	std::array<std::atomic<RdmaEndpoint *>, kSlots> slots_{};
 };

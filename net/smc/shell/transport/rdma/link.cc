@@ -66,7 +66,20 @@ Link::Awaited Link::take_awaited_locked()
 	return oldest;
 }
 
-bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, ByteSpan message,
+int Link::post_locked(std::span<const smc_ib_write> writes, const Notice &notice, bool signal,
+		      u64 &seq)
+{
+	const auto count = static_cast<unsigned int>(writes.size());
+	const unsigned int flags = signal ? SMC_IB_POST_SIGNAL : 0;
+
+	if (notice.message.empty())
+		return smc_ib_link_post_immediate(link_, writes.data(), count, notice.immediate,
+						  flags, &seq);
+	return smc_ib_link_post(link_, writes.data(), count, notice.message.data(),
+				notice.message.size(), flags, &seq);
+}
+
+bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, const Notice &notice,
 		bool signal, const connection::TransmitMarker &marker)
 {
 	shell::Guard guard(lock_);
@@ -82,9 +95,7 @@ bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, ByteSp
 	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_))
 		ret = -EAGAIN;
 	else
-		ret = smc_ib_link_post(link_, writes.data(),
-				       static_cast<unsigned int>(writes.size()), message.data(),
-				       message.size(), signal ? SMC_IB_POST_SIGNAL : 0, &seq);
+		ret = post_locked(writes, notice, signal, seq);
 	if (ret == 0) {
 		if (signal) {
 			awaited_[(head_ + count_) % awaited_size_] = {

@@ -64,11 +64,18 @@ public:
 		return heard_.exchange(false, std::memory_order_relaxed);
 	}
 
+	// What tells the peer of a connection's writes: a message behind them, or else the
+	// immediate data of the last one.
+	struct Notice {
+		ByteSpan message;
+		u32 immediate = 0;
+	};
+
 	// Posts a connection's batch. False: there is no room, or others wait for it, and the
 	// endpoint gets on_room() later; or its writes are forbidden; or the link is dead. Under
 	// the endpoint's lock.
 	[[nodiscard]] bool post(LinkUser &endpoint, std::span<const smc_ib_write> writes,
-				ByteSpan message, bool signal,
+				const Notice &notice, bool signal,
 				const connection::TransmitMarker &marker);
 	// Posts a message of link control; @last: it may take the place reserved for the group's
 	// last message. Returns its number for sent_up_to(). -EAGAIN: no room. Any context.
@@ -91,6 +98,8 @@ private:
 		connection::TransmitMarker marker;
 	};
 
+	[[nodiscard]] int post_locked(std::span<const smc_ib_write> writes, const Notice &notice,
+				      bool signal, u64 &seq) SMC_REQUIRES(lock_);
 	// Removes the oldest one.
 	[[nodiscard]] Awaited take_awaited_locked() SMC_REQUIRES(lock_);
 	// True if one has left by @up_to_seq.

@@ -8,6 +8,7 @@
 #include "core/base/elapsed.hpp"
 #include "core/connection/cdc_mapping.hpp"
 #include "core/wire/cdc.hpp"
+#include "core/wire/compact.hpp"
 #include "kernel/abi/mem.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
@@ -38,6 +39,7 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const Founding &founding,
 		     Places::Place &&place)
 	: table_(table), key_(key), founder_address_(founding.founder), port_(port),
+	  compact_((founding.agreement.capabilities & wire::capability::kCompactMessages) != 0),
 	  agreement_(founding.agreement), direct_(founding.direct), own_psn_(shell::random24()),
 	  pool_(key.netns, port.device.info().buffer_max_bytes),
 	  control_(*this, link_, key.netns, machine_config(key, founding.agreement, founding.uid)),
@@ -294,20 +296,46 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 	}
 	link.note_heard();
 	shell::RcuGuard rcu;
-	RdmaEndpoint *found = look(cdc->token);
+	RdmaEndpoint *found = look(EndpointTable::slot_of(cdc->token));
 
-	if (found == nullptr || found->token_ != cdc->token.value()) {
+	if (found != nullptr && found->token_ != cdc->token.value())
+		found = nullptr;
+	if (const auto endpoint = addressed(found, link))
+		endpoint->on_cdc(connection::from_wire(*cdc));
+}
+
+shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, const Link &link)
+{
+	if (found == nullptr) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
-		return;
+		return {};
 	}
 	if (found->link_ != &link) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
+		return {};
+	}
+	return shell::Ref<RdmaEndpoint>::try_share(found);
+}
+
+void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
+{
+	const wire::Compact compact = wire::decode_compact(immediate);
+
+	smc_stat_inc(key_.netns, SMC_STAT_COMPACT_RX);
+	if (!compact_) {
+		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		smc_stat_inc(key_.netns, SMC_STAT_CDC_MALFORMED);
 		return;
 	}
-	if (const auto endpoint = shell::Ref<RdmaEndpoint>::try_share(found))
-		endpoint->on_cdc(connection::from_wire(*cdc));
+	link.note_heard();
+	shell::RcuGuard rcu;
+	if (const auto endpoint = addressed(look(compact.slot), link))
+		endpoint->on_compact({.written_bytes = written_bytes,
+				      .consumed_bytes = compact.consumed_bytes,
+				      .wrapped = compact.wrapped,
+				      .write_blocked = compact.write_blocked});
 }
 
 void LinkGroup::on_sent(u64 up_to_seq)
@@ -345,6 +373,12 @@ extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive
 	return link->group().on_received(*link,
 					 {receive, static_cast<const std::byte *>(head),
 					  static_cast<const std::byte *>(tail), length_bytes});
+}
+
+extern "C" void smc_ib_link_written(void *context, u32 immediate, u32 written_bytes)
+{
+	auto *link = static_cast<Link *>(context);
+	link->group().on_immediate(*link, immediate, written_bytes);
 }
 
 extern "C" void smc_ib_link_sent(void *context, u64 up_to_seq)

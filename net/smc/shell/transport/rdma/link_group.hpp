@@ -164,6 +164,7 @@ public:
 	void abandon(RdmaEndpoint &endpoint, bool peer_may_use) override;
 	void disown(const TcpAddress &from) override;
 	void remove(RdmaEndpoint &endpoint) override;
+	[[nodiscard]] bool speaks_compactly() const override { return compact_; }
 	void snapshot(smc_sock_info &info) override;
 
 	// ---- Ending -----------------------------------------------------------------------------
@@ -186,6 +187,8 @@ public:
 
 	// False: the message is kept until give_back().
 	bool on_received(Link &link, const LinkControl::Received &message);
+	// An RDMA write of @written_bytes came with this immediate data.
+	void on_immediate(Link &link, u32 immediate, u32 written_bytes);
 	void on_sent(u64 up_to_seq);
 	void on_link_failed(Link &link, int status);
 
@@ -217,6 +220,9 @@ private:
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
+	// Its connection is @found, if the message comes on its link; else it is a violation.
+	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found, const Link &link)
+		SMC_REQUIRES_SHARED(shell::rcu_read_side);
 	// False if the link is gone.
 	[[nodiscard]] bool link_snapshot(smc_link_info &info);
 	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
@@ -239,10 +245,10 @@ private:
 					  wire::QpMtu mtu) const;
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
-	[[nodiscard]] RdmaEndpoint *look(wire::Token token) const
+	[[nodiscard]] RdmaEndpoint *look(std::size_t slot) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side) SMC_NO_LOCK_CHECK // it needs no lock
 	{
-		return endpoints_.look(token);
+		return endpoints_.look(slot);
 	}
 	[[nodiscard]] static bool has_buffers(const RdmaEndpoint &endpoint,
 					      const shell::SpinLock &lock) SMC_REQUIRES(lock);
@@ -251,6 +257,7 @@ private:
 	void ask_for_deletions() SMC_REQUIRES(lock_);
 	void delete_surplus() SMC_REQUIRES(lock_);
 	void free_deleted();
+	[[nodiscard]] bool free_slot_of(Buffer &rmb) SMC_REQUIRES(lock_);
 	void activate();
 	void look_for_delivery() SMC_REQUIRES(lock_);
 	void lose_connections();
@@ -264,6 +271,7 @@ private:
 	const GroupKey key_;
 	const TcpAddress founder_address_;
 	const Port port_;
+	const bool compact_; // both ends understand compact messages
 	handshake::Agreement agreement_ SMC_GUARDED_BY(lock_);
 	bool direct_;
 	wire::Psn own_psn_;

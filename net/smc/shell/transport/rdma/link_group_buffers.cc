@@ -173,18 +173,36 @@ void LinkGroup::delete_surplus()
 	}
 }
 
+// Under lock_. The peer writes to the RMB no more, so no message for its connection is on its way.
+// True if the group was full before.
+bool LinkGroup::free_slot_of(Buffer &rmb)
+{
+	const bool was_full = full();
+	const std::size_t slot = rmb.take_retired_slot(lock_);
+
+	if (slot == 0)
+		return false;
+	endpoints_.free_retired(slot);
+	return state_ == State::kActive && was_full && !full();
+}
+
 void LinkGroup::free_deleted()
 {
 	for (;;) {
 		std::optional<Deletions::Over> over;
+		bool opens = false;
 		{
 			shell::Guard guard(lock_);
 			over = deletions_.take(/*all=*/state_ == State::kEnded);
 			if (!over)
 				ask_for_deletions();
+			else if (over->answered)
+				opens = free_slot_of(*over->rmb);
 		}
 		if (!over)
 			return;
+		if (opens)
+			table_.reopen(*this);
 		if (over->answered)
 			pool_.drop(over->rmb);
 		else if (!pool_.quarantine(over->rmb)) // The peer may still write to it.

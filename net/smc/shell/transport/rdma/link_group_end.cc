@@ -28,16 +28,6 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 	{
 		shell::Guard guard(lock_);
 		was_full = full();
-		tables = endpoints_.erase(wire::Token{endpoint.token_});
-		if (tables)
-			place_.leave();
-		endpoint.observer_.under(lock_) = nullptr;
-		if (tables && !std::exchange(endpoint.completed_.under(lock_), true)) {
-			if (endpoint.rmb_in_doubt_.under(lock_))
-				doubt_.left_in_doubt(endpoint.from_.under(lock_));
-			else
-				doubt_.given_up(endpoint.from_.under(lock_));
-		}
 		const bool unannounced =
 			registering_.linked(endpoint) &&
 			endpoint.after_registration_.under(lock_) == AfterRegistration::kAnnounce;
@@ -48,6 +38,22 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 			peer_is_done = true;
 		else if (endpoint.rmb_buffer_ != nullptr)
 			endpoint.rmb_buffer_->note_told(lock_);
+		const wire::Token token{endpoint.token_};
+		const bool may_be_named =
+			compact_ && !peer_is_done && endpoint.rmb_buffer_ != nullptr;
+		tables = endpoints_.erase(token, may_be_named);
+		if (tables && may_be_named)
+			endpoint.rmb_buffer_->note_retired_slot(EndpointTable::slot_of(token),
+								lock_);
+		if (tables)
+			place_.leave();
+		endpoint.observer_.under(lock_) = nullptr;
+		if (tables && !std::exchange(endpoint.completed_.under(lock_), true)) {
+			if (endpoint.rmb_in_doubt_.under(lock_))
+				doubt_.left_in_doubt(endpoint.from_.under(lock_));
+			else
+				doubt_.given_up(endpoint.from_.under(lock_));
+		}
 		control_.step(group::CancelFlow{endpoint.token_});
 		if (std::exchange(endpoint.rtoken_held_.under(lock_), false))
 			control_.machine().release_rtoken(endpoint.rtoken_.under(lock_));

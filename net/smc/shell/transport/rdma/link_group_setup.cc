@@ -103,9 +103,12 @@ LinkGroup::Room LinkGroup::room_locked(const TcpAddress &from) const
 // and a client that refused the server's choice would say that they disagree about the group.
 bool LinkGroup::full() const
 {
-	// The peer has no more places for RMBs, and each RMB in doubt keeps its place.
-	return key_.server && (endpoints_.size() >= control_.machine().config().max_conns ||
-			       endpoints_.size() + doubt_.rmbs() >= group::kRtokensMax);
+	// The peer has no more places for RMBs, and each RMB in doubt keeps its place. So does a
+	// retired slot, here.
+	return key_.server &&
+	       (endpoints_.size() >= control_.machine().config().max_conns ||
+		endpoints_.size() + std::max<std::size_t>(doubt_.rmbs(), endpoints_.retired()) >=
+			group::kRtokensMax);
 }
 
 wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)

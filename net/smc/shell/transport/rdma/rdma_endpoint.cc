@@ -3,6 +3,7 @@
 
 #include "core/connection/cdc_mapping.hpp"
 #include "core/wire/cdc.hpp"
+#include "core/wire/compact.hpp"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 
@@ -34,6 +35,7 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 		.autocorking_size_bytes = smc_sysctl_autocorking_size(netns()),
 		.local_token = token_,
 		.peer_token = peer.token.value(),
+		.compact = group_->speaks_compactly(),
 	};
 	{
 		shell::Guard guard(lock_);
@@ -104,6 +106,21 @@ void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
 	on_message(message);
 }
 
+void RdmaEndpoint::on_compact(const connection::CompactMessage &message)
+{
+	{
+		shell::Guard guard(lock_);
+		if (!begun_) {
+			// It cannot be kept: what it is relative to is not known.
+			lost_early_ = true;
+			smc_stat_inc(netns(), SMC_STAT_VIOLATION);
+			smc_stat_inc(netns(), SMC_STAT_CDC_BAD_SEQUENCE);
+			return;
+		}
+	}
+	on_message(message);
+}
+
 void RdmaEndpoint::send_locked()
 {
 	connection::TransmitPlan plan;
@@ -132,10 +149,18 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 			.remote_key = peer_rkey_,
 		};
 	}
-	wire::encode(connection::to_wire(plan.message), message);
-	const bool posted =
-		link_->post(*this, {writes.data(), n}, message, plan.signal, plan.marker);
-	if (!posted) {
+	Link::Notice notice;
+	if (plan.compact) {
+		notice.immediate =
+			wire::encode(wire::Compact{.slot = static_cast<u8>(plan.message.token),
+						   .wrapped = plan.brief.wrapped,
+						   .write_blocked = plan.brief.write_blocked,
+						   .consumed_bytes = plan.brief.consumed_bytes});
+	} else {
+		wire::encode(connection::to_wire(plan.message), message);
+		notice.message = message;
+	}
+	if (!link_->post(*this, {writes.data(), n}, notice, plan.signal, plan.marker)) {
 		smc_stat_inc(netns(), SMC_STAT_SQ_FULL);
 		return false;
 	}
@@ -144,8 +169,8 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 		smc_stat_inc(netns(), SMC_STAT_CURSOR_UPDATES);
 		return true;
 	}
-	smc_count_call(counters(), SMC_STAT_CDC_TX, SMC_STAT_RDMA_WRITES, SMC_STAT_RDMA_WRITE_BYTES,
-		       plan.write_bytes);
+	smc_count_call(counters(), plan.compact ? SMC_STAT_COMPACT_TX : SMC_STAT_CDC_TX,
+		       SMC_STAT_RDMA_WRITES, SMC_STAT_RDMA_WRITE_BYTES, plan.write_bytes);
 	if (n > 1)
 		smc_stat_add(netns(), SMC_STAT_RDMA_WRITES, n - 1);
 	return true;

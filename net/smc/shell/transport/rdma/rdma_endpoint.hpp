@@ -61,6 +61,8 @@ public:
 	virtual void disown(const group::TcpAddress &from) = 0;
 	// A connection has ended and its memory is free. Process.
 	virtual void remove(RdmaEndpoint &endpoint) = 0;
+	// Both ends understand compact messages.
+	[[nodiscard]] virtual bool speaks_compactly() const = 0;
 	// For sock_diag: this side's role, and the link. Process.
 	virtual void snapshot(smc_sock_info &info) = 0;
 
@@ -96,6 +98,8 @@ public:
 	// A message of the peer. Kept if it overtakes the Confirm, which starts the connection.
 	// Softirq.
 	void on_cdc(const connection::CursorMessage &message);
+	// A compact one, which no peer sends before it has heard from this end. Softirq.
+	void on_compact(const connection::CompactMessage &message);
 
 private:
 	// Endpoint's hooks. send_locked() posts what is to be sent; what does not fit into the send
