@@ -142,6 +142,7 @@ void slot_stays_taken()
 	if (server().stats[SMC_STAT_COMPACT_TX] == compact)
 		fail("the answer is not a compact message");
 	victim->sk->connection->break_off();
+	scheduler().sleep_us(kMoment_us);
 	sys_close(victim);
 	scheduler().sleep_us(kMoment_us);
 	const s64 told = client().stats[SMC_STAT_LLC_RX];

@@ -34,11 +34,17 @@ bool smc_tcp_peer(const struct sockaddr *addr, int, struct smc_peer *peer)
 	return true;
 }
 
+bool smc_tcp_routed_by_address(const struct sock *)
+{
+	return true;
+}
+
 // A simulated address does not fit into the attempt.
 void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,
 			      struct smc_tcp_attempt *attempt)
 {
 	(void)smc_tcp_peer(addr, addr_len, &attempt->peer);
+	attempt->by_address = smc_tcp_routed_by_address(sk);
 	sk->attempted = *addr;
 }
 

@@ -92,6 +92,7 @@ static const struct {
 	{ SMC_STAT_SELECTED, "selected" },
 	{ SMC_STAT_CONNECTED_AGAIN, "connected_again" },
 	{ SMC_STAT_KNOWN_STRANGER, "known_stranger" },
+	{ SMC_STAT_KNOWN_ELSEWHERE, "known_elsewhere" },
 	{ SMC_STAT_RULED_OUT, "ruled_out" },
 	{ SMC_STAT_CLC_TIMEOUT, "clc_timeout" },
 	{ SMC_STAT_LLC_TIMEOUT, "llc_timeout" },

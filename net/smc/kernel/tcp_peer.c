@@ -43,10 +43,25 @@ bool smc_tcp_peer(const struct sockaddr *addr, int addr_len, struct smc_peer *pe
 	return true;
 }
 
+bool smc_tcp_routed_by_address(const struct sock *sk)
+{
+	const struct inet_sock *inet = inet_sk(sk);
+
+	if (READ_ONCE(sk->sk_bound_dev_if) || READ_ONCE(sk->sk_mark) || inet->inet_rcv_saddr ||
+	    READ_ONCE(inet->tos))
+		return false;
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6 && !ipv6_addr_any(&sk->sk_v6_rcv_saddr))
+		return false;
+#endif
+	return true;
+}
+
 void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,
 			      struct smc_tcp_attempt *attempt)
 {
 	(void)smc_tcp_peer(addr, addr_len, &attempt->peer);
+	attempt->by_address = smc_tcp_routed_by_address(sk);
 	attempt->addr_len = clamp_t(int, addr_len, 0, sizeof(attempt->addr));
 	memcpy(attempt->addr, addr, attempt->addr_len);
 	attempt->port = inet_sk(sk)->inet_num;

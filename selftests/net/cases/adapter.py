@@ -5,9 +5,11 @@ adapter moves what is mapped, registered and synchronised, and nothing else."""
 
 from contextlib import contextmanager
 
+from churn import stats
 from harness import Guest, Skip, case
 from harness.adapters import SIDES, inside, rdma_device, set_parameters
-from two_sides import ADDRESSES, BOTH_WAYS, EID, nothing_went_wrong, sides, transfer
+from two_sides import (ADDRESSES, BOTH_WAYS, EID, PORT, XFER, nothing_went_wrong, serving, sides,
+                       transfer)
 
 ALL_HARDWARE = ["", "swiotlb", "iommu"]
 
@@ -104,6 +106,39 @@ def compact_messages(vm):
                 vm.a.run(f"rdma link delete {rdma_device(side)}")
                 vm.a.run(f"{inside(side)} rdma link add {rdma_device(side)} type simrnic"
                          f" netdev veth-{side}")
+
+
+@case(on="ours")
+def devices_that_lead_elsewhere(vm):
+    """A second way between the two sides, without adapters. The first connection finds that out,
+    and those after it are not offered SMC there: until an adapter comes."""
+    bare = {"left": "10.8.0.1", "right": "10.8.0.2"}
+
+    def connect(address: str, expect: str) -> None:
+        vm.a.run(f"{inside('left')} {XFER} --to {address} --port {PORT} --expect {expect}"
+                 " --up 100 --down 100")
+
+    def known() -> int:
+        return stats(vm.a, inside("left"))["known_elsewhere"]
+
+    with sides(vm.a):
+        vm.a.run("ip link add bare-left netns left type veth peer name bare-right netns right")
+        for side, address in bare.items():
+            vm.a.run(f"{inside(side)} ip addr add {address}/24 dev bare-{side}"
+                     f" && {inside(side)} ip link set bare-{side} up")
+        with serving(vm.a, "right"):
+            for times in range(3):
+                connect(bare["right"], "fallback")
+                assert known() == times, f"connection {times}: {known()} were known"
+            connect(ADDRESSES["right"], "smcr")
+            for side in SIDES:
+                vm.a.run(f"{inside(side)} rdma link add second-{side} type simrnic"
+                         f" netdev bare-{side}")
+            connect(bare["right"], "smcr")
+            assert known() == 2, f"{known()} were known in the end"
+        nothing_went_wrong(vm.a)
+        for side in SIDES:
+            vm.a.run(f"rdma link delete second-{side}")
 
 
 @case(on="ours")

@@ -97,6 +97,8 @@ enum smc_stat {
 	SMC_STAT_CONNECTED_AGAIN,
 	/* Connections without the option, since the peer is known for a stranger to SMC. */
 	SMC_STAT_KNOWN_STRANGER,
+	/* Connections without the option, since no device leads to the peer. */
+	SMC_STAT_KNOWN_ELSEWHERE,
 	/* Connections without the option, since a rule forbids it. */
 	SMC_STAT_RULED_OUT,
 

@@ -23,10 +23,16 @@ struct smc_tcp_attempt {
 	struct smc_peer peer;
 	u8 addr[28];		/* a struct sockaddr_in6, or less */
 	int addr_len;
+	bool by_address;	/* smc_tcp_routed_by_address() */
 	/* What disconnecting resets: the port that bind() has chosen, and TCP_WINDOW_CLAMP. */
 	u16 port;		/* 0: none */
 	u32 window_clamp;
 };
+/*
+ * True if nothing but the peer's address decides where the packets of @sk, which is not connected,
+ * will go: no address or device that it is bound to, no mark, no type of service. Any context.
+ */
+bool smc_tcp_routed_by_address(const struct sock *sk);
 /* With the sock's lock, before connect(). */
 void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,
 			      struct smc_tcp_attempt *attempt);

@@ -4,6 +4,7 @@
 #include <atomic>
 
 #include "core/control/eid_table.hpp"
+#include "core/control/elsewhere.hpp"
 #include "core/control/fallback_reasons.hpp"
 #include "core/control/peer_memory.hpp"
 #include "core/control/peer_rules.hpp"
@@ -56,6 +57,7 @@ public:
 	}
 
 	[[nodiscard]] Lazy<PeerMemory> &peers() { return peers_; }
+	[[nodiscard]] Lazy<Elsewhere> &elsewhere() { return elsewhere_; }
 	[[nodiscard]] Lazy<PeerRules> &rules() { return rules_; }
 
 	// An end was added (@ends 1) or removed (-1), or has got another DMB (0); @dmb_bytes more
@@ -74,6 +76,7 @@ private:
 	Tables tables_ SMC_GUARDED_BY(lock_);
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);
 	Lazy<PeerMemory> peers_;
+	Lazy<Elsewhere> elsewhere_;
 	Lazy<PeerRules> rules_;
 	FallbackReasons client_reasons_;
 	FallbackReasons server_reasons_;

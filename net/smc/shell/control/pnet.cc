@@ -8,6 +8,7 @@
 #include "kernel/abi/pernet.h"
 #include "shell/base/alloc.hpp"
 #include "shell/control/namespace.hpp"
+#include "shell/control/policy.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -101,7 +102,9 @@ int smc_ctl_pnet_add(net *net, const smc_pnet_request *request)
 		if (!ib)
 			return -EINVAL;
 	}
-	return add(Namespace::of(net), *id, eth, ib);
+	const int ret = add(Namespace::of(net), *id, eth, ib);
+	begin_device_epoch();
+	return ret;
 }
 
 int smc_ctl_pnet_del(net *net, const char *pnetid)

@@ -2,6 +2,7 @@
 #include "shell/control/policy.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 
 #include "core/base/elapsed.hpp"
@@ -17,6 +18,8 @@ namespace smc::control {
 namespace {
 
 constexpr u64 kMsPerSecond = 1000;
+
+std::atomic<u64> current_device_epoch{0};
 
 u64 lasts_ms(net *net)
 {
@@ -110,6 +113,36 @@ void note_stranger(net *net, const smc_peer &peer)
 	note(net, [&](PeerMemory &memory, u64 lasts_ms) {
 		memory.note_stranger(to_peer(peer), smc_now_ms(), lasts_ms);
 	});
+}
+
+u64 device_epoch()
+{
+	return current_device_epoch.load(std::memory_order_acquire);
+}
+
+void begin_device_epoch()
+{
+	current_device_epoch.fetch_add(1, std::memory_order_release);
+}
+
+bool peer_is_elsewhere(net *net, const smc_peer &peer)
+{
+	const auto look = [&](const Elsewhere &elsewhere) {
+		return elsewhere.has(to_peer(peer), smc_now_ms(), device_epoch());
+	};
+
+	return Namespace::of(net).elsewhere().look(look, false);
+}
+
+// Without memory for the table nothing is remembered.
+void note_elsewhere(net *net, const smc_peer &peer, u64 epoch)
+{
+	auto &there = Namespace::of(net).elsewhere();
+
+	if (there.make(shell::random64()))
+		there.with([&](Elsewhere &elsewhere) {
+			elsewhere.note(to_peer(peer), smc_now_ms(), epoch);
+		});
 }
 
 } // namespace smc::control

@@ -2,7 +2,8 @@
 //
 // Which connections of a network namespace show the SMC option: its administrator's rules, and what
 // is remembered of peers (net.smc.plain_peer_time). While that time is 0 nothing is remembered, and
-// every peer is treated as a server that may be slow.
+// every peer is treated as a server that may be slow. For some seconds it is remembered in any case
+// that no device leads to a peer.
 #pragma once
 
 #include "kernel/abi/tcp_peer.h"
@@ -18,5 +19,13 @@ namespace smc::control {
 // It has just answered by CLC, or failed to. Process.
 void note_server(net *net, const smc_peer &peer);
 void note_stranger(net *net, const smc_peer &peer);
+
+// A new one begins whenever what is changed that may make a device lead to a peer. Any context.
+[[nodiscard]] u64 device_epoch();
+void begin_device_epoch();
+// No device leads to it, as a connection has just found. Any context.
+[[nodiscard]] bool peer_is_elsewhere(net *net, const smc_peer &peer);
+// @epoch: as of before that was looked for. Process.
+void note_elsewhere(net *net, const smc_peer &peer, u64 epoch);
 
 } // namespace smc::control

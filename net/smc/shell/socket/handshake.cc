@@ -8,6 +8,7 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/tcp_peer.h"
 #include "shell/base/alloc.hpp"
+#include "shell/control/policy.hpp"
 #include "shell/socket/rendezvous.hpp"
 #include "shell/transport/transports.hpp"
 
@@ -184,7 +185,11 @@ void Handshake::begin()
 	smc_tcp_clc_begin(sk_, &saved_);
 	owner_->clc_begins(saved_.rcvlowat);
 	turn_at_sock_.give();
+	const u64 epoch = control::device_epoch();
 	const handshake::LocalOffer offer = setup_.offer();
+	if (role_ == Role::kClient && !offer.any() &&
+	    offer.unavailable == wire::DeclineReason::kNoSmcDev)
+		owner_->on_no_device(epoch);
 	if (role_ == Role::kClient)
 		machine_.emplace<handshake::ClientHandshake>(offer, timeouts());
 	else

@@ -134,6 +134,10 @@ std::optional<wire::DeclineReason> reason_against(struct sock *sk, const Request
 		smc_stat_inc(smc_sk_net(sk), SMC_STAT_KNOWN_STRANGER);
 		return wire::DeclineReason::kPeerNoSmc;
 	}
+	if (control::peer_is_elsewhere(smc_sk_net(sk), peer) && smc_tcp_routed_by_address(sk)) {
+		smc_stat_inc(smc_sk_net(sk), SMC_STAT_KNOWN_ELSEWHERE);
+		return wire::DeclineReason::kNoSmcDev;
+	}
 	return std::nullopt;
 }
 

@@ -184,6 +184,7 @@ public:
 	}
 
 	[[nodiscard]] bool server_may_be_slow() override;
+	void on_no_device(u64 epoch) override;
 
 	// Keeps the user's SO_RCVLOWAT while the handshake uses the sock's own; false if no
 	// handshake does. Sock lock held.

@@ -270,6 +270,12 @@ bool SmcSocket::server_may_be_slow()
 	return control::peer_may_be_slow(smc_sk_net(sk_), attempt_.peer);
 }
 
+void SmcSocket::on_no_device(u64 epoch)
+{
+	if (attempt_.by_address)
+		control::note_elsewhere(smc_sk_net(sk_), attempt_.peer, epoch);
+}
+
 // @shut: as TCP leaves a connection that the peer has refused or reset.
 void SmcSocket::fail_attempt(int error, bool shut)
 {

@@ -6,6 +6,7 @@
 
 #include "kernel/abi/stats.h"
 #include "shell/control/namespace.hpp"
+#include "shell/control/policy.hpp"
 
 namespace smc::transport::rdma {
 
@@ -204,9 +205,10 @@ shell::Ref<LinkGroup> GroupTable::next(net *net, u64 after)
 using namespace smc::transport::rdma;
 using smc::wire::DeleteLinkReason;
 
+// Devices are looked for when a connection needs one.
 extern "C" void smc_ib_device_added(smc_ib_device *)
 {
-	// Devices are looked for when a connection needs one.
+	smc::control::begin_device_epoch();
 }
 
 extern "C" void smc_ib_device_removing(smc_ib_device *device)
@@ -217,6 +219,7 @@ extern "C" void smc_ib_device_removing(smc_ib_device *device)
 
 extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
 {
+	smc::control::begin_device_epoch();
 	group_table().port_changed(device, port, active);
 }
 
