@@ -300,11 +300,20 @@ u16 Endpoint::hear_message_locked(const Message &message)
 	return events;
 }
 
+template <class Message>
+u16 Endpoint::take_or_keep_locked(const Message &message)
+{
+	if (begun_) [[likely]]
+		return hear_message_locked(message);
+	keep_early_locked(message);
+	return 0;
+}
+
 void Endpoint::on_message(const connection::CursorMessage &message)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
-		return hear_message_locked(message);
+		return take_or_keep_locked(message);
 	});
 }
 
@@ -312,7 +321,7 @@ void Endpoint::on_message(const connection::CompactMessage &message)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
-		return hear_message_locked(message);
+		return take_or_keep_locked(message);
 	});
 }
 

@@ -284,6 +284,8 @@ private:
 		SMC_REQUIRES(lock_);
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
+	template <class Message>
+	[[nodiscard]] u16 take_or_keep_locked(const Message &message) SMC_REQUIRES(lock_);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
 	// Returns the events for settle().
 	[[nodiscard]] u16 abort_broken_locked() SMC_REQUIRES(lock_);
@@ -324,6 +326,15 @@ private:
 	// With a neighbour: the user has appended @bytes. True if they were passed on and nothing
 	// else is to be sent. False, and nothing is done: use send_locked().
 	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) { return false; }
+	// A message for on_message() came before begin().
+	virtual void keep_early_locked(const connection::CursorMessage & /*message*/)
+		SMC_REQUIRES(lock_)
+	{
+	}
+	virtual void keep_early_locked(const connection::CompactMessage & /*message*/)
+		SMC_REQUIRES(lock_)
+	{
+	}
 	// The peer has written these pieces of our ring: makes them visible to the CPU. Only where
 	// arrivals_need_sync_ is set.
 	virtual void sync_arrived_locked(const ring::Segments & /*arrived*/) SMC_REQUIRES(lock_) {}

@@ -301,7 +301,7 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 	if (found != nullptr && found->token_ != cdc->token.value())
 		found = nullptr;
 	if (const auto endpoint = addressed(found, link))
-		endpoint->on_cdc(connection::from_wire(*cdc));
+		endpoint->on_message(connection::from_wire(*cdc));
 }
 
 shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, const Link &link)
@@ -332,10 +332,11 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
 	link.note_heard();
 	shell::RcuGuard rcu;
 	if (const auto endpoint = addressed(look(compact.slot), link))
-		endpoint->on_compact({.written_bytes = written_bytes,
-				      .consumed_bytes = compact.consumed_bytes,
-				      .wrapped = compact.wrapped,
-				      .write_blocked = compact.write_blocked});
+		endpoint->on_message(
+			connection::CompactMessage{.written_bytes = written_bytes,
+						   .consumed_bytes = compact.consumed_bytes,
+						   .wrapped = compact.wrapped,
+						   .write_blocked = compact.write_blocked});
 }
 
 void LinkGroup::on_sent(u64 up_to_seq)

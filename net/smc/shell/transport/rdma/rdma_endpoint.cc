@@ -94,31 +94,12 @@ void RdmaEndpoint::disown_group(const group::TcpAddress &from)
 	group_->disown(from);
 }
 
-void RdmaEndpoint::on_cdc(const connection::CursorMessage &message)
+// What it is relative to is not known: the connection cannot begin any more.
+void RdmaEndpoint::keep_early_locked(const connection::CompactMessage &)
 {
-	{
-		shell::Guard guard(lock_);
-		if (!begun_) {
-			early_.keep(message);
-			return;
-		}
-	}
-	on_message(message);
-}
-
-void RdmaEndpoint::on_compact(const connection::CompactMessage &message)
-{
-	{
-		shell::Guard guard(lock_);
-		if (!begun_) {
-			// It cannot be kept: what it is relative to is not known.
-			lost_early_ = true;
-			smc_stat_inc(netns(), SMC_STAT_VIOLATION);
-			smc_stat_inc(netns(), SMC_STAT_CDC_BAD_SEQUENCE);
-			return;
-		}
-	}
-	on_message(message);
+	lost_early_ = true;
+	smc_stat_inc(netns(), SMC_STAT_VIOLATION);
+	smc_stat_inc(netns(), SMC_STAT_CDC_BAD_SEQUENCE);
 }
 
 void RdmaEndpoint::send_locked()

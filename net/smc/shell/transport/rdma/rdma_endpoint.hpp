@@ -95,16 +95,19 @@ public:
 	void abandon(bool peer_may_use) override;
 	void disown_group(const group::TcpAddress &from) override;
 
-	// A message of the peer. Kept if it overtakes the Confirm, which starts the connection.
-	// Softirq.
-	void on_cdc(const connection::CursorMessage &message);
-	// A compact one, which no peer sends before it has heard from this end. Softirq.
-	void on_compact(const connection::CompactMessage &message);
-
 private:
 	// Endpoint's hooks. send_locked() posts what is to be sent; what does not fit into the send
 	// queue waits for on_room(), or on_transport_lost().
 	void send_locked() override SMC_REQUIRES(lock_);
+	// A message may overtake the Confirm, which starts the connection.
+	void keep_early_locked(const connection::CursorMessage &message) override
+		SMC_REQUIRES(lock_)
+	{
+		early_.keep(message);
+	}
+	// Nobody sends a compact one before this end has spoken.
+	void keep_early_locked(const connection::CompactMessage &message) override
+		SMC_REQUIRES(lock_);
 	// Only while the connection takes messages: the link is there then, and the ring mapped.
 	void sync_arrived_locked(const ring::Segments &arrived) override SMC_REQUIRES(lock_);
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_)
