@@ -345,7 +345,8 @@ void Endpoint::on_transmit_complete(const connection::TransmitMarker &marker)
 		shell::Guard guard(lock_);
 		verdict = conn_.on_transmit_complete(marker);
 		verdict.events |= abort_broken_locked();
-		if (conn_.has_something_to_say())
+		// A writer that is copying sends what waited together with its own bytes.
+		if (conn_.has_something_to_say() && !writing_)
 			transmit_locked();
 		if (conn_.finished())
 			verdict.events |= event::kReleasable;
