@@ -63,6 +63,23 @@ bool sim_dma_copy_in(struct sim_stretch *to, const void *from, u32 bytes)
 	return true;
 }
 
+bool sim_dma_copy_out(void *to, struct sim_stretch *from, u32 bytes)
+{
+	while (bytes && from->length) {
+		u32 piece = min(bytes, sim_stretch_piece(from));
+		u64 dma = sim_stretch_dma(from);
+		struct page *page = sim_dma_page(from->dev, dma);
+
+		if (!page)
+			return false;
+		memcpy_from_page(to, page, offset_in_page(dma), piece);
+		sim_stretch_move(from, piece);
+		to += piece;
+		bytes -= piece;
+	}
+	return true;
+}
+
 bool sim_dma_copy(struct sim_stretch *to, struct sim_stretch *from)
 {
 	while (to->length && from->length) {

@@ -68,19 +68,24 @@ static enum sim_outcome sim_fail(struct sim_qp *qp, const struct sim_send *send,
 	return SIM_FAILED;
 }
 
+void sim_responder_fails(struct sim_qp *qp)
+{
+	struct ib_event event = {
+		.device = qp->ibqp.device,
+		.element.qp = &qp->ibqp,
+		.event = IB_EVENT_QP_ACCESS_ERR,
+	};
+
+	sim_qp_fail(qp);
+	if (qp->init.event_handler)
+		qp->init.event_handler(&event, qp->init.qp_context);
+}
+
 /* The responder refuses: both queue pairs go to the error state, and its owner gets an event. */
 static enum sim_outcome sim_refuse(struct sim_qp *qp, const struct sim_send *send,
 				   struct sim_qp *peer, enum ib_wc_status status)
 {
-	struct ib_event event = {
-		.device = peer->ibqp.device,
-		.element.qp = &peer->ibqp,
-		.event = IB_EVENT_QP_ACCESS_ERR,
-	};
-
-	sim_qp_fail(peer);
-	if (peer->init.event_handler)
-		peer->init.event_handler(&event, peer->init.qp_context);
+	sim_responder_fails(peer);
 	return sim_fail(qp, send, status);
 }
 
@@ -122,8 +127,7 @@ static enum ib_wc_status sim_gather(struct sim_qp *qp, const struct sim_send *se
 	return IB_WC_SUCCESS;
 }
 
-/* Takes the oldest posted receive of @peer. */
-static bool sim_take_receive(struct sim_qp *peer, struct sim_receive *out)
+bool sim_take_receive(struct sim_qp *peer, struct sim_receive *out)
 {
 	unsigned long flags;
 	bool there;
@@ -198,6 +202,26 @@ static enum ib_wc_status sim_scatter(struct sim_qp *qp, const struct sim_send *s
 		}
 	}
 	return left ? IB_WC_LOC_LEN_ERR : IB_WC_SUCCESS;
+}
+
+enum ib_wc_status sim_scatter_bytes(struct sim_qp *qp, const struct sim_receive *receive,
+				    const u8 *data, u32 bytes)
+{
+	u32 i;
+
+	for (i = 0; i < receive->sges && bytes; i++) {
+		const struct ib_sge *sge = &receive->sge[i];
+		u32 piece = min(sge->length, bytes);
+		struct sim_stretch to;
+
+		if (!sim_region_open(sim_device_of(qp), qp->ibqp.pd, sge->lkey, sge->addr, piece,
+				     IB_ACCESS_LOCAL_WRITE, &to) ||
+		    !sim_dma_copy_in(&to, data, piece))
+			return IB_WC_REM_OP_ERR;
+		data += piece;
+		bytes -= piece;
+	}
+	return bytes ? IB_WC_LOC_LEN_ERR : IB_WC_SUCCESS;
 }
 
 static enum sim_outcome sim_execute_send(struct sim_qp *qp, const struct sim_send *send)
@@ -316,6 +340,18 @@ static void sim_send_is_through(struct sim_qp *qp)
 	qp->tries = 0;
 }
 
+void sim_request_is_through(struct sim_qp *qp, enum ib_wc_status status)
+{
+	const struct sim_send *send = &qp->sends[qp->send_tail % qp->sends_size];
+
+	if (status == IB_WC_SUCCESS)
+		sim_complete_send(qp, send, status);
+	else
+		sim_fail(qp, send, status);
+	sim_send_is_through(qp);
+	mod_delayed_work(sim_wq, &qp->work, 0);
+}
+
 /*
  * How long it waits before it goes on, in jiffies; negative if there is nothing to do.
  */
@@ -342,6 +378,11 @@ static long sim_execute_next(struct sim_qp *qp)
 		sim_send_is_through(qp);
 		return 0;
 	case SIM_NOBODY:
+		if (!sim_wire_request(qp, send)) {
+			sim_fail(qp, send, IB_WC_LOC_PROT_ERR);
+			sim_send_is_through(qp);
+			return 0;
+		}
 		if (qp->tries++ < qp->attr.retry_cnt)
 			/* 4.096 us << timeout */
 			return max(usecs_to_jiffies(4u << qp->attr.timeout), 1ul);

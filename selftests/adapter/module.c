@@ -65,6 +65,7 @@ static int __init sim_init(void)
 	rc = register_netdevice_notifier(&sim_netdev_notifier);
 	if (rc)
 		goto err_parents;
+	sim_wire_init();
 	rdma_link_register(&sim_link_ops);
 	return 0;
 
@@ -81,6 +82,7 @@ static void __exit sim_exit(void)
 	rdma_link_unregister(&sim_link_ops);
 	unregister_netdevice_notifier(&sim_netdev_notifier);
 	ib_unregister_driver(SIM_DRIVER);
+	sim_wire_exit();
 	sim_parents_exit();
 	sim_counters_exit();
 	destroy_workqueue(sim_wq);

@@ -3,6 +3,7 @@
  * simrnic: an RDMA adapter that is played, for tests. Each device sits on a
  * network device; all of them are in one kernel, in whatever namespaces, and
  * what one posts the module moves into the memory of another one's queue pair.
+ * With the parameter "wire" they may also be in several kernels (wire.c).
  *
  * It treats memory as hardware does: it knows DMA addresses only, which it
  * translates at each access, and moves nothing that is not registered there and
@@ -30,6 +31,8 @@
 #define SIM_DRIVER RDMA_DRIVER_NES
 #define SIM_INLINE_MAX 256
 #define SIM_SGES_MAX 8
+/* The longest send that goes to another kernel. */
+#define SIM_WIRE_SEND_MAX 8192
 /* The key of no region: opens everything that is mapped for the device. */
 #define SIM_LOCAL_DMA_KEY 0x100
 /* The owner of a key may choose its low byte. */
@@ -179,6 +182,11 @@ struct sim_qp {
 	/* Of the oldest send; guarded by sim_fabric. */
 	u32 tries;
 	bool waiting; /* for the work, which tries again */
+	/* wire.c; guarded by sim_fabric. */
+	u32 wire_sent;   /* requests that were answered */
+	u32 wire_done;   /* requests of the peer that were done */
+	u32 wire_offset; /* bytes that have come of the next one */
+	u8 wire_data[SIM_WIRE_SEND_MAX];
 };
 
 static inline struct sim_device *to_sim_device(struct ib_device *ibdev)
@@ -235,6 +243,7 @@ struct sim_stretch {
  */
 bool sim_dma_copy(struct sim_stretch *to, struct sim_stretch *from);
 bool sim_dma_copy_in(struct sim_stretch *to, const void *from, u32 bytes);
+bool sim_dma_copy_out(void *to, struct sim_stretch *from, u32 bytes);
 
 /* region.c */
 int sim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
@@ -289,6 +298,25 @@ void sim_execute_all(struct sim_qp *qp);
 void sim_execute_work(struct work_struct *work);
 /* Does what is due. False: nothing more is posted. Bottom halves are off. */
 bool sim_execute_due(struct sim_qp *qp, ktime_t *next);
+
+/* Takes the oldest posted receive of @peer. sim_fabric is held. */
+bool sim_take_receive(struct sim_qp *peer, struct sim_receive *out);
+/* Copies to what it scatters to. The same. */
+enum ib_wc_status sim_scatter_bytes(struct sim_qp *qp, const struct sim_receive *receive,
+				    const u8 *data, u32 bytes);
+/* The oldest send has come to this end; the next one follows. The same. */
+void sim_request_is_through(struct sim_qp *qp, enum ib_wc_status status);
+/* What came for this queue pair has failed here, and with it the queue pair. The same. */
+void sim_responder_fails(struct sim_qp *qp);
+
+/* wire.c */
+void sim_wire_init(void);
+void sim_wire_exit(void);
+/*
+ * Asks a queue pair of another kernel to do it; sim_request_is_through() when it has. False: its
+ * own memory cannot be read. sim_fabric is held.
+ */
+bool sim_wire_request(struct sim_qp *qp, const struct sim_send *send);
 
 /* timing.c: the parameters that say when the adapter does what. */
 extern unsigned int sim_copy_bytes; /* of an RDMA write at most so many are moved; 0: all */

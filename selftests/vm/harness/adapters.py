@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Two network namespaces of one guest, each with an adapter that is played (selftests/adapter)."""
+"""Two network namespaces of one guest, or two guests, each with an adapter that is played
+(selftests/adapter)."""
 
 from contextlib import contextmanager
 from typing import Iterator
@@ -49,6 +50,25 @@ def adapters(guest: Guest, options: str = "") -> Iterator[None]:
         guest.run("ip link del veth-left", check=False)
         guest.wait_for("! ip link show veth-left 2>/dev/null")
         guest.wait_for("rmmod simrnic")
+
+
+@contextmanager
+def across(*guests: Guest) -> Iterator[None]:
+    """An adapter on each guest's network device, in place of soft-RoCE."""
+    for guest in guests:
+        module = built_module(guest.kernel, "selftests/adapter", "simrnic")
+        guest.run("rdma link delete rxe0")
+        # The kernel's own module has a short RNR timer.
+        guest.run(f"insmod {module} wire=1 rnr_timer_min=0")
+        guest.run("rdma link add sim0 type simrnic netdev eth0")
+        guest.wait_for("grep -q ACTIVE /sys/class/infiniband/sim0/ports/1/state")
+    try:
+        yield
+    finally:
+        for guest in guests:
+            guest.run("rdma link delete sim0", check=False)
+            guest.wait_for("rmmod simrnic")
+            guest.run("rdma link add rxe0 type rxe netdev eth0")
 
 
 def set_parameters(guest: Guest, **values: object) -> None:

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel's own module and this one over adapters that are played (selftests/adapter), one in each
+guest: in version 2, and in version 1, which soft-RoCE has no GIDs for. smc_xfer checks each byte, and
+that both modules count each connection as SMC-R.
+"""
+
+from contextlib import contextmanager
+
+from harness.adapters import across
+from matrix import Server, in_both_roles, transfer
+
+MEET = ("ours@6.12+kernel@6.12",)
+SIZES = ((0, 1), (65535, 65537), (299983, 300007))
+
+
+@contextmanager
+def adapters(vm, version: int):
+    """Without an EID there is version 1 only."""
+    with across(*vm.guests):
+        if version == 1:
+            for guest in vm.guests:
+                guest.call("smcnl.flush_ueids")
+        try:
+            yield
+            for guest in vm.guests:
+                smcr = guest.call("smcnl.stats")["smcr"]
+                made = [smcr.get(f"{role}_v{version}", 0) for role in ("client", "server")]
+                assert sum(made) > 0, f"{guest.module}: no connection of version {version}: {smcr}"
+        finally:
+            for guest in vm.guests:
+                if guest.eid not in guest.call("smcnl.ueids"):
+                    guest.call("smcnl.add_ueid", guest.eid)
+
+
+def all_ways(client, server) -> None:
+    with Server(server):
+        for up, down in SIZES:
+            transfer(client, server, f"--up {up} --down {down}")
+        # Later contacts.
+        transfer(client, server, "--connections 20 --up 5003 --down 4001")
+        transfer(client, server, "--connections 16 --parallel 16 --hold --up 20011 --down 30011")
+        for closer in ("client", "server", "both"):
+            transfer(client, server, f"--closer {closer} --close shutdown --up 50021 --down 70001")
+
+
+@in_both_roles(*MEET)
+def version_2(vm, client, server):
+    with adapters(vm, 2):
+        all_ways(client, server)
+
+
+@in_both_roles(*MEET)
+def version_1(vm, client, server):
+    with adapters(vm, 1):
+        all_ways(client, server)
