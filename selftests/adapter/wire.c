@@ -77,8 +77,8 @@ static struct sk_buff *sim_frame_alloc(struct sim_qp *qp, enum sim_frame_kind ki
 	struct sim_frame *frame;
 	struct sk_buff *skb;
 
-	skb = alloc_skb(LL_RESERVED_SPACE(netdev) + sizeof(*frame) + bytes + netdev->needed_tailroom,
-			GFP_ATOMIC);
+	skb = alloc_skb(LL_RESERVED_SPACE(netdev) + sizeof(*frame) + bytes +
+			netdev->needed_tailroom, GFP_ATOMIC);
 	if (!skb)
 		return NULL;
 	skb_reserve(skb, LL_RESERVED_SPACE(netdev));
@@ -331,8 +331,8 @@ static void sim_take_answer(struct sim_qp *qp, const struct sim_frame *frame)
 	}
 }
 
-static int sim_wire_receive(struct sk_buff *skb, struct net_device *netdev, struct packet_type *type,
-			    struct net_device *original)
+static int sim_wire_receive(struct sk_buff *skb, struct net_device *netdev,
+			    struct packet_type *type, struct net_device *original)
 {
 	const struct sim_frame *frame;
 	struct sim_qp *qp;
