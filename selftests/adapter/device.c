@@ -3,6 +3,7 @@
  * Devices and their one port, as the RDMA core knows them.
  */
 #include <linux/module.h>
+#include <linux/string.h>
 #include <net/addrconf.h>
 #include <rdma/ib_addr.h>
 
@@ -21,6 +22,38 @@ MODULE_PARM_DESC(send_sges, "pieces of memory that a send may gather, 8 at most"
 static unsigned int receive_sges = 4;
 module_param(receive_sges, uint, 0444);
 MODULE_PARM_DESC(receive_sges, "that a receive may scatter to, 8 at most");
+
+static const char *const sim_kinds[] = { "roce", "roce_v1", "roce_v2", "iwarp" };
+enum sim_kind { SIM_ROCE, SIM_ROCE_V1, SIM_ROCE_V2, SIM_IWARP };
+
+static int sim_kind_set(const char *value, const struct kernel_param *param)
+{
+	int found = sysfs_match_string(sim_kinds, value);
+
+	if (found < 0)
+		return found;
+	*(unsigned int *)param->arg = found;
+	return 0;
+}
+
+static int sim_kind_get(char *buffer, const struct kernel_param *param)
+{
+	return sysfs_emit(buffer, "%s\n", sim_kinds[*(unsigned int *)param->arg]);
+}
+
+static const struct kernel_param_ops sim_kind_ops = {
+	.set = sim_kind_set,
+	.get = sim_kind_get,
+};
+
+static unsigned int kind = SIM_ROCE;
+module_param_cb(kind, &sim_kind_ops, &kind, 0444);
+MODULE_PARM_DESC(kind, "of all devices: roce (both versions), roce_v1, roce_v2, iwarp");
+
+static int sim_gids(void)
+{
+	return kind == SIM_IWARP ? 1 : SIM_GIDS_MAX;
+}
 
 static int sim_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
 			    struct ib_udata *udata)
@@ -43,10 +76,10 @@ static int sim_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr
 	attr->phys_state = active ? IB_PORT_PHYS_STATE_LINK_UP : IB_PORT_PHYS_STATE_DISABLED;
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = iboe_get_mtu(dev->netdev->mtu);
-	attr->gid_tbl_len = SIM_GIDS_MAX;
-	attr->ip_gids = true;
+	attr->gid_tbl_len = sim_gids();
+	attr->ip_gids = kind != SIM_IWARP;
 	attr->max_msg_sz = 1u << 30;
-	attr->pkey_tbl_len = 1;
+	attr->pkey_tbl_len = kind == SIM_IWARP ? 0 : 1;
 	attr->active_speed = IB_SPEED_EDR;
 	attr->active_width = IB_WIDTH_4X;
 	return 0;
@@ -63,11 +96,18 @@ static int sim_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pke
 static int sim_get_port_immutable(struct ib_device *ibdev, u32 port,
 				  struct ib_port_immutable *immutable)
 {
-	/* Both versions of RoCE; no MADs, since no connection manager is needed here. */
-	immutable->core_cap_flags = RDMA_CORE_CAP_PROT_ROCE | RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
-				    RDMA_CORE_CAP_ETH_AH;
-	immutable->gid_tbl_len = SIM_GIDS_MAX;
-	immutable->pkey_tbl_len = 1;
+	/* No MADs, and for iWARP no connection manager: nobody needs one here. */
+	static const u32 flags[] = {
+		[SIM_ROCE] = RDMA_CORE_CAP_PROT_ROCE | RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
+			     RDMA_CORE_CAP_ETH_AH,
+		[SIM_ROCE_V1] = RDMA_CORE_CAP_PROT_ROCE | RDMA_CORE_CAP_ETH_AH,
+		[SIM_ROCE_V2] = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP | RDMA_CORE_CAP_ETH_AH,
+		[SIM_IWARP] = RDMA_CORE_CAP_PROT_IWARP,
+	};
+
+	immutable->core_cap_flags = flags[kind];
+	immutable->gid_tbl_len = sim_gids();
+	immutable->pkey_tbl_len = kind == SIM_IWARP ? 0 : 1;
 	return 0;
 }
 
@@ -82,6 +122,14 @@ static struct net_device *sim_get_netdev(struct ib_device *ibdev, u32 port)
 
 	dev_hold(dev->netdev);
 	return dev->netdev;
+}
+
+/* Of iWARP's only entry; otherwise the core keeps the table itself. */
+static int sim_query_gid(struct ib_device *ibdev, u32 port, int index, union ib_gid *gid)
+{
+	memset(gid, 0, sizeof(*gid));
+	memcpy(gid->raw, to_sim_device(ibdev)->netdev->dev_addr, ETH_ALEN);
+	return 0;
 }
 
 /* The core keeps the table; each queue pair stores its own copy. */
@@ -142,6 +190,7 @@ static const struct ib_device_ops sim_ops = {
 	.post_recv = sim_post_recv,
 	.post_send = sim_post_send,
 	.query_device = sim_query_device,
+	.query_gid = sim_query_gid,
 	.query_pkey = sim_query_pkey,
 	.query_port = sim_query_port,
 	.query_qp = sim_query_qp,
@@ -158,7 +207,7 @@ static void sim_device_describe(struct sim_device *dev)
 	struct ib_device *ibdev = &dev->ibdev;
 	struct ib_device_attr *attr = &dev->attrs;
 
-	ibdev->node_type = RDMA_NODE_IB_CA;
+	ibdev->node_type = kind == SIM_IWARP ? RDMA_NODE_RNIC : RDMA_NODE_IB_CA;
 	strscpy(ibdev->node_desc, "simrnic", sizeof(ibdev->node_desc));
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = num_possible_cpus();

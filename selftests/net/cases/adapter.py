@@ -72,6 +72,24 @@ def one_piece_for_each_receive(vm):
 
 
 @case(on="ours")
+def kinds_of_devices(vm):
+    """With GIDs of one version only, and iWARP, which needs a connection manager and so is left
+    alone."""
+    def versions() -> list[int]:
+        lines = stats(vm.a, inside("left"))
+        return [lines["smcr_client_v1"], lines["smcr_client_v2"]]
+
+    for kind, expect, made in (("roce_v1", "smcr", [2, 0]), ("roce_v2", "smcr", [0, 2]),
+                               ("iwarp", "fallback", [0, 0])):
+        with sides(vm.a, options=f"kind={kind}"):
+            transfer(vm.a, "left", "right", "--connections 2 --up 100000 --down 100000",
+                     expect=expect)
+            assert versions() == made, f"{kind}: {versions()}"
+            if expect == "smcr":
+                nothing_went_wrong(vm.a)
+
+
+@case(on="ours")
 def whenever_it_is_done(vm):
     """Work that the adapter does in the call that posts it, in a softirq or late; completions that
     it reports late."""
