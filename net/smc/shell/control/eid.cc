@@ -5,8 +5,8 @@
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
+#include "shell/control/device_epoch.hpp"
 #include "shell/control/namespace.hpp"
-#include "shell/control/policy.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -60,7 +60,7 @@ int smc_ctl_ueid_add(net *net, const u8 *eid)
 	const auto added = Namespace::of(net).with_tables(
 		[&](Namespace::Tables &tables) { return tables.eids.add(to_eid(eid)); });
 	switch (added) {
-	case EidTable::Added::kYes: begin_device_epoch(); return 0;
+	case EidTable::Added::kYes: DeviceEpoch::begin(); return 0;
 	case EidTable::Added::kInvalid: return -EINVAL;
 	case EidTable::Added::kFull: return -ERANGE;
 	case EidTable::Added::kExists: return -EEXIST;

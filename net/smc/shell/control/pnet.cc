@@ -7,8 +7,8 @@
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "shell/base/alloc.hpp"
+#include "shell/control/device_epoch.hpp"
 #include "shell/control/namespace.hpp"
-#include "shell/control/policy.hpp"
 
 #include <algorithm>
 #include <cerrno>
@@ -103,7 +103,7 @@ int smc_ctl_pnet_add(net *net, const smc_pnet_request *request)
 			return -EINVAL;
 	}
 	const int ret = add(Namespace::of(net), *id, eth, ib);
-	begin_device_epoch();
+	DeviceEpoch::begin();
 	return ret;
 }
 

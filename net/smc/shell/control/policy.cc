@@ -2,7 +2,6 @@
 #include "shell/control/policy.hpp"
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 
 #include "core/base/elapsed.hpp"
@@ -11,6 +10,7 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/random.hpp"
+#include "shell/control/device_epoch.hpp"
 #include "shell/control/lazy.hpp"
 #include "shell/control/namespace.hpp"
 
@@ -18,8 +18,6 @@ namespace smc::control {
 namespace {
 
 constexpr u64 kMsPerSecond = 1000;
-
-std::atomic<u64> current_device_epoch{0};
 
 u64 lasts_ms(net *net)
 {
@@ -115,20 +113,10 @@ void note_stranger(net *net, const smc_peer &peer)
 	});
 }
 
-u64 device_epoch()
-{
-	return current_device_epoch.load(std::memory_order_acquire);
-}
-
-void begin_device_epoch()
-{
-	current_device_epoch.fetch_add(1, std::memory_order_release);
-}
-
 bool peer_is_elsewhere(net *net, const smc_peer &peer)
 {
 	const auto look = [&](const Elsewhere &elsewhere) {
-		return elsewhere.has(to_peer(peer), smc_now_ms(), device_epoch());
+		return elsewhere.has(to_peer(peer), smc_now_ms(), DeviceEpoch::current());
 	};
 
 	return Namespace::of(net).elsewhere().look(look, false);

@@ -20,12 +20,9 @@ namespace smc::control {
 void note_server(net *net, const smc_peer &peer);
 void note_stranger(net *net, const smc_peer &peer);
 
-// A new one begins whenever what is changed that may make a device lead to a peer. Any context.
-[[nodiscard]] u64 device_epoch();
-void begin_device_epoch();
 // No device leads to it, as a connection has just found. Any context.
 [[nodiscard]] bool peer_is_elsewhere(net *net, const smc_peer &peer);
-// @epoch: as of before that was looked for. Process.
+// @epoch: DeviceEpoch::current(), as of before that was looked for. Process.
 void note_elsewhere(net *net, const smc_peer &peer, u64 epoch);
 
 } // namespace smc::control

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "kernel/abi/stats.h"
+#include "shell/control/device_epoch.hpp"
 #include "shell/control/namespace.hpp"
-#include "shell/control/policy.hpp"
 
 namespace smc::transport::rdma {
 
@@ -208,7 +208,7 @@ using smc::wire::DeleteLinkReason;
 // Devices are looked for when a connection needs one.
 extern "C" void smc_ib_device_added(smc_ib_device *)
 {
-	smc::control::begin_device_epoch();
+	smc::control::DeviceEpoch::begin();
 }
 
 extern "C" void smc_ib_device_removing(smc_ib_device *device)
@@ -219,7 +219,7 @@ extern "C" void smc_ib_device_removing(smc_ib_device *device)
 
 extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
 {
-	smc::control::begin_device_epoch();
+	smc::control::DeviceEpoch::begin();
 	group_table().port_changed(device, port, active);
 }
 

@@ -304,7 +304,7 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 		endpoint->on_message(connection::from_wire(*cdc));
 }
 
-shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, const Link &link)
+shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, const Link &link) const
 {
 	if (found == nullptr) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);

@@ -221,7 +221,8 @@ private:
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
 	// Its connection is @found, if the message comes on its link; else it is a violation.
-	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found, const Link &link)
+	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found,
+							 const Link &link) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side);
 	// False if the link is gone.
 	[[nodiscard]] bool link_snapshot(smc_link_info &info);
