@@ -11,6 +11,7 @@
 #include <linux/time64.h>
 #include <net/net_namespace.h>
 
+#include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/pernet.h"
 
@@ -45,6 +46,17 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.smcr_compact		= 1,
 };
 
+/* For settings by which more peers may be reached. */
+static int smc_proc_reach(SMC_CTL_CONST struct ctl_table *table, int write, void *buffer,
+			  size_t *length, loff_t *position)
+{
+	int ret = proc_dointvec_minmax(table, write, buffer, length, position);
+
+	if (write)
+		smc_ctl_reach_changed();
+	return ret;
+}
+
 /*
  * What a container may use of the host is the host's administrator's to say, not that of the user
  * namespace that owns the container's network.
@@ -54,7 +66,7 @@ static int smc_proc_host(SMC_CTL_CONST struct ctl_table *table, int write, void 
 {
 	if (write && !capable(CAP_NET_ADMIN))
 		return -EPERM;
-	return proc_dointvec_minmax(table, write, buffer, length, position);
+	return smc_proc_reach(table, write, buffer, length, position);
 }
 
 /* Writes by smc_select_set(), whose errno a writer gets. */
@@ -97,11 +109,10 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("smcr_max_conns_per_lgr", smcr_max_conns_per_lgr, proc_dointvec_minmax,
 		   &smc_conns_min, &smc_conns_max),
 	SMC_SYSCTL("limit_smc_hs", limit_smc_hs, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
-	SMC_SYSCTL("smcd_loopback", smcd_loopback, proc_dointvec_minmax,
-		   SYSCTL_ZERO, SYSCTL_TWO),
+	SMC_SYSCTL("smcd_loopback", smcd_loopback, smc_proc_reach, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("plain_peer_time", plain_peer_time_s, proc_dointvec_minmax,
 		   SYSCTL_ZERO, &smc_peer_time_max),
-	SMC_SYSCTL("inherit_eids", inherit_eids, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("inherit_eids", inherit_eids, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("smcr_compact", smcr_compact, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),

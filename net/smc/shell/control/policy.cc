@@ -144,6 +144,11 @@ void smc_ctl_peers_flush(net *net)
 	Namespace::of(net).peers().with([](PeerMemory &memory) { memory.clear(); });
 }
 
+void smc_ctl_reach_changed()
+{
+	DeviceEpoch::begin();
+}
+
 int smc_ctl_peer_next(net *net, u64 *cursor, smc_peer_info *out)
 {
 	const u64 time_ms = lasts_ms(net);

@@ -58,6 +58,9 @@ int smc_ctl_ueid_next(struct net *net, u64 *cursor, u8 out[SMC_EID_LEN]);
 int smc_ctl_peer_next(struct net *net, u64 *cursor, struct smc_peer_info *out);
 void smc_ctl_peers_flush(struct net *net);
 
+/* A setting has changed by which more peers may be reached. Any context. */
+void smc_ctl_reach_changed(void);
+
 /* ---- rules about peers, for kernel/netlink_peers.c and kernel/tcp_listener.c ---- */
 
 /*
