@@ -172,7 +172,7 @@ check: deps
 	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
 
 check-all: deps
-	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_ALL_IN_GUESTS)
+	@WHOLE=1 scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_ALL_IN_GUESTS)
 
 deps:
 	@scripts/fetch/install-deps
