@@ -3,7 +3,6 @@
  * Devices and their one port, as the RDMA core knows them.
  */
 #include <linux/module.h>
-#include <linux/string.h>
 #include <net/addrconf.h>
 #include <rdma/ib_addr.h>
 
@@ -26,33 +25,13 @@ MODULE_PARM_DESC(receive_sges, "that a receive may scatter to, 8 at most");
 static const char *const sim_kinds[] = { "roce", "roce_v1", "roce_v2", "iwarp" };
 enum sim_kind { SIM_ROCE, SIM_ROCE_V1, SIM_ROCE_V2, SIM_IWARP };
 
-static int sim_kind_set(const char *value, const struct kernel_param *param)
-{
-	int found = sysfs_match_string(sim_kinds, value);
-
-	if (found < 0)
-		return found;
-	*(unsigned int *)param->arg = found;
-	return 0;
-}
-
-static int sim_kind_get(char *buffer, const struct kernel_param *param)
-{
-	return sysfs_emit(buffer, "%s\n", sim_kinds[*(unsigned int *)param->arg]);
-}
-
-static const struct kernel_param_ops sim_kind_ops = {
-	.set = sim_kind_set,
-	.get = sim_kind_get,
-};
-
-static unsigned int kind = SIM_ROCE;
-module_param_cb(kind, &sim_kind_ops, &kind, 0444);
+static struct sim_choice sim_kind = { sim_kinds, ARRAY_SIZE(sim_kinds), SIM_ROCE };
+module_param_cb(kind, &sim_choice_ops, &sim_kind, 0444);
 MODULE_PARM_DESC(kind, "of all devices: roce (both versions), roce_v1, roce_v2, iwarp");
 
 static int sim_gids(void)
 {
-	return kind == SIM_IWARP ? 1 : SIM_GIDS_MAX;
+	return sim_kind.value == SIM_IWARP ? 1 : SIM_GIDS_MAX;
 }
 
 static int sim_query_device(struct ib_device *ibdev, struct ib_device_attr *attr,
@@ -77,9 +56,9 @@ static int sim_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr
 	attr->max_mtu = IB_MTU_4096;
 	attr->active_mtu = iboe_get_mtu(dev->netdev->mtu);
 	attr->gid_tbl_len = sim_gids();
-	attr->ip_gids = kind != SIM_IWARP;
+	attr->ip_gids = sim_kind.value != SIM_IWARP;
 	attr->max_msg_sz = 1u << 30;
-	attr->pkey_tbl_len = kind == SIM_IWARP ? 0 : 1;
+	attr->pkey_tbl_len = sim_kind.value == SIM_IWARP ? 0 : 1;
 	attr->active_speed = IB_SPEED_EDR;
 	attr->active_width = IB_WIDTH_4X;
 	return 0;
@@ -105,9 +84,9 @@ static int sim_get_port_immutable(struct ib_device *ibdev, u32 port,
 		[SIM_IWARP] = RDMA_CORE_CAP_PROT_IWARP,
 	};
 
-	immutable->core_cap_flags = flags[kind];
+	immutable->core_cap_flags = flags[sim_kind.value];
 	immutable->gid_tbl_len = sim_gids();
-	immutable->pkey_tbl_len = kind == SIM_IWARP ? 0 : 1;
+	immutable->pkey_tbl_len = sim_kind.value == SIM_IWARP ? 0 : 1;
 	return 0;
 }
 
@@ -207,7 +186,7 @@ static void sim_device_describe(struct sim_device *dev)
 	struct ib_device *ibdev = &dev->ibdev;
 	struct ib_device_attr *attr = &dev->attrs;
 
-	ibdev->node_type = kind == SIM_IWARP ? RDMA_NODE_RNIC : RDMA_NODE_IB_CA;
+	ibdev->node_type = sim_kind.value == SIM_IWARP ? RDMA_NODE_RNIC : RDMA_NODE_IB_CA;
 	strscpy(ibdev->node_desc, "simrnic", sizeof(ibdev->node_desc));
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = num_possible_cpus();

@@ -161,49 +161,6 @@ static void sim_complete_receive(struct sim_qp *peer, const struct sim_qp *from,
 		   send->flags & IB_SEND_SOLICITED || status != IB_WC_SUCCESS);
 }
 
-/* The scatter list of a receive, one piece after the other. */
-static enum ib_wc_status sim_scatter(struct sim_qp *qp, const struct sim_send *send,
-				     struct sim_qp *peer, const struct sim_receive *receive)
-{
-	struct sim_device *dev = sim_device_of(peer);
-	struct sim_stretch to;
-	u32 from_sge = 0;
-	u32 from_offset = 0;
-	u32 left = send->bytes;
-	u32 i;
-
-	for (i = 0; i < receive->sges && left; i++) {
-		const struct ib_sge *sge = &receive->sge[i];
-
-		if (!sim_region_open(dev, peer->ibqp.pd, sge->lkey, sge->addr,
-				     min(sge->length, left), IB_ACCESS_LOCAL_WRITE, &to))
-			return IB_WC_REM_OP_ERR;
-		while (to.length) {
-			const struct ib_sge *source = &send->sge[from_sge];
-			u32 piece = min(to.length, source->length - from_offset);
-			struct sim_stretch from;
-
-			if (send->flags & IB_SEND_INLINE) {
-				piece = to.length;
-				if (!sim_dma_copy_in(&to, send->data + send->bytes - left, piece))
-					return IB_WC_REM_OP_ERR;
-			} else {
-				if (!sim_region_open(sim_device_of(qp), qp->ibqp.pd, source->lkey,
-						     source->addr + from_offset, piece, 0, &from) ||
-				    !sim_dma_copy(&to, &from))
-					return IB_WC_LOC_PROT_ERR;
-				from_offset += piece;
-				if (from_offset == source->length) {
-					from_sge++;
-					from_offset = 0;
-				}
-			}
-			left -= piece;
-		}
-	}
-	return left ? IB_WC_LOC_LEN_ERR : IB_WC_SUCCESS;
-}
-
 enum ib_wc_status sim_scatter_bytes(struct sim_qp *qp, const struct sim_receive *receive,
 				    const u8 *data, u32 bytes)
 {
@@ -222,6 +179,45 @@ enum ib_wc_status sim_scatter_bytes(struct sim_qp *qp, const struct sim_receive 
 		bytes -= piece;
 	}
 	return bytes ? IB_WC_LOC_LEN_ERR : IB_WC_SUCCESS;
+}
+
+/* The scatter list of a receive, one piece after the other. */
+static enum ib_wc_status sim_scatter(struct sim_qp *qp, const struct sim_send *send,
+				     struct sim_qp *peer, const struct sim_receive *receive)
+{
+	struct sim_device *dev = sim_device_of(peer);
+	struct sim_stretch to;
+	u32 from_sge = 0;
+	u32 from_offset = 0;
+	u32 left = send->bytes;
+	u32 i;
+
+	if (send->flags & IB_SEND_INLINE)
+		return sim_scatter_bytes(peer, receive, send->data, send->bytes);
+	for (i = 0; i < receive->sges && left; i++) {
+		const struct ib_sge *sge = &receive->sge[i];
+
+		if (!sim_region_open(dev, peer->ibqp.pd, sge->lkey, sge->addr,
+				     min(sge->length, left), IB_ACCESS_LOCAL_WRITE, &to))
+			return IB_WC_REM_OP_ERR;
+		while (to.length) {
+			const struct ib_sge *source = &send->sge[from_sge];
+			u32 piece = min(to.length, source->length - from_offset);
+			struct sim_stretch from;
+
+			if (!sim_region_open(sim_device_of(qp), qp->ibqp.pd, source->lkey,
+					     source->addr + from_offset, piece, 0, &from) ||
+			    !sim_dma_copy(&to, &from))
+				return IB_WC_LOC_PROT_ERR;
+			from_offset += piece;
+			if (from_offset == source->length) {
+				from_sge++;
+				from_offset = 0;
+			}
+			left -= piece;
+		}
+	}
+	return left ? IB_WC_LOC_LEN_ERR : IB_WC_SUCCESS;
 }
 
 static enum sim_outcome sim_execute_send(struct sim_qp *qp, const struct sim_send *send)

@@ -19,6 +19,7 @@
 
 #include <linux/hrtimer.h>
 #include <linux/interrupt.h>
+#include <linux/moduleparam.h>
 #include <linux/netdevice.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
@@ -308,6 +309,15 @@ enum ib_wc_status sim_scatter_bytes(struct sim_qp *qp, const struct sim_receive 
 void sim_request_is_through(struct sim_qp *qp, enum ib_wc_status status);
 /* What came for this queue pair has failed here, and with it the queue pair. The same. */
 void sim_responder_fails(struct sim_qp *qp);
+
+/* choice.c: a parameter that is one of several names; for module_param_cb(). */
+struct sim_choice {
+	const char *const *names;
+	size_t names_count;
+	unsigned int value; /* index in names; it may change at any time */
+};
+
+extern const struct kernel_param_ops sim_choice_ops;
 
 /* wire.c */
 void sim_wire_init(void);

@@ -3,7 +3,6 @@
  * When the adapter does what was posted, and when it reports what is done.
  */
 #include <linux/module.h>
-#include <linux/string.h>
 
 #include "sim.h"
 
@@ -22,28 +21,10 @@ static const char *const sim_executions[] = {
 	[SIM_LATE] = "late",
 };
 
-static int sim_execution_set(const char *value, const struct kernel_param *param)
-{
-	int found = sysfs_match_string(sim_executions, value);
-
-	if (found < 0)
-		return found;
-	WRITE_ONCE(*(unsigned int *)param->arg, found);
-	return 0;
-}
-
-static int sim_execution_get(char *buffer, const struct kernel_param *param)
-{
-	return sysfs_emit(buffer, "%s\n", sim_executions[*(unsigned int *)param->arg]);
-}
-
-static const struct kernel_param_ops sim_execution_ops = {
-	.set = sim_execution_set,
-	.get = sim_execution_get,
+static struct sim_choice sim_execution = {
+	sim_executions, ARRAY_SIZE(sim_executions), SIM_BY_WORK,
 };
-
-static unsigned int execute = SIM_BY_WORK;
-module_param_cb(execute, &sim_execution_ops, &execute, 0644);
+module_param_cb(execute, &sim_choice_ops, &sim_execution, 0644);
 MODULE_PARM_DESC(execute, "when: work, at_once, softirq or late");
 static unsigned int late_us = 2;
 module_param(late_us, uint, 0644);
@@ -104,7 +85,7 @@ void sim_timing_exit_qp(struct sim_qp *qp)
 
 ktime_t sim_timing_due(void)
 {
-	return READ_ONCE(execute) == SIM_LATE ? ktime_add_us(ktime_get(), late_us) : 0;
+	return READ_ONCE(sim_execution.value) == SIM_LATE ? ktime_add_us(ktime_get(), late_us) : 0;
 }
 
 static void sim_start_timer(struct sim_qp *qp)
@@ -123,7 +104,7 @@ static void sim_start_timer(struct sim_qp *qp)
 void sim_timing_doorbell(struct sim_qp *qp)
 {
 	/* Bottom halves cannot be switched where interrupts are off. */
-	switch (irqs_disabled() ? SIM_BY_WORK : READ_ONCE(execute)) {
+	switch (irqs_disabled() ? SIM_BY_WORK : READ_ONCE(sim_execution.value)) {
 	case SIM_AT_ONCE:
 		local_bh_disable();
 		sim_execute_all(qp);

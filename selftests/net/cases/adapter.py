@@ -107,8 +107,8 @@ def whenever_it_is_done(vm):
 def compact_messages(vm):
     """Each side may or may not have them, and both use them only where both do."""
     def compact(side: str) -> int:
-        lines = vm.a.run(f"{inside(side)} cat /proc/net/smc_stat").out.split("\n")
-        return sum(int(line.split()[1]) for line in lines if line.startswith("compact_"))
+        counted = stats(vm.a, inside(side))
+        return counted["compact_tx"] + counted["compact_rx"]
 
     with sides(vm.a):
         for wanted in ((1, 0), (0, 1), (0, 0), (1, 1)):

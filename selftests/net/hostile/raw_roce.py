@@ -3,8 +3,8 @@
 
 A QueuePair lives at the address of a RawHost. It sends SEND and RDMA WRITE requests, resends what
 is not acknowledged, and acknowledges what comes: SENDs of one packet, and writes into the regions
-that it was told of, with immediate data or without. That is all that SMC-R needs. (InfiniBand Architecture Specification 1.4,
-volume 1, chapter 9 and annex 17.)
+that it was told of, with immediate data or without. That is all that SMC-R needs. (InfiniBand
+Architecture Specification 1.4, volume 1, chapter 9 and annex 17.)
 """
 
 import socket
@@ -78,9 +78,14 @@ class QueuePair:
     def connected(self) -> bool:
         return bool(self._peer)
 
+    @staticmethod
+    def _parts(payload: bytes) -> list[bytes]:
+        """What goes into one packet each; of nothing there is one, too."""
+        return [payload[at:at + PAYLOAD_MAX]
+                for at in range(0, max(len(payload), 1), PAYLOAD_MAX)]
+
     def send(self, payload: bytes) -> None:
-        parts = [payload[at:at + PAYLOAD_MAX]
-                 for at in range(0, max(len(payload), 1), PAYLOAD_MAX)]
+        parts = self._parts(payload)
         if len(parts) == 1:
             self._request(SEND_ONLY, b"", payload)
             return
@@ -97,8 +102,7 @@ class QueuePair:
         """One request, however many packets."""
         reth = struct.pack("!QII", address, rkey, len(payload))
         tail = struct.pack("!I", immediate)
-        parts = [payload[at:at + PAYLOAD_MAX]
-                 for at in range(0, max(len(payload), 1), PAYLOAD_MAX)]
+        parts = self._parts(payload)
         if len(parts) == 1:
             self._request(WRITE_ONLY_IMMEDIATE, reth + tail, payload)
             return

@@ -66,6 +66,18 @@ class Scene(clc_peer.Scene):
             peer.finish()
 
     @contextmanager
+    def unconfirmed(self, compact: bool = False):
+        """A client whose CONFIRM_LINK has come, and is not answered."""
+        peer = self.peer(self.client())
+        peer.confirms = False
+        try:
+            peer.propose(compact)
+            expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+            yield peer
+        finally:
+            peer.finish()
+
+    @contextmanager
     def as_server(self):
         """The target's client has connected to us and sent its words."""
         peer = self.peer(self.called())
@@ -265,17 +277,11 @@ def cdc_flood(scene: Scene) -> None:
 @SUITE.case
 def cdc_before_confirm(scene: Scene) -> None:
     """CDC data before CONFIRM_LINK: no crash, and the connection ends in time."""
-    peer = scene.peer(scene.client())
-    peer.confirms = False
-    try:
-        peer.propose()
-        expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+    with scene.unconfirmed() as peer:
         peer.say(b"too early")
         peer.qp.send(peer.confirm_link(RESPONSE | NO_EYECATCHERS))
         peer.wait(lambda: peer.over or peer.announced == 9, PATIENCE_S)
         expect(peer.over or peer.hear(9) == b"too early", "neither echoed nor ended")
-    finally:
-        peer.finish()
     scene.settled()
 
 
@@ -339,19 +345,13 @@ def compact_for_nobody(scene: Scene) -> None:
 @SUITE.case
 def compact_before_confirm(scene: Scene) -> None:
     """It says how far it goes, not where to: nobody can tell before the connection has begun."""
-    peer = scene.peer(scene.client())
-    peer.confirms = False
-    try:
-        peer.propose(compact=True)
-        expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+    with scene.unconfirmed(compact=True) as peer:
         peer.qp.write_immediate(peer.peer_rkey, peer.peer_address, b"too early", peer.immediate(0))
         peer.qp.send(peer.confirm_link(RESPONSE | NO_EYECATCHERS))
         peer.wait(lambda: peer.over or len(peer.tcp.received) > 0 or peer.announced == 9,
                   PATIENCE_S)
         expect(peer.over or len(peer.tcp.received) > 0 or peer.hear(9) == b"too early",
                "neither echoed nor ended")
-    finally:
-        peer.finish()
     scene.settled()
 
 
@@ -534,16 +534,10 @@ def link_is_deleted(scene: Scene, flags: int) -> None:
 
 @SUITE.case
 def link_is_never_confirmed(scene: Scene) -> None:
-    peer = scene.peer(scene.client())
-    peer.confirms = False
-    try:
-        peer.propose()
-        expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+    with scene.unconfirmed() as peer:
         scene.bystander()
         # Only the link has failed: TCP goes on.
         expect(peer.wait(lambda: len(peer.tcp.received) > 0, PATIENCE_S), "no Decline")
-    finally:
-        peer.finish()
     scene.settled()
 
 
@@ -552,11 +546,7 @@ def link_is_confirmed_wrongly(scene: Scene) -> None:
     """The answer to CONFIRM_LINK names another link, another link number, or RMBE eyecatchers: TCP,
     or no connection."""
     for number in range(3):
-        peer = scene.peer(scene.client())
-        peer.confirms = False
-        try:
-            peer.propose()
-            expect(peer.wait(lambda: peer.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        with scene.unconfirmed() as peer:
             good = bytearray(peer.confirm_link(RESPONSE | NO_EYECATCHERS))
             if number == 0:
                 good[29] = 0
@@ -567,8 +557,6 @@ def link_is_confirmed_wrongly(scene: Scene) -> None:
             peer.qp.send(bytes(good))
             expect(peer.wait(lambda: peer.over or len(peer.tcp.received) > 0, PATIENCE_S),
                    "it waits without an end")
-        finally:
-            peer.finish()
     scene.settled()
 
 

@@ -5,21 +5,14 @@
 
 #include <set>
 
+#include "control/peer.hpp"
+
 namespace smc::control {
 namespace {
 
 constexpr std::uint64_t kLasts_ms = 1000;
 using Kind = PeerMemory::Kind;
-
-Peer peer(std::uint16_t port, std::uint8_t last = 1, std::uint32_t scope_id = 0)
-{
-	Peer result{.scope_id = scope_id, .port = port};
-
-	result.address[10] = result.address[11] = 0xff;
-	result.address[12] = 10;
-	result.address[15] = last;
-	return result;
-}
+using test::peer;
 
 TEST(PeerMemoryTest, KnowsNobodyAtFirst)
 {

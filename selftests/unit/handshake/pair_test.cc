@@ -467,6 +467,16 @@ TEST(PairCapabilities, NeedRelease1AndSmcR)
 	}
 }
 
+// What the client answers to the server's Accept; the server has not seen it.
+auto confirm_of(Client &client, Server &server)
+{
+	client.start();
+	server.start();
+	server.arrive(client.take_sent());
+	client.arrive(server.take_sent());
+	return wire::decode_confirm(client.take_sent());
+}
+
 // The Confirm repeats the answer, or the two would not understand each other's messages.
 TEST(PairCapabilities, MustBeRepeated)
 {
@@ -474,11 +484,7 @@ TEST(PairCapabilities, MustBeRepeated)
 		Client client(offer_beyond(2, 1), answers(endpoint_of(2), true));
 		Server server(offer_beyond(1, 3), answers(endpoint_of(1), true));
 
-		client.start();
-		server.start();
-		server.arrive(client.take_sent());
-		client.arrive(server.take_sent());
-		auto confirm = wire::decode_confirm(client.take_sent());
+		auto confirm = confirm_of(client, server);
 		ASSERT_TRUE(confirm);
 		EXPECT_EQ(confirm->first_contact_extension.vendor_options, 0x80000001U);
 		confirm->first_contact_extension.vendor_options = said;
@@ -496,11 +502,7 @@ TEST(PairCapabilities, OthersMayPutAnythingThere)
 	Client client(offer_beyond(2, 0), answers(endpoint_of(2), true));
 	Server server(offer_beyond(1, 3), answers(endpoint_of(1), true));
 
-	client.start();
-	server.start();
-	server.arrive(client.take_sent());
-	client.arrive(server.take_sent());
-	auto confirm = wire::decode_confirm(client.take_sent());
+	auto confirm = confirm_of(client, server);
 	ASSERT_TRUE(confirm);
 	confirm->first_contact_extension.vendor_options = 0x80000003;
 	server.arrive(encoded(*confirm));

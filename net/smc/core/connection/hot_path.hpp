@@ -186,9 +186,9 @@ inline bool Connection::plan_transmit(TransmitPlan &plan) const
 // form does no harm.)
 inline bool Connection::fits_compact(const TransmitPlan &plan) const
 {
-	constexpr auto sayable = static_cast<std::uint8_t>(~producer_flag::kWriteBlocked);
+	constexpr auto unsayable = static_cast<std::uint8_t>(~producer_flag::kWriteBlocked);
 
-	return peer_sequence_ != 0 && (plan.message.producer_flags & sayable) == 0 &&
+	return peer_sequence_ != 0 && (plan.message.producer_flags & unsayable) == 0 &&
 	       plan.message.state_flags == 0 &&
 	       receive_.unconfirmed_bytes() <= wire::kCompactConsumedMaxBytes &&
 	       (plan.write_count == 1 ||

@@ -301,28 +301,25 @@ u16 Endpoint::hear_message_locked(const Message &message)
 }
 
 template <class Message>
-u16 Endpoint::take_or_keep_locked(const Message &message)
+void Endpoint::hear_or_keep(const Message &message)
 {
-	if (begun_) [[likely]]
-		return hear_message_locked(message);
-	keep_early_locked(message);
-	return 0;
+	change([&]() -> u16 {
+		lock_.assert_held();
+		if (begun_) [[likely]]
+			return hear_message_locked(message);
+		keep_early_locked(message);
+		return 0;
+	});
 }
 
 void Endpoint::on_message(const connection::CursorMessage &message)
 {
-	change([&]() -> u16 {
-		lock_.assert_held();
-		return take_or_keep_locked(message);
-	});
+	hear_or_keep(message);
 }
 
 void Endpoint::on_message(const connection::CompactMessage &message)
 {
-	change([&]() -> u16 {
-		lock_.assert_held();
-		return take_or_keep_locked(message);
-	});
+	hear_or_keep(message);
 }
 
 void Endpoint::begin(const connection::EarlyMessages &early)

@@ -285,7 +285,7 @@ private:
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
 	template <class Message>
-	[[nodiscard]] u16 take_or_keep_locked(const Message &message) SMC_REQUIRES(lock_);
+	void hear_or_keep(const Message &message);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
 	// Returns the events for settle().
 	[[nodiscard]] u16 abort_broken_locked() SMC_REQUIRES(lock_);
