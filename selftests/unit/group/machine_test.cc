@@ -866,6 +866,12 @@ TEST(DeleteLinkFlow, OneOfTwoLinksLeavesTheGroup)
 	EXPECT_EQ(server.flow(11), FlowResult::kLinkLost);
 	EXPECT_EQ(server.flow(12), FlowResult::kLinkLost); // known by the lost link only
 	EXPECT_EQ(server.next_sent_on(), 1);
+	const auto deletion = server.take<wire::DeleteLink>(/*response=*/false);
+	ASSERT_TRUE(deletion);
+	EXPECT_EQ(deletion->link, wire::LinkId{1});
+	EXPECT_EQ(deletion->reason, wire::DeleteLinkReason::kLostPath);
+	EXPECT_FALSE(deletion->all);
+	EXPECT_EQ(server.next_sent_on(), 1);
 	const auto request = server.take<wire::ConfirmRkey>(/*response=*/false);
 	ASSERT_TRUE(request);
 	EXPECT_EQ(request->token.rkey, wire::Rkey{30});
@@ -1144,6 +1150,19 @@ TEST(GroupStates, NothingFollowsTheEnd)
 TEST(GroupStates, LinkTransitionsAreTheseAndNoOthers)
 {
 	const std::pair<LinkState, LinkState> legal[] = {
+		{LinkState::kUnused, LinkState::kPreparing},
+		{LinkState::kPreparing, LinkState::kOffered},
+		{LinkState::kPreparing, LinkState::kExchanging},
+		{LinkState::kPreparing, LinkState::kAwaitRequest},
+		{LinkState::kPreparing, LinkState::kDown},
+		{LinkState::kOffered, LinkState::kExchanging},
+		{LinkState::kOffered, LinkState::kReadying},
+		{LinkState::kOffered, LinkState::kDown},
+		{LinkState::kExchanging, LinkState::kReadying},
+		{LinkState::kExchanging, LinkState::kAwaitRequest},
+		{LinkState::kExchanging, LinkState::kDown},
+		{LinkState::kReadying, LinkState::kAwaitResponse},
+		{LinkState::kReadying, LinkState::kDown},
 		{LinkState::kUnused, LinkState::kAwaitRequest},
 		{LinkState::kUnused, LinkState::kAwaitResponse},
 		{LinkState::kAwaitRequest, LinkState::kActivating},
@@ -1155,8 +1174,7 @@ TEST(GroupStates, LinkTransitionsAreTheseAndNoOthers)
 		{LinkState::kAwaitResponse, LinkState::kActive},
 		{LinkState::kAwaitResponse, LinkState::kDown},
 		{LinkState::kActive, LinkState::kDown},
-		{LinkState::kDown, LinkState::kAwaitRequest},
-		{LinkState::kDown, LinkState::kAwaitResponse},
+		{LinkState::kDown, LinkState::kUnused},
 	};
 
 	for (std::uint8_t from = 0; from < kLinkStates; from++) {

@@ -98,6 +98,17 @@ class Member : public EffectLog<Effect> {
 public:
 	explicit Member(const Config &config) : machine_(std::make_unique<GroupMachine>(config)) {}
 
+	// A shell that carries out at once what the machine wants of other links. Without another
+	// port there is none to add.
+	struct OtherPort {
+		LinkEnd end;
+		std::vector<wire::RkeyPair> rkeys;
+	};
+	std::optional<OtherPort> other_port;
+	bool ready = true;       // it can be made ready
+	bool answers = true;     // or the shell takes its time
+	bool drops_links = true; // the same for links that are down
+
 	void deliver(const Event &event)
 	{
 		const bool was_over = over();
@@ -112,6 +123,8 @@ public:
 			perform(effect);
 		}
 		EXPECT_EQ(over(), machine_->state() == GroupState::kTerminated);
+		for (const Effect &effect : effects)
+			answer(effect);
 	}
 
 	void receive(const Bytes &bytes, LinkIndex link = 0) { deliver(LlcReceived{link, bytes}); }
@@ -179,6 +192,29 @@ public:
 	}
 
 private:
+	void answer(const Effect &effect)
+	{
+		if (const auto *prepare = std::get_if<PrepareLink>(&effect); prepare != nullptr) {
+			if (!answers)
+				return;
+			LinkPrepared prepared{prepare->link, std::nullopt, {}};
+			if (other_port) {
+				prepared.local = other_port->end;
+				prepared.rkeys = other_port->rkeys;
+			}
+			deliver(prepared);
+		} else if (const auto *get_ready = std::get_if<ReadyLink>(&effect)) {
+			if (answers)
+				deliver(LinkReady{get_ready->link, ready});
+		} else if (const auto *unwanted = std::get_if<DestroyLink>(&effect)) {
+			if (drops_links)
+				deliver(LinkGone{unwanted->link});
+		} else if (const auto *down = std::get_if<LinkDown>(&effect)) {
+			if (drops_links && !over())
+				deliver(LinkGone{down->link});
+		}
+	}
+
 	void perform(const Effect &effect)
 	{
 		if (const auto *send = std::get_if<SendLlc>(&effect)) {

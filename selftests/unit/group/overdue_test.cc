@@ -325,6 +325,7 @@ TEST(Overdue, GoesWithItsLink)
 	EXPECT_EQ(member.flow(1), std::nullopt);
 	member.deliver(LinkFailed{0});
 	EXPECT_EQ(member.flow(1), FlowResult::kLinkLost);
+	EXPECT_TRUE(member.take<wire::DeleteLink>(/*response=*/false));
 	member.deliver(DeleteRkey{2, rkeys_of(2, 1)});
 	EXPECT_EQ(deleted_rkey(member.take_sent()), 2U);
 }

@@ -23,6 +23,8 @@ struct FakePort {
 	u8 known_mtu_code = 3;
 	u8 mtu_code = 3;    // its index has changed to this
 	std::string pnetid; // none
+	bool has_route = true;
+	bool uses_gateway = false;
 	std::vector<smc_ib_gid_type> gids{SMC_IB_GID_ROCE_V1, SMC_IB_GID_ROCE_V2};
 };
 
@@ -141,6 +143,13 @@ int smc_ib_gid_find(smc_ib_device *dev, u8 port, const smc_ib_gid_query *query, 
 
 	*out = {};
 	return std::find(gids.begin(), gids.end(), query->type) == gids.end() ? -2 : 0;
+}
+
+int smc_ib_route_lookup(smc_ib_device *dev, u8 port, const smc_ib_gid *, const u8 *,
+			bool *uses_gateway)
+{
+	*uses_gateway = dev->ports[port - 1U].uses_gateway;
+	return dev->ports[port - 1U].has_route ? 0 : -113;
 }
 
 bool smc_pnet_of_netdev(net *, u32, u8 out[SMC_PNETID_LEN])
@@ -269,6 +278,66 @@ TEST_F(PortTest, ALentPortHasThePnetIdOfTheNetdevIfThatHasOne)
 	// Then a route alone does not do.
 	netdev_pnetid = "FABRIC2";
 	EXPECT_EQ(found(), "");
+}
+
+// ---- Another port for a group -----------------------------------------------------------------
+
+class OtherPortTest : public PortTest {
+protected:
+	// "device/port", or nothing, for a group on port 1 of device 0.
+	static std::string other(bool direct = true, bool peer_is_known = true)
+	{
+		Port than;
+		wire::Gid peer;
+
+		peer.bytes[10] = peer.bytes[11] = 0xff;
+		than.device = shell::IbDevice::share(devices[0].get());
+		than.number = 1;
+		const auto is_used = [](void *, const smc_ib_device *device, u8 port) {
+			return device == devices[0].get() && port == 1;
+		};
+		const auto port =
+			find_other_port({.netns = &host,
+					 .than = than,
+					 .type = SMC_IB_GID_ROCE_V2,
+					 .vlan_id = 0,
+					 .peer = peer_is_known ? std::optional(peer) : std::nullopt,
+					 .direct = direct},
+					is_used, nullptr);
+
+		return port ? std::to_string(port->device.get()->place) + "/" +
+				       std::to_string(port->number)
+			    : "";
+	}
+};
+
+TEST_F(OtherPortTest, HasThePnetIdOfTheFirst)
+{
+	add({{.pnetid = "FABRIC1"}, {.pnetid = "FABRIC2"}});
+	EXPECT_EQ(other(), "");
+	add({{}, {.pnetid = "FABRIC1"}});
+	EXPECT_EQ(other(), "1/2");
+	devices[0]->ports[1].pnetid = "FABRIC1";
+	EXPECT_EQ(other(), "0/2");
+	devices[0]->ports[1].active = false;
+	EXPECT_EQ(other(), "1/2");
+}
+
+TEST_F(OtherPortTest, WithoutPnetIdThereIsNone)
+{
+	add({{}, {}});
+	add({{}});
+	EXPECT_EQ(other(), "");
+}
+
+TEST_F(OtherPortTest, LeadsToThePeerInTheSameWay)
+{
+	add({{.pnetid = "F"}, {.pnetid = "F", .has_route = false}});
+	EXPECT_EQ(other(), "");
+	EXPECT_EQ(other(true, /*peer_is_known=*/false), "0/2");
+	add({{.pnetid = "F", .uses_gateway = true}, {.pnetid = "F"}});
+	EXPECT_EQ(other(/*direct=*/true), "1/2");
+	EXPECT_EQ(other(/*direct=*/false), "1/1");
 }
 
 // There was no event about the change.

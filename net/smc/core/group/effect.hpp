@@ -4,11 +4,13 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <variant>
 
 #include "core/base/bytes.hpp"
 #include "core/base/fixed_vector.hpp"
 #include "core/group/limits.hpp"
+#include "core/group/link_end.hpp"
 #include "core/group/rtoken_table.hpp"
 #include "core/wire/decline_reason.hpp"
 #include "core/wire/ids.hpp"
@@ -19,7 +21,8 @@ namespace smc::group {
 
 // One message, by value.
 struct LlcBytes {
-	// An ADD_LINK of version 2 with no rkeys in it; everything else takes wire::kLlcSize.
+	// An ADD_LINK of version 2 with no rkeys in it, or a REQ_ADD_LINK with two GIDs; everything
+	// else takes wire::kLlcSize.
 	static constexpr std::size_t kSizeMax = 72;
 
 	[[nodiscard]] const std::byte *data() const { return space.data(); }
@@ -35,12 +38,42 @@ struct SendLlc {
 	LinkIndex link = 0;
 	LlcBytes message;
 	bool last = false; // DELETE_LINK that ends the group: it goes whatever else waits
+	// An ADD_LINK with rkeys instead of `message`. It lies in the machine, which lets it be
+	// until it has no link to add any more.
+	ByteSpan longer;
 
-	[[nodiscard]] ByteSpan bytes() const { return {message.data(), message.size()}; }
+	[[nodiscard]] ByteSpan bytes() const
+	{
+		return longer.empty() ? ByteSpan{message.data(), message.size()} : longer;
+	}
 };
 
-// Client: CONFIRM_LINK has come. Make the queue pair ready to send, register the RMB, then give
-// LinkActivated. The response is sent then; give AnswerDelivered when it has arrived.
+// Another link is to be made: make a queue pair on another port than those in use, map all RMBs,
+// and with the peer's end given make it ready to receive. Then give LinkPrepared. Nobody waits for
+// it.
+struct PrepareLink {
+	LinkIndex link = 0;
+	LinkIndex beside = 0; // RMBs are named by their rkeys on this link
+	// If there is no other port, one in use will do: the peer has another one.
+	bool same_port_will_do = false;
+	std::optional<LinkEnd> peer; // client: the server's end
+};
+
+// Server: the peer has made its end of that link. Make the queue pair ready to receive and to send,
+// and register all RMBs. Then give LinkReady.
+struct ReadyLink {
+	LinkIndex link = 0;
+	LinkEnd peer;
+};
+
+// A link that was being added is not wanted any more: destroy its queue pair, then give LinkGone.
+struct DestroyLink {
+	LinkIndex link = 0;
+};
+
+// Client: CONFIRM_LINK has come. Make the queue pair ready to send, register the RMB, or, of a link
+// that is added, all RMBs, then give LinkActivated. The response is sent then; give AnswerDelivered
+// when it has arrived.
 struct ActivateLink {
 	LinkIndex link = 0;
 };
@@ -53,14 +86,14 @@ struct LinkConfirmed {
 	wire::LinkUid peer_uid;
 };
 
-// The link was not confirmed, and is down.
+// The first link was not confirmed, and is down.
 struct LinkConfirmFailed {
 	LinkIndex link = 0;
 	wire::DeclineReason reason = wire::DeclineReason::kTimeoutCl;
 };
 
-// An active link is down, by the peer's wish or because it is dead: move its connections
-// elsewhere, and destroy its queue pair.
+// An active link is down, by the peer's wish or because it is dead: destroy its queue pair, and
+// only then move its connections to another active link, if there is one. Then give LinkGone.
 struct LinkDown {
 	LinkIndex link = 0;
 };
@@ -105,10 +138,11 @@ struct TerminateGroup {
 	wire::DeleteLinkReason reason = wire::DeleteLinkReason::kNone;
 };
 
-using Effect = std::variant<SendLlc, ActivateLink, LinkConfirmed, LinkConfirmFailed, LinkDown,
-			    FlowDone, RtokensDeleted, SetTimer, StopTimer, TerminateGroup>;
+using Effect = std::variant<SendLlc, PrepareLink, ReadyLink, DestroyLink, ActivateLink,
+			    LinkConfirmed, LinkConfirmFailed, LinkDown, FlowDone, RtokensDeleted,
+			    SetTimer, StopTimer, TerminateGroup>;
 
-inline constexpr std::size_t kEffectsMax = 12;
+inline constexpr std::size_t kEffectsMax = 16;
 using Effects = FixedVector<Effect, kEffectsMax>;
 
 } // namespace smc::group

@@ -2,24 +2,19 @@
 #pragma once
 
 #include <optional>
+#include <span>
 #include <variant>
 
 #include "core/base/bytes.hpp"
 #include "core/base/fixed_vector.hpp"
 #include "core/group/limits.hpp"
+#include "core/group/link_end.hpp"
 #include "core/wire/decline_reason.hpp"
 #include "core/wire/ids.hpp"
 #include "core/wire/llc.hpp"
 
 // Events of a link group. One that does not fit the state of the group or the link is ignored.
 namespace smc::group {
-
-// One end of a link, as Accept or Confirm describe it, and CONFIRM_LINK once more.
-struct LinkIdentity {
-	wire::Mac mac;
-	wire::Gid gid;
-	wire::Qpn qpn;
-};
 
 // Server: this link's queue pair can send and receive, and the RMB is registered.
 struct StartConfirmLink {
@@ -48,6 +43,32 @@ struct AnswerDelivered {
 
 // The link is lost: queue pair in error, port down, device gone.
 struct LinkFailed {
+	LinkIndex link = 0;
+};
+
+// There may be a port for another link now: one has come, or has its carrier again.
+struct AlternateFound {
+	wire::Mac mac;
+	wire::Gid gid;
+};
+
+// Answers PrepareLink: our end of the new link, and for each of our RMBs that the peer may know its
+// rkey on the link `beside` and its place on the new one. The list need not outlive the call, and
+// is cut to what one message takes.
+struct LinkPrepared {
+	LinkIndex link = 0;
+	std::optional<LinkEnd> local; // none: there is no port, or no memory
+	std::span<const wire::RkeyPair> rkeys;
+};
+
+// Server, answers ReadyLink.
+struct LinkReady {
+	LinkIndex link = 0;
+	bool ready = false;
+};
+
+// After LinkDown or DestroyLink: the queue pair is gone, and no connection uses the link any more.
+struct LinkGone {
 	LinkIndex link = 0;
 };
 
@@ -91,7 +112,7 @@ struct Terminate {
 };
 
 using Event = std::variant<StartConfirmLink, ExpectConfirmLink, LinkActivated, AnswerDelivered,
-			   LinkFailed, LlcReceived, AnnounceRkey, DeleteRkey, CancelFlow, Timer,
-			   Terminate>;
+			   LinkFailed, AlternateFound, LinkPrepared, LinkReady, LinkGone,
+			   LlcReceived, AnnounceRkey, DeleteRkey, CancelFlow, Timer, Terminate>;
 
 } // namespace smc::group

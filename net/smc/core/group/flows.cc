@@ -91,8 +91,10 @@ void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)
 // RMB could be reused that the peer still writes to.
 bool GroupMachine::has_to_wait(const Flow &flow) const
 {
-	if (held_ || flow.kind != FlowKind::kDeleteRkey)
-		return held_;
+	if (held_ || exchange_under_way())
+		return true;
+	if (flow.kind != FlowKind::kDeleteRkey)
+		return false;
 	for (std::size_t i = 0; i < overdue_.size(); i++) {
 		if (overdue_[i].flow.kind == FlowKind::kDeleteRkey)
 			return true;
@@ -173,14 +175,14 @@ void GroupMachine::test_link(LinkIndex index, std::uint64_t now_ms, Effects &eff
 		send(index, body, /*response=*/false, effects);
 }
 
-// A client that was not told "one link" (version 1, version 2.0) waits for our ADD_LINK at first
-// contact, Linux for three seconds. There is no second link to offer; an ADD_LINK without an MTU is
-// rejected at once.
+// A client that was not told "one link" waits for our ADD_LINK at first contact, Linux for three
+// seconds. If there is no second link to offer: an ADD_LINK without an MTU is rejected at once.
 void GroupMachine::offer_no_link(LinkIndex index, Effects &effects)
 {
 	Link &link = links_[index];
 	wire::AddLink body;
 
+	offer_due_ = false;
 	body.mac = link.local.mac;
 	body.gid = link.local.gid;
 	if (config_.version == wire::LlcVersion::kV2) {

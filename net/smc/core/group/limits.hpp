@@ -18,6 +18,11 @@ inline constexpr std::size_t kFlowsWaitingMax = 255 + kDeletionsMax;
 // periods.
 inline constexpr std::uint32_t kViolationsMax = 16;
 inline constexpr std::uint64_t kViolationForgotten_ms = 10000;
+// So many links may be added in a row, and then one in each of these periods.
+inline constexpr std::uint32_t kAdditionsMax = 8;
+inline constexpr std::uint64_t kAdditionForgotten_ms = 2000;
+// How often a DELETE_LINK is sent that the peer does not answer.
+inline constexpr std::uint32_t kDeletionTries = 3;
 // Unanswered requests that are remembered, since a response may still come.
 inline constexpr std::size_t kOverdueMax = 8;
 

@@ -32,7 +32,15 @@ Effects GroupMachine::step(const Event &event, std::uint64_t now_ms)
 	} else if (const auto *delivered = std::get_if<AnswerDelivered>(&event)) {
 		answer_delivered(delivered->link, now_ms, effects);
 	} else if (const auto *failed = std::get_if<LinkFailed>(&event)) {
-		link_failed(failed->link, effects);
+		link_failed(failed->link, now_ms, effects);
+	} else if (const auto *alternate = std::get_if<AlternateFound>(&event)) {
+		alternate_found(*alternate, now_ms, effects);
+	} else if (const auto *prepared = std::get_if<LinkPrepared>(&event)) {
+		link_prepared(*prepared, now_ms, effects);
+	} else if (const auto *ready = std::get_if<LinkReady>(&event)) {
+		link_ready(*ready, now_ms, effects);
+	} else if (const auto *gone = std::get_if<LinkGone>(&event)) {
+		link_gone(gone->link, now_ms, effects);
 	} else if (const auto *end = std::get_if<Terminate>(&event)) {
 		delete_all(end->reason, /*orderly=*/false, effects);
 		terminate(TerminateCause::kLocal, end->reason, effects);
@@ -114,7 +122,7 @@ void GroupMachine::link_activated(const LinkActivated &event, std::uint64_t now_
 	if (links_[event.link].state != LinkState::kActivating)
 		return;
 	if (event.failure) {
-		confirm_failed(event.link, *event.failure, effects);
+		confirm_failed(event.link, *event.failure, now_ms, effects);
 		return;
 	}
 	links_[event.link].deadline_ms = now_ms + config_.response_ms;
@@ -135,28 +143,64 @@ void GroupMachine::link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects
 	Link &link = links_[index];
 
 	set_state(link, LinkState::kActive);
+	link.served = true;
 	link.last_received_ms = now_ms;
-	if (state_ == GroupState::kForming)
-		set_state(GroupState::kActive);
 	emit(effects, LinkConfirmed{index, link.id, link.uid, link.peer_uid});
-	if (config_.role == Role::kServer && config_.max_links > 1)
-		offer_no_link(index, effects);
+	if (state_ == GroupState::kForming) {
+		set_state(GroupState::kActive);
+		offer_due_ = config_.role == Role::kServer && config_.max_links > 1;
+		if (offer_due_ && !look_for_link(/*asked=*/false, now_ms, effects))
+			offer_no_link(index, effects);
+		return;
+	}
+	if (adding_.under_way && adding_.link == index)
+		adding_ = {};
+	if (config_.role == Role::kServer)
+		drop_asymmetric(index, now_ms, effects);
 }
 
-void GroupMachine::link_failed(LinkIndex index, Effects &effects)
+void GroupMachine::link_failed(LinkIndex index, std::uint64_t now_ms, Effects &effects)
 {
 	const LinkState state = links_[index].state;
 
-	if (is_confirming(state)) {
-		confirm_failed(index, wire::DeclineReason::kTimeoutCl, effects);
-	} else if (state == LinkState::kActive) {
-		link_down(index, effects);
-		end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath, effects);
-	}
+	if (is_being_added(state))
+		addition_failed(now_ms, effects);
+	else if (is_confirming(state))
+		confirm_failed(index, wire::DeclineReason::kTimeoutCl, now_ms, effects);
+	else if (state == LinkState::kActive)
+		link_lost(index, now_ms, effects);
 }
 
-void GroupMachine::confirm_failed(LinkIndex index, wire::DeclineReason reason, Effects &effects)
+void GroupMachine::link_lost(LinkIndex index, std::uint64_t now_ms, Effects &effects)
 {
+	const auto reason = wire::DeleteLinkReason::kLostPath;
+
+	link_down(index, effects);
+	ask_for_deletion(index, reason, /*orderly=*/false, now_ms, effects);
+	end_if_no_link(TerminateCause::kNoLink, reason, effects);
+}
+
+// The place is free again. Linux, too, replaces a lost link as soon as it has been deleted.
+void GroupMachine::link_gone(LinkIndex index, std::uint64_t now_ms, Effects &effects)
+{
+	if (links_[index].state != LinkState::kDown)
+		return;
+	const bool served = links_[index].served;
+
+	set_state(links_[index], LinkState::kUnused);
+	links_[index] = {};
+	if (served && !look_for_link(/*asked=*/false, now_ms, effects))
+		add_due_ms_ = now_ms + kAdditionForgotten_ms;
+}
+
+void GroupMachine::confirm_failed(LinkIndex index, wire::DeclineReason reason, std::uint64_t now_ms,
+				  Effects &effects)
+{
+	if (adding_.under_way && adding_.link == index) {
+		addition_failed(now_ms, effects);
+		end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath, effects);
+		return;
+	}
 	set_state(links_[index], LinkState::kDown);
 	rtokens_.forget_link(index);
 	emit(effects, LinkConfirmFailed{index, reason});
@@ -165,6 +209,9 @@ void GroupMachine::confirm_failed(LinkIndex index, wire::DeclineReason reason, E
 
 void GroupMachine::link_down(LinkIndex index, Effects &effects)
 {
+	if (adding_.under_way && adding_.carrier == index &&
+	    is_being_added(links_[adding_.link].state))
+		give_up_addition(effects);
 	set_state(links_[index], LinkState::kDown);
 	links_[index].testing = false;
 	rtokens_.forget_link(index);
@@ -208,13 +255,11 @@ void GroupMachine::terminate(TerminateCause cause, wire::DeleteLinkReason reason
 	for (std::size_t i = 0; i < links_.size(); i++) {
 		Link &link = links_[i];
 
-		if (is_confirming(link.state)) {
+		if (state_ == GroupState::kForming && is_confirming(link.state))
 			emit(effects, LinkConfirmFailed{static_cast<LinkIndex>(i),
 							wire::DeclineReason::kTimeoutCl});
+		if (link.state != LinkState::kUnused && link.state != LinkState::kDown)
 			set_state(link, LinkState::kDown);
-		} else if (link.state == LinkState::kActive) {
-			set_state(link, LinkState::kDown);
-		}
 	}
 	if (armed_ms_) {
 		armed_ms_.reset();
@@ -234,30 +279,43 @@ void GroupMachine::timer(std::uint64_t now_ms, Effects &effects)
 	}
 	flow_timer(now_ms, effects);
 	overdue_timer(now_ms, effects);
+	deletion_timer(now_ms, effects);
+	if (add_due_ms_ != 0 && now_ms >= add_due_ms_) {
+		add_due_ms_ = 0;
+		(void)look_for_link(/*asked=*/false, now_ms, effects);
+	}
 }
 
 void GroupMachine::link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects)
 {
 	Link &link = links_[index];
 
+	// Our ADD_LINK may still wait for room in the send queue.
+	if (held_ && exchange_under_way() && adding_.link == index && now_ms >= link.deadline_ms)
+		link.deadline_ms = now_ms + config_.response_ms;
 	switch (link.state) {
 	case LinkState::kUnused:
 	case LinkState::kDown: break;
+	case LinkState::kPreparing:
+	case LinkState::kOffered:
+	case LinkState::kExchanging:
+	case LinkState::kReadying:
+		if (now_ms >= link.deadline_ms)
+			addition_failed(now_ms, effects);
+		break;
 	case LinkState::kAwaitRequest:
 	case LinkState::kAnswered:
 	case LinkState::kAwaitResponse:
 		if (now_ms >= link.deadline_ms)
-			confirm_failed(index, wire::DeclineReason::kTimeoutCl, effects);
+			confirm_failed(index, wire::DeclineReason::kTimeoutCl, now_ms, effects);
 		break;
 	case LinkState::kActivating:
 		if (now_ms >= link.deadline_ms)
-			confirm_failed(index, wire::DeclineReason::kErrRdyLnk, effects);
+			confirm_failed(index, wire::DeclineReason::kErrRdyLnk, now_ms, effects);
 		break;
 	case LinkState::kActive:
 		if (link.testing && now_ms >= link.test_sent_ms + config_.test_response_ms) {
-			link_down(index, effects);
-			end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath,
-				       effects);
+			link_lost(index, now_ms, effects);
 			break;
 		}
 		if (!link.testing && config_.testlink_idle_ms != 0 &&
@@ -275,7 +333,7 @@ std::optional<std::uint64_t> GroupMachine::next_deadline(std::uint64_t now_ms) c
 	};
 
 	for (const Link &link : links_) {
-		if (is_confirming(link.state))
+		if (is_confirming(link.state) || is_being_added(link.state))
 			consider(link.deadline_ms);
 		else if (link.state == LinkState::kActive && link.testing)
 			consider(link.test_sent_ms + config_.test_response_ms);
@@ -286,6 +344,10 @@ std::optional<std::uint64_t> GroupMachine::next_deadline(std::uint64_t now_ms) c
 		consider(running_.deadline_ms);
 	else if (!waiting_.empty())
 		consider(waiting_deadline(now_ms));
+	if (add_due_ms_ != 0)
+		consider(add_due_ms_);
+	for (std::size_t i = 0; i < deletions_.size(); i++)
+		consider(deletions_[i].deadline_ms);
 	for (std::size_t i = 0; i < overdue_.size(); i++) {
 		// A deletion without an owner stays until a newer request is answered.
 		if (overdue_[i].flow.kind == FlowKind::kConfirmRkey || overdue_[i].flow.wanted)
@@ -353,12 +415,28 @@ std::optional<LinkIndex> GroupMachine::active_link() const
 	return std::nullopt;
 }
 
+std::size_t GroupMachine::active_links() const
+{
+	return static_cast<std::size_t>(
+		std::count_if(links_.begin(), links_.end(),
+			      [](const Link &link) { return link.state == LinkState::kActive; }));
+}
+
+std::optional<LinkIndex> GroupMachine::unused_link() const
+{
+	for (std::size_t i = 0; i < links_.size(); i++) {
+		if (links_[i].state == LinkState::kUnused)
+			return static_cast<LinkIndex>(i);
+	}
+	return std::nullopt;
+}
+
 std::optional<LinkIndex> GroupMachine::find_link(wire::LinkId id) const
 {
 	for (std::size_t i = 0; i < links_.size(); i++) {
 		const Link &link = links_[i];
 
-		if ((link.state == LinkState::kActive || is_confirming(link.state)) &&
+		if (link.state != LinkState::kUnused && link.state != LinkState::kDown &&
 		    !id.is_zero() && link.id == id)
 			return static_cast<LinkIndex>(i);
 	}

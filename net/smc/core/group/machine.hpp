@@ -7,12 +7,12 @@
 #include <optional>
 #include <string_view>
 
+#include "core/group/budget.hpp"
 #include "core/group/effect.hpp"
 #include "core/group/event.hpp"
 #include "core/group/limits.hpp"
 #include "core/group/ring_queue.hpp"
 #include "core/group/rtoken_table.hpp"
-#include "core/group/violation_budget.hpp"
 #include "core/wire/ids.hpp"
 #include "core/wire/llc.hpp"
 
@@ -25,14 +25,20 @@ enum class Role : std::uint8_t {
 
 enum class LinkState : std::uint8_t {
 	kUnused,
+	// A link that is added, until CONFIRM_LINK:
+	kPreparing,  // the queue pair is being made
+	kOffered,    // server: ADD_LINK is out
+	kExchanging, // version 1: ADD_LINK_CONT
+	kReadying,   // server: the queue pair is getting ready
+	// Any link:
 	kAwaitRequest,  // client: CONFIRM_LINK has not come yet
 	kActivating,    // client: CONFIRM_LINK has come, the queue pair is getting ready
 	kAnswered,      // client: the response is out, and not known to have arrived
 	kAwaitResponse, // server: CONFIRM_LINK is out
 	kActive,
-	kDown,
+	kDown, // until LinkGone
 };
-inline constexpr std::uint8_t kLinkStates = 7;
+inline constexpr std::uint8_t kLinkStates = 11;
 
 enum class GroupState : std::uint8_t {
 	kForming, // no link has been active yet
@@ -50,6 +56,7 @@ struct Config {
 	std::uint8_t release = 0;     // of version 2
 	std::uint8_t max_links = 1;   // as agreed
 	std::uint8_t max_conns = 255; // as agreed
+	bool direct = true;           // version 2: no gateway between the hosts
 	// Our number of the group, lowest byte 0. Plus the link id, it is the link's uid.
 	std::uint32_t group_uid = 0;
 
@@ -90,13 +97,17 @@ struct Counters {
 // Our requests are sent one at a time: one CONFIRM_RKEY or DELETE_RKEY, since Linux matches
 // responses by their type alone. A request that is not answered in time makes way for the next one
 // and is remembered (overdue.cc), so that a late response counts for it and for no other. Requests
-// of the peer are answered in the step that receives them; none is queued. Additional links are
-// refused.
+// of the peer are answered in the step that receives them; none is queued.
+//
+// More links are added one at a time, by the server's decision: when the first one is confirmed,
+// after a loss, when a port comes, and when the client asks for one (add_link.cc). Meanwhile no
+// CONFIRM_RKEY or DELETE_RKEY is sent: an RMB announced then would have no rkey on the new link. A
+// link that is lost while others are active is deleted by them (delete_link.cc).
 //
 // A peer that keeps breaking the protocol loses the group (ViolationBudget).
 //
 // No locking of its own: the caller's lock of the link group guards it, the direct functions
-// included. About 50 KiB: to be allocated, not to be put on a stack.
+// included. About 60 KiB: to be allocated, not to be put on a stack.
 class GroupMachine {
 public:
 	explicit GroupMachine(const Config &config) : config_(config) {}
@@ -131,6 +142,10 @@ public:
 	// While earlier messages wait for room in the send queue no flow starts and no TEST_LINK is
 	// sent.
 	void hold_requests(bool held) { held_ = held; }
+	// A link is being added, and the ends have begun to speak of it.
+	[[nodiscard]] bool exchange_under_way() const;
+	// One more link would be of use.
+	[[nodiscard]] bool wants_link() const;
 	// Nothing of it has been sent yet.
 	[[nodiscard]] bool flow_waits(FlowId id) const;
 
@@ -150,8 +165,37 @@ private:
 		bool testing = false; // no message since our TEST_LINK
 		std::uint64_t test_sent_ms = 0;
 		std::uint64_t test_number = 0;
+		bool served = false; // has been active
 		// Our empty ADD_LINK waits for its rejection.
 		bool offered = false;
+
+		// Both of them use one port of either host.
+		[[nodiscard]] bool shares_port(const Link &other) const
+		{
+			return (local.gid == other.local.gid && local.mac == other.local.mac) ||
+			       (peer.gid == other.peer.gid && peer.mac == other.peer.mac);
+		}
+	};
+
+	// The link that is being added, until it is active or given up.
+	struct Addition {
+		bool under_way = false;
+		LinkIndex link = 0;
+		LinkIndex carrier = 0;   // the link by which it is spoken of
+		bool asked = false;      // by the client's REQ_ADD_LINK
+		wire::AddLink request{}; // client: the server's, without its rkeys
+		LinkEnd peer;
+		wire::RkeyPairList rkeys; // ours; in rkey_space_
+		// Version 1:
+		std::size_t rkeys_sent = 0;
+		std::uint32_t rounds = 0;
+	};
+
+	// A DELETE_LINK of ours.
+	struct Deletion {
+		wire::DeleteLink body;
+		std::uint32_t tries = 0;
+		std::uint64_t deadline_ms = 0; // of the response
 	};
 
 	enum class FlowKind : std::uint8_t {
@@ -180,7 +224,8 @@ private:
 	void expect_confirm_link(const ExpectConfirmLink &event, std::uint64_t now_ms);
 	void link_activated(const LinkActivated &event, std::uint64_t now_ms, Effects &effects);
 	void answer_delivered(LinkIndex index, std::uint64_t now_ms, Effects &effects);
-	void link_failed(LinkIndex index, Effects &effects);
+	void link_failed(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+	void link_gone(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void timer(std::uint64_t now_ms, Effects &effects);
 	void link_timer(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 
@@ -192,12 +237,6 @@ private:
 				  std::uint64_t now_ms, Effects &effects);
 	void confirm_link_response(LinkIndex from, const wire::ConfirmLink &body,
 				   std::uint64_t now_ms, Effects &effects);
-	void add_link_request(LinkIndex from, const wire::AddLink &body, Effects &effects);
-	void add_link_response(LinkIndex from, const wire::AddLink &body);
-	void delete_link_request(LinkIndex from, const wire::DeleteLink &body, Effects &effects);
-	void client_delete_link(LinkIndex from, const wire::DeleteLink &body, Effects &effects);
-	void server_delete_link(LinkIndex from, const wire::DeleteLink &body, Effects &effects);
-	void req_add_link_request(LinkIndex from, Effects &effects);
 	void confirm_rkey_request(LinkIndex from, const wire::ConfirmRkey &body, Effects &effects);
 	void delete_rkey_request(LinkIndex from, const wire::DeleteRkey &body, Effects &effects);
 	void confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey &body,
@@ -206,6 +245,46 @@ private:
 				  std::uint64_t now_ms, Effects &effects);
 	void test_link_response(LinkIndex from, const wire::TestLink &body, std::uint64_t now_ms);
 	void unexpected(bool response);
+
+	// Adding links (add_link.cc).
+	void alternate_found(const AlternateFound &event, std::uint64_t now_ms, Effects &effects);
+	void link_prepared(const LinkPrepared &event, std::uint64_t now_ms, Effects &effects);
+	void link_ready(const LinkReady &event, std::uint64_t now_ms, Effects &effects);
+	void add_link_request(LinkIndex from, const wire::AddLink &body, std::uint64_t now_ms,
+			      Effects &effects);
+	void add_link_response(LinkIndex from, const wire::AddLink &body, std::uint64_t now_ms,
+			       Effects &effects);
+	void add_link_cont(LinkIndex from, const wire::AddLinkCont &body, bool response,
+			   std::uint64_t now_ms, Effects &effects);
+	void req_add_link_request(LinkIndex from, std::uint64_t now_ms, Effects &effects);
+	void req_add_link_response();
+	[[nodiscard]] bool look_for_link(bool asked, std::uint64_t now_ms, Effects &effects);
+	[[nodiscard]] bool may_add(std::uint64_t now_ms);
+	[[nodiscard]] bool has_asymmetric_link() const;
+	void begin_addition(LinkIndex link, LinkIndex carrier, std::uint64_t now_ms);
+	void give_up_addition(Effects &effects);
+	void addition_failed(std::uint64_t now_ms, Effects &effects);
+	void refuse_link(LinkIndex from, const wire::AddLink &request, Effects &effects);
+	void make_ready(std::uint64_t now_ms, Effects &effects);
+	void take_rkey(const wire::RkeyPair &pair);
+	void send_add_link(bool response, Effects &effects);
+	void send_rkeys(bool response, Effects &effects);
+	void drop_asymmetric(LinkIndex newest, std::uint64_t now_ms, Effects &effects);
+
+	// Deleting links (delete_link.cc).
+	void delete_link_request(LinkIndex from, const wire::DeleteLink &body, std::uint64_t now_ms,
+				 Effects &effects);
+	void client_delete_link(LinkIndex from, const wire::DeleteLink &body, std::uint64_t now_ms,
+				Effects &effects);
+	void server_delete_link(LinkIndex from, const wire::DeleteLink &body, std::uint64_t now_ms,
+				Effects &effects);
+	void delete_link_response(const wire::DeleteLink &body);
+	void take_down(LinkIndex index, TerminateCause cause, wire::DeleteLinkReason reason,
+		       std::uint64_t now_ms, Effects &effects);
+	void ask_for_deletion(LinkIndex index, wire::DeleteLinkReason reason, bool orderly,
+			      std::uint64_t now_ms, Effects &effects);
+	[[nodiscard]] bool end_deletion(wire::LinkId id);
+	void deletion_timer(std::uint64_t now_ms, Effects &effects);
 
 	// Our requests (flows.cc).
 	void add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
@@ -232,7 +311,9 @@ private:
 	void forget_overdue(LinkIndex link, Effects &effects);
 
 	void link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects &effects);
-	void confirm_failed(LinkIndex index, wire::DeclineReason reason, Effects &effects);
+	void confirm_failed(LinkIndex index, wire::DeclineReason reason, std::uint64_t now_ms,
+			    Effects &effects);
+	void link_lost(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void link_down(LinkIndex index, Effects &effects);
 	void end_if_no_link(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
 	void terminate(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
@@ -246,10 +327,14 @@ private:
 	[[nodiscard]] std::optional<std::uint64_t> next_deadline(std::uint64_t now_ms) const;
 
 	[[nodiscard]] std::optional<LinkIndex> active_link() const;
+	[[nodiscard]] std::optional<LinkIndex> unused_link() const;
+	[[nodiscard]] std::size_t active_links() const;
 	[[nodiscard]] std::optional<LinkIndex> find_link(wire::LinkId id) const;
 	[[nodiscard]] wire::LinkId new_link_id();
 	[[nodiscard]] wire::LinkUid uid_of(wire::LinkId id) const;
 	[[nodiscard]] static bool is_confirming(LinkState state);
+	// It is being added, and CONFIRM_LINK is not due yet.
+	[[nodiscard]] static bool is_being_added(LinkState state);
 	static void set_state(Link &link, LinkState to);
 	void set_state(GroupState to);
 
@@ -261,6 +346,14 @@ private:
 	Flow running_; // kind kNone: no flow is running
 	LinkIndex running_link_ = 0;
 	RingQueue<Overdue, kOverdueMax> overdue_; // oldest first; at most one DELETE_RKEY
+	Addition adding_;
+	RingQueue<Deletion, kLinksMax> deletions_;
+	AdditionBudget additions_;
+	std::uint64_t add_due_ms_ = 0; // server: a lost link is to be replaced; 0: none
+	bool offer_due_ = false;       // the client waits for our first ADD_LINK
+	bool asked_ = false;           // client: our REQ_ADD_LINK may be answered
+	std::array<std::byte, kRtokensMax * wire::RkeyPairList::kItemSize> rkey_space_{};
+	std::array<std::byte, wire::kAddLinkSizeMax> long_message_{};
 	Counters counters_;
 	ViolationBudget patience_;
 	std::uint64_t tests_sent_ = 0;

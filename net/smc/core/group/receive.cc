@@ -69,14 +69,10 @@ void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std
 		return;
 	}
 	if (const auto *delete_link = message.get<wire::DeleteLink>()) {
-		// The server sends its own CONFIRM_LINK when it receives the client's, and needs no
-		// answer to that.
-		if (response && config_.role == Role::kServer)
-			counters_.ignored++;
-		else if (response)
-			unexpected(response);
+		if (response)
+			delete_link_response(*delete_link);
 		else
-			delete_link_request(from, *delete_link, effects);
+			delete_link_request(from, *delete_link, now_ms, effects);
 		return;
 	}
 	// All other messages need a confirmed link. A server that sends one has our response, even
@@ -103,20 +99,19 @@ void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std
 			delete_rkey_request(from, *delete_rkey, effects);
 	} else if (const auto *add_link = message.get<wire::AddLink>()) {
 		if (response)
-			add_link_response(from, *add_link);
+			add_link_response(from, *add_link, now_ms, effects);
 		else
-			add_link_request(from, *add_link, effects);
+			add_link_request(from, *add_link, now_ms, effects);
+	} else if (const auto *add_link_more = message.get<wire::AddLinkCont>()) {
+		add_link_cont(from, *add_link_more, response, now_ms, effects);
 	} else if (message.get<wire::ReqAddLink>() != nullptr) {
 		if (response)
-			unexpected(response);
+			req_add_link_response();
 		else
-			req_add_link_request(from, effects);
-	} else if (message.get<wire::ConfirmRkeyCont>() != nullptr) {
-		// Only a group with three links would need this message.
-		counters_.ignored++;
+			req_add_link_request(from, now_ms, effects);
 	} else {
-		// ADD_LINK_CONT: belongs to an ADD_LINK, and those are rejected.
-		unexpected(response);
+		// CONFIRM_RKEY_CONT: only a group with more than three links would need it.
+		counters_.ignored++;
 	}
 }
 
@@ -135,18 +130,21 @@ void GroupMachine::confirm_link_request(LinkIndex from, const wire::ConfirmLink 
 					std::uint64_t now_ms, Effects &effects)
 {
 	Link &link = links_[from];
+	const auto named = find_link(body.link);
 
-	if (link.state != LinkState::kAwaitRequest || body.link.is_zero() || find_link(body.link)) {
+	// ADD_LINK has given a link that is added its number.
+	if (link.state != LinkState::kAwaitRequest || body.link.is_zero() ||
+	    (named && *named != from) || (!link.id.is_zero() && link.id != body.link)) {
 		unexpected(/*response=*/false);
 		return;
 	}
 	if (!is_from(link.peer, body)) {
 		unexpected(/*response=*/false);
-		confirm_failed(from, wire::DeclineReason::kTimeoutCl, effects);
+		confirm_failed(from, wire::DeclineReason::kTimeoutCl, now_ms, effects);
 		return;
 	}
 	if (!body.no_eyecatchers) {
-		confirm_failed(from, wire::DeclineReason::kRmbeEc, effects);
+		confirm_failed(from, wire::DeclineReason::kRmbeEc, now_ms, effects);
 		return;
 	}
 	link.id = body.link;
@@ -168,104 +166,15 @@ void GroupMachine::confirm_link_response(LinkIndex from, const wire::ConfirmLink
 	}
 	if (!is_from(link.peer, body)) {
 		unexpected(/*response=*/true);
-		confirm_failed(from, wire::DeclineReason::kTimeoutCl, effects);
+		confirm_failed(from, wire::DeclineReason::kTimeoutCl, now_ms, effects);
 		return;
 	}
 	if (!body.no_eyecatchers) {
-		confirm_failed(from, wire::DeclineReason::kRmbeEc, effects);
+		confirm_failed(from, wire::DeclineReason::kRmbeEc, now_ms, effects);
 		return;
 	}
 	link.peer_uid = body.link_uid;
 	link_confirmed(from, now_ms, effects);
-}
-
-void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, Effects &effects)
-{
-	// A hint, which a server may ignore.
-	if (config_.role == Role::kServer) {
-		counters_.ignored++;
-		return;
-	}
-	wire::AddLink reply = body;
-
-	reply.rejected = true;
-	reply.reject_reason = wire::AddLinkReject::kNoAlternatePath;
-	reply.extension.reset();
-	counters_.rejected_add_links++;
-	send(from, reply, /*response=*/true, effects);
-}
-
-void GroupMachine::add_link_response(LinkIndex from, const wire::AddLink &body)
-{
-	Link &link = links_[from];
-
-	if (!link.offered || !body.rejected)
-		unexpected(/*response=*/true);
-	link.offered = false;
-}
-
-void GroupMachine::delete_link_request(LinkIndex from, const wire::DeleteLink &body,
-				       Effects &effects)
-{
-	if (config_.role == Role::kClient)
-		client_delete_link(from, body, effects);
-	else
-		server_delete_link(from, body, effects);
-}
-
-void GroupMachine::client_delete_link(LinkIndex from, const wire::DeleteLink &body,
-				      Effects &effects)
-{
-	if (body.all) {
-		terminate(TerminateCause::kPeer, body.reason, effects);
-		return;
-	}
-	const auto index = find_link(body.link);
-	wire::DeleteLink reply = body;
-
-	reply.reason = index ? wire::DeleteLinkReason::kNone : wire::DeleteLinkReason::kUnknownLink;
-	if (links_[from].state == LinkState::kActive)
-		send(from, reply, /*response=*/true, effects);
-	if (!index)
-		return;
-	if (links_[*index].state == LinkState::kActive) {
-		link_down(*index, effects);
-		end_if_no_link(TerminateCause::kPeer, body.reason, effects);
-	} else {
-		confirm_failed(*index, wire::DeclineReason::kTimeoutCl, effects);
-	}
-}
-
-// Only the server deletes links: it repeats a client's request as its own.
-void GroupMachine::server_delete_link(LinkIndex from, const wire::DeleteLink &body,
-				      Effects &effects)
-{
-	if (body.all) {
-		delete_all(body.reason, /*orderly=*/true, effects);
-		terminate(TerminateCause::kPeer, body.reason, effects);
-		return;
-	}
-	const auto index = find_link(body.link);
-
-	if (!index) {
-		counters_.ignored++;
-		return;
-	}
-	send(from, body, /*response=*/false, effects);
-	if (links_[*index].state == LinkState::kActive) {
-		link_down(*index, effects);
-		end_if_no_link(TerminateCause::kPeer, body.reason, effects);
-	} else {
-		confirm_failed(*index, wire::DeclineReason::kTimeoutCl, effects);
-	}
-}
-
-void GroupMachine::req_add_link_request(LinkIndex from, Effects &effects)
-{
-	if (config_.role == Role::kClient)
-		unexpected(/*response=*/false);
-	else
-		send(from, wire::ReqAddLink{}, /*response=*/true, effects);
 }
 
 void GroupMachine::confirm_rkey_request(LinkIndex from, const wire::ConfirmRkey &body,

@@ -50,6 +50,17 @@ void RtokenTable::set(RtokenIndex index, LinkIndex link, const wire::RemoteToken
 	entries_[index].links[link] = rtoken;
 }
 
+void RtokenTable::pair(LinkIndex known, wire::Rkey rkey, LinkIndex link,
+		       const wire::RemoteToken &rtoken)
+{
+	for (Entry &entry : entries_) {
+		if (entry.present && entry.links[known] && entry.links[known]->rkey == rkey) {
+			entry.links[link] = rtoken;
+			return;
+		}
+	}
+}
+
 RtokenTable::Removed RtokenTable::remove(LinkIndex link, std::span<const wire::Rkey> rkeys)
 {
 	Removed removed;

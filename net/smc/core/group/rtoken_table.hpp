@@ -72,6 +72,9 @@ public:
 							 const wire::RemoteToken &rtoken);
 	// The same RMB's key and address on one more link.
 	void set(RtokenIndex index, LinkIndex link, const wire::RemoteToken &rtoken);
+	// The same for the RMB with that key on a link that is known; nothing if there is none.
+	void pair(LinkIndex known, wire::Rkey rkey, LinkIndex link,
+		  const wire::RemoteToken &rtoken);
 	struct Removed {
 		RtokenSet places; // of the rkeys that had an entry
 		RtokenSet in_use; // of these, the ones that connections still use

@@ -8,6 +8,10 @@ std::string_view name(LinkState state)
 {
 	switch (state) {
 	case LinkState::kUnused: return "UNUSED";
+	case LinkState::kPreparing: return "PREPARING";
+	case LinkState::kOffered: return "OFFERED";
+	case LinkState::kExchanging: return "EXCHANGING";
+	case LinkState::kReadying: return "READYING";
 	case LinkState::kAwaitRequest: return "AWAIT_REQUEST";
 	case LinkState::kActivating: return "ACTIVATING";
 	case LinkState::kAnswered: return "ANSWERED";
@@ -32,8 +36,19 @@ bool GroupMachine::transition_is_legal(LinkState from, LinkState to)
 {
 	switch (from) {
 	case LinkState::kUnused:
-	case LinkState::kDown: // the slot is used again
-		return to == LinkState::kAwaitRequest || to == LinkState::kAwaitResponse;
+		return to == LinkState::kPreparing || to == LinkState::kAwaitRequest ||
+		       to == LinkState::kAwaitResponse;
+	case LinkState::kDown: return to == LinkState::kUnused;
+	case LinkState::kPreparing:
+		return to == LinkState::kOffered || to == LinkState::kExchanging ||
+		       to == LinkState::kAwaitRequest || to == LinkState::kDown;
+	case LinkState::kOffered:
+		return to == LinkState::kExchanging || to == LinkState::kReadying ||
+		       to == LinkState::kDown;
+	case LinkState::kExchanging:
+		return to == LinkState::kReadying || to == LinkState::kAwaitRequest ||
+		       to == LinkState::kDown;
+	case LinkState::kReadying: return to == LinkState::kAwaitResponse || to == LinkState::kDown;
 	case LinkState::kAwaitRequest:
 		return to == LinkState::kActivating || to == LinkState::kDown;
 	case LinkState::kActivating: return to == LinkState::kAnswered || to == LinkState::kDown;
@@ -63,10 +78,20 @@ bool GroupMachine::is_confirming(LinkState state)
 	case LinkState::kAnswered:
 	case LinkState::kAwaitResponse: return true;
 	case LinkState::kUnused:
+	case LinkState::kPreparing:
+	case LinkState::kOffered:
+	case LinkState::kExchanging:
+	case LinkState::kReadying:
 	case LinkState::kActive:
 	case LinkState::kDown: return false;
 	}
 	return false;
+}
+
+bool GroupMachine::is_being_added(LinkState state)
+{
+	return state == LinkState::kPreparing || state == LinkState::kOffered ||
+	       state == LinkState::kExchanging || state == LinkState::kReadying;
 }
 
 void GroupMachine::set_state(Link &link, LinkState to)

@@ -27,6 +27,9 @@ inline constexpr std::size_t kLlcSize = 44;
 inline constexpr std::size_t kLlcSizeMax = 8192;
 // Keys and GIDs that one message can list.
 inline constexpr std::size_t kLlcListMax = 255;
+// Longest version 2 ADD_LINK.
+inline constexpr std::size_t kAddLinkSizeMax =
+	kLlcSize + 28 + kLlcListMax * RkeyPairList::kItemSize;
 
 enum class LlcVersion : std::uint8_t {
 	kV1 = 1,

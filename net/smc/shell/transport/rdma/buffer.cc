@@ -338,6 +338,62 @@ void Pool::close()
 	}
 }
 
+// A buffer that is freed meanwhile has left members_ before; one that is still there stays as long
+// as @unmapping_ is held.
+bool Pool::map_all(Link &link, const shell::Mutex &setup)
+{
+	shell::Guard unmapping(unmapping_);
+	for (;;) {
+		Buffer *next = nullptr;
+		{
+			shell::Guard guard(lock_);
+			next = members_.front();
+			while (next != nullptr && next->region(link.index()) != nullptr)
+				next = members_.next(*next);
+		}
+		if (next == nullptr)
+			return true;
+		if (!next->map(link, setup))
+			return false;
+	}
+}
+
+Registration Pool::enable_all(Link &link)
+{
+	auto all = Registration::kDone;
+
+	shell::Guard guard(lock_);
+	for (Buffer *buffer = members_.front(); buffer != nullptr;
+	     buffer = members_.next(*buffer)) {
+		if (buffer->region(link.index()) == nullptr)
+			continue;
+		const Registration one = buffer->enable(link);
+
+		if (one == Registration::kNoRoom || one == Registration::kFailed)
+			return one;
+		if (one == Registration::kUnderWay)
+			all = one;
+	}
+	return all;
+}
+
+std::size_t Pool::rkey_pairs(group::LinkIndex known, group::LinkIndex link,
+			     std::span<wire::RkeyPair> out)
+{
+	std::size_t count = 0;
+
+	shell::Guard guard(lock_);
+	for (Buffer *buffer = members_.front(); buffer != nullptr && count < out.size();
+	     buffer = members_.next(*buffer)) {
+		if (buffer->kind() != SMC_IB_BUFFER_RMB || buffer->region(known) == nullptr ||
+		    buffer->region(link) == nullptr)
+			continue;
+		out[count++] = {wire::Rkey{buffer->on(known).remote_key},
+				wire::Rkey{buffer->on(link).remote_key}, buffer->on(link).address};
+	}
+	return count;
+}
+
 smc_ib_region *Pool::take_region_locked(group::LinkIndex link)
 {
 	for (Buffer *buffer = members_.front(); buffer != nullptr;

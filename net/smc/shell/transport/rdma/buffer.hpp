@@ -7,10 +7,12 @@
 #pragma once
 
 #include <array>
+#include <span>
 
 #include "core/group/limits.hpp"
 #include "core/ring/segments.hpp"
 #include "core/wire/ids.hpp"
+#include "core/wire/llc_list.hpp"
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/ring_memory.h"
@@ -172,6 +174,15 @@ public:
 	[[nodiscard]] bool quarantine(Buffer *buffer);
 	// The same without that limit: the caller counts. Process.
 	void set_aside(Buffer *buffer);
+	// A new link: maps all buffers for it, used or not. Process, with the mutex that keeps the
+	// link, and that keeps new buffers from being mapped meanwhile.
+	[[nodiscard]] bool map_all(Link &link, const shell::Mutex &setup) SMC_REQUIRES(setup);
+	// Registers all of them there. See Buffer::enable(). Any context.
+	[[nodiscard]] Registration enable_all(Link &link);
+	// The rkey of each RMB on one link, with its key and address on another one. As many as fit
+	// are put into @out; returns their number. Any context.
+	[[nodiscard]] std::size_t rkey_pairs(group::LinkIndex known, group::LinkIndex link,
+					     std::span<wire::RkeyPair> out);
 	// The link is gone: unmaps all buffers, used or not. Process.
 	void unmap_all(group::LinkIndex link);
 	// No link is left: frees all unused buffers; a buffer that is given back later is freed at

@@ -110,6 +110,7 @@ void ControlQueue::clear()
 	while (!waiting_.empty())
 		waiting_.pop();
 	request_ = nullptr;
+	last_seq_ = 0;
 }
 
 } // namespace smc::transport::rdma

@@ -31,11 +31,11 @@ void tear_down_group_table()
 	shell::free_single(table);
 }
 
-GroupTable::Bucket &GroupTable::bucket_of(const wire::Gid &peer_gid)
+GroupTable::Bucket &GroupTable::bucket_of(const wire::Gid &home_gid)
 {
 	u32 hash = 0;
 
-	for (const u8 byte : peer_gid.bytes)
+	for (const u8 byte : home_gid.bytes)
 		hash = hash * 31 + byte;
 	return buckets_[hash % kBuckets];
 }
@@ -102,7 +102,7 @@ void GroupTable::make_room(net *net, const TcpAddress &from)
 
 void GroupTable::reopen(LinkGroup &group)
 {
-	Bucket &bucket = bucket_of(group.key().peer_gid);
+	Bucket &bucket = bucket_of(group.home_gid());
 	shell::Guard guard(bucket.lock);
 
 	if (bucket.groups.linked(group) && !bucket.open.linked(group))
@@ -127,7 +127,7 @@ wire::PeerId GroupTable::own_peer_id(net *netns, const wire::Mac &mac)
 
 shell::Ref<LinkGroup> GroupTable::take_out(LinkGroup &group)
 {
-	Bucket &bucket = bucket_of(group.key().peer_gid);
+	Bucket &bucket = bucket_of(group.home_gid());
 	shell::Guard guard(bucket.lock);
 	bucket.open.remove(group);
 	return bucket.groups.remove(group);
@@ -170,14 +170,40 @@ void GroupTable::end_all(Match &&match, wire::DeleteLinkReason reason)
 	end_each(match, [reason](LinkGroup &group) { group.end(reason); });
 }
 
+void GroupTable::leave_device(const smc_ib_device *device)
+{
+	const auto uses_it = [device](LinkGroup &group) { return group.uses(device); };
+
+	// All begin before any is waited for: with a dead peer each takes its time.
+	for (Bucket &bucket : buckets_) {
+		u32 n = 0;
+
+		while (auto group = find(bucket, n++, uses_it))
+			group->lose_links_on(device);
+	}
+	// Each round ends with one less. New links find that the device is going.
+	while (auto group = find_anywhere(uses_it))
+		group->wait_unused(device);
+}
+
+void GroupTable::port_came()
+{
+	for (Bucket &bucket : buckets_) {
+		shell::Guard guard(bucket.lock);
+		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+		     group = bucket.groups.next(*group))
+			group->look_for_other_port();
+	}
+}
+
 void GroupTable::port_changed(smc_ib_device *device, u8 port, bool active)
 {
 	for (Bucket &bucket : buckets_) {
 		shell::Guard guard(bucket.lock);
 		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
 		     group = bucket.groups.next(*group)) {
-			if (group->key().device == device && group->key().port == port)
-				group->port_changed(active);
+			if (group->uses(device, port))
+				group->port_changed(device, port, active);
 		}
 	}
 }
@@ -203,24 +229,25 @@ shell::Ref<LinkGroup> GroupTable::next(net *net, u64 after)
 // ---- Callbacks of kernel/verbs ------------------------------------------------------------------
 
 using namespace smc::transport::rdma;
-using smc::wire::DeleteLinkReason;
 
 // Devices are looked for when a connection needs one.
 extern "C" void smc_ib_device_added(smc_ib_device *)
 {
 	smc::control::DeviceEpoch::begin();
+	group_table().port_came();
 }
 
 extern "C" void smc_ib_device_removing(smc_ib_device *device)
 {
-	group_table().end_all([&](LinkGroup &group) { return group.key().device == device; },
-			      DeleteLinkReason::kLostPath);
+	group_table().leave_device(device);
 }
 
 extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
 {
 	smc::control::DeviceEpoch::begin();
 	group_table().port_changed(device, port, active);
+	if (active)
+		group_table().port_came();
 }
 
 namespace smc::transport::rdma {
@@ -228,13 +255,13 @@ namespace smc::transport::rdma {
 void begin_end_of_groups_of(net *net)
 {
 	group_table().begin_end([&](LinkGroup &group) { return group.key().netns == net; },
-				DeleteLinkReason::kProgram);
+				wire::DeleteLinkReason::kProgram);
 }
 
 void end_groups_of(net *net)
 {
 	group_table().end_all([&](LinkGroup &group) { return group.key().netns == net; },
-			      DeleteLinkReason::kProgram);
+			      wire::DeleteLinkReason::kProgram);
 }
 
 } // namespace smc::transport::rdma

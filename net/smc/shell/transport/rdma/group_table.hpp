@@ -40,6 +40,10 @@ public:
 	// Ends the groups that match, and waits for that.
 	template <class Match>
 	void end_all(Match &&match, wire::DeleteLinkReason reason);
+	// The device goes: its links are lost. Waits until none is left. Process.
+	void leave_device(const smc_ib_device *device);
+	// A port may serve as another one of groups. Any context.
+	void port_came();
 	// Tells all groups on that port. Any context.
 	void port_changed(smc_ib_device *device, u8 port, bool active);
 	// The group with the smallest serial above @after, or none.
@@ -63,7 +67,7 @@ private:
 		shell::List<LinkGroup, OpenTag> open SMC_GUARDED_BY(lock);
 	};
 
-	[[nodiscard]] Bucket &bucket_of(const wire::Gid &peer_gid);
+	[[nodiscard]] Bucket &bucket_of(const wire::Gid &home_gid);
 	// Active groups without a connection.
 	struct Idle {
 		u32 groups = 0;
@@ -99,20 +103,27 @@ private:
 	void end_each(Match &&match, End &&end);
 	// A server's group with this key that takes a connection from that address, or none.
 	[[nodiscard]] static shell::Ref<LinkGroup> find_open(Bucket &bucket, const GroupKey &key,
+							     const LinkEnds &ends,
 							     const TcpAddress &from);
 	// The result of joining such a group; nothing if there is none.
-	[[nodiscard]] static std::optional<Answer> join_open(Bucket &bucket, const GroupKey &key,
-							     const Seeker &seeker);
-	// The result of joining @group; nothing if it has no room after all.
-	[[nodiscard]] static std::optional<Answer> join(shell::Ref<LinkGroup> group,
-							const Seeker &seeker);
+	[[nodiscard]] static std::optional<Answer>
+	join_open(Bucket &bucket, const GroupKey &key, const LinkEnds &ends, const Seeker &seeker);
+	// The result of joining @group; nothing if it has no room after all. @link: see
+	// LinkGroup::Joining.
+	[[nodiscard]] static std::optional<Answer>
+	join(shell::Ref<LinkGroup> group, group::LinkIndex link, const Seeker &seeker);
+	// What a group is made of.
+	struct Making {
+		const GroupKey &key;
+		const LinkEnds &ends;
+		const Port &port;
+		const handshake::Agreement &agreement;
+		bool direct;
+	};
 	// join_open() again, or makes a group: the bucket's mutex keeps others from making one.
-	[[nodiscard]] Answer join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
-					  const handshake::Agreement &agreement, bool direct,
+	[[nodiscard]] Answer join_or_make(Bucket &bucket, const Making &making,
 					  const Seeker &seeker) SMC_REQUIRES(bucket.making);
-	[[nodiscard]] Answer make_group(const GroupKey &key, const Port &port,
-					const handshake::Agreement &agreement, bool direct,
-					const Seeker &seeker);
+	[[nodiscard]] Answer make_group(const Making &making, const Seeker &seeker);
 
 	Places places_;
 	std::array<Bucket, kBuckets> buckets_;

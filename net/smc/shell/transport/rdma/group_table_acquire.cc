@@ -34,21 +34,28 @@ Route route_to(const Port &port, const wire::Gid &peer_gid)
 }
 
 GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agreement &agreement,
-		  const wire::PeerId &peer_id, const wire::Gid &peer_gid, const wire::Mac &peer_mac)
+		  const wire::PeerId &peer_id)
 {
 	return {
 		.netns = seeker.netns,
 		.server = seeker.server,
 		.version = agreement.version,
+		.vlan_id = port.gid.vlan_id,
+		.peer_id = peer_id,
+		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
+	};
+}
+
+LinkEnds ends_from(const Port &port, const wire::Gid &peer_gid, const wire::Mac &peer_mac,
+		   wire::Qpn peer_qpn)
+{
+	return {
 		.device = port.device.get(),
 		.port = port.number,
-		.vlan_id = port.gid.vlan_id,
 		.gid = port.wire_gid(),
-		.peer_id = peer_id,
 		.peer_gid = peer_gid,
-		.peer_mac = agreement.version == 1 ? peer_mac : wire::Mac{},
-		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
-		.peer_qpn = {},
+		.peer_mac = peer_mac,
+		.peer_qpn = peer_qpn,
 	};
 }
 
@@ -64,7 +71,7 @@ Acquired joined(LinkGroup &group, shell::Ref<RdmaEndpoint> endpoint, bool first_
 } // namespace
 
 shell::Ref<LinkGroup> GroupTable::find_open(Bucket &bucket, const GroupKey &key,
-					    const TcpAddress &from)
+					    const LinkEnds &ends, const TcpAddress &from)
 {
 	shell::Guard guard(bucket.lock);
 	LinkGroup *next = nullptr;
@@ -73,7 +80,7 @@ shell::Ref<LinkGroup> GroupTable::find_open(Bucket &bucket, const GroupKey &key,
 		next = bucket.open.next(*group);
 		if (group->key() != key)
 			continue;
-		switch (group->room(from)) {
+		switch (group->room(from, ends)) {
 		case LinkGroup::Room::kThere: return shell::Ref<LinkGroup>::share(group);
 		case LinkGroup::Room::kNotForYou: break;
 		case LinkGroup::Room::kLater:
@@ -84,9 +91,13 @@ shell::Ref<LinkGroup> GroupTable::find_open(Bucket &bucket, const GroupKey &key,
 }
 
 std::optional<GroupTable::Answer> GroupTable::join(shell::Ref<LinkGroup> group,
-						   const Seeker &seeker)
+						   group::LinkIndex link, const Seeker &seeker)
 {
-	auto endpoint = group->join(seeker.sk, seeker.from(), false, *seeker.observer);
+	auto endpoint = group->join({.sk = seeker.sk,
+				     .from = seeker.from(),
+				     .founder = false,
+				     .link = link,
+				     .observer = *seeker.observer});
 
 	if (endpoint)
 		return joined(*group, endpoint.take(), false);
@@ -99,20 +110,19 @@ std::optional<GroupTable::Answer> GroupTable::join(shell::Ref<LinkGroup> group,
 }
 
 std::optional<GroupTable::Answer> GroupTable::join_open(Bucket &bucket, const GroupKey &key,
-							const Seeker &seeker)
+							const LinkEnds &ends, const Seeker &seeker)
 {
 	// A group that has no room after all is not found again.
-	while (auto group = find_open(bucket, key, seeker.from())) {
-		if (auto answer = join(std::move(group), seeker))
+	while (auto group = find_open(bucket, key, ends, seeker.from())) {
+		if (auto answer = join(std::move(group), 0, seeker))
 			return answer;
 	}
 	return std::nullopt;
 }
 
-GroupTable::Answer GroupTable::make_group(const GroupKey &key, const Port &port,
-					  const handshake::Agreement &agreement, bool direct,
-					  const Seeker &seeker)
+GroupTable::Answer GroupTable::make_group(const Making &making, const Seeker &seeker)
 {
+	const GroupKey &key = making.key;
 	const TcpAddress from = seeker.from();
 	u64 serial;
 	u32 uid;
@@ -129,16 +139,21 @@ GroupTable::Answer GroupTable::make_group(const GroupKey &key, const Port &port,
 		serial = ++serials_;
 		uid = uids_ += 0x100;
 	}
-	Bucket &bucket = bucket_of(key.peer_gid);
+	Bucket &bucket = bucket_of(making.ends.peer_gid);
 	// Two for each new one: many may have become idle together.
 	thin_out(bucket);
 	thin_out(bucket);
 	// Not every driver reports a change of the MTU, and with one that is too large only short
 	// messages get through.
-	Port fresh = port;
+	Port fresh = making.port;
 	fresh.refresh_mtu();
 	const LinkGroup::Founding founding{
-		.agreement = agreement, .founder = from, .direct = direct, .uid = uid};
+		.ends = making.ends,
+		.agreement = making.agreement,
+		.founder = from,
+		.direct = making.direct,
+		.uid = uid,
+	};
 	auto group = LinkGroup::create(*this, key, fresh, founding, std::move(place));
 	if (!group)
 		return fail(wire::DeclineReason::kMem);
@@ -150,11 +165,15 @@ GroupTable::Answer GroupTable::make_group(const GroupKey &key, const Port &port,
 			bucket.open.push_back(*group);
 	}
 	// The device may have begun to go before the group could be found.
-	if (!smc_ib_device_present(port.device.get())) {
+	if (!smc_ib_device_present(fresh.device.get())) {
 		group->end(wire::DeleteLinkReason::kProgram);
 		return fail(wire::DeclineReason::kNoActLink);
 	}
-	auto endpoint = group->join(seeker.sk, from, true, *seeker.observer);
+	auto endpoint = group->join({.sk = seeker.sk,
+				     .from = from,
+				     .founder = true,
+				     .link = 0,
+				     .observer = *seeker.observer});
 	if (!endpoint) {
 		const LinkGroup::NotJoined why = endpoint.error();
 
@@ -166,13 +185,12 @@ GroupTable::Answer GroupTable::make_group(const GroupKey &key, const Port &port,
 	return joined(*group, endpoint.take(), true);
 }
 
-GroupTable::Answer GroupTable::join_or_make(Bucket &bucket, const GroupKey &key, const Port &port,
-					    const handshake::Agreement &agreement, bool direct,
+GroupTable::Answer GroupTable::join_or_make(Bucket &bucket, const Making &making,
 					    const Seeker &seeker)
 {
-	if (auto answer = join_open(bucket, key, seeker))
+	if (auto answer = join_open(bucket, making.key, making.ends, seeker))
 		return std::move(*answer);
-	return make_group(key, port, agreement, direct, seeker);
+	return make_group(making, seeker);
 }
 
 GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wanted,
@@ -189,14 +207,14 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 	if (route == Route::kNone)
 		return fail(wire::DeclineReason::kNoRoute);
 	const bool direct = route == Route::kDirect;
-	const GroupKey key = key_from(*port, seeker, agreement, wanted.peer_id, wanted.peer_gid,
-				      wanted.peer_mac);
-	Bucket &bucket = bucket_of(key.peer_gid);
+	const GroupKey key = key_from(*port, seeker, agreement, wanted.peer_id);
+	const LinkEnds ends = ends_from(*port, wanted.peer_gid, wanted.peer_mac, {});
+	Bucket &bucket = bucket_of(wanted.peer_gid);
 
-	if (auto answer = join_open(bucket, key, seeker))
+	if (auto answer = join_open(bucket, key, ends, seeker))
 		return std::move(*answer);
 	shell::Guard guard(bucket.making);
-	return join_or_make(bucket, key, *port, agreement, direct, seeker);
+	return join_or_make(bucket, {key, ends, *port, agreement, direct}, seeker);
 }
 
 GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wanted,
@@ -206,6 +224,8 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 	const wire::SmcrEndpoint &peer = wanted.peer;
 
 	if (!agreement.first_contact) {
+		const LinkEnds peer_end{
+			.peer_gid = peer.gid, .peer_mac = peer.mac, .peer_qpn = peer.qpn};
 		const auto leads_there = [&](LinkGroup &group) {
 			const GroupKey &key = group.key();
 
@@ -215,14 +235,16 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 			return !key.server && key.netns == seeker.netns &&
 			       key.version == agreement.version &&
 			       key.vlan_id == seeker.path->vlan_id && key.peer_id == peer.peer_id &&
-			       key.peer_gid == peer.gid &&
-			       (agreement.version >= 2 || key.peer_mac == peer.mac) &&
-			       key.peer_qpn == peer.qpn &&
+			       group.may_lead_to(peer.qpn) && group.link_to(peer_end) &&
 			       group.state() < LinkGroup::State::kEnding;
 		};
-		// A group that ends meanwhile is not found again.
+		// A group or a link that ends meanwhile is not found again.
 		while (auto group = find(bucket_of(peer.gid), 0, leads_there)) {
-			if (auto answer = join(std::move(group), seeker))
+			const auto link = group->link_to(peer_end);
+
+			if (!link)
+				continue;
+			if (auto answer = join(std::move(group), *link, seeker))
 				return std::move(*answer);
 		}
 		return fail(wire::DeclineReason::kSyncErr);
@@ -238,10 +260,10 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 		case Route::kThroughGateway: break;
 		}
 	}
-	GroupKey key = key_from(*port, seeker, agreement, peer.peer_id, peer.gid, peer.mac);
+	const GroupKey key = key_from(*port, seeker, agreement, peer.peer_id);
+	const LinkEnds ends = ends_from(*port, peer.gid, peer.mac, peer.qpn);
 
-	key.peer_qpn = peer.qpn;
-	return make_group(key, *port, agreement, agreement.version == 1 || wanted.v2_direct,
+	return make_group({key, ends, *port, agreement, agreement.version == 1 || wanted.v2_direct},
 			  seeker);
 }
 

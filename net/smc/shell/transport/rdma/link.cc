@@ -5,21 +5,32 @@
 #include <memory>
 #include <utility>
 
+#include "shell/base/random.hpp"
+
 namespace smc::transport::rdma {
 
 Link::~Link()
 {
+	free_awaited();
+}
+
+void Link::free_awaited()
+{
 	if (awaited_ != nullptr)
 		std::destroy_n(awaited_, awaited_size_);
 	smc_mem_free(awaited_);
+	awaited_ = nullptr;
 }
 
-Result<void, shell::Errno> Link::create(smc_ib_device *device, u8 port)
+Result<void, shell::Errno> Link::create(const Port &port)
 {
 	smc_ib_link *link;
-	int ret = smc_ib_link_create(device, port, this, &link);
+	int ret = smc_ib_link_create(port.device.get(), port.number, this, &link);
 	if (ret != 0)
 		return fail(shell::Errno{ret});
+	port_ = port;
+	psn_ = wire::Psn{shell::random24()};
+	free_awaited();
 	awaited_size_ = smc_ib_link_send_queue(link);
 	awaited_ = static_cast<Awaited *>(smc_mem_alloc(sizeof(Awaited) * awaited_size_));
 	if (awaited_ != nullptr)
@@ -32,6 +43,8 @@ Result<void, shell::Errno> Link::create(smc_ib_device *device, u8 port)
 	shell::Guard guard(lock_);
 	link_ = link;
 	dead_ = false;
+	sent_up_to_ = 0;
+	head_ = 0;
 	return {};
 }
 

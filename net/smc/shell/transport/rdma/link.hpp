@@ -19,6 +19,7 @@
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/transport/rdma/link_user.hpp"
+#include "shell/transport/rdma/port.hpp"
 
 namespace smc::transport::rdma {
 
@@ -37,8 +38,9 @@ public:
 	Link(LinkGroup &group, group::LinkIndex index) : group_(group), index_(index) {}
 	~Link();
 
-	// Makes the queue pair and posts its receives. Process.
-	[[nodiscard]] Result<void, shell::Errno> create(smc_ib_device *device, u8 port);
+	// Makes the queue pair on @port and posts its receives. After destroy() it may be made
+	// again. Process.
+	[[nodiscard]] Result<void, shell::Errno> create(const Port &port);
 	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
 	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
 
@@ -48,6 +50,17 @@ public:
 		SMC_REQUIRES(setup) SMC_NO_LOCK_CHECK // it changes with both locks, one is enough
 	{
 		return link_;
+	}
+	// What create() was given, and what it has chosen. With the group's setup mutex.
+	[[nodiscard]] const Port &port(const shell::Mutex &setup [[maybe_unused]]) const
+		SMC_REQUIRES(setup)
+	{
+		return port_;
+	}
+	[[nodiscard]] wire::Psn psn(const shell::Mutex &setup [[maybe_unused]]) const
+		SMC_REQUIRES(setup)
+	{
+		return psn_;
 	}
 	// Its owner, which gets the callbacks of kernel/verbs.
 	[[nodiscard]] LinkGroup &group() const { return group_; }
@@ -98,6 +111,8 @@ private:
 		connection::TransmitMarker marker;
 	};
 
+	// Nobody posts, and nothing is awaited.
+	void free_awaited() SMC_NO_LOCK_CHECK;
 	[[nodiscard]] int post_locked(std::span<const smc_ib_write> writes, const Notice &notice,
 				      bool signal, u64 &seq) SMC_REQUIRES(lock_);
 	// Removes the oldest one.
@@ -114,6 +129,8 @@ private:
 
 	LinkGroup &group_;
 	const group::LinkIndex index_;
+	Port port_;
+	wire::Psn psn_; // of our first packet
 	std::atomic<bool> heard_{false};
 	shell::SpinLock lock_{SMC_LOCK_LINK};
 	smc_ib_link *link_ SMC_GUARDED_BY(lock_) = nullptr;

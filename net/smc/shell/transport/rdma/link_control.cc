@@ -14,7 +14,7 @@ void LinkControl::step(const group::Event &event)
 {
 	if (closed_)
 		return;
-	machine_.hold_requests(queue_.any_unsent());
+	machine_.hold_requests(any_unsent());
 	for (const group::Effect &effect : machine_.step(event, smc_now_ms()))
 		perform(effect);
 	count_violations();
@@ -23,7 +23,7 @@ void LinkControl::step(const group::Event &event)
 void LinkControl::perform(const group::Effect &effect)
 {
 	if (const auto *send = std::get_if<group::SendLlc>(&effect)) {
-		queue_.send(*send);
+		queues_[send->link].send(*send);
 		return;
 	}
 	if (const auto *timer = std::get_if<group::SetTimer>(&effect))
@@ -50,23 +50,43 @@ void LinkControl::count_violations()
 	counted_ = now;
 }
 
-bool LinkControl::receive(const Received &message)
+bool LinkControl::any_unsent() const
 {
-	if (!ControlQueue::has_to_queue(message)) {
-		take_in(message);
-		return true;
-	}
-	if (queue_.is_busy() || queue_.any_waits()) {
-		queue_.keep(message);
-		return false;
-	}
-	return answer(message);
+	return std::any_of(queues_.begin(), queues_.end(),
+			   [](const ControlQueue &queue) { return queue.any_unsent(); });
 }
 
-void LinkControl::take_in(const Received &message)
+bool LinkControl::answers_due() const
+{
+	return std::any_of(queues_.begin(), queues_.end(), [](const ControlQueue &queue) {
+		return queue.any_waits() && !queue.is_busy();
+	});
+}
+
+bool LinkControl::drained()
+{
+	return std::all_of(queues_.begin(), queues_.end(),
+			   [](ControlQueue &queue) { return queue.drained(); });
+}
+
+bool LinkControl::receive(group::LinkIndex link, const Received &message)
+{
+	ControlQueue &queue = queues_[link];
+
+	if (!ControlQueue::has_to_queue(message)) {
+		take_in(link, message);
+		return true;
+	}
+	if (queue.is_busy() || queue.any_waits()) {
+		queue.keep(message);
+		return false;
+	}
+	return answer(link, message);
+}
+
+void LinkControl::take_in(group::LinkIndex link, const Received &message)
 {
 	const ByteSpan head = message.head_bytes();
-	const group::LinkIndex link = link_.index();
 
 	if (message.length_bytes <= head.size()) {
 		step(group::LlcReceived{link, head});
@@ -79,19 +99,19 @@ void LinkControl::take_in(const Received &message)
 	step(group::LlcReceived{link, ByteSpan{long_message_}.first(length)});
 }
 
-bool LinkControl::answer(const Received &request)
+bool LinkControl::answer(group::LinkIndex link, const Received &request)
 {
-	queue_.begin(request);
-	take_in(request);
-	return queue_.end();
+	queues_[link].begin(request);
+	take_in(link, request);
+	return queues_[link].end();
 }
 
-void LinkControl::on_sent(u64 up_to_seq)
+void LinkControl::on_sent(group::LinkIndex link, u64 up_to_seq)
 {
-	const bool held = queue_.any_unsent();
+	const bool held = queues_[link].any_unsent();
 
-	queue_.on_sent(up_to_seq);
-	if (held && !queue_.any_unsent())
+	queues_[link].on_sent(up_to_seq);
+	if (held && !any_unsent())
 		step(group::Timer{});
 }
 
@@ -99,15 +119,19 @@ void LinkControl::run()
 {
 	const u64 now_ms = smc_now_ms();
 
-	if (!closed_) {
-		on_sent(0);
-		while (const auto request = queue_.next()) {
-			if (answer(*request))
-				link_.give_back(request->receive);
+	for (Link &link : links_) {
+		const group::LinkIndex index = link.index();
+
+		if (!closed_) {
+			on_sent(index, 0);
+			while (const auto request = queues_[index].next()) {
+				if (answer(index, *request))
+					link.give_back(request->receive);
+			}
 		}
+		if (link.take_heard())
+			machine_.note_activity(index, now_ms);
 	}
-	if (link_.take_heard())
-		machine_.note_activity(link_.index(), now_ms);
 	if (timer_ms_ != 0 && now_ms >= timer_ms_) {
 		timer_ms_ = 0;
 		step(group::Timer{});
@@ -118,7 +142,8 @@ void LinkControl::close()
 {
 	closed_ = true;
 	timer_ms_ = 0;
-	queue_.clear();
+	for (ControlQueue &queue : queues_)
+		queue.clear();
 }
 
 } // namespace smc::transport::rdma

@@ -18,7 +18,8 @@ namespace smc::transport::rdma {
 
 namespace {
 
-group::Config machine_config(const GroupKey &key, const handshake::Agreement &agreement, u32 uid)
+group::Config machine_config(const GroupKey &key, const handshake::Agreement &agreement,
+			     bool direct, u32 uid)
 {
 	group::Config config;
 
@@ -28,6 +29,7 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 	config.max_links = agreement.max_links != 0 ? agreement.max_links : 1;
 	config.max_conns = agreement.max_conns != 0 ? agreement.max_conns : 255;
 	config.group_uid = uid;
+	config.direct = direct;
 	config.testlink_idle_ms = smc_sysctl_smcr_testlink_time_s(key.netns) * 1000;
 	return config;
 }
@@ -38,13 +40,17 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 
 LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const Founding &founding,
 		     Places::Place &&place)
-	: table_(table), key_(key), founder_address_(founding.founder), port_(port),
+	: table_(table), key_(key), home_gid_(founding.ends.peer_gid),
+	  founder_address_(founding.founder),
 	  compact_((founding.agreement.capabilities & wire::capability::kCompactMessages) != 0),
-	  agreement_(founding.agreement), direct_(founding.direct), own_psn_(shell::random24()),
+	  agreement_(founding.agreement), direct_(founding.direct),
 	  pool_(key.netns, port.device.info().buffer_max_bytes),
-	  control_(*this, link_, key.netns, machine_config(key, founding.agreement, founding.uid)),
+	  control_(*this, links_, key.netns,
+		   machine_config(key, founding.agreement, founding.direct, founding.uid)),
 	  doubt_(founding.founder), place_(std::move(place))
 {
+	shell::Guard guard(lock_);
+	set_ends(kFirstLink, founding.ends);
 	smc_completion_init(&ended_);
 }
 
@@ -56,7 +62,7 @@ shell::Ref<LinkGroup> LinkGroup::create(Table &table, const GroupKey &key, const
 	auto group = shell::make_counted<LinkGroup>(table, key, port, founding, std::move(place));
 	if (!group)
 		return {};
-	if (!group->link_.create(port.device.get(), port.number)) {
+	if (!group->links_[kFirstLink].create(port)) {
 		shell::Guard guard(group->lock_);
 		// Not with its memory, which may be freed after the table of places.
 		group->place_.give_back();
@@ -73,6 +79,12 @@ LinkGroup::State LinkGroup::state()
 	return state_;
 }
 
+void LinkGroup::set_ends(group::LinkIndex link, const LinkEnds &ends)
+{
+	records_[link].ends = ends;
+	peer_qpns_[link].store(ends.peer_qpn.value(), std::memory_order_relaxed);
+}
+
 void LinkGroup::set_state(State to)
 {
 	if (!state_change_is_legal(state_, to))
@@ -85,12 +97,29 @@ bool LinkGroup::ending()
 	return state() >= State::kEnding;
 }
 
-u32 LinkGroup::link_qpn()
+bool LinkGroup::uses(const smc_ib_device *device, u8 port)
 {
-	shell::Guard guard(setup_mutex_);
-	smc_ib_link *link = link_.handle(setup_mutex_);
+	shell::Guard guard(lock_);
+	return std::any_of(records_.begin(), records_.end(), [&](const LinkRecord &record) {
+		return record.ends.device == device && record.ends.port == port;
+	});
+}
 
-	return link != nullptr ? smc_ib_link_qpn(link) : 0;
+bool LinkGroup::uses(const smc_ib_device *device)
+{
+	shell::Guard guard(lock_);
+	return std::any_of(records_.begin(), records_.end(),
+			   [&](const LinkRecord &record) { return record.ends.device == device; });
+}
+
+std::optional<group::LinkIndex> LinkGroup::link_to(const LinkEnds &ends)
+{
+	shell::Guard guard(lock_);
+	for (const Link &link : links_) {
+		if (records_[link.index()].ends.lead_to(ends, key_.version))
+			return link.index();
+	}
+	return std::nullopt;
 }
 
 // ---- The machine --------------------------------------------------------------------------------
@@ -103,8 +132,21 @@ void LinkGroup::on_effect(const group::Effect &effect)
 
 void LinkGroup::perform(const group::Effect &effect)
 {
-	if (std::get_if<group::ActivateLink>(&effect) != nullptr) {
-		activate_due_ = true;
+	if (const auto *activate = std::get_if<group::ActivateLink>(&effect)) {
+		if (state_ == State::kForming)
+			activate_due_ = true;
+		else
+			to_activate_ = activate->link;
+		kick();
+	} else if (const auto *prepare = std::get_if<group::PrepareLink>(&effect)) {
+		to_prepare_ = *prepare;
+		kick();
+	} else if (const auto *ready = std::get_if<group::ReadyLink>(&effect)) {
+		to_ready_ = *ready;
+		kick();
+	} else if (std::get_if<group::DestroyLink>(&effect) != nullptr) {
+		forget_addition();
+		drop_due_ = true;
 		kick();
 	} else if (const auto *up = std::get_if<group::LinkConfirmed>(&effect)) {
 		link_confirmed(*up);
@@ -112,6 +154,8 @@ void LinkGroup::perform(const group::Effect &effect)
 		tell(founder_.get(), SetupResult::kLinkConfirmFailed, no->reason);
 	} else if (std::get_if<group::LinkDown>(&effect) != nullptr) {
 		smc_stat_inc(key_.netns, SMC_STAT_LINK_DOWN);
+		drop_due_ = true;
+		kick();
 	} else if (const auto *done = std::get_if<group::FlowDone>(&effect)) {
 		flow_done(*done);
 	} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
@@ -125,8 +169,8 @@ void LinkGroup::perform(const group::Effect &effect)
 
 void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 {
-	uid_ = confirmed.uid;
-	peer_uid_ = confirmed.peer_uid;
+	records_[confirmed.link].uid = confirmed.uid;
+	records_[confirmed.link].peer_uid = confirmed.peer_uid;
 	if (state_ == State::kForming)
 		set_state(State::kActive);
 	place_.confirm();
@@ -136,11 +180,13 @@ void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 		doubt_.completed(founder_->from_.under(lock_));
 	tell(founder_.get(), SetupResult::kLinkConfirmed, wire::DeclineReason::kNone);
 	founder_.reset();
-	if (endpoints_.empty()) {
+	if (endpoints_.empty() && idle_since_ms_ == 0) {
 		idle_since_ms_ = smc_now_ms();
 		arm();
 	}
 	settle_waiting();
+	// Those that waited for the addition of this link.
+	advance_registrations();
 }
 
 // At once: the response comes next, after which the RMB may be gone, and by the time run() looks an
@@ -193,11 +239,11 @@ void LinkGroup::settle_waiting()
 }
 
 // The response to CONFIRM_LINK is the client's first message.
-void LinkGroup::look_for_delivery()
+void LinkGroup::look_for_delivery(group::LinkIndex link)
 {
-	if (control_.machine().link_state(kLink) == group::LinkState::kAnswered &&
-	    control_.has_spoken() && control_.drained())
-		control_.step(group::AnswerDelivered{kLink});
+	if (control_.machine().link_state(link) == group::LinkState::kAnswered &&
+	    control_.is_heard(link))
+		control_.step(group::AnswerDelivered{link});
 }
 
 // ---- Work ---------------------------------------------------------------------------------------
@@ -217,7 +263,8 @@ void LinkGroup::arm()
 		return;
 	// Does not put off a run that was queued to tell the connections of the end, or for
 	// requests that can be answered now: no completion may come that would queue it again.
-	if (activate_due_ || lose_due_ || free_due_ || (state_ == State::kEnding && !end_told_) ||
+	if (activate_due_ || lose_due_ || free_due_ || drop_due_ || other_due_ || to_prepare_ ||
+	    to_ready_ || to_activate_ || (state_ == State::kEnding && !end_told_) ||
 	    control_.answers_due())
 		next_ms = now_ms;
 	if (control_.next_ms() != 0)
@@ -225,8 +272,10 @@ void LinkGroup::arm()
 	if (idle_since_ms_ != 0)
 		next_ms = std::min(
 			next_ms, idle_since_ms_ + (key_.server ? kIdleServer_ms : kIdleClient_ms));
-	if (port_deadline_ms_ != 0 && state_ < State::kEnding)
-		next_ms = std::min(next_ms, port_deadline_ms_);
+	for (const LinkRecord &record : records_) {
+		if (record.port_deadline_ms != 0 && state_ < State::kEnding)
+			next_ms = std::min(next_ms, record.port_deadline_ms);
+	}
 	if (state_ == State::kEnding)
 		next_ms = std::min(next_ms, control_.drained() ? now_ms : drain_deadline_ms_);
 	if (next_ms == ~u64{0})
@@ -236,7 +285,10 @@ void LinkGroup::arm()
 
 void LinkGroup::run()
 {
-	bool activate_now, lose_now, free_now, end_now;
+	bool activate_now, lose_now, free_now, drop_now, other_now, end_now;
+	std::optional<group::PrepareLink> prepare_now;
+	std::optional<group::ReadyLink> ready_now;
+	std::optional<group::LinkIndex> activate_link_now;
 	{
 		shell::Guard guard(lock_);
 		const u64 now_ms = smc_now_ms();
@@ -245,15 +297,23 @@ void LinkGroup::run()
 		if (idle_since_ms_ != 0 && elapsed_ms(idle_since_ms_, now_ms) >=
 						   (key_.server ? kIdleServer_ms : kIdleClient_ms))
 			end_if_idle_locked();
-		if (port_deadline_ms_ != 0 && now_ms >= port_deadline_ms_ &&
-		    state_ < State::kEnding) {
-			control_.step(group::LinkFailed{kLink});
-			begin_end();
+		for (const Link &link : links_) {
+			u64 &deadline_ms = records_[link.index()].port_deadline_ms;
+
+			if (deadline_ms == 0 || now_ms < deadline_ms)
+				continue;
+			deadline_ms = 0;
+			lose_link_locked(link.index());
 		}
 		delete_surplus();
 		activate_now = std::exchange(activate_due_, false);
 		lose_now = std::exchange(lose_due_, false);
 		free_now = std::exchange(free_due_, false);
+		drop_now = std::exchange(drop_due_, false);
+		other_now = std::exchange(other_due_, false);
+		prepare_now = std::exchange(to_prepare_, std::nullopt);
+		ready_now = std::exchange(to_ready_, std::nullopt);
+		activate_link_now = std::exchange(to_activate_, std::nullopt);
 		end_now = state_ == State::kEnding;
 	}
 	(void)pool_.free_unused(false);
@@ -263,6 +323,16 @@ void LinkGroup::run()
 		lose_connections_on_deleted();
 	if (free_now)
 		free_deleted();
+	if (drop_now && !end_now)
+		drop_links();
+	if (prepare_now)
+		prepare_link(*prepare_now);
+	if (ready_now)
+		ready_link(*ready_now);
+	if (activate_link_now)
+		activate_link(*activate_link_now);
+	if (other_now && !end_now)
+		tell_of_other_port();
 	if (end_now)
 		end_phase();
 	shell::Guard guard(lock_);
@@ -281,7 +351,7 @@ bool LinkGroup::on_received(Link &link, const LinkControl::Received &message)
 	}
 	smc_stat_inc(key_.netns, SMC_STAT_LLC_RX);
 	shell::Guard guard(lock_);
-	return control_.receive(message);
+	return control_.receive(link.index(), message);
 }
 
 void LinkGroup::on_cdc(Link &link, ByteSpan message)
@@ -311,7 +381,7 @@ shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, const Link &l
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
 		return {};
 	}
-	if (found->link_ != &link) {
+	if (found->link() != &link) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
 		return {};
@@ -339,26 +409,25 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
 						   .write_blocked = compact.write_blocked});
 }
 
-void LinkGroup::on_sent(u64 up_to_seq)
+void LinkGroup::on_sent(Link &link, u64 up_to_seq)
 {
 	shell::Guard guard(lock_);
-	control_.on_sent(up_to_seq);
+	control_.on_sent(link.index(), up_to_seq);
 	if (!registering_.empty())
 		advance_registrations();
 	// In run(): a peer that sends requests without end must not keep a softirq busy.
 	if (control_.answers_due())
 		kick();
-	if (state_ == State::kActive)
-		return;
-	look_for_delivery();
+	advance_link_registration();
+	look_for_delivery(link.index());
 	if (state_ == State::kEnding)
 		arm();
 }
 
-void LinkGroup::on_link_failed([[maybe_unused]] Link &link, int status)
+void LinkGroup::on_link_failed(Link &link, int status)
 {
 	smc_log_notice("link lost:", "status", static_cast<u32>(status));
-	lose_link();
+	lose_link(link.index());
 }
 
 } // namespace smc::transport::rdma
@@ -386,7 +455,7 @@ extern "C" void smc_ib_link_sent(void *context, u64 up_to_seq)
 {
 	auto *link = static_cast<Link *>(context);
 	link->on_sent(up_to_seq);
-	link->group().on_sent(up_to_seq);
+	link->group().on_sent(*link, up_to_seq);
 }
 
 extern "C" void smc_ib_link_failed(void *context, int status)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// LinkGroup: a peer host, a role, and the link that leads there; shared by all connections between
+// LinkGroup: a peer host, a role, and the links that lead there; shared by all connections between
 // the two (RFC 7609, 2.2). It runs link control (LinkControl), owns the buffers and the table of
 // connections (EndpointTable), and ends all of these when it ends.
 //
@@ -8,15 +8,20 @@
 // on loss of its last link, with its device, with its namespace, or after kIdle…_ms without a
 // connection. Ending goes in phases: 1. begin_end(): no connection joins any more, and the peer is
 // told; then in end_phase(): 2. the connections learn that their transport is lost; 3. posted work
-// leaves, or kDrain_ms pass; 4. the queue pair stops, and no callback runs any more; 5. memory is
+// leaves, or kDrain_ms pass; 4. the queue pairs stop, and no callback runs any more; 5. memory is
 // unmapped and freed, except what users still read; 6. it leaves the table. References keep the
 // object itself: one of the table, one of each endpoint.
 //
 // Locking: lock_ (class GROUP), shared with softirqs.
 //
 // Its functions are in link_group.cc (its life, the effects of link control, its work) and, by
-// subject, in link_group_{setup,buffers,end,snapshot}.cc and registration.cc.
+// subject, in link_group_{setup,links,buffers,end,snapshot}.cc and registration.cc.
 #pragma once
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <optional>
 
 #include "core/group/doubt.hpp"
 #include "core/group/machine.hpp"
@@ -44,22 +49,39 @@ namespace smc::transport::rdma {
 struct TableTag;
 struct OpenTag;
 
-// What identifies a group; lookups compare it.
+// What identifies a group, beside the ends of its links; lookups compare it.
 struct GroupKey {
 	net *netns = nullptr;
 	bool server = false;
 	u8 version = 2;
-	smc_ib_device *device = nullptr;
-	u8 port = 0;
-	u16 vlan_id = 0;      // of our GID; the GIDs of two VLANs may be equal
-	wire::Gid gid;        // own
+	u16 vlan_id = 0;      // of our GIDs; the GIDs of two VLANs may be equal
 	wire::PeerId peer_id; // zero if the peer's Proposal had none
-	wire::Gid peer_gid;
-	wire::Mac peer_mac; // version 1
-	wire::Eid eid;      // version 2
-	wire::Qpn peer_qpn; // of a client's group: as its server named it
+	wire::Eid eid;        // version 2
 
 	friend bool operator==(const GroupKey &, const GroupKey &) = default;
+};
+
+// Both ends of a link.
+struct LinkEnds {
+	smc_ib_device *device = nullptr; // null: there is no such link
+	u8 port = 0;
+	wire::Gid gid; // own
+	wire::Gid peer_gid;
+	wire::Mac peer_mac;
+	wire::Qpn peer_qpn; // zero: not known yet
+
+	// What a Proposal says of the peer's end, and our own port. Version 1 compares the MAC.
+	[[nodiscard]] bool join_ports_of(const LinkEnds &other, u8 version) const
+	{
+		return device == other.device && port == other.port && gid == other.gid &&
+		       peer_gid == other.peer_gid && (version >= 2 || peer_mac == other.peer_mac);
+	}
+	// The peer's end, as an Accept names it.
+	[[nodiscard]] bool lead_to(const LinkEnds &other, u8 version) const
+	{
+		return device != nullptr && peer_gid == other.peer_gid &&
+		       (version >= 2 || peer_mac == other.peer_mac) && peer_qpn == other.peer_qpn;
+	}
 };
 
 using group::TcpAddress;
@@ -97,6 +119,7 @@ public:
 
 	// What it begins with.
 	struct Founding {
+		const LinkEnds &ends;
 		const handshake::Agreement &agreement;
 		const TcpAddress &founder; // the peer's end of TCP at the first contact
 		bool direct;
@@ -120,11 +143,24 @@ public:
 					    const Founding &founding, Places::Place &&place);
 
 	[[nodiscard]] const GroupKey &key() const { return key_; }
+	// The peer's at the first contact; the table keeps the group by it.
+	[[nodiscard]] const wire::Gid &home_gid() const { return home_gid_; }
 	[[nodiscard]] bool is_server() const { return key_.server; }
 	[[nodiscard]] const TcpAddress &founder_address() const { return founder_address_; }
 	[[nodiscard]] bool direct() const { return direct_; }
 	[[nodiscard]] State state();
-	[[nodiscard]] u32 link_qpn();
+	// It has a link on that port; on any port of the device. Any context.
+	[[nodiscard]] bool uses(const smc_ib_device *device, u8 port);
+	[[nodiscard]] bool uses(const smc_ib_device *device);
+	// Its link with that end of the peer's. Any context.
+	[[nodiscard]] std::optional<group::LinkIndex> link_to(const LinkEnds &ends);
+	// False if it has certainly none; for lookups, which pass many groups. Any context.
+	[[nodiscard]] bool may_lead_to(wire::Qpn peer_qpn) const
+	{
+		return std::any_of(peer_qpns_.begin(), peer_qpns_.end(), [&](const auto &qpn) {
+			return qpn.load(std::memory_order_relaxed) == peer_qpn.value();
+		});
+	}
 	[[nodiscard]] u64 serial() const { return serial_; }
 	void set_serial(u64 serial) { serial_ = serial; }
 
@@ -133,7 +169,8 @@ public:
 	// What join() would do with one more connection, as far as that is known beforehand.
 	// kLater: there is no room, and Table::reopen() is called when there is again.
 	enum class Room : u8 { kThere, kNotForYou, kLater, kNever };
-	[[nodiscard]] Room room(const TcpAddress &from);
+	// For a server, by a link between these ports.
+	[[nodiscard]] Room room(const TcpAddress &from, const LinkEnds &ends);
 
 	// Why a connection has not joined.
 	struct NotJoined {
@@ -145,10 +182,16 @@ public:
 		Then then;
 		wire::DeclineReason reason = wire::DeclineReason::kNone; // kGiveUp
 	};
-	// Adds a connection of @sk, whose peer's end of TCP is @from, with buffers of its own. The
-	// observer gets later results. @founder: the first connection, which does not wait.
-	[[nodiscard]] Result<shell::Ref<RdmaEndpoint>, NotJoined>
-	join(struct sock *sk, const TcpAddress &from, bool founder, SetupObserver &observer);
+	// How a connection joins.
+	struct Joining {
+		struct sock *sk;
+		const TcpAddress &from; // the peer's end of TCP
+		bool founder;           // the first one, which does not wait
+		group::LinkIndex link;  // of a client: as its server says
+		SetupObserver &observer;
+	};
+	// Adds a connection with buffers of its own. The observer gets later results.
+	[[nodiscard]] Result<shell::Ref<RdmaEndpoint>, NotJoined> join(const Joining &joining);
 	// Our end, for Accept and Confirm.
 	[[nodiscard]] wire::SmcrEndpoint local_end(const RdmaEndpoint &endpoint);
 	void stop_waiting(SetupObserver &observer) override;
@@ -165,7 +208,7 @@ public:
 	void disown(const TcpAddress &from) override;
 	void remove(RdmaEndpoint &endpoint) override;
 	[[nodiscard]] bool speaks_compactly() const override { return compact_; }
-	void snapshot(smc_sock_info &info) override;
+	void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) override;
 
 	// ---- Ending -----------------------------------------------------------------------------
 
@@ -175,11 +218,17 @@ public:
 	[[nodiscard]] u64 idle_since_ms();
 	// Begins the end if it has no connection now. Any context.
 	void end_if_idle();
-	// The link is lost.
-	void lose_link();
-	// The port has lost its carrier, or has it again. If it stays away the link is lost. Any
+	// The link is lost. Any context.
+	void lose_link(group::LinkIndex index);
+	// The links on that device are lost. Any context.
+	void lose_links_on(const smc_ib_device *device);
+	// The port has lost its carrier, or has it again. If it stays away its links are lost. Any
 	// context.
-	void port_changed(bool active);
+	void port_changed(const smc_ib_device *device, u8 port, bool active);
+	// A port has come that another link may use. Any context.
+	void look_for_other_port();
+	// Waits until it has no link on that device any more. Process.
+	void wait_unused(const smc_ib_device *device);
 	// Waits until it has ended. Process.
 	void wait_ended();
 
@@ -189,7 +238,7 @@ public:
 	bool on_received(Link &link, const LinkControl::Received &message);
 	// An RDMA write of @written_bytes came with this immediate data.
 	void on_immediate(Link &link, u32 immediate, u32 written_bytes);
-	void on_sent(u64 up_to_seq);
+	void on_sent(Link &link, u64 up_to_seq);
 	void on_link_failed(Link &link, int status);
 
 	// LinkControl::Owner
@@ -204,7 +253,16 @@ public:
 	~LinkGroup();
 
 private:
-	static constexpr group::LinkIndex kLink = 0;
+	static constexpr group::LinkIndex kFirstLink = 0;
+
+	// What the group knows of a link, beside the Link itself.
+	struct LinkRecord {
+		LinkEnds ends;
+		wire::LinkUid uid;
+		wire::LinkUid peer_uid;
+		u64 port_deadline_ms = 0; // 0: the port is active
+		u32 connections = 0;
+	};
 
 	// Performs an effect of the machine (on_effect()).
 	void perform(const group::Effect &effect) SMC_REQUIRES(lock_);
@@ -212,10 +270,14 @@ private:
 	void rtokens_deleted(const group::RtokensDeleted &deleted) SMC_REQUIRES(lock_);
 	void flow_done(const group::FlowDone &done) SMC_REQUIRES(lock_);
 	void settle_waiting() SMC_REQUIRES(lock_);
+	// What run() was to do for the link that is added.
+	void forget_addition() SMC_REQUIRES(lock_);
 	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason)
 		SMC_REQUIRES(lock_);
 	void begin_end() SMC_REQUIRES(lock_);
+	void lose_link_locked(group::LinkIndex index) SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
+	void set_ends(group::LinkIndex link, const LinkEnds &ends) SMC_REQUIRES(lock_);
 	// The one place where the state changes.
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
@@ -224,12 +286,24 @@ private:
 	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found,
 							 const Link &link) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side);
-	// False if the link is gone.
-	[[nodiscard]] bool link_snapshot(smc_link_info &info);
+	// SMC_LGR_TYPE_*.
+	[[nodiscard]] u8 type_locked() const SMC_REQUIRES(lock_);
+	// False if there is no such link.
+	[[nodiscard]] bool link_snapshot(group::LinkIndex index, smc_link_info &info);
 	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
 	// A mapped buffer of @size or smaller; nullptr if there is none, or the group ends.
 	[[nodiscard]] Buffer *take_mapped(struct sock *sk, smc_ib_buffer_kind kind,
 					  wire::BufferSize size);
+	[[nodiscard]] bool map(Buffer &buffer) SMC_REQUIRES(setup_mutex_);
+	// link_group_links.cc: links beside the first one.
+	[[nodiscard]] std::optional<Port> other_port(const wire::Gid *peer, bool same_will_do);
+	void prepare_link(const group::PrepareLink &wanted);
+	void ready_link(const group::ReadyLink &wanted);
+	void activate_link(group::LinkIndex index);
+	void advance_link_registration() SMC_REQUIRES(lock_);
+	void drop_links();
+	void drop_link(Link &link);
+	void tell_of_other_port();
 	// registration.cc
 	void register_buffers(RdmaEndpoint &endpoint, AfterRegistration next) SMC_REQUIRES(lock_);
 	void advance_registrations() SMC_REQUIRES(lock_);
@@ -240,10 +314,28 @@ private:
 	[[nodiscard]] bool ending();
 	[[nodiscard]] bool full() const SMC_REQUIRES(lock_);
 	[[nodiscard]] Room room_locked(const TcpAddress &from) const SMC_REQUIRES(lock_);
-	[[nodiscard]] Result<void, wire::DeclineReason>
-	bring_up(const handshake::ConnectLink &towards);
-	[[nodiscard]] smc_ib_path path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
-					  wire::QpMtu mtu) const;
+	// Where the next connection goes; none without an active link.
+	[[nodiscard]] std::optional<group::LinkIndex> least_used_link() const SMC_REQUIRES(lock_);
+	// Our end of a link.
+	[[nodiscard]] group::LinkIdentity local_identity(const Link &link)
+		SMC_REQUIRES(setup_mutex_);
+	// The peer's end of a queue pair.
+	struct PeerEnd {
+		wire::Gid gid;
+		wire::Mac mac;
+		wire::Qpn qpn;
+		wire::Psn psn;
+		wire::QpMtu mtu; // the smaller one of both
+
+		static PeerEnd of(const group::LinkEnd &end, wire::QpMtu own_mtu)
+		{
+			return {end.identity.gid, end.identity.mac, end.identity.qpn, end.psn,
+				own_mtu.code() < end.mtu.code() ? own_mtu : end.mtu};
+		}
+	};
+	// Makes the queue pair ready to receive, and a server's to send. Process; may wait for the
+	// network.
+	[[nodiscard]] Result<void, wire::DeclineReason> bring_up(Link &link, const PeerEnd &peer);
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
 	[[nodiscard]] RdmaEndpoint *look(std::size_t slot) const
@@ -260,7 +352,10 @@ private:
 	void free_deleted();
 	[[nodiscard]] bool free_slot_of(Buffer &rmb) SMC_REQUIRES(lock_);
 	void activate();
-	void look_for_delivery() SMC_REQUIRES(lock_);
+	void look_for_delivery(group::LinkIndex link) SMC_REQUIRES(lock_);
+	// The address and key of an RMB on each link that is active.
+	[[nodiscard]] group::LinkRkeys rkeys_of(const Buffer &rmb) const SMC_REQUIRES(lock_);
+	void move_connections(const Link &from);
 	void lose_connections();
 	void lose_connections_on_deleted();
 	void run();
@@ -270,15 +365,14 @@ private:
 
 	Table &table_;
 	const GroupKey key_;
+	const wire::Gid home_gid_;
 	const TcpAddress founder_address_;
-	const Port port_;
 	const bool compact_; // both ends understand compact messages
 	handshake::Agreement agreement_ SMC_GUARDED_BY(lock_);
 	bool direct_;
-	wire::Psn own_psn_;
 	u64 serial_ = 0;
 	Pool pool_;
-	Link link_{*this, kLink};
+	LinkControl::Links links_{Link{*this, 0}, Link{*this, 1}, Link{*this, 2}};
 
 	// Serialises changes and mappings of the queue pair with its end. Never held while waiting
 	// for the network or for a work request. Taken before lock_.
@@ -298,16 +392,23 @@ private:
 	u64 crowded_at_ SMC_GUARDED_BY(lock_) = 0;    // the last of them that was one of many
 	group::Doubt doubt_ SMC_GUARDED_BY(lock_);    // of a server's group
 	Places::Place place_ SMC_GUARDED_BY(lock_);   // of a server's group, while it has a link
+	// What run() is to do for a link that is added.
+	std::optional<group::PrepareLink> to_prepare_ SMC_GUARDED_BY(lock_);
+	std::optional<group::ReadyLink> to_ready_ SMC_GUARDED_BY(lock_);
+	std::optional<group::LinkIndex> to_activate_ SMC_GUARDED_BY(lock_);
+	// The new link on which all buffers are being registered.
+	std::optional<group::LinkIndex> registering_link_ SMC_GUARDED_BY(lock_);
+	bool drop_due_ SMC_GUARDED_BY(lock_) = false;  // links that are down
+	bool other_due_ SMC_GUARDED_BY(lock_) = false; // look_for_other_port()
 	bool activate_due_ SMC_GUARDED_BY(lock_) = false;
 	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;
-	bool end_told_ SMC_GUARDED_BY(lock_) = false;    // to the connections
-	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0;    // 0: it has connections
-	u64 port_deadline_ms_ SMC_GUARDED_BY(lock_) = 0; // 0: the port is active
+	bool end_told_ SMC_GUARDED_BY(lock_) = false; // to the connections
+	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0; // 0: it has connections
 	u64 drain_deadline_ms_ SMC_GUARDED_BY(lock_) = 0;
-	group::LinkIdentity peer_ SMC_GUARDED_BY(lock_); // of the first contact
-	wire::LinkUid uid_ SMC_GUARDED_BY(lock_);
-	wire::LinkUid peer_uid_ SMC_GUARDED_BY(lock_);
+	std::array<LinkRecord, group::kLinksMax> records_ SMC_GUARDED_BY(lock_);
+	// Of records_; written under the lock.
+	std::array<std::atomic<u32>, group::kLinksMax> peer_qpns_{};
 
 	smc_completion ended_;
 	shell::CountedWork<LinkGroup, &LinkGroup::run> work_{*this};

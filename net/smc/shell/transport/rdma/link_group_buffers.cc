@@ -51,7 +51,7 @@ Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::B
 		{
 			shell::Guard guard(setup_mutex_);
 			over = ending();
-			if (!over && buffer->map(link_, setup_mutex_))
+			if (!over && map(*buffer))
 				return buffer;
 		}
 		if (over) {
@@ -65,6 +65,16 @@ Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::B
 			return nullptr;
 		size = wire::BufferSize{static_cast<u8>(size.code() - 1)};
 	}
+}
+
+// On each link that there is.
+bool LinkGroup::map(Buffer &buffer)
+{
+	for (Link &link : links_) {
+		if (link.handle(setup_mutex_) != nullptr && !buffer.map(link, setup_mutex_))
+			return false;
+	}
+	return true;
 }
 
 // Once they are registered the lock decides who owns them.
@@ -152,11 +162,8 @@ void LinkGroup::ask_for_deletions()
 		if (!request)
 			return;
 		from = request->next;
-		const struct smc_ib_region_info &info = request->rmb->on(kLink);
-		group::DeleteRkey event{.flow = request->flow, .rkeys = {}};
-
-		if (event.rkeys.push_back({kLink, {wire::Rkey{info.remote_key}, info.address}}))
-			control_.step(event);
+		control_.step(
+			group::DeleteRkey{.flow = request->flow, .rkeys = rkeys_of(*request->rmb)});
 	}
 }
 

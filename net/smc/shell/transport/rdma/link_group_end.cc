@@ -47,6 +47,8 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 								lock_);
 		if (tables)
 			place_.leave();
+		if (tables)
+			records_[endpoint.link()->index()].connections--;
 		endpoint.observer_.under(lock_) = nullptr;
 		if (tables && !std::exchange(endpoint.completed_.under(lock_), true)) {
 			if (endpoint.rmb_in_doubt_.under(lock_))
@@ -110,22 +112,43 @@ void LinkGroup::disown(const TcpAddress &from)
 		end(wire::DeleteLinkReason::kLostPath);
 }
 
-void LinkGroup::lose_link()
+void LinkGroup::lose_link(group::LinkIndex index)
 {
 	shell::Guard guard(lock_);
-	control_.step(group::LinkFailed{kLink});
-	begin_end();
+	lose_link_locked(index);
 }
 
-void LinkGroup::port_changed(bool active)
+void LinkGroup::lose_link_locked(group::LinkIndex index)
+{
+	if (state_ >= State::kEnding)
+		return;
+	control_.step(group::LinkFailed{index});
+	// The machine may not know of the first one yet.
+	if (state_ == State::kForming)
+		begin_end();
+}
+
+void LinkGroup::lose_links_on(const smc_ib_device *device)
 {
 	shell::Guard guard(lock_);
-	if (active) {
-		port_deadline_ms_ = 0;
-	} else if (port_deadline_ms_ == 0) {
-		port_deadline_ms_ = smc_now_ms() + kPortGrace_ms;
-		arm();
+	for (const Link &link : links_) {
+		if (records_[link.index()].ends.device == device)
+			lose_link_locked(link.index());
 	}
+}
+
+void LinkGroup::port_changed(const smc_ib_device *device, u8 port, bool active)
+{
+	shell::Guard guard(lock_);
+	for (LinkRecord &record : records_) {
+		if (record.ends.device != device || record.ends.port != port)
+			continue;
+		if (active)
+			record.port_deadline_ms = 0;
+		else if (record.port_deadline_ms == 0)
+			record.port_deadline_ms = smc_now_ms() + kPortGrace_ms;
+	}
+	arm();
 }
 
 void LinkGroup::wait_ended()
@@ -166,6 +189,19 @@ void LinkGroup::lose_connections()
 	}
 }
 
+void LinkGroup::move_connections(const Link &from)
+{
+	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
+		shell::Ref<RdmaEndpoint> endpoint;
+		{
+			shell::Guard guard(lock_);
+			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
+		}
+		if (endpoint && endpoint->link() == &from)
+			endpoint->on_transport_lost(ECONNRESET);
+	}
+}
+
 void LinkGroup::lose_connections_on_deleted()
 {
 	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
@@ -201,14 +237,19 @@ void LinkGroup::end_phase()
 	}
 	{
 		shell::Guard guard(setup_mutex_);
-		link_.destroy(setup_mutex_);
-		pool_.unmap_all(kLink);
+		for (Link &link : links_) {
+			if (link.handle(setup_mutex_) != nullptr)
+				smc_stat_inc(key_.netns, SMC_STAT_QP_FREE);
+			link.destroy(setup_mutex_);
+			pool_.unmap_all(link.index());
+		}
 	}
 	pool_.close();
-	smc_stat_inc(key_.netns, SMC_STAT_QP_FREE);
 	{
 		shell::Guard guard(lock_);
 		set_state(State::kEnded);
+		for (const Link &link : links_)
+			set_ends(link.index(), {});
 		place_.give_back();
 		control_.close();
 		founder_.reset();

@@ -21,12 +21,11 @@ constexpr u32 kCrowd = group::kRtokensMax / 2;
 
 } // namespace
 
-Result<shell::Ref<RdmaEndpoint>, LinkGroup::NotJoined>
-LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder, SetupObserver &observer)
+Result<shell::Ref<RdmaEndpoint>, LinkGroup::NotJoined> LinkGroup::join(const Joining &joining)
 {
 	using Then = NotJoined::Then;
 
-	auto fresh = shell::make_counted<RdmaEndpoint>(*this, sk);
+	auto fresh = shell::make_counted<RdmaEndpoint>(*this, joining.sk);
 	if (!fresh)
 		return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kMem});
 	{
@@ -34,13 +33,17 @@ LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder, SetupObse
 
 		if (state_ >= State::kEnding)
 			return fail(NotJoined{Then::kTryAnother});
-		if (!founder && room_locked(from) != Room::kThere)
+		if (!joining.founder && room_locked(joining.from) != Room::kThere)
 			return fail(NotJoined{Then::kTryAnother});
-		if (state_ == State::kForming && !founder) {
-			if (!waiting_.linked(observer))
-				waiting_.push_back(observer);
+		if (state_ == State::kForming && !joining.founder) {
+			if (!waiting_.linked(joining.observer))
+				waiting_.push_back(joining.observer);
 			return fail(NotJoined{Then::kWait});
 		}
+		const auto link =
+			joining.founder || !key_.server ? joining.link : least_used_link();
+		if (!link)
+			return fail(NotJoined{Then::kTryAnother});
 		const auto token = endpoints_.insert(fresh, shell::random24());
 		if (!token && !key_.server)
 			return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kErrRtok});
@@ -48,12 +51,13 @@ LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder, SetupObse
 			return fail(NotJoined{Then::kTryAnother});
 		place_.join();
 		if (key_.server)
-			doubt_.begin(from);
-		fresh->first_contact_ = founder;
-		fresh->from_.under(lock_) = from;
+			doubt_.begin(joining.from);
+		fresh->first_contact_ = joining.founder;
+		fresh->from_.under(lock_) = joining.from;
 		fresh->completed_.under(lock_) = !key_.server;
 		fresh->token_ = token->value();
-		fresh->link_ = &link_;
+		fresh->link_.store(&links_[*link], std::memory_order_relaxed);
+		records_[*link].connections++;
 		endpoints_.show(*fresh, *token);
 		idle_since_ms_ = 0;
 	}
@@ -64,7 +68,7 @@ LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder, SetupObse
 		// group that is tried.
 		there = state_ < State::kEnding;
 		if (there)
-			fresh->observer_.under(lock_) = &observer;
+			fresh->observer_.under(lock_) = &joining.observer;
 	}
 	if (!there) {
 		// The peer has not been told of these buffers.
@@ -77,10 +81,30 @@ LinkGroup::join(struct sock *sk, const TcpAddress &from, bool founder, SetupObse
 	return fresh;
 }
 
-LinkGroup::Room LinkGroup::room(const TcpAddress &from)
+LinkGroup::Room LinkGroup::room(const TcpAddress &from, const LinkEnds &ends)
 {
 	shell::Guard guard(lock_);
-	return room_locked(from);
+	const Room room = room_locked(from);
+	const bool leads_there =
+		std::any_of(records_.begin(), records_.end(), [&](const LinkRecord &record) {
+			return record.ends.join_ports_of(ends, key_.version);
+		});
+
+	return room == Room::kThere && !leads_there ? Room::kNotForYou : room;
+}
+
+std::optional<group::LinkIndex> LinkGroup::least_used_link() const
+{
+	std::optional<group::LinkIndex> best;
+
+	for (const Link &link : links_) {
+		const group::LinkIndex index = link.index();
+
+		if (control_.machine().link_state(index) == group::LinkState::kActive &&
+		    (!best || records_[index].connections < records_[*best].connections))
+			best = index;
+	}
+	return best;
 }
 
 LinkGroup::Room LinkGroup::room_locked(const TcpAddress &from) const
@@ -113,36 +137,34 @@ bool LinkGroup::full() const
 
 wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 {
-	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
+	const Link &link = *endpoint.link();
+	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(link.index());
+	shell::Guard guard(setup_mutex_);
+	const group::LinkIdentity local = local_identity(link);
 
 	return {
-		.peer_id = table_.own_peer_id(key_.netns, port_.wire_mac()),
-		.gid = port_.wire_gid(),
-		.mac = port_.wire_mac(),
-		.qpn = wire::Qpn{link_qpn()},
+		.peer_id = table_.own_peer_id(key_.netns, local.mac),
+		.gid = local.gid,
+		.mac = local.mac,
+		.qpn = local.qpn,
 		.rmb_rkey = wire::Rkey{rmb.remote_key},
 		.rmbe_index = 1,
 		.token = wire::Token{endpoint.token_},
 		.rmbe_size = endpoint.rmb_buffer_->size(),
-		.mtu = port_.mtu,
+		.mtu = link.port(setup_mutex_).mtu,
 		.rmb_address = rmb.address,
-		.psn = own_psn_,
+		.psn = link.psn(setup_mutex_),
 	};
 }
 
-smc_ib_path LinkGroup::path_to(const wire::SmcrEndpoint &peer, const wire::Mac &next_hop,
-			       wire::QpMtu mtu) const
+// Its QPN is 0 if the link is gone.
+group::LinkIdentity LinkGroup::local_identity(const Link &link)
 {
-	smc_ib_path path{};
+	const smc_ib_link *handle = link.handle(setup_mutex_);
+	const Port &port = link.port(setup_mutex_);
 
-	path.gid = port_.gid;
-	std::copy(peer.gid.bytes.begin(), peer.gid.bytes.end(), path.peer_gid);
-	std::copy(next_hop.bytes.begin(), next_hop.bytes.end(), path.peer_mac);
-	path.peer_qpn = peer.qpn.value();
-	path.peer_psn = peer.psn.value();
-	path.mtu_code = mtu.code();
-	path.hop_limit = direct_ ? kHopLimitDirect : kHopLimitGateway;
-	return path;
+	return {port.wire_mac(), port.wire_gid(),
+		wire::Qpn{handle != nullptr ? smc_ib_link_qpn(handle) : 0}};
 }
 
 Result<LinkGroup::Connected, wire::DeclineReason>
@@ -150,13 +172,15 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 {
 	{
 		const wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
+		const group::LinkIndex link = endpoint.link()->index();
 		shell::Guard guard(lock_);
+		LinkEnds ends = records_[link].ends;
 		std::optional<group::RtokenIndex> index;
 
 		if (towards.first_contact)
-			index = control_.machine().acquire_rtoken(kLink, rtoken);
-		else if (towards.peer.qpn == peer_.qpn)
-			index = control_.machine().acquire_known_rtoken(kLink, rtoken);
+			index = control_.machine().acquire_rtoken(link, rtoken);
+		else if (towards.peer.qpn == ends.peer_qpn)
+			index = control_.machine().acquire_known_rtoken(link, rtoken);
 		if (!index) {
 			// TCP may come from anybody. A client that does not know the link's
 			// announcements would have us write into memory of the host at the link's
@@ -169,11 +193,19 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 		}
 		endpoint.rtoken_.under(lock_) = *index;
 		endpoint.rtoken_held_.under(lock_) = true;
-		if (towards.first_contact)
-			peer_ = {towards.peer.mac, towards.peer.gid, towards.peer.qpn};
+		if (towards.first_contact) {
+			ends.peer_gid = towards.peer.gid;
+			ends.peer_mac = towards.peer.mac;
+			ends.peer_qpn = towards.peer.qpn;
+			set_ends(link, ends);
+		}
 	}
 	if (towards.first_contact)
-		SMC_TRY(bring_up(towards));
+		SMC_TRY(bring_up(links_[kFirstLink], {.gid = towards.peer.gid,
+						      .mac = towards.peer.mac,
+						      .qpn = towards.peer.qpn,
+						      .psn = towards.peer.psn,
+						      .mtu = towards.mtu}));
 	if (!endpoint.start_towards(towards.peer))
 		return fail(wire::DeclineReason::kIntErr);
 	if (!key_.server || !towards.first_contact)
@@ -185,26 +217,38 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 	return Connected::kLater;
 }
 
-Result<void, wire::DeclineReason> LinkGroup::bring_up(const handshake::ConnectLink &towards)
+Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const PeerEnd &peer)
 {
-	wire::Mac next_hop = towards.peer.mac;
-
+	wire::Mac next_hop = peer.mac;
+	Port port;
+	{
+		shell::Guard guard(setup_mutex_);
+		port = link.port(setup_mutex_);
+	}
 	if (!direct_) {
-		const auto address = wire::ipv4_from_gid(towards.peer.gid);
+		const auto address = wire::ipv4_from_gid(peer.gid);
 		smc_ib_route route;
 
 		if (!address ||
-		    smc_ib_route_resolve(port_.device.get(), port_.number, &port_.gid,
-					 address->data(), kNeighbourLimit_ms, &route) != 0)
+		    smc_ib_route_resolve(port.device.get(), port.number, &port.gid, address->data(),
+					 kNeighbourLimit_ms, &route) != 0)
 			return fail(wire::DeclineReason::kNoRoute);
 		std::copy_n(route.next_hop_mac, next_hop.bytes.size(), next_hop.bytes.begin());
 	}
-	const smc_ib_path path = path_to(towards.peer, next_hop, towards.mtu);
+	smc_ib_path path{};
+	path.gid = port.gid;
+	std::copy(peer.gid.bytes.begin(), peer.gid.bytes.end(), path.peer_gid);
+	std::copy(next_hop.bytes.begin(), next_hop.bytes.end(), path.peer_mac);
+	path.peer_qpn = peer.qpn.value();
+	path.peer_psn = peer.psn.value();
+	path.mtu_code = peer.mtu.code();
+	path.hop_limit = direct_ ? kHopLimitDirect : kHopLimitGateway;
 
 	shell::Guard guard(setup_mutex_);
-	if (ending() || smc_ib_link_to_rtr(link_.handle(setup_mutex_), &path) != 0)
+	smc_ib_link *handle = link.handle(setup_mutex_);
+	if (handle == nullptr || ending() || smc_ib_link_to_rtr(handle, &path) != 0)
 		return fail(wire::DeclineReason::kErrRdyLnk);
-	if (key_.server && smc_ib_link_to_rts(link_.handle(setup_mutex_), own_psn_.value()) != 0)
+	if (key_.server && smc_ib_link_to_rts(handle, link.psn(setup_mutex_).value()) != 0)
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	return {};
 }
@@ -238,26 +282,45 @@ void LinkGroup::announce(RdmaEndpoint &endpoint)
 	endpoint.announcement_.under(lock_) = announcements_;
 	if (pool_.rmbs() > kCrowd)
 		crowded_at_ = announcements_;
-	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(kLink);
-	group::AnnounceRkey announce{.flow = endpoint.token_, .rkeys = {}};
-	if (announce.rkeys.push_back({kLink, {wire::Rkey{rmb.remote_key}, rmb.address}}))
-		control_.step(announce);
+	control_.step(group::AnnounceRkey{.flow = endpoint.token_,
+					  .rkeys = rkeys_of(*endpoint.rmb_buffer_)});
+}
+
+group::LinkRkeys LinkGroup::rkeys_of(const Buffer &rmb) const
+{
+	group::LinkRkeys rkeys;
+
+	for (const Link &link : links_) {
+		const group::LinkIndex index = link.index();
+		const struct smc_ib_region_info &info = rmb.on(index);
+
+		if (control_.machine().link_state(index) == group::LinkState::kActive)
+			(void)rkeys.push_back({index, {wire::Rkey{info.remote_key}, info.address}});
+	}
+	return rkeys;
 }
 
 void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
 {
-	group::LinkIdentity local{port_.wire_mac(), port_.wire_gid(), wire::Qpn{link_qpn()}};
-
+	const Link &link = *endpoint.link();
+	group::LinkIdentity local;
+	{
+		shell::Guard guard(setup_mutex_);
+		local = local_identity(link);
+	}
 	shell::Guard guard(lock_);
+	const LinkEnds &ends = records_[link.index()].ends;
+	const group::LinkIdentity peer{ends.peer_mac, ends.peer_gid, ends.peer_qpn};
+
 	founder_ = shell::Ref<RdmaEndpoint>::share(&endpoint);
 	if (state_ != State::kForming) {
 		tell(&endpoint, SetupResult::kLinkConfirmFailed, wire::DeclineReason::kTimeoutCl);
 		return;
 	}
 	if (key_.server)
-		control_.step(group::StartConfirmLink{kLink, local, peer_});
+		control_.step(group::StartConfirmLink{link.index(), local, peer});
 	else
-		control_.step(group::ExpectConfirmLink{kLink, local, peer_});
+		control_.step(group::ExpectConfirmLink{link.index(), local, peer});
 }
 
 void LinkGroup::complete(RdmaEndpoint &endpoint)
@@ -301,7 +364,7 @@ void LinkGroup::abandon(RdmaEndpoint &endpoint, bool peer_may_use)
 		// link at fault if the peer has had our answer, and has broken off this connection
 		// before we know that. If it has not had it, the machine ends the group.
 		const bool answered =
-			control_.machine().link_state(kLink) == group::LinkState::kAnswered;
+			control_.machine().link_state(kFirstLink) == group::LinkState::kAnswered;
 		established = established &&
 			      (state_ == State::kActive || (state_ == State::kForming && answered));
 		if (!established) {
@@ -333,15 +396,18 @@ void LinkGroup::activate()
 	bool ready;
 	{
 		shell::Guard guard(setup_mutex_);
+		const Link &link = links_[kFirstLink];
+
 		ready = founder && !ending() &&
-			smc_ib_link_to_rts(link_.handle(setup_mutex_), own_psn_.value()) == 0;
+			smc_ib_link_to_rts(link.handle(setup_mutex_),
+					   link.psn(setup_mutex_).value()) == 0;
 	}
 	shell::Guard guard(lock_);
 	// Buffers that are gone: the handshake has given up meanwhile.
 	if (!ready)
-		control_.step(group::LinkActivated{kLink, wire::DeclineReason::kErrRdyLnk});
+		control_.step(group::LinkActivated{kFirstLink, wire::DeclineReason::kErrRdyLnk});
 	else if (!has_buffers(*founder, lock_))
-		control_.step(group::LinkActivated{kLink, wire::DeclineReason::kErrRegBuf});
+		control_.step(group::LinkActivated{kFirstLink, wire::DeclineReason::kErrRegBuf});
 	else if (state_ < State::kEnding)
 		register_buffers(*founder, AfterRegistration::kActivated);
 }

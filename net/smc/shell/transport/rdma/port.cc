@@ -53,10 +53,15 @@ std::optional<Port> usable(const shell::IbDevice &device, u8 number, const smc_i
 	return port;
 }
 
-// The first port that @fits and can be used. A port that fits may lack the GID, as the inactive
-// slave of a bond does.
-template <class Fits>
-std::optional<Port> find_usable(Fits &&fits, const smc_ib_gid_query &query)
+bool is_good(const Port &)
+{
+	return true;
+}
+
+// The first port that @fits, can be used, and then @will_do. A port that fits may lack the GID, as
+// the inactive slave of a bond does.
+template <class Fits, class WillDo>
+std::optional<Port> find_usable(Fits &&fits, const smc_ib_gid_query &query, WillDo &&will_do)
 {
 	std::optional<Port> found;
 	const auto look = [&](smc_ib_device *at) {
@@ -66,12 +71,26 @@ std::optional<Port> find_usable(Fits &&fits, const smc_ib_gid_query &query)
 		for (u8 number = 1; number <= info.ports && !found; number++) {
 			if (fits(at, info, number))
 				found = usable(device, number, query);
+			if (found && !will_do(*found))
+				found.reset();
 		}
 		return found.has_value();
 	};
 
 	(void)shell::find_ib_device(look);
 	return found;
+}
+
+// The way from a port to the peer's GID is as it should be.
+bool leads_to(const Port &port, const wire::Gid &peer, bool direct)
+{
+	const auto address = wire::ipv4_from_gid(peer);
+	bool uses_gateway;
+
+	return address &&
+	       smc_ib_route_lookup(port.device.get(), port.number, &port.gid, address->data(),
+				   &uses_gateway) == 0 &&
+	       uses_gateway != direct;
 }
 
 std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query)
@@ -82,7 +101,7 @@ std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query
 		return other && std::equal(other->begin(), other->end(), pnetid);
 	};
 
-	return find_usable(has_it, query);
+	return find_usable(has_it, query, is_good);
 }
 
 // The port that sits on the network device @ifindex of @net, or below it.
@@ -93,7 +112,7 @@ std::optional<Port> find_below(net *net, u32 ifindex, const smc_ib_gid_query &qu
 		return smc_ib_port_carries(device, number, net, ifindex);
 	};
 
-	return find_usable(carries, query);
+	return find_usable(carries, query, is_good);
 }
 
 // A port of the initial namespace, as far as net.smc.host_ports of @net lends it. @pnetid: nullptr
@@ -137,6 +156,32 @@ std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_
 		    has_pnet ? find_by_pnet(pnetid, query) : find_below(net, path.ifindex, query))
 		return port;
 	return find_lent(net, path, has_pnet ? pnetid : nullptr, type);
+}
+
+std::optional<Port> find_other_port(const OtherPort &wanted, PortIsUsed *is_used, void *arg)
+{
+	const struct smc_ib_device_info info = wanted.than.device.info();
+	const auto pnet = control::pnet_of_ib(info.name, info.parent_name, wanted.than.number);
+	const smc_ib_gid_query query{.type = wanted.type,
+				     .vlan_id = wanted.vlan_id,
+				     .ipv4 = {},
+				     .net = wanted.than.of_host ? smc_init_net() : wanted.netns};
+	std::optional<Port> found;
+
+	if (!pnet)
+		return std::nullopt;
+	const auto fits = [&](smc_ib_device *device, const struct smc_ib_device_info &other,
+			      u8 number) {
+		return !is_used(arg, device, number) &&
+		       control::pnet_of_ib(other.name, other.parent_name, number) == pnet;
+	};
+	const auto leads_there = [&](const Port &port) {
+		return !wanted.peer || leads_to(port, *wanted.peer, wanted.direct);
+	};
+	found = find_usable(fits, query, leads_there);
+	if (found)
+		found->of_host = wanted.than.of_host;
+	return found;
 }
 
 } // namespace smc::transport::rdma

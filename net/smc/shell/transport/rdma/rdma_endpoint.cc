@@ -41,7 +41,7 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 		shell::Guard guard(lock_);
 		if (lost_early_ || !conn_.init(config))
 			return false;
-		arrivals_need_sync_ = rmb_buffer_->must_sync(link_->index());
+		arrivals_need_sync_ = rmb_buffer_->must_sync(link()->index());
 	}
 	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
@@ -117,7 +117,7 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 {
 	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;
 	std::array<std::byte, wire::kCdcSize> message;
-	const smc_ib_region *local = send_buffer_->region(link_->index());
+	const smc_ib_region *local = send_buffer_->region(link()->index());
 	u32 n = 0;
 
 	for (const connection::WriteSegment &segment : plan.write_segments()) {
@@ -141,7 +141,7 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 		wire::encode(connection::to_wire(plan.message), message);
 		notice.message = message;
 	}
-	if (!link_->post(*this, {writes.data(), n}, notice, plan.signal, plan.marker)) {
+	if (!link()->post(*this, {writes.data(), n}, notice, plan.signal, plan.marker)) {
 		smc_stat_inc(netns(), SMC_STAT_SQ_FULL);
 		return false;
 	}
@@ -159,7 +159,7 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 
 void RdmaEndpoint::sync_arrived_locked(const ring::Segments &arrived)
 {
-	rmb_buffer_->sync_for_cpu(link_->index(), arrived);
+	rmb_buffer_->sync_for_cpu(link()->index(), arrived);
 }
 
 void RdmaEndpoint::retire()
@@ -175,7 +175,7 @@ void RdmaEndpoint::destroy()
 void RdmaEndpoint::snapshot_transport(smc_sock_info &info)
 {
 	info.mode = SMC_MODE_SMCR;
-	group_->snapshot(info);
+	group_->snapshot(*this, info);
 }
 
 } // namespace smc::transport::rdma

@@ -3,6 +3,8 @@
 // RdmaEndpoint: an endpoint whose bytes go by RDMA writes over a link of a link group (SMC-R).
 #pragma once
 
+#include <atomic>
+
 #include "core/base/result.hpp"
 #include "core/connection/early_messages.hpp"
 #include "core/group/doubt.hpp"
@@ -63,8 +65,8 @@ public:
 	virtual void remove(RdmaEndpoint &endpoint) = 0;
 	// Both ends understand compact messages.
 	[[nodiscard]] virtual bool speaks_compactly() const = 0;
-	// For sock_diag: this side's role, and the link. Process.
-	virtual void snapshot(smc_sock_info &info) = 0;
+	// For sock_diag: this side's role, and the endpoint's link. Process.
+	virtual void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) = 0;
 
 	// RcuCounted's: frees it.
 	virtual void destroy() = 0;
@@ -82,6 +84,8 @@ public:
 	[[nodiscard]] bool start_towards(const wire::SmcrEndpoint &peer);
 
 	[[nodiscard]] u32 token() const { return token_; }
+	// Its link, of those of its group. Any context.
+	[[nodiscard]] Link *link() const { return link_.load(std::memory_order_relaxed); }
 	// For the one who starts it, or has taken it out of the group.
 	[[nodiscard]] bool started() const SMC_NO_LOCK_CHECK // nobody else changes it any more
 	{
@@ -129,7 +133,7 @@ private:
 	friend class LinkGroup;
 
 	shell::Ref<EndpointGroup> group_;
-	Link *link_ = nullptr;
+	std::atomic<Link *> link_ = nullptr; // changes under its lock
 	Buffer *send_buffer_ = nullptr;
 	Buffer *rmb_buffer_ = nullptr;
 	u32 token_ = 0; // ours; the slot in the group's table

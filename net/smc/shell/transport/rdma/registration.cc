@@ -25,6 +25,10 @@ void LinkGroup::advance_registrations()
 	auto last = Registration::kDone;
 
 	while (state_ < State::kEnding && (endpoint = registering_.front()) != nullptr) {
+		// An RMB that is announced while a link is added would have no rkey there.
+		if (control_.machine().exchange_under_way() &&
+		    endpoint->after_registration_.under(lock_) == AfterRegistration::kAnnounce)
+			return;
 		last = post_registrations(*endpoint);
 		if (last == Registration::kNoRoom || last == Registration::kUnderWay)
 			break;
@@ -38,16 +42,33 @@ void LinkGroup::advance_registrations()
 	}
 }
 
-// Of both buffers.
+// Of both buffers, on each link that carries data: the connection may move there. If another link
+// than its own fails, that is the link's affair.
 Registration LinkGroup::post_registrations(RdmaEndpoint &endpoint)
 {
-	const Registration rmb = endpoint.rmb_buffer_->enable(link_);
+	auto others = Registration::kDone;
+
+	for (Link &link : links_) {
+		if (&link == endpoint.link() ||
+		    control_.machine().link_state(link.index()) != group::LinkState::kActive)
+			continue;
+		for (Buffer *buffer : {endpoint.rmb_buffer_, endpoint.send_buffer_}) {
+			const Registration one = buffer->enable(link);
+
+			if (one == Registration::kNoRoom || one == Registration::kUnderWay)
+				others = one;
+		}
+	}
+	Link &link = *endpoint.link();
+	const Registration rmb = endpoint.rmb_buffer_->enable(link);
 
 	if (rmb == Registration::kNoRoom || rmb == Registration::kFailed)
 		return rmb;
-	const Registration send = endpoint.send_buffer_->enable(link_);
+	const Registration send = endpoint.send_buffer_->enable(link);
 
-	return send != Registration::kDone ? send : rmb;
+	if (send != Registration::kDone)
+		return send;
+	return rmb != Registration::kDone ? rmb : others;
 }
 
 void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
@@ -68,12 +89,13 @@ void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
 		     reason);
 		break;
 	case AfterRegistration::kActivated: {
-		group::LinkActivated activated{kLink, reason};
+		const group::LinkIndex link = endpoint.link()->index();
+		group::LinkActivated activated{link, reason};
 
 		if (ok)
 			activated.failure.reset();
 		control_.step(activated);
-		look_for_delivery();
+		look_for_delivery(link);
 		break;
 	}
 	}

@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// LinkGroup and its links beside the first one: the machine decides when they are added; here are
+// their ports and queue pairs, and what becomes of a link that is down.
+#include <algorithm>
+#include <utility>
+
+#include "kernel/abi/stats.h"
+#include "shell/transport/rdma/link_group.hpp"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+constexpr u64 kLook_ms = 10;
+
+using RkeyPairs = std::array<wire::RkeyPair, group::kRtokensMax>;
+
+struct UsedPorts {
+	std::array<LinkEnds, group::kLinksMax> ends;
+
+	static bool has(void *arg, const smc_ib_device *device, u8 port)
+	{
+		const auto &used = static_cast<UsedPorts *>(arg)->ends;
+
+		return std::any_of(used.begin(), used.end(), [&](const LinkEnds &ends) {
+			return ends.device == device && ends.port == port;
+		});
+	}
+};
+
+} // namespace
+
+// ---- Adding -------------------------------------------------------------------------------------
+
+// A port for one more link, from which a route leads to @peer if that is known. Or, if that will
+// do, one in use.
+std::optional<Port> LinkGroup::other_port(const wire::Gid *peer, bool same_will_do)
+{
+	UsedPorts used;
+	std::optional<group::LinkIndex> in_use;
+	{
+		shell::Guard guard(lock_);
+		for (const Link &link : links_) {
+			used.ends[link.index()] = records_[link.index()].ends;
+			if (!in_use && control_.machine().link_state(link.index()) ==
+					       group::LinkState::kActive)
+				in_use = link.index();
+		}
+	}
+	if (!in_use)
+		return std::nullopt;
+	Port port;
+	{
+		shell::Guard guard(setup_mutex_);
+		port = links_[*in_use].port(setup_mutex_);
+	}
+	OtherPort wanted{.netns = key_.netns,
+			 .than = port,
+			 .type = key_.version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2,
+			 .vlan_id = key_.vlan_id,
+			 .peer = std::nullopt,
+			 .direct = direct_};
+	if (key_.version >= 2 && peer != nullptr)
+		wanted.peer = *peer;
+	if (auto other = find_other_port(wanted, UsedPorts::has, &used))
+		return other;
+	return same_will_do ? std::optional(port) : std::nullopt;
+}
+
+void LinkGroup::prepare_link(const group::PrepareLink &wanted)
+{
+	const auto rkeys = shell::make<RkeyPairs>();
+	auto port = other_port(wanted.peer ? &wanted.peer->identity.gid : nullptr,
+			       wanted.same_port_will_do);
+	Link &link = links_[wanted.link];
+	group::LinkPrepared prepared{.link = wanted.link, .local = std::nullopt, .rkeys = {}};
+	bool there = rkeys && port;
+
+	if (there) {
+		port->refresh_mtu();
+		shell::Guard guard(setup_mutex_);
+		there = !ending() && link.create(*port);
+		if (there) {
+			smc_stat_inc(key_.netns, SMC_STAT_QP_NEW);
+			prepared.local = group::LinkEnd{local_identity(link),
+							link.psn(setup_mutex_), port->mtu};
+			there = pool_.map_all(link, setup_mutex_);
+		}
+	}
+	if (there && wanted.peer)
+		there = bring_up(link, PeerEnd::of(*wanted.peer, port->mtu)).has_value();
+	if (!there)
+		prepared.local.reset();
+
+	shell::Guard guard(lock_);
+	if (state_ >= State::kEnding)
+		return;
+	if (there) {
+		LinkEnds ends{.device = port->device.get(),
+			      .port = port->number,
+			      .gid = port->wire_gid(),
+			      .peer_gid = {},
+			      .peer_mac = {},
+			      .peer_qpn = {}};
+		if (wanted.peer) {
+			ends.peer_gid = wanted.peer->identity.gid;
+			ends.peer_mac = wanted.peer->identity.mac;
+			ends.peer_qpn = wanted.peer->identity.qpn;
+		}
+		set_ends(wanted.link, ends);
+		prepared.rkeys = std::span(*rkeys).first(
+			pool_.rkey_pairs(wanted.beside, wanted.link, *rkeys));
+	}
+	control_.step(prepared);
+	// It may have begun to go before this link could be found.
+	if (there && !smc_ib_device_present(port->device.get()))
+		control_.step(group::LinkFailed{wanted.link});
+}
+
+void LinkGroup::ready_link(const group::ReadyLink &wanted)
+{
+	Link &link = links_[wanted.link];
+	const bool up = bring_up(link, PeerEnd::of(wanted.peer, wanted.peer.mtu)).has_value();
+
+	shell::Guard guard(lock_);
+	if (control_.machine().link_state(wanted.link) != group::LinkState::kReadying)
+		return;
+	if (!up) {
+		control_.step(group::LinkReady{wanted.link, false});
+		return;
+	}
+	LinkEnds ends = records_[wanted.link].ends;
+	ends.peer_gid = wanted.peer.identity.gid;
+	ends.peer_mac = wanted.peer.identity.mac;
+	ends.peer_qpn = wanted.peer.identity.qpn;
+	set_ends(wanted.link, ends);
+	registering_link_ = wanted.link;
+	advance_link_registration();
+}
+
+// Of a client: CONFIRM_LINK has come.
+void LinkGroup::activate_link(group::LinkIndex index)
+{
+	bool up = false;
+	{
+		shell::Guard guard(setup_mutex_);
+		const Link &link = links_[index];
+		smc_ib_link *handle = link.handle(setup_mutex_);
+
+		up = handle != nullptr && !ending() &&
+		     smc_ib_link_to_rts(handle, link.psn(setup_mutex_).value()) == 0;
+	}
+	shell::Guard guard(lock_);
+	if (control_.machine().link_state(index) != group::LinkState::kActivating)
+		return;
+	if (!up) {
+		control_.step(group::LinkActivated{index, wire::DeclineReason::kErrRdyLnk});
+		return;
+	}
+	registering_link_ = index;
+	advance_link_registration();
+}
+
+// Under lock_. All buffers are registered before the peer may use the link.
+void LinkGroup::advance_link_registration()
+{
+	if (!registering_link_)
+		return;
+	const Registration all = pool_.enable_all(links_[*registering_link_]);
+
+	if (all == Registration::kNoRoom || all == Registration::kUnderWay)
+		return;
+	const group::LinkIndex link = *std::exchange(registering_link_, std::nullopt);
+	const bool ok = all == Registration::kDone;
+
+	if (key_.server) {
+		control_.step(group::LinkReady{link, ok});
+		return;
+	}
+	group::LinkActivated activated{link, wire::DeclineReason::kErrRegBuf};
+
+	if (ok)
+		activated.failure.reset();
+	control_.step(activated);
+	look_for_delivery(link);
+}
+
+void LinkGroup::forget_addition()
+{
+	to_prepare_.reset();
+	to_ready_.reset();
+	to_activate_.reset();
+	registering_link_.reset();
+}
+
+// ---- Losing -------------------------------------------------------------------------------------
+
+void LinkGroup::drop_links()
+{
+	for (Link &link : links_) {
+		bool down;
+		{
+			shell::Guard guard(lock_);
+			down = state_ < State::kEnding &&
+			       control_.machine().link_state(link.index()) ==
+				       group::LinkState::kDown;
+		}
+		if (down)
+			drop_link(link);
+	}
+}
+
+// The order matters. A queue pair that still lives repeats packets out of the send buffers, which
+// the connections fill again as soon as they have moved: so it is stopped first.
+void LinkGroup::drop_link(Link &link)
+{
+	const group::LinkIndex index = link.index();
+	{
+		shell::Guard guard(setup_mutex_);
+		if (link.handle(setup_mutex_) != nullptr)
+			smc_stat_inc(key_.netns, SMC_STAT_QP_FREE);
+		link.destroy(setup_mutex_);
+	}
+	move_connections(link);
+	{
+		shell::Guard guard(setup_mutex_);
+		pool_.unmap_all(index);
+	}
+	shell::Guard guard(lock_);
+	control_.drop(index);
+	records_[index] = {};
+	set_ends(index, {});
+	control_.step(group::LinkGone{index});
+	// Those that waited for an addition that has failed.
+	advance_registrations();
+}
+
+// ---- Ports --------------------------------------------------------------------------------------
+
+void LinkGroup::look_for_other_port()
+{
+	shell::Guard guard(lock_);
+	if (state_ != State::kActive || !control_.machine().wants_link())
+		return;
+	other_due_ = true;
+	kick();
+}
+
+void LinkGroup::tell_of_other_port()
+{
+	const auto port = other_port(nullptr, /*same_will_do=*/false);
+
+	if (!port)
+		return;
+	shell::Guard guard(lock_);
+	control_.step(group::AlternateFound{port->wire_mac(), port->wire_gid()});
+}
+
+void LinkGroup::wait_unused(const smc_ib_device *device)
+{
+	while (uses(device) && !smc_completion_wait(&ended_, kLook_ms))
+		kick();
+}
+
+} // namespace smc::transport::rdma
