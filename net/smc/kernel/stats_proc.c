@@ -117,6 +117,7 @@ static const struct {
 	{ SMC_STAT_CONN_NEW, "conn_new" },
 	{ SMC_STAT_CONN_FREE, "conn_free" },
 	{ SMC_STAT_CONN_ABORT, "conn_abort" },
+	{ SMC_STAT_CONN_MOVED, "conn_moved" },
 	{ SMC_STAT_GROUP_NEW, "group_new" },
 	{ SMC_STAT_GROUP_FREE, "group_free" },
 	{ SMC_STAT_GROUP_TERMINATED, "group_terminated" },

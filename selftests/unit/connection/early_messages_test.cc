@@ -32,8 +32,8 @@ struct LateStart {
 	{
 		while (pair.wire.carry(pair.a))
 			;
-		for (const auto &[message, compact, brief] : pair.b.arrived)
-			early.keep(message);
+		for (const Arrived &arrived : pair.b.arrived)
+			early.keep(arrived.message);
 		pair.b.arrived.clear();
 	}
 	// The events of b's start.

@@ -143,6 +143,9 @@ public:
 		pair_.b.complete_early = !config_b_.completion_frees_sndbuf;
 		for (std::uint32_t &weight : weights_)
 			weight = random_.pick<4>({1, 4, 20, 60});
+		// Where a completion does not prove arrival nothing can be repeated.
+		fails_ = random_.one_in(2) && config_a_.completion_frees_sndbuf &&
+			 config_b_.completion_frees_sndbuf;
 	}
 
 	void run()
@@ -169,13 +172,26 @@ public:
 			EXPECT_EQ(app->connection().state(), State::kClosed);
 			EXPECT_FALSE(app->connection().reset());
 		}
+		for (App *app : {&a_, &b_}) {
+			while (app->end.link_is_dead)
+				(void)fail(*app);
+		}
 		pair_.wire.settle();
 		for (App *app : {&a_, &b_})
 			EXPECT_TRUE(app->connection().releasable());
 	}
 
 private:
-	enum Action : std::uint32_t { kWrite, kRead, kEnd, kCarry, kDeliver, kComplete, kActions };
+	enum Action : std::uint32_t {
+		kWrite,
+		kRead,
+		kEnd,
+		kCarry,
+		kDeliver,
+		kComplete,
+		kFail,
+		kActions
+	};
 
 	Config random_config()
 	{
@@ -222,7 +238,7 @@ private:
 	{
 		for (const App *app : {&a_, &b_}) {
 			if (app->can_write() || app->can_read() || app->can_shut() ||
-			    app->can_close() || !app->end.posted.empty() ||
+			    app->can_close() || app->end.link_is_dead || !app->end.posted.empty() ||
 			    !app->end.arrived.empty() || !app->end.completions.empty())
 				return false;
 		}
@@ -259,9 +275,32 @@ private:
 				return false;
 			react(app, pair_.wire.complete(app.end));
 			return true;
+		case kFail: return fail(app);
 		case kActions: break;
 		}
 		return false;
+	}
+	// The link dies, or an end goes on over the next one.
+	bool fail(App &app)
+	{
+		if (!fails_)
+			return false;
+		if (app.end.link_is_dead) {
+			// What came by the old link is taken in first.
+			while (!app.end.arrived.empty() && app.end.arrived.front().link <= app.end.link)
+				react(app, pair_.wire.deliver(app.end));
+			while (!app.end.completions.empty())
+				react(app, pair_.wire.complete(app.end));
+			pair_.wire.move(app.end);
+			return true;
+		}
+		if (pair_.a.link_is_dead || pair_.b.link_is_dead || pair_.a.link != pair_.b.link ||
+		    !random_.one_in(20))
+			return false;
+		for (End *end : {&pair_.a, &pair_.b})
+			pair_.wire.lose_link(*end, random_.below(4), random_.one_in(2),
+					     random_.below(3));
+		return true;
 	}
 	bool end(App &app)
 	{
@@ -333,6 +372,7 @@ private:
 	}
 
 	Random random_;
+	bool fails_ = false; // links die
 	Config config_a_;
 	Config config_b_;
 	Pair pair_;

@@ -139,6 +139,12 @@ public:
 	// Plans that were not signalled may be reported as well, also an older one after a newer
 	// one.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
+	// The link is lost and drained: nothing that was posted will be carried out or completed any
+	// more, and what came by it has been given to on_cdc(). The next plans are for another link
+	// (RFC 7609, 4.6): how many of our messages the peer has certainly got, then all bytes
+	// written since, once more and into the same places of its ring, then a message with all
+	// cursors and flags. After these the connection goes on as before. Then transmit.
+	void fail_over();
 	// In place, instead of the three functions above: makes one message, which counts as
 	// delivered at once; the caller hands it to the peer's hear(). Nothing if there is nothing
 	// to send now.
@@ -158,7 +164,7 @@ public:
 	[[nodiscard]] bool has_something_to_say() const
 	{
 		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
-		       close_.owed_flags() != close_.sent_flags();
+		       close_.owed_flags() != close_.sent_flags() || failover_ != Failover::kNone;
 	}
 	// The next message will be signalled, an empty one is sent if need be: its completion says
 	// when the outstanding bytes have left (SIOCOUTQ, waiting for the buffers to be idle).
@@ -363,7 +369,10 @@ public:
 	[[nodiscard]] bool finished() const { return close_.finished(); }
 	// All that was committed has completed, so no work request still reads the send buffer.
 	// request_completion() brings it about.
-	[[nodiscard]] bool transmit_idle() const { return completed_messages_ == sent_messages_; }
+	[[nodiscard]] bool transmit_idle() const
+	{
+		return completed_messages_ == sent_messages_ && failover_ == Failover::kNone;
+	}
 	// Both rings may be given back as far as this connection goes: it is finished, and no
 	// posted work is left (its completion is certain as long as the link is there). After
 	// transport_lost() the caller waits until the queue pair is drained instead.
@@ -460,6 +469,15 @@ private:
 	void set_send_limits();
 	void set_receive_limits();
 	Verdict on_failover_validation(std::int16_t ahead);
+	// failover.cc
+	void plan_failover(TransmitPlan &plan) const;
+	void commit_failover(const TransmitPlan &plan);
+	// Where the next plan that repeats bytes ends.
+	[[nodiscard]] std::uint64_t repeat_to_bytes() const;
+	[[nodiscard]] bool urgent_is_lost() const;
+	// Splits @bytes that lie at these places of the two rings.
+	void plan_writes(TransmitPlan &plan, ring::Cursor from, ring::Cursor to,
+			 std::uint32_t bytes) const;
 	[[nodiscard]] std::uint8_t producer_flags(std::uint32_t write_bytes,
 						  std::uint8_t state_flags) const;
 	[[nodiscard]] Result<Progress, Violation> check(const CursorMessage &message) const;
@@ -498,7 +516,15 @@ private:
 	std::uint8_t peer_producer_flags_ = 0;  // of the newest message
 	std::uint8_t sent_producer_flags_ = 0;  // of our newest message
 
+	// What goes out next after fail_over().
+	enum class Failover : std::uint8_t {
+		kNone,
+		kValidation,
+		kRepeat,
+	};
+	Failover failover_ = Failover::kNone;
 	bool compact_ = false;              // Config::compact
+	bool heard_ = false;                // a message of the peer, on this link
 	bool update_due_ = false;           // a message must go out for its consumer cursor
 	bool completion_requested_ = false; // the next one must be signalled
 	bool corked_ = false;               // TCP_CORK
@@ -512,6 +538,11 @@ private:
 	bool release_told_ = false; // kReleasable has been reported
 	bool broken_ = false;
 
+	std::uint64_t known_messages_ = 0;     // at the last fail_over(): really completed
+	std::uint64_t abandoned_messages_ = 0; // at the last fail_over(): sent
+	std::uint64_t repeated_bytes_ = 0;   // after it: up to this stream position
+	std::uint64_t urgent_message_ = 0;   // ours that brought the newest urgent byte
+	std::uint64_t urgent_end_bytes_ = 0; // the stream position behind that byte
 	UrgentSender urgent_tx_{};
 	UrgentReceiver urgent_rx_{};
 	CloseMachine close_{};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// EarlyMessages: messages of the peer that came before the connection began, as far as they still
-// mean something then. Messages are cumulative, so the newest one is enough, except for an urgent
+// EarlyMessages: messages of the peer that came before the connection began, or began on another
+// link, as far as they still mean something then. Messages are cumulative, so the newest one is enough, except for an urgent
 // byte: only the message that brings it says that its last byte is urgent.
 //
 // No locking: the connection's lock covers it.
@@ -34,6 +34,19 @@ public:
 		FixedVector<CursorMessage, 3> messages;
 
 		for (const auto &message : {marked_, newest_, validation_}) {
+			if (message)
+				(void)messages.push_back(*message);
+		}
+		return messages;
+	}
+
+	// The same at the begin on another link: there the validation speaks of the messages that
+	// came by the link before.
+	[[nodiscard]] FixedVector<CursorMessage, 3> all_after_move() const
+	{
+		FixedVector<CursorMessage, 3> messages;
+
+		for (const auto &message : {validation_, marked_, newest_}) {
 			if (message)
 				(void)messages.push_back(*message);
 		}

@@ -76,6 +76,8 @@ inline std::uint32_t Connection::transmittable_bytes() const
 
 inline bool Connection::can_transmit() const
 {
+	if (failover_ != Failover::kNone) [[unlikely]]
+		return true;
 	if (!close_.may_transmit())
 		return false;
 	if (update_due_ || completion_requested_ || transmittable_bytes() != 0)
@@ -142,30 +144,38 @@ inline CursorMessage Connection::message(ring::Cursor producer, std::uint32_t wr
 		.state_flags = state_flags};
 }
 
+inline void Connection::plan_writes(TransmitPlan &plan, ring::Cursor from, ring::Cursor to,
+				    std::uint32_t bytes) const
+{
+	plan.write_count = 0;
+	while (bytes != 0) {
+		const std::uint32_t piece_bytes = std::min({bytes, send_.size_bytes() - from.count,
+							    send_.peer_size_bytes() - to.count});
+		plan.writes[plan.write_count++] = {from.count, to.count, piece_bytes};
+		from = ring::advance(from, piece_bytes, send_.size_bytes());
+		to = ring::advance(to, piece_bytes, send_.peer_size_bytes());
+		bytes -= piece_bytes;
+	}
+}
+
 inline bool Connection::plan_transmit(TransmitPlan &plan) const
 {
 	if (!has_something_to_say())
 		return false;
+	if (failover_ != Failover::kNone) [[unlikely]] {
+		plan_failover(plan);
+		return true;
+	}
 	const auto [due, state_flags, write_bytes] = choose();
 	if (!due)
 		return false;
 
-	ring::Cursor from = send_.sent();
-	ring::Cursor to = send_.producer();
-	std::uint32_t left_bytes = write_bytes;
-	plan.write_count = 0;
-	while (left_bytes != 0) {
-		const std::uint32_t piece_bytes =
-			std::min({left_bytes, send_.size_bytes() - from.count,
-				  send_.peer_size_bytes() - to.count});
-		plan.writes[plan.write_count++] = {from.count, to.count, piece_bytes};
-		from = ring::advance(from, piece_bytes, send_.size_bytes());
-		to = ring::advance(to, piece_bytes, send_.peer_size_bytes());
-		left_bytes -= piece_bytes;
-	}
+	plan_writes(plan, send_.sent(), send_.producer(), write_bytes);
 	plan.write_bytes = write_bytes;
 	plan.marker = {send_.sent_bytes() + write_bytes, sent_messages_ + 1};
-	plan.message = message(to, write_bytes, state_flags);
+	plan.message =
+		message(ring::advance(send_.producer(), write_bytes, send_.peer_size_bytes()),
+			write_bytes, state_flags);
 	plan.signal = must_signal(write_bytes, state_flags);
 	plan.compact = compact_ && fits_compact(plan);
 	if (plan.compact)
@@ -181,14 +191,13 @@ inline bool Connection::plan_transmit(TransmitPlan &plan) const
 
 // Everything but bytes and cursors takes the long form, and so does what an RDMA write with its
 // length cannot say: no bytes, or writes that are cut where our send buffer ends. Before we have
-// heard from the peer, it may not have begun yet: then it keeps its messages for later, which only
-// a message that stands alone allows. (The sequence is 0 again after 65536 messages, where the long
-// form does no harm.)
+// heard from the peer on this link, it may not have begun there: then it keeps its messages for
+// later, which only a message that stands alone allows.
 inline bool Connection::fits_compact(const TransmitPlan &plan) const
 {
 	constexpr auto unsayable = static_cast<std::uint8_t>(~producer_flag::kWriteBlocked);
 
-	return peer_sequence_ != 0 && (plan.message.producer_flags & unsayable) == 0 &&
+	return heard_ && (plan.message.producer_flags & unsayable) == 0 &&
 	       plan.message.state_flags == 0 &&
 	       receive_.unconfirmed_bytes() <= wire::kCompactConsumedMaxBytes &&
 	       (plan.write_count == 1 ||
@@ -197,6 +206,10 @@ inline bool Connection::fits_compact(const TransmitPlan &plan) const
 
 inline void Connection::commit_transmit(const TransmitPlan &plan)
 {
+	if (failover_ != Failover::kNone) [[unlikely]] {
+		commit_failover(plan);
+		return;
+	}
 	if (plan.marker.message_number != sent_messages_ + 1 ||
 	    plan.marker.sent_bytes != send_.sent_bytes() + plan.write_bytes ||
 	    plan.write_bytes > std::min(send_.pending_bytes(), send_.window_bytes())) {
@@ -222,8 +235,11 @@ inline void Connection::mark_sent(const CursorMessage &message, std::uint32_t wr
 	sent_messages_++;
 	sent_producer_flags_ = message.producer_flags;
 	update_due_ = false;
-	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0)
+	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) [[unlikely]] {
+		urgent_message_ = sent_messages_;
+		urgent_end_bytes_ = send_.sent_bytes();
 		urgent_tx_.clear();
+	}
 	if (send_.pending_bytes() == 0)
 		push_ = false;
 }
@@ -313,6 +329,7 @@ inline Verdict Connection::on_cdc(const CursorMessage &message)
 {
 	const auto ahead = static_cast<std::int16_t>(message.sequence - peer_sequence_);
 
+	heard_ = true;
 	if ((message.producer_flags & producer_flag::kFailoverValidation) != 0) [[unlikely]]
 		return on_failover_validation(ahead);
 	if (ahead < 0) [[unlikely]] {
@@ -351,6 +368,7 @@ inline std::optional<Saying> Connection::expand(const CompactMessage &message) c
 inline Verdict Connection::on_cdc(const CompactMessage &message)
 {
 	peer_sequence_++;
+	heard_ = true;
 	if (const auto dismissed = dismiss({})) [[unlikely]]
 		return *dismissed;
 	const auto saying = expand(message);

@@ -301,38 +301,52 @@ u16 Endpoint::hear_message_locked(const Message &message)
 }
 
 template <class Message>
-void Endpoint::hear_or_keep(const Message &message)
+void Endpoint::hear_or_keep(const Message &message, const void *carrier)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
-		if (begun_) [[likely]]
+		if (carrier_ == carrier) [[likely]]
 			return hear_message_locked(message);
 		keep_early_locked(message);
 		return 0;
 	});
 }
 
-void Endpoint::on_message(const connection::CursorMessage &message)
+void Endpoint::on_message(const connection::CursorMessage &message, const void *carrier)
 {
-	hear_or_keep(message);
+	hear_or_keep(message, carrier);
 }
 
-void Endpoint::on_message(const connection::CompactMessage &message)
+void Endpoint::on_message(const connection::CompactMessage &message, const void *carrier)
 {
-	hear_or_keep(message);
+	hear_or_keep(message, carrier);
 }
 
-void Endpoint::begin(const connection::EarlyMessages &early)
+void Endpoint::begin(const connection::EarlyMessages &early, const void *carrier)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
 		u16 events = 0;
 
-		begun_ = true;
+		carrier_ = carrier;
 		for (const connection::CursorMessage &message : early.all())
 			events |= hear_message_locked(message);
 		return events;
 	});
+}
+
+// Called by go_on(), under the lock.
+u16 Endpoint::begin_again_locked(const connection::EarlyMessages &early)
+{
+	u16 events = 0;
+
+	conn_.fail_over();
+	for (const connection::CursorMessage &message : early.all_after_move())
+		events |= hear_message_locked(message);
+	transmit_locked();
+	if (conn_.finished())
+		events |= event::kReleasable;
+	return events;
 }
 
 void Endpoint::on_transmit_complete(const connection::TransmitMarker &marker)

@@ -187,9 +187,11 @@ public:
 
 	// ---- For the transport ------------------------------------------------------------------
 
-	// A message of the peer for this connection, in either form. Softirq.
-	void on_message(const connection::CursorMessage &message);
-	void on_message(const connection::CompactMessage &message);
+	// A message of the peer for this connection, in either form. @carrier: what it came by. A
+	// message that came by something else than what the connection uses is kept until begin(),
+	// or until it moves there. Softirq.
+	void on_message(const connection::CursorMessage &message, const void *carrier);
+	void on_message(const connection::CompactMessage &message, const void *carrier);
 	// Softirq.
 	void on_transmit_complete(const connection::TransmitMarker &marker);
 	// The send queue has room again. Softirq or process.
@@ -210,9 +212,13 @@ protected:
 	Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared = nullptr);
 	~Endpoint();
 
-	// Applies messages that came before conn_ was started. begun_ becomes true under the same
-	// lock, so that later messages do not overtake these.
-	void begin(const connection::EarlyMessages &early);
+	// Applies messages that came before conn_ was started. carrier_ is set under the same lock,
+	// so that later messages do not overtake these.
+	void begin(const connection::EarlyMessages &early, const void *carrier);
+	// What carried its messages is lost and drained, and it has another carrier_ by now, of
+	// which these messages have come. Under the lock; returns the events for change().
+	[[nodiscard]] u16 begin_again_locked(const connection::EarlyMessages &early)
+		SMC_REQUIRES(lock_);
 	// The memory of the rings; before the first use.
 	void set_rings(std::byte *sndbuf, std::byte *rmb)
 	{
@@ -265,18 +271,20 @@ private:
 protected:
 	shell::SpinLock &lock_;
 	connection::Connection conn_ SMC_GUARDED_BY(lock_);
-	bool begun_ SMC_GUARDED_BY(lock_) = false; // by begin()
+	// Set by begin(), and when it moves.
+	const void *carrier_ SMC_GUARDED_BY(lock_) = nullptr;
 	// The link was lost before conn_ was started.
 	bool lost_early_ SMC_GUARDED_BY(lock_) = false;
 	// Before the CPU can read the ring.
 	bool arrivals_need_sync_ SMC_GUARDED_BY(lock_) = false;
 	Endpoint *neighbour_ SMC_GUARDED_BY(lock_) = nullptr; // lives as long; freed by RCU
 
-private:
 	// Calls @f() under the lock, which returns events. These, and the neighbour's, are settled
 	// after the lock is released.
 	template <class F>
 	void change(F &&f);
+
+private:
 	void transmit_locked() SMC_REQUIRES(lock_);
 	void limit_cork_locked() SMC_REQUIRES(lock_);
 	template <class Message>
@@ -285,7 +293,7 @@ private:
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
 	template <class Message>
-	void hear_or_keep(const Message &message);
+	void hear_or_keep(const Message &message, const void *carrier);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
 	// Returns the events for settle().
 	[[nodiscard]] u16 abort_broken_locked() SMC_REQUIRES(lock_);
@@ -326,7 +334,7 @@ private:
 	// With a neighbour: the user has appended @bytes. True if they were passed on and nothing
 	// else is to be sent. False, and nothing is done: use send_locked().
 	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) { return false; }
-	// A message for on_message() came before begin().
+	// A message for on_message() came before begin(), or by another carrier.
 	virtual void keep_early_locked(const connection::CursorMessage & /*message*/)
 		SMC_REQUIRES(lock_)
 	{

@@ -370,20 +370,35 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 
 	if (found != nullptr && found->token_ != cdc->token.value())
 		found = nullptr;
-	if (const auto endpoint = addressed(found, link))
-		endpoint->on_message(connection::from_wire(*cdc));
+	if (const auto endpoint = addressed(found)) {
+		endpoint->on_message(connection::from_wire(*cdc), &link);
+		if (endpoint->link() != &link) [[unlikely]]
+			peer_has_moved(*endpoint, link);
+	}
 }
 
-shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, const Link &link) const
+// The peer has given up the link that the connection uses here. What came by that one is taken in
+// first; the message waits as long.
+void LinkGroup::peer_has_moved(const RdmaEndpoint &endpoint, const Link &to)
+{
+	shell::Guard guard(lock_);
+	const Link *const from = endpoint.link();
+
+	if (from == &to)
+		return;
+	if (control_.machine().link_state(to.index()) == group::LinkState::kActive) {
+		lose_link_locked(from->index());
+		return;
+	}
+	smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+	smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
+}
+
+shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found) const
 {
 	if (found == nullptr) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
-		return {};
-	}
-	if (found->link() != &link) {
-		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
-		smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
 		return {};
 	}
 	return shell::Ref<RdmaEndpoint>::try_share(found);
@@ -401,12 +416,13 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
 	}
 	link.note_heard();
 	shell::RcuGuard rcu;
-	if (const auto endpoint = addressed(look(compact.slot), link))
+	if (const auto endpoint = addressed(look(compact.slot)))
 		endpoint->on_message(
 			connection::CompactMessage{.written_bytes = written_bytes,
 						   .consumed_bytes = compact.consumed_bytes,
 						   .wrapped = compact.wrapped,
-						   .write_blocked = compact.write_blocked});
+						   .write_blocked = compact.write_blocked},
+			&link);
 }
 
 void LinkGroup::on_sent(Link &link, u64 up_to_seq)

@@ -282,10 +282,10 @@ private:
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
 	void on_cdc(Link &link, ByteSpan message);
-	// Its connection is @found, if the message comes on its link; else it is a violation.
-	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found,
-							 const Link &link) const
+	// The connection of a message, if there is one; else it is a violation.
+	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side);
+	void peer_has_moved(const RdmaEndpoint &endpoint, const Link &to);
 	// SMC_LGR_TYPE_*.
 	[[nodiscard]] u8 type_locked() const SMC_REQUIRES(lock_);
 	// False if there is no such link.
@@ -355,7 +355,9 @@ private:
 	void look_for_delivery(group::LinkIndex link) SMC_REQUIRES(lock_);
 	// The address and key of an RMB on each link that is active.
 	[[nodiscard]] group::LinkRkeys rkeys_of(const Buffer &rmb) const SMC_REQUIRES(lock_);
+	void leave_link(const Link &link) SMC_REQUIRES(lock_);
 	void move_connections(const Link &from);
+	void move_connection(RdmaEndpoint &endpoint);
 	void lose_connections();
 	void lose_connections_on_deleted();
 	void run();

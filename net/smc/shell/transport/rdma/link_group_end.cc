@@ -48,7 +48,7 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		if (tables)
 			place_.leave();
 		if (tables)
-			records_[endpoint.link()->index()].connections--;
+			leave_link(*endpoint.link());
 		endpoint.observer_.under(lock_) = nullptr;
 		if (tables && !std::exchange(endpoint.completed_.under(lock_), true)) {
 			if (endpoint.rmb_in_doubt_.under(lock_))
@@ -185,19 +185,6 @@ void LinkGroup::lose_connections()
 			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
 		}
 		if (endpoint)
-			endpoint->on_transport_lost(ECONNRESET);
-	}
-}
-
-void LinkGroup::move_connections(const Link &from)
-{
-	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
-		shell::Ref<RdmaEndpoint> endpoint;
-		{
-			shell::Guard guard(lock_);
-			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
-		}
-		if (endpoint && endpoint->link() == &from)
 			endpoint->on_transport_lost(ECONNRESET);
 	}
 }

@@ -3,6 +3,7 @@
 // LinkGroup and its links beside the first one: the machine decides when they are added; here are
 // their ports and queue pairs, and what becomes of a link that is down.
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "kernel/abi/stats.h"
@@ -208,6 +209,59 @@ void LinkGroup::drop_links()
 		}
 		if (down)
 			drop_link(link);
+	}
+}
+
+// A connection that could not move stays counted on a link that has begun anew.
+void LinkGroup::leave_link(const Link &link)
+{
+	u32 &connections = records_[link.index()].connections;
+
+	connections -= connections != 0 ? 1 : 0;
+}
+
+void LinkGroup::move_connections(const Link &from)
+{
+	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
+		shell::Ref<RdmaEndpoint> endpoint;
+		{
+			shell::Guard guard(lock_);
+			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
+		}
+		if (endpoint && endpoint->link() == &from)
+			move_connection(*endpoint);
+	}
+}
+
+// It is lost where no link is left, or where the peer has named no RMB on that one. One that has
+// not begun yet has a handshake, which goes on by TCP.
+void LinkGroup::move_connection(RdmaEndpoint &endpoint)
+{
+	std::optional<group::LinkIndex> to;
+	std::optional<wire::RemoteToken> rtoken;
+	const bool started = endpoint.started();
+	{
+		shell::Guard guard(lock_);
+		to = least_used_link();
+		if (to && endpoint.rtoken_held_.under(lock_))
+			rtoken = control_.machine().rtoken(endpoint.rtoken_.under(lock_), *to);
+		// The peer has closed and taken its RMB back; it is still to hear of our end.
+		if (to && endpoint.writes_forbidden())
+			rtoken = wire::RemoteToken{};
+		if (!started) {
+			const auto reason = wire::DeclineReason::kErrRegBuf;
+
+			tell(&endpoint, SetupResult::kLinkConnectFailed, reason);
+			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
+		} else if (rtoken) {
+			records_[*to].connections++;
+		}
+	}
+	if (started && rtoken) {
+		endpoint.move_to(links_[*to], *rtoken);
+		smc_stat_inc(key_.netns, SMC_STAT_CONN_MOVED);
+	} else {
+		endpoint.on_transport_lost(ECONNRESET);
 	}
 }
 

@@ -185,7 +185,8 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 			// TCP may come from anybody. A client that does not know the link's
 			// announcements would have us write into memory of the host at the link's
 			// other end. (A group that ends has forgotten its announcements.)
-			if (!towards.first_contact && state_ < State::kEnding) {
+			if (!towards.first_contact && state_ < State::kEnding &&
+			    ends.device != nullptr) {
 				smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 				smc_stat_inc(key_.netns, SMC_STAT_CLC_MALFORMED);
 			}

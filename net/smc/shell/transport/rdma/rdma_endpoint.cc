@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 
+#include <utility>
+
 #include "core/connection/cdc_mapping.hpp"
 #include "core/wire/cdc.hpp"
 #include "core/wire/compact.hpp"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "shell/transport/endpoint_change.hpp"
 
 namespace smc::transport::rdma {
 
@@ -16,17 +19,15 @@ RdmaEndpoint::RdmaEndpoint(EndpointGroup &group, struct sock *sk)
 
 bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 {
-	const u64 element_offset = u64{peer.rmbe_size.bytes()} * (peer.rmbe_index - 1U);
+	element_offset_ = u64{peer.rmbe_size.bytes()} * (peer.rmbe_index - 1U);
 
 	// The first element has index 1 (RFC 7609, 4.4.2); a peer's 0 must not become -1.
 	if (peer.rmbe_index == 0 || peer.token.is_zero() ||
-	    peer.rmb_address + element_offset + peer.rmbe_size.bytes() < peer.rmb_address) {
+	    peer.rmb_address + element_offset_ + peer.rmbe_size.bytes() < peer.rmb_address) {
 		smc_stat_inc(netns(), SMC_STAT_VIOLATION);
 		smc_stat_inc(netns(), SMC_STAT_RMBE_BAD_INDEX);
 		return false;
 	}
-	peer_address_ = peer.rmb_address + element_offset;
-	peer_rkey_ = peer.rmb_rkey.value();
 	set_rings(send_buffer_->data(), rmb_buffer_->data());
 	const connection::Config config{
 		.sndbuf_size_bytes = send_buffer_->size().bytes(),
@@ -41,12 +42,30 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 		shell::Guard guard(lock_);
 		if (lost_early_ || !conn_.init(config))
 			return false;
-		arrivals_need_sync_ = rmb_buffer_->must_sync(link()->index());
+		point_to(*link(), {peer.rmb_rkey, peer.rmb_address});
 	}
 	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
 	begin_messages();
 	return true;
+}
+
+void RdmaEndpoint::point_to(Link &to, const wire::RemoteToken &rtoken)
+{
+	link_.store(&to, std::memory_order_relaxed);
+	peer_address_ = rtoken.address + element_offset_;
+	peer_rkey_ = rtoken.rkey.value();
+	arrivals_need_sync_ = rmb_buffer_->must_sync(to.index());
+}
+
+void RdmaEndpoint::move_to(Link &to, const wire::RemoteToken &rtoken)
+{
+	change([&]() -> u16 {
+		lock_.assert_held();
+		point_to(to, rtoken);
+		carrier_ = &to;
+		return begin_again_locked(std::exchange(early_, {}));
+	});
 }
 
 std::optional<handshake::Event> RdmaEndpoint::set_up(const handshake::Effect &wanted)
@@ -94,10 +113,13 @@ void RdmaEndpoint::disown_group(const group::TcpAddress &from)
 	group_->disown(from);
 }
 
-// What it is relative to is not known: the connection cannot begin any more.
+// What it is relative to is not known: the connection cannot begin, or go on.
 void RdmaEndpoint::keep_early_locked(const connection::CompactMessage &)
 {
-	lost_early_ = true;
+	if (carrier_ == nullptr)
+		lost_early_ = true;
+	else
+		conn_.abort();
 	smc_stat_inc(netns(), SMC_STAT_VIOLATION);
 	smc_stat_inc(netns(), SMC_STAT_CDC_BAD_SEQUENCE);
 }

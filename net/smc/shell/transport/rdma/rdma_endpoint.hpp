@@ -83,13 +83,17 @@ public:
 	// its values is out of bounds.
 	[[nodiscard]] bool start_towards(const wire::SmcrEndpoint &peer);
 
+	// Its link is lost and its queue pair gone. It goes on over @to, where the peer's RMB is
+	// @rtoken: what may not have arrived is sent once more. Process.
+	void move_to(Link &to, const wire::RemoteToken &rtoken);
+
 	[[nodiscard]] u32 token() const { return token_; }
 	// Its link, of those of its group. Any context.
 	[[nodiscard]] Link *link() const { return link_.load(std::memory_order_relaxed); }
 	// For the one who starts it, or has taken it out of the group.
 	[[nodiscard]] bool started() const SMC_NO_LOCK_CHECK // nobody else changes it any more
 	{
-		return begun_;
+		return carrier_ != nullptr;
 	}
 
 	[[nodiscard]] std::optional<handshake::Event>
@@ -125,8 +129,10 @@ private:
 	// With the messages that came before.
 	void begin_messages() SMC_NO_LOCK_CHECK // begin() takes the lock before it looks at it
 	{
-		begin(early_);
+		begin(early_, link());
+		early_ = {};
 	}
+	void point_to(Link &to, const wire::RemoteToken &rtoken) SMC_REQUIRES(lock_);
 	// False if it was not posted.
 	[[nodiscard]] bool post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
 
@@ -138,7 +144,8 @@ private:
 	Buffer *rmb_buffer_ = nullptr;
 	u32 token_ = 0; // ours; the slot in the group's table
 	bool first_contact_ = false;
-	u64 peer_address_ = 0;
+	u64 element_offset_ = 0; // in the peer's RMB
+	u64 peer_address_ = 0;   // these two change with the link, under its lock
 	u32 peer_rkey_ = 0;
 	connection::EarlyMessages early_ SMC_GUARDED_BY(lock_);
 	// All below belongs to the group, as do the buffers once they are registered: guarded by
