@@ -38,6 +38,11 @@ u32 smc_sysctl_rmem(net *net)
 	return net->rmem_bytes;
 }
 
+u32 smc_sysctl_smcr_max_links_per_lgr(net *net)
+{
+	return net->max_links;
+}
+
 u32 smc_sysctl_smcr_max_conns_per_lgr(net *net)
 {
 	return net->max_conns;

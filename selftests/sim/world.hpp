@@ -30,6 +30,7 @@ struct net {
 	u32 wmem_bytes = 65536;
 	u32 rmem_bytes = 65536;
 	u32 max_conns = 255;
+	u32 max_links = 2;          // net.smc.smcr_max_links_per_lgr
 	u64 memory_group = 0;       // memory cgroup of its programs, 0: none
 	bool has_neighbours = true; // false: its neighbours' MACs cannot be resolved
 	bool compact = true;        // net.smc.smcr_compact

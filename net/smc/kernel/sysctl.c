@@ -219,6 +219,11 @@ u32 smc_sysctl_rmem(struct net *net)
 	return READ_ONCE(smc_pernet(net)->sysctl.rmem);
 }
 
+u32 smc_sysctl_smcr_max_links_per_lgr(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.smcr_max_links_per_lgr);
+}
+
 u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.smcr_max_conns_per_lgr);

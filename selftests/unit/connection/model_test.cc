@@ -268,6 +268,8 @@ private:
 		case kDeliver:
 			if (app.end.arrived.empty())
 				return false;
+			if (app.end.arrived.front().link > app.end.link)
+				return fail(app);
 			react(app, pair_.wire.deliver(app.end));
 			return true;
 		case kComplete:
@@ -287,11 +289,12 @@ private:
 			return false;
 		if (app.end.link_is_dead) {
 			// What came by the old link is taken in first.
-			while (!app.end.arrived.empty() && app.end.arrived.front().link <= app.end.link)
+			while (!app.end.arrived.empty() &&
+			       app.end.arrived.front().link <= app.end.link)
 				react(app, pair_.wire.deliver(app.end));
 			while (!app.end.completions.empty())
 				react(app, pair_.wire.complete(app.end));
-			pair_.wire.move(app.end);
+			Wire::move(app.end);
 			return true;
 		}
 		if (pair_.a.link_is_dead || pair_.b.link_is_dead || pair_.a.link != pair_.b.link ||

@@ -185,11 +185,9 @@ public:
 			from.completions.pop_back();
 		from.link_is_dead = true;
 	}
-	// The end takes in what the old link has brought, and goes on over the next one.
-	void move(End &end)
+	// The end has taken in what the old link has brought, and goes on over the next one.
+	static void move(End &end)
 	{
-		while (!end.completions.empty())
-			(void)complete(end);
 		end.link++;
 		end.link_is_dead = false;
 		end.connection.fail_over();
@@ -198,8 +196,7 @@ public:
 	// Hands the oldest message to `to`.
 	Verdict deliver(End &to)
 	{
-		if (to.arrived.front().link > to.link)
-			move(to);
+		EXPECT_LE(to.arrived.front().link, to.link);
 		const Arrived arrived = to.arrived.front();
 		to.arrived.pop_front();
 		Verdict verdict = arrived.compact ? to.connection.on_cdc(arrived.brief)

@@ -52,6 +52,38 @@ def adapters(guest: Guest, options: str = "") -> Iterator[None]:
         guest.wait_for("rmmod simrnic")
 
 
+# The address of each side's second network device, and the name of its RDMA device.
+SECOND = {"left": "10.8.0.1", "right": "10.8.0.2"}
+
+
+def second_device(side: str) -> str:
+    return f"sim2-{side}"
+
+
+def add_second(guest: Guest, side: str) -> None:
+    guest.run(f"{inside(side)} rdma link add {second_device(side)} type simrnic"
+              f" netdev veth2-{side}")
+    guest.wait_for(f"grep -q ACTIVE /sys/class/infiniband/{second_device(side)}/ports/1/state")
+
+
+@contextmanager
+def second_adapters(guest: Guest, where: tuple[str, ...] = tuple(SIDES)) -> Iterator[None]:
+    """Within adapters(): another network device on each side, and an adapter on it."""
+    guest.run("ip link add veth2-left type veth peer name veth2-right")
+    for side, address in SECOND.items():
+        guest.run(f"""set -e
+            ip link set veth2-{side} netns {side}
+            {inside(side)} ip addr add {address}/24 dev veth2-{side}
+            {inside(side)} ip link set veth2-{side} up""")
+    for side in where:
+        add_second(guest, side)
+    try:
+        yield
+    finally:
+        for side in SECOND:
+            guest.run(f"rdma link delete {second_device(side)}", check=False)
+
+
 @contextmanager
 def across(*guests: Guest) -> Iterator[None]:
     """An adapter on each guest's network device, in place of soft-RoCE."""

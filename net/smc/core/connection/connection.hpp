@@ -139,8 +139,8 @@ public:
 	// Plans that were not signalled may be reported as well, also an older one after a newer
 	// one.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
-	// The link is lost and drained: nothing that was posted will be carried out or completed any
-	// more, and what came by it has been given to on_cdc(). The next plans are for another link
+	// The link is lost and drained: nothing that was posted will be carried out or completed
+	// any more, and what came by it has been given to on_cdc(). The next plans are for another link
 	// (RFC 7609, 4.6): how many of our messages the peer has certainly got, then all bytes
 	// written since, once more and into the same places of its ring, then a message with all
 	// cursors and flags. After these the connection goes on as before. Then transmit.
@@ -540,9 +540,9 @@ private:
 
 	std::uint64_t known_messages_ = 0;     // at the last fail_over(): really completed
 	std::uint64_t abandoned_messages_ = 0; // at the last fail_over(): sent
-	std::uint64_t repeated_bytes_ = 0;   // after it: up to this stream position
-	std::uint64_t urgent_message_ = 0;   // ours that brought the newest urgent byte
-	std::uint64_t urgent_end_bytes_ = 0; // the stream position behind that byte
+	std::uint64_t repeated_bytes_ = 0;     // after it: up to this stream position
+	std::uint64_t urgent_message_ = 0;     // ours that brought the newest urgent byte
+	std::uint64_t urgent_end_bytes_ = 0;   // the stream position behind that byte
 	UrgentSender urgent_tx_{};
 	UrgentReceiver urgent_rx_{};
 	CloseMachine close_{};

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // EarlyMessages: messages of the peer that came before the connection began, or began on another
-// link, as far as they still mean something then. Messages are cumulative, so the newest one is enough, except for an urgent
-// byte: only the message that brings it says that its last byte is urgent.
+// link, as far as they still mean something then. Messages are cumulative, so the newest one is
+// enough, except for an urgent byte: only the message that brings it says that its last byte is
+// urgent.
 //
 // No locking: the connection's lock covers it.
 #pragma once

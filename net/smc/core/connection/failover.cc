@@ -34,7 +34,7 @@ void Connection::fail_over()
 // The message with the urgent byte may not have arrived, and later ones do not say where it was.
 bool Connection::urgent_is_lost() const
 {
-	return urgent_message_ > known_messages_ &&
+	return urgent_message_ > known_messages_ && !close_.locally_aborted() && !peer_closed() &&
 	       urgent_end_bytes_ > std::max(repeated_bytes_, send_.acknowledged_bytes());
 }
 
@@ -73,9 +73,12 @@ void Connection::plan_failover(TransmitPlan &plan) const
 			    ring::retreat(send_.producer(), behind(from_bytes),
 					  send_.peer_size_bytes()),
 			    static_cast<std::uint32_t>(end_bytes - from_bytes));
+	// The end stands behind the last byte.
+	const std::uint8_t state_flags =
+		end_bytes == send_.sent_bytes() ? close_.sent_flags() : std::uint8_t{0};
 	plan.message =
 		message(ring::retreat(send_.producer(), behind(end_bytes), send_.peer_size_bytes()),
-			0, close_.sent_flags());
+			0, state_flags);
 	if (urgent_is_lost())
 		plan.message.producer_flags =
 			producer_flag::kUrgentPending | producer_flag::kUrgentPresent;

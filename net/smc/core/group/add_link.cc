@@ -38,7 +38,8 @@ bool GroupMachine::has_asymmetric_link() const
 // Two links; a third one only to replace one that shares a port with the other.
 bool GroupMachine::wants_link() const
 {
-	return config_.max_links > 1 && state_ == GroupState::kActive && !adding_.under_way &&
+	return config_.max_links > 1 && config_.adds_links && state_ == GroupState::kActive &&
+	       !adding_.under_way &&
 	       (active_links() < 2 || (active_links() == 2 && has_asymmetric_link()));
 }
 
@@ -227,7 +228,8 @@ void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, s
 	const bool complete = body.mtu.is_known() && !body.qpn.is_zero() && !body.link.is_zero() &&
 			      !find_link(body.link);
 
-	if (!complete || !link || config_.max_links < 2 || adding_.under_way || !may_add(now_ms)) {
+	if (!complete || !link || config_.max_links < 2 || !config_.adds_links ||
+	    adding_.under_way || !may_add(now_ms)) {
 		refuse_link(from, body, effects);
 		return;
 	}

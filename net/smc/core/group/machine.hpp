@@ -55,6 +55,7 @@ struct Config {
 	wire::LlcVersion version = wire::LlcVersion::kV2;
 	std::uint8_t release = 0;     // of version 2
 	std::uint8_t max_links = 1;   // as agreed
+	bool adds_links = true;       // or this host does not, whatever was agreed
 	std::uint8_t max_conns = 255; // as agreed
 	bool direct = true;           // version 2: no gateway between the hosts
 	// Our number of the group, lowest byte 0. Plus the link id, it is the link's uid.

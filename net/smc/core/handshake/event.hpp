@@ -39,6 +39,10 @@ struct LinkAcquired {
 	bool v2_direct = true;
 	// Our end of the link, and our RMBE.
 	wire::SmcrEndpoint local;
+	// Server, later contact: the client's end of that link, which its Confirm has to name.
+	// Zero: it is the one of the Proposal.
+	wire::Gid peer_gid;
+	wire::Mac peer_mac;
 };
 // Answers AcquireServerDmb and AcquireClientDmb: our DMB.
 struct DmbAcquired {

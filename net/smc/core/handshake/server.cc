@@ -146,6 +146,10 @@ void ServerHandshake::link_acquired(const LinkAcquired &link, std::uint64_t now_
 {
 	local_ = link.local;
 	local_.peer_id = exchange_.offer().peer_id;
+	if (!link.first_contact && !link.peer_gid.is_zero()) {
+		chosen_.peer_gid = link.peer_gid;
+		chosen_.peer_mac = link.peer_mac;
+	}
 	v2_direct_ = link.v2_direct;
 	chosen_.agreement.first_contact = link.first_contact;
 	if (link.first_contact) {

@@ -26,6 +26,7 @@ u32 smc_sysctl_smcr_buf_type(struct net *net);		/* SMC_BUF_TYPE_* */
 u32 smc_sysctl_smcr_testlink_time_s(struct net *net);	/* seconds, 0 = off */
 u32 smc_sysctl_wmem(struct net *net);			/* bytes, 16 KiB .. 1 GiB - 1 */
 u32 smc_sysctl_rmem(struct net *net);
+u32 smc_sysctl_smcr_max_links_per_lgr(struct net *net);	/* 1 .. 2 */
 u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net);	/* 16 .. 255 */
 /* Which sockets may meet over the loopback device (SMC-D). */
 u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */

@@ -95,6 +95,19 @@ private:
 	}
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match);
+	// A group that matches, one of whose links leads to @peer_gid. As a rule that is the first
+	// one, by which the group is kept.
+	template <class Match>
+	[[nodiscard]] shell::Ref<LinkGroup> find_by_link(const wire::Gid &peer_gid, Match &&match)
+	{
+		if (auto group = find(bucket_of(peer_gid), 0, match))
+			return group;
+		for (Bucket &bucket : buckets_) {
+			if (auto group = find(bucket, 0, match))
+				return group;
+		}
+		return {};
+	}
 	// Calls @end, which begins the end, for each group that matches.
 	template <class Match, class End>
 	void begin_each(Match &&match, End &&end);

@@ -61,9 +61,12 @@ LinkEnds ends_from(const Port &port, const wire::Gid &peer_gid, const wire::Mac 
 
 Acquired joined(LinkGroup &group, shell::Ref<RdmaEndpoint> endpoint, bool first_contact)
 {
+	const LinkEnds ends = group.ends_of(*endpoint);
 	const handshake::LinkAcquired answer{.first_contact = first_contact,
 					     .v2_direct = group.direct(),
-					     .local = group.local_end(*endpoint)};
+					     .local = group.local_end(*endpoint),
+					     .peer_gid = ends.peer_gid,
+					     .peer_mac = ends.peer_mac};
 
 	return {.endpoint = shell::Ref<Endpoint>::adopt(endpoint.release()), .answer = answer};
 }
@@ -239,7 +242,7 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 			       group.state() < LinkGroup::State::kEnding;
 		};
 		// A group or a link that ends meanwhile is not found again.
-		while (auto group = find(bucket_of(peer.gid), 0, leads_there)) {
+		while (auto group = find_by_link(peer.gid, leads_there)) {
 			const auto link = group->link_to(peer_end);
 
 			if (!link)

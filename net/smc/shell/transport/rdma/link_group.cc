@@ -29,6 +29,7 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 	config.max_links = agreement.max_links != 0 ? agreement.max_links : 1;
 	config.max_conns = agreement.max_conns != 0 ? agreement.max_conns : 255;
 	config.group_uid = uid;
+	config.adds_links = smc_sysctl_smcr_max_links_per_lgr(key.netns) > 1;
 	config.direct = direct;
 	config.testlink_idle_ms = smc_sysctl_smcr_testlink_time_s(key.netns) * 1000;
 	return config;

@@ -194,6 +194,8 @@ public:
 	[[nodiscard]] Result<shell::Ref<RdmaEndpoint>, NotJoined> join(const Joining &joining);
 	// Our end, for Accept and Confirm.
 	[[nodiscard]] wire::SmcrEndpoint local_end(const RdmaEndpoint &endpoint);
+	// Of the link that it uses.
+	[[nodiscard]] LinkEnds ends_of(const RdmaEndpoint &endpoint);
 	void stop_waiting(SetupObserver &observer) override;
 
 	// EndpointGroup

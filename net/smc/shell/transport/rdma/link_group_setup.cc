@@ -157,6 +157,12 @@ wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 	};
 }
 
+LinkEnds LinkGroup::ends_of(const RdmaEndpoint &endpoint)
+{
+	shell::Guard guard(lock_);
+	return records_[endpoint.link()->index()].ends;
+}
+
 // Its QPN is 0 if the link is gone.
 group::LinkIdentity LinkGroup::local_identity(const Link &link)
 {

@@ -7,6 +7,32 @@
 
 namespace smc::transport::rdma {
 
+namespace {
+
+// Two, if a second port could take over.
+u8 links_offered(net *netns, const Port &port, u16 vlan_id)
+{
+	const auto is_used = [](void *arg, const smc_ib_device *device, u8 number) {
+		const Port &used = *static_cast<const Port *>(arg);
+
+		return device == used.device.get() && number == used.number;
+	};
+	Port used = port;
+
+	if (smc_sysctl_smcr_max_links_per_lgr(netns) < 2)
+		return 1;
+	return find_other_port({.netns = netns,
+				.than = port,
+				.type = SMC_IB_GID_ROCE_V2,
+				.vlan_id = vlan_id,
+				.peer = std::nullopt},
+			       is_used, &used)
+		       ? 2
+		       : 1;
+}
+
+} // namespace
+
 bool RdmaTransport::set_up()
 {
 	return set_up_group_table();
@@ -37,6 +63,7 @@ void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 			offer.smcr_v2 = true;
 			offer.v2_gid = port->wire_gid();
 			offer.v2_mac = port->wire_mac();
+			offer.max_links = links_offered(seeker.netns, *port, seeker.path->vlan_id);
 			offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v2_mac);
 		}
 	}

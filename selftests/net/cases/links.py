@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Link groups with a second link: it is made, connections use both, and when one is lost its
+connections go on over the other, without a lost, doubled or changed byte. By adapters that are
+played (selftests/adapter), between two network namespaces of one guest."""
+
+from contextlib import contextmanager
+
+from harness import Guest, case
+from harness.adapters import SIDES, inside, rdma_device, second_adapters, second_device
+from two_sides import ADDRESSES, PORT, XFER, nothing_went_wrong, serving, sides
+
+CTL = "build/tools/smc_ctl"
+VERSIONS = (True, False)
+
+
+def name_networks(guest: Guest) -> None:
+    """Both ports of a side are on one network."""
+    for side in SIDES:
+        network = side.upper()
+        guest.run(f"""set -e
+            {CTL} pnet add {network} --rdma {rdma_device(side)} --port 1
+            {CTL} pnet add {network} --rdma {second_device(side)} --port 1
+            {inside(side)} {CTL} pnet add {network} --netdev veth-{side}""")
+
+
+@contextmanager
+def two_ports(guest: Guest, v2: bool = True, where: tuple[str, ...] = tuple(SIDES)):
+    with sides(guest, v2), second_adapters(guest, where):
+        name_networks(guest)
+        try:
+            yield
+        finally:
+            guest.run(f"{CTL} pnet flush")
+
+
+def wait_for_links(guest: Guest, count: int) -> None:
+    for side in SIDES:
+        guest.wait_for(f"test $({inside(side)} {CTL} links | grep -ic ' active') = {count}", 20)
+
+
+def statistic(guest: Guest, side: str, name: str) -> int:
+    return int(guest.run(f"{inside(side)} awk '$1 == \"{name}\" {{print $2}}'"
+                         " /proc/net/smc_stat").out)
+
+
+@case(on="ours")
+def a_second_link_is_made(vm):
+    """Of either version. Connections are spread over both."""
+    for v2 in VERSIONS:
+        with two_ports(vm.a, v2):
+            with serving(vm.a, "right"):
+                vm.a.run(f"{inside('left')} {XFER} --to {ADDRESSES['right']} --port {PORT}"
+                         " --expect smcr --up 1000 --down 1000")
+                wait_for_links(vm.a, 2)
+                vm.a.run(f"{inside('left')} {XFER} --to {ADDRESSES['right']} --port {PORT}"
+                         " --expect smcr --connections 6 --parallel 6 --up 300000 --down 300000")
+            nothing_went_wrong(vm.a)
+            for side in SIDES:
+                assert statistic(vm.a, side, "wire_violation") == 0
+
+
+@case(on="ours")
+def connections_move_when_a_link_is_lost(vm):
+    """Under load, in both directions, each link on either side, again and again."""
+    for v2 in VERSIONS:
+        with two_ports(vm.a, v2):
+            with serving(vm.a, "right"):
+                load = vm.a.spawn(f"{inside('left')} {XFER} --to {ADDRESSES['right']}"
+                                  f" --port {PORT} --expect smcr --connections 4 --parallel 4"
+                                  " --up 400000000 --down 400000000 --timeout 200")
+                for _ in range(3):
+                    for side in SIDES:
+                        for device in (rdma_device(side), second_device(side)):
+                            wait_for_links(vm.a, 2)
+                            vm.a.run(f"echo queue_pairs >/sys/kernel/debug/simrnic/{device}/break")
+                            vm.a.run("sleep 0.2")
+                load.wait(250)
+            moved = {side: statistic(vm.a, side, "conn_moved") for side in SIDES}
+            assert all(moved.values()), f"connections moved: {moved}"
+            for side in SIDES:
+                assert statistic(vm.a, side, "conn_abort") == 0
+                assert statistic(vm.a, side, "wire_violation") == 0
