@@ -140,8 +140,8 @@ public:
 	// one.
 	Verdict on_transmit_complete(const TransmitMarker &marker);
 	// The link is lost and drained: nothing that was posted will be carried out or completed
-	// any more, and what came by it has been given to on_cdc(). The next plans are for another link
-	// (RFC 7609, 4.6): how many of our messages the peer has certainly got, then all bytes
+	// any more, and what came by it has been given to on_cdc(). The next plans are for another
+	// link (RFC 7609, 4.6): how many of our messages the peer has certainly got, then all bytes
 	// written since, once more and into the same places of its ring, then a message with all
 	// cursors and flags. After these the connection goes on as before. Then transmit.
 	void fail_over();
