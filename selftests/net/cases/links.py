@@ -6,7 +6,8 @@ played (selftests/adapter), between two network namespaces of one guest."""
 from contextlib import contextmanager
 
 from harness import Guest, case
-from harness.adapters import SIDES, inside, rdma_device, second_adapters, second_device
+from harness.adapters import (SIDES, add_second, inside, rdma_device, second_adapters,
+                              second_device)
 from two_sides import ADDRESSES, PORT, XFER, nothing_went_wrong, serving, sides
 
 CTL = "build/tools/smc_ctl"
@@ -59,24 +60,69 @@ def a_second_link_is_made(vm):
                 assert statistic(vm.a, side, "wire_violation") == 0
 
 
+def break_link(guest: Guest, device: str) -> None:
+    guest.run(f"echo queue_pairs >/sys/kernel/debug/simrnic/{device}/break")
+
+
+def lose_links(guest: Guest, v2: bool) -> None:
+    """Under load, in both directions, each link on either side."""
+    with two_ports(guest, v2):
+        with serving(guest, "right"):
+            load = guest.spawn(f"{inside('left')} {XFER} --to {ADDRESSES['right']}"
+                               f" --port {PORT} --expect smcr --connections 4 --parallel 4"
+                               " --up 100000000 --down 100000000 --timeout 200")
+            for side in SIDES:
+                for device in (rdma_device(side), second_device(side)):
+                    wait_for_links(guest, 2)
+                    break_link(guest, device)
+                    guest.run("sleep 0.2")
+            load.wait(250)
+        moved = {side: statistic(guest, side, "conn_moved") for side in SIDES}
+        assert all(moved.values()), f"connections moved: {moved}"
+        for side in SIDES:
+            assert statistic(guest, side, "conn_abort") == 0
+            assert statistic(guest, side, "wire_violation") == 0
+
+
 @case(on="ours")
 def connections_move_when_a_link_is_lost(vm):
-    """Under load, in both directions, each link on either side, again and again."""
-    for v2 in VERSIONS:
-        with two_ports(vm.a, v2):
-            with serving(vm.a, "right"):
-                load = vm.a.spawn(f"{inside('left')} {XFER} --to {ADDRESSES['right']}"
-                                  f" --port {PORT} --expect smcr --connections 4 --parallel 4"
-                                  " --up 400000000 --down 400000000 --timeout 200")
-                for _ in range(3):
-                    for side in SIDES:
-                        for device in (rdma_device(side), second_device(side)):
-                            wait_for_links(vm.a, 2)
-                            vm.a.run(f"echo queue_pairs >/sys/kernel/debug/simrnic/{device}/break")
-                            vm.a.run("sleep 0.2")
-                load.wait(250)
-            moved = {side: statistic(vm.a, side, "conn_moved") for side in SIDES}
-            assert all(moved.values()), f"connections moved: {moved}"
+    lose_links(vm.a, v2=True)
+
+
+@case(on="ours")
+def connections_of_version_1_move(vm):
+    lose_links(vm.a, v2=False)
+
+
+@case(on="ours")
+def a_device_goes_and_comes_again(vm):
+    """With everything on it. Meanwhile the other device may carry two links, one of which makes way
+    for a link by the new device."""
+    with two_ports(vm.a):
+        with serving(vm.a, "right"):
+            load = vm.a.spawn(f"{inside('left')} {XFER} --to {ADDRESSES['right']}"
+                              f" --port {PORT} --expect smcr --connections 4 --parallel 4"
+                              " --up 100000000 --down 100000000 --timeout 200")
             for side in SIDES:
-                assert statistic(vm.a, side, "conn_abort") == 0
-                assert statistic(vm.a, side, "wire_violation") == 0
+                wait_for_links(vm.a, 2)
+                device = second_device(side)
+                shown = f"{inside(side)} {CTL} links | grep -q {device}"
+                vm.a.run(f"rdma link delete {device}")
+                vm.a.wait_for(f"! {shown}", 20)
+                vm.a.run("sleep 2")
+                add_second(vm.a, side)
+                vm.a.wait_for(shown, 20)
+            wait_for_links(vm.a, 2)
+            load.wait(250)
+        for side in SIDES:
+            assert statistic(vm.a, side, "conn_abort") == 0
+
+
+@case(on="ours")
+def one_link_is_wanted(vm):
+    with two_ports(vm.a):
+        vm.a.run(f"{inside('left')} sysctl -q net.smc.smcr_max_links_per_lgr=1")
+        with serving(vm.a, "right"):
+            vm.a.run(f"{inside('left')} {XFER} --to {ADDRESSES['right']} --port {PORT}"
+                     " --expect smcr --connections 3 --up 1000 --down 1000")
+            wait_for_links(vm.a, 1)

@@ -298,7 +298,8 @@ private:
 					  wire::BufferSize size);
 	[[nodiscard]] bool map(Buffer &buffer) SMC_REQUIRES(setup_mutex_);
 	// link_group_links.cc: links beside the first one.
-	[[nodiscard]] std::optional<Port> other_port(const wire::Gid *peer, bool same_will_do);
+	[[nodiscard]] std::optional<Port> other_port(group::LinkIndex beside, const wire::Gid *peer,
+						     bool same_will_do);
 	void prepare_link(const group::PrepareLink &wanted);
 	void ready_link(const group::ReadyLink &wanted);
 	void activate_link(group::LinkIndex index);

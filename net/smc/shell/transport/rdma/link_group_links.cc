@@ -17,44 +17,29 @@ constexpr u64 kLook_ms = 10;
 
 using RkeyPairs = std::array<wire::RkeyPair, group::kRtokensMax>;
 
-struct UsedPorts {
-	std::array<LinkEnds, group::kLinksMax> ends;
+bool is_port_of(void *arg, const smc_ib_device *device, u8 number)
+{
+	const Port &port = *static_cast<const Port *>(arg);
 
-	static bool has(void *arg, const smc_ib_device *device, u8 port)
-	{
-		const auto &used = static_cast<UsedPorts *>(arg)->ends;
-
-		return std::any_of(used.begin(), used.end(), [&](const LinkEnds &ends) {
-			return ends.device == device && ends.port == port;
-		});
-	}
-};
+	return device == port.device.get() && number == port.number;
+}
 
 } // namespace
 
 // ---- Adding -------------------------------------------------------------------------------------
 
-// A port for one more link, from which a route leads to @peer if that is known. Or, if that will
-// do, one in use.
-std::optional<Port> LinkGroup::other_port(const wire::Gid *peer, bool same_will_do)
+// A port for one more link beside that one, from which a route leads to @peer if that is known. A
+// link that shares a port with another one is about to be replaced, so its ports count as free. Or,
+// if that will do, the port of that link.
+std::optional<Port> LinkGroup::other_port(group::LinkIndex beside, const wire::Gid *peer,
+					  bool same_will_do)
 {
-	UsedPorts used;
-	std::optional<group::LinkIndex> in_use;
-	{
-		shell::Guard guard(lock_);
-		for (const Link &link : links_) {
-			used.ends[link.index()] = records_[link.index()].ends;
-			if (!in_use && control_.machine().link_state(link.index()) ==
-					       group::LinkState::kActive)
-				in_use = link.index();
-		}
-	}
-	if (!in_use)
-		return std::nullopt;
 	Port port;
 	{
 		shell::Guard guard(setup_mutex_);
-		port = links_[*in_use].port(setup_mutex_);
+		if (links_[beside].handle(setup_mutex_) == nullptr)
+			return std::nullopt;
+		port = links_[beside].port(setup_mutex_);
 	}
 	OtherPort wanted{.netns = key_.netns,
 			 .than = port,
@@ -64,7 +49,7 @@ std::optional<Port> LinkGroup::other_port(const wire::Gid *peer, bool same_will_
 			 .direct = direct_};
 	if (key_.version >= 2 && peer != nullptr)
 		wanted.peer = *peer;
-	if (auto other = find_other_port(wanted, UsedPorts::has, &used))
+	if (auto other = find_other_port(wanted, is_port_of, &port))
 		return other;
 	return same_will_do ? std::optional(port) : std::nullopt;
 }
@@ -72,7 +57,7 @@ std::optional<Port> LinkGroup::other_port(const wire::Gid *peer, bool same_will_
 void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 {
 	const auto rkeys = shell::make<RkeyPairs>();
-	auto port = other_port(wanted.peer ? &wanted.peer->identity.gid : nullptr,
+	auto port = other_port(wanted.beside, wanted.peer ? &wanted.peer->identity.gid : nullptr,
 			       wanted.same_port_will_do);
 	Link &link = links_[wanted.link];
 	group::LinkPrepared prepared{.link = wanted.link, .local = std::nullopt, .rkeys = {}};
@@ -303,7 +288,12 @@ void LinkGroup::look_for_other_port()
 
 void LinkGroup::tell_of_other_port()
 {
-	const auto port = other_port(nullptr, /*same_will_do=*/false);
+	std::optional<group::LinkIndex> link;
+	{
+		shell::Guard guard(lock_);
+		link = least_used_link();
+	}
+	const auto port = link ? other_port(*link, nullptr, /*same_will_do=*/false) : std::nullopt;
 
 	if (!port)
 		return;

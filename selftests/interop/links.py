@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Link groups with two links between the kernel's own module and this one, and between two of ours:
+two adapters that are played in each guest, on one network. The second link is made, connections use
+both, and they go on over the one that is left when the other is lost."""
+
+from contextlib import contextmanager
+import time
+
+from harness import Guest
+from harness.adapters import across
+from matrix import PORT, XFER, Server, in_both_roles, transfer
+
+MEET = ("ours@6.12+kernel@6.12", "ours@6.12+ours@6.12")
+NETWORK = "NETWORK1"
+ACTIVE = 3  # SMC_LNK_ACTIVE
+
+
+def add_second(guest: Guest) -> None:
+    """A second network device in the subnet of the first, and an adapter on it."""
+    first = guest.ip4.split(".")
+    address = ".".join(first[:3] + [str(int(first[3]) + 100)])
+    guest.run(f"""set -e
+        sysctl -q net.ipv4.conf.all.arp_ignore=1 net.ipv4.conf.all.arp_announce=2
+        ip link add link eth0 name eth1 type macvlan mode bridge
+        ip addr add {address}/24 dev eth1
+        ip link set eth1 up
+        rdma link add sim1 type simrnic netdev eth1""")
+    guest.wait_for("grep -q ACTIVE /sys/class/infiniband/sim1/ports/1/state")
+    guest.call("smcnl.pnet_add", NETWORK, eth="eth0")
+    for device in ("sim0", "sim1"):
+        guest.call("smcnl.pnet_add", NETWORK, ib=device)
+
+
+def remove_second(guest: Guest) -> None:
+    guest.call("smcnl.pnet_flush")
+    guest.run("rdma link delete sim1; ip link del eth1", check=False)
+    guest.run("sysctl -q net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.all.arp_announce=0")
+
+
+@contextmanager
+def two_ports(vm, version: int):
+    """Without an EID there is version 1 only."""
+    with across(*vm.guests):
+        try:
+            for guest in vm.guests:
+                add_second(guest)
+                if version == 1:
+                    guest.call("smcnl.flush_ueids")
+            yield
+        finally:
+            for guest in vm.guests:
+                remove_second(guest)
+                if guest.eid not in guest.call("smcnl.ueids"):
+                    guest.call("smcnl.add_ueid", guest.eid)
+
+
+def links_of_groups(guest: Guest) -> list[int]:
+    """How many links are active in each group."""
+    return [sum(link["state"] == ACTIVE for link in group["links"])
+            for group in guest.call("smcnl.link_groups")]
+
+
+def wait_for_links(vm) -> None:
+    """Each group has two."""
+    deadline = time.monotonic() + 30 * vm.a.patience
+    while not all((have := links_of_groups(guest)) and set(have) == {2} for guest in vm.guests):
+        assert time.monotonic() < deadline, f"links: {have}"
+        time.sleep(0.2)
+
+
+def use_both(vm, client, server, version: int) -> None:
+    with two_ports(vm, version), Server(server):
+        transfer(client, server, "--up 1000 --down 1000")
+        wait_for_links(vm)
+        transfer(client, server, "--connections 16 --parallel 16 --hold --up 20011 --down 30011")
+        transfer(client, server, "--connections 8 --parallel 4 --up 300007 --down 299983")
+
+
+@in_both_roles(*MEET)
+def both_links_are_used_version_2(vm, client, server):
+    use_both(vm, client, server, 2)
+
+
+@in_both_roles(*MEET)
+def both_links_are_used_version_1(vm, client, server):
+    use_both(vm, client, server, 1)
+
+
+def lose_links(vm, client, server, version: int) -> None:
+    """Each link at each end, one after the other, under load."""
+    with two_ports(vm, version), Server(server):
+        transfer(client, server, "--up 1000 --down 1000")
+        wait_for_links(vm)
+        load = client.spawn(f"{XFER} --to {server.ip4} --port {PORT} --expect smcr --connections 4"
+                            " --parallel 4 --up 25000000 --down 25000000 --timeout 200")
+        for guest in vm.guests:
+            for device in ("sim0", "sim1"):
+                wait_for_links(vm)
+                guest.run(f"echo queue_pairs >/sys/kernel/debug/simrnic/{device}/break")
+                time.sleep(0.3)
+        load.wait(300)
+
+
+@in_both_roles(MEET[0])
+def connections_outlive_a_link_version_2(vm, client, server):
+    lose_links(vm, client, server, 2)
+
+
+@in_both_roles(*MEET)
+def connections_outlive_a_link_version_1(vm, client, server):
+    lose_links(vm, client, server, 1)
