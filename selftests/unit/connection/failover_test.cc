@@ -91,7 +91,8 @@ TEST(FailoverTest, UrgentByteKeepsItsMark)
 {
 	for (const bool more_behind : {false, true}) {
 		for (const bool had_it : {false, true}) {
-			SCOPED_TRACE(testing::Message() << more_behind << had_it);
+			SCOPED_TRACE(static_cast<int>(more_behind));
+			SCOPED_TRACE(static_cast<int>(had_it));
 			Pair pair;
 
 			pair.a.send("ab!", SendHint::kUrgent);

@@ -312,7 +312,8 @@ TEST_P(AddLink, LostLinkIsDeletedAndReplaced)
 {
 	for (const LinkIndex lost : {0, 1}) {
 		for (const bool by_client : {false, true}) {
-			SCOPED_TRACE(testing::Message() << int{lost} << by_client);
+			SCOPED_TRACE(static_cast<int>(lost));
+			SCOPED_TRACE(static_cast<int>(by_client));
 			Pair pair(GetParam());
 
 			pair.form();

@@ -338,24 +338,25 @@ void Pool::close()
 	}
 }
 
-// A buffer that is freed meanwhile has left members_ before; one that is still there stays as long
-// as @unmapping_ is held.
+// It stays as long as @unmapping_ is held: one that is freed meanwhile has left members_ before.
+Buffer *Pool::find_unmapped(group::LinkIndex link)
+{
+	shell::Guard guard(lock_);
+	Buffer *buffer = members_.front();
+
+	while (buffer != nullptr && buffer->region(link) != nullptr)
+		buffer = members_.next(*buffer);
+	return buffer;
+}
+
 bool Pool::map_all(Link &link, const shell::Mutex &setup)
 {
 	shell::Guard unmapping(unmapping_);
-	for (;;) {
-		Buffer *next = nullptr;
-		{
-			shell::Guard guard(lock_);
-			next = members_.front();
-			while (next != nullptr && next->region(link.index()) != nullptr)
-				next = members_.next(*next);
-		}
-		if (next == nullptr)
-			return true;
-		if (!next->map(link, setup))
+	while (Buffer *buffer = find_unmapped(link.index())) {
+		if (!buffer->map(link, setup))
 			return false;
 	}
+	return true;
 }
 
 Registration Pool::enable_all(Link &link)

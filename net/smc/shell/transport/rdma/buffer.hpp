@@ -203,6 +203,8 @@ private:
 		SMC_REQUIRES(lock_);
 	[[nodiscard]] Buffer *take_unused_locked(smc_ib_buffer_kind kind, bool all)
 		SMC_REQUIRES(lock_);
+	// A buffer that is not mapped there; nullptr if all are.
+	[[nodiscard]] Buffer *find_unmapped(group::LinkIndex link) SMC_REQUIRES(unmapping_);
 	// A region on that link, which its buffer loses; nullptr if none is left.
 	[[nodiscard]] smc_ib_region *take_region_locked(group::LinkIndex link)
 		SMC_REQUIRES(unmapping_, lock_);

@@ -50,7 +50,6 @@ LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const 
 		   machine_config(key, founding.agreement, founding.direct, founding.uid)),
 	  doubt_(founding.founder), place_(std::move(place))
 {
-	shell::Guard guard(lock_);
 	set_ends(kFirstLink, founding.ends);
 	smc_completion_init(&ended_);
 }

@@ -262,10 +262,7 @@ void LinkGroup::drop_link(Link &link)
 		link.destroy(setup_mutex_);
 	}
 	move_connections(link);
-	{
-		shell::Guard guard(setup_mutex_);
-		pool_.unmap_all(index);
-	}
+	pool_.unmap_all(index);
 	shell::Guard guard(lock_);
 	control_.drop(index);
 	records_[index] = {};
