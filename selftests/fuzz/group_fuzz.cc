@@ -354,6 +354,21 @@ private:
 			perform(effect);
 		}
 		fuzz::demand(over_ == (machine_->state() == GroupState::kTerminated));
+		for (const Effect &effect : effects)
+			answer(effect);
+	}
+
+	// A shell without another port, which does at once what the machine wants of links.
+	void answer(const Effect &effect)
+	{
+		if (const auto *prepare = std::get_if<PrepareLink>(&effect))
+			deliver(LinkPrepared{prepare->link, std::nullopt, {}});
+		else if (const auto *unwanted = std::get_if<DestroyLink>(&effect))
+			deliver(LinkGone{unwanted->link});
+		else if (const auto *down = std::get_if<LinkDown>(&effect))
+			deliver(LinkGone{down->link});
+		else if (const auto *failed = std::get_if<LinkConfirmFailed>(&effect))
+			deliver(LinkGone{failed->link});
 	}
 
 	void perform(const Effect &effect)
