@@ -246,7 +246,7 @@ private:
 			return;
 		fuzz::demand(machine_->counters().violations() == violations + 1);
 		fuzz::demand(over_ || machine_->link_state(from) == LinkState::kAwaitRequest ||
-			     machine_->link_state(from) == LinkState::kDown);
+			     machine_->link_state(from) == LinkState::kUnused);
 	}
 
 	// Messages that random bytes hardly ever form: the peer confirms a link, announces an RMB,

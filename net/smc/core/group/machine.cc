@@ -255,7 +255,7 @@ void GroupMachine::terminate(TerminateCause cause, wire::DeleteLinkReason reason
 	for (std::size_t i = 0; i < links_.size(); i++) {
 		Link &link = links_[i];
 
-		if (state_ == GroupState::kForming && is_confirming(link.state))
+		if (is_confirming(link.state) && !(adding_.under_way && adding_.link == i))
 			emit(effects, LinkConfirmFailed{static_cast<LinkIndex>(i),
 							wire::DeclineReason::kTimeoutCl});
 		if (link.state != LinkState::kUnused && link.state != LinkState::kDown)
