@@ -293,17 +293,13 @@ protected:
 		peer.bytes[10] = peer.bytes[11] = 0xff;
 		than.device = shell::IbDevice::share(devices[0].get());
 		than.number = 1;
-		const auto is_used = [](void *, const smc_ib_device *device, u8 port) {
-			return device == devices[0].get() && port == 1;
-		};
 		const auto port =
 			find_other_port({.netns = &host,
 					 .than = than,
 					 .type = SMC_IB_GID_ROCE_V2,
 					 .vlan_id = 0,
 					 .peer = peer_is_known ? std::optional(peer) : std::nullopt,
-					 .direct = direct},
-					is_used, nullptr);
+					 .direct = direct});
 
 		return port ? std::to_string(port->device.get()->place) + "/" +
 				       std::to_string(port->number)

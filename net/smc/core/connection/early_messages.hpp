@@ -8,6 +8,7 @@
 // No locking: the connection's lock covers it.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 
 #include "core/base/fixed_vector.hpp"
@@ -32,29 +33,29 @@ public:
 	// To be given to Connection::on_cdc() in this order.
 	[[nodiscard]] FixedVector<CursorMessage, 3> all() const
 	{
-		FixedVector<CursorMessage, 3> messages;
-
-		for (const auto &message : {marked_, newest_, validation_}) {
-			if (message)
-				(void)messages.push_back(*message);
-		}
-		return messages;
+		return those_of({marked_, newest_, validation_});
 	}
 
 	// The same at the begin on another link: there the validation speaks of the messages that
 	// came by the link before.
 	[[nodiscard]] FixedVector<CursorMessage, 3> all_after_move() const
 	{
+		return those_of({validation_, marked_, newest_});
+	}
+
+private:
+	[[nodiscard]] static FixedVector<CursorMessage, 3>
+	those_of(std::initializer_list<std::optional<CursorMessage>> kept)
+	{
 		FixedVector<CursorMessage, 3> messages;
 
-		for (const auto &message : {validation_, marked_, newest_}) {
+		for (const auto &message : kept) {
 			if (message)
 				(void)messages.push_back(*message);
 		}
 		return messages;
 	}
 
-private:
 	std::optional<CursorMessage> marked_; // older than newest_
 	std::optional<CursorMessage> newest_;
 	std::optional<CursorMessage> validation_;

@@ -41,16 +41,6 @@ GroupTable::Bucket &GroupTable::bucket_of(const wire::Gid &home_gid)
 }
 
 template <class Match>
-shell::Ref<LinkGroup> GroupTable::find_anywhere(Match &&match)
-{
-	for (Bucket &bucket : buckets_) {
-		if (auto group = find(bucket, 0, match))
-			return group;
-	}
-	return {};
-}
-
-template <class Match>
 GroupTable::Idle GroupTable::idle_in(Bucket &bucket, Match &&match)
 {
 	shell::Guard guard(bucket.lock);

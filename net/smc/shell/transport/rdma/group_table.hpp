@@ -94,7 +94,14 @@ private:
 		return {};
 	}
 	template <class Match>
-	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match);
+	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match)
+	{
+		for (Bucket &bucket : buckets_) {
+			if (auto group = find(bucket, 0, match))
+				return group;
+		}
+		return {};
+	}
 	// A group that matches, one of whose links leads to @peer_gid. As a rule that is the first
 	// one, by which the group is kept.
 	template <class Match>
@@ -102,11 +109,7 @@ private:
 	{
 		if (auto group = find(bucket_of(peer_gid), 0, match))
 			return group;
-		for (Bucket &bucket : buckets_) {
-			if (auto group = find(bucket, 0, match))
-				return group;
-		}
-		return {};
+		return find_anywhere(match);
 	}
 	// Calls @end, which begins the end, for each group that matches.
 	template <class Match, class End>

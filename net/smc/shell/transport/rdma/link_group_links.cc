@@ -17,13 +17,6 @@ constexpr u64 kLook_ms = 10;
 
 using RkeyPairs = std::array<wire::RkeyPair, group::kRtokensMax>;
 
-bool is_port_of(void *arg, const smc_ib_device *device, u8 number)
-{
-	const Port &port = *static_cast<const Port *>(arg);
-
-	return device == port.device.get() && number == port.number;
-}
-
 } // namespace
 
 // ---- Adding -------------------------------------------------------------------------------------
@@ -49,7 +42,7 @@ std::optional<Port> LinkGroup::other_port(group::LinkIndex beside, const wire::G
 			 .direct = direct_};
 	if (key_.version >= 2 && peer != nullptr)
 		wanted.peer = *peer;
-	if (auto other = find_other_port(wanted, is_port_of, &port))
+	if (auto other = find_other_port(wanted))
 		return other;
 	return same_will_do ? std::optional(port) : std::nullopt;
 }

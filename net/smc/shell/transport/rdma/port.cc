@@ -158,7 +158,7 @@ std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_
 	return find_lent(net, path, has_pnet ? pnetid : nullptr, type);
 }
 
-std::optional<Port> find_other_port(const OtherPort &wanted, PortIsUsed *is_used, void *arg)
+std::optional<Port> find_other_port(const OtherPort &wanted)
 {
 	const struct smc_ib_device_info info = wanted.than.device.info();
 	const auto pnet = control::pnet_of_ib(info.name, info.parent_name, wanted.than.number);
@@ -172,8 +172,10 @@ std::optional<Port> find_other_port(const OtherPort &wanted, PortIsUsed *is_used
 		return std::nullopt;
 	const auto fits = [&](smc_ib_device *device, const struct smc_ib_device_info &other,
 			      u8 number) {
-		return !is_used(arg, device, number) &&
-		       control::pnet_of_ib(other.name, other.parent_name, number) == pnet;
+		const bool same =
+			device == wanted.than.device.get() && number == wanted.than.number;
+
+		return !same && control::pnet_of_ib(other.name, other.parent_name, number) == pnet;
 	};
 	const auto leads_there = [&](const Port &port) {
 		return !wanted.peer || leads_to(port, *wanted.peer, wanted.direct);

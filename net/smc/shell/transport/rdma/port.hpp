@@ -35,16 +35,14 @@ struct Port {
 // What another link of a group wants of its port.
 struct OtherPort {
 	net *netns;       // of the group
-	const Port &than; // a port of the group: one with its PNET ID is looked for
+	const Port &than; // another port with the PNET ID of this one is looked for
 	smc_ib_gid_type type;
 	u16 vlan_id;
 	std::optional<wire::Gid> peer; // version 2: a route has to lead there ...
 	bool direct = true;            // ... without a gateway, or through one
 };
 
-// A port with the same PNET ID for which @is_used(device, port number) is false. Process.
-using PortIsUsed = bool(void *arg, const smc_ib_device *device, u8 port);
-[[nodiscard]] std::optional<Port> find_other_port(const OtherPort &wanted, PortIsUsed *is_used,
-						  void *arg);
+// Process.
+[[nodiscard]] std::optional<Port> find_other_port(const OtherPort &wanted);
 
 } // namespace smc::transport::rdma

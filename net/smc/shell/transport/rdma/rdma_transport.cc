@@ -12,21 +12,13 @@ namespace {
 // Two, if a second port could take over.
 u8 links_offered(net *netns, const Port &port, u16 vlan_id)
 {
-	const auto is_used = [](void *arg, const smc_ib_device *device, u8 number) {
-		const Port &used = *static_cast<const Port *>(arg);
-
-		return device == used.device.get() && number == used.number;
-	};
-	Port used = port;
-
 	if (smc_sysctl_smcr_max_links_per_lgr(netns) < 2)
 		return 1;
 	return find_other_port({.netns = netns,
 				.than = port,
 				.type = SMC_IB_GID_ROCE_V2,
 				.vlan_id = vlan_id,
-				.peer = std::nullopt},
-			       is_used, &used)
+				.peer = std::nullopt})
 		       ? 2
 		       : 1;
 }
