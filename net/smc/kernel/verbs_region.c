@@ -6,6 +6,12 @@
 
 #include "kernel/verbs.h"
 
+/*
+ * A buffer is mapped for the device of each link. To unmap one of them must not copy what that
+ * device saw over what came by another link since. All syncs are our own.
+ */
+#define SMC_IB_MAP_ATTRS DMA_ATTR_SKIP_CPU_SYNC
+
 static void smc_ib_region_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	struct smc_ib_region *region = container_of(wc->wr_cqe, struct smc_ib_region, cqe);
@@ -84,10 +90,11 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 	rc = smc_ib_buffer_table(buffer, smc_ib_sync_segment_bytes(ibdev), &region->sgt);
 	if (rc)
 		goto err_region;
-	rc = ib_dma_map_sgtable_attrs(ibdev, &region->sgt, region->direction, 0);
+	rc = ib_dma_map_sgtable_attrs(ibdev, &region->sgt, region->direction, SMC_IB_MAP_ATTRS);
 	if (rc)
 		goto err_table;
 	region->must_sync = smc_ib_sync_is_needed(region);
+	smc_ib_region_sync_for_device(region, 0, buffer->size_bytes);
 	if (buffer->kind == SMC_IB_BUFFER_SEND && region->sgt.nents == 1) {
 		region->address = sg_dma_address(region->sgt.sgl);
 		region->local_key = domain->pd->local_dma_lkey;
@@ -102,7 +109,7 @@ int smc_ib_region_create(struct smc_ib_link *link, struct smc_ib_buffer *buffer,
 	return 0;
 
 err_map:
-	ib_dma_unmap_sgtable_attrs(ibdev, &region->sgt, region->direction, 0);
+	ib_dma_unmap_sgtable_attrs(ibdev, &region->sgt, region->direction, SMC_IB_MAP_ATTRS);
 err_table:
 	sg_free_table(&region->sgt);
 err_region:
@@ -122,7 +129,8 @@ void smc_ib_region_destroy(struct smc_ib_region *region)
 		ib_dereg_mr(region->mr);
 		atomic_dec(&domain->dev->memory_regions);
 	}
-	ib_dma_unmap_sgtable_attrs(domain->ibdev, &region->sgt, region->direction, 0);
+	ib_dma_unmap_sgtable_attrs(domain->ibdev, &region->sgt, region->direction,
+				   SMC_IB_MAP_ATTRS);
 	sg_free_table(&region->sgt);
 	kfree(region);
 	smc_ib_domain_put(domain);

@@ -89,6 +89,14 @@ def connections_move_when_a_link_is_lost(vm):
     lose_links(vm.a, v2=True)
 
 
+@case(on="ours", hardware="swiotlb")
+def connections_move_on_bounced_memory(vm):
+    """What a device saw of a ring must not come back into it when its link goes."""
+    lose_links(vm.a, v2=True)
+    used = vm.a.run("cat /sys/kernel/debug/swiotlb/io_tlb_used_hiwater").out
+    assert int(used) > 0, "no bounce buffer was used"
+
+
 @case(on="ours")
 def connections_of_version_1_move(vm):
     lose_links(vm.a, v2=False)
