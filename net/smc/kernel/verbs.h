@@ -3,6 +3,7 @@
 #ifndef SMC_KERNEL_VERBS_H
 #define SMC_KERNEL_VERBS_H
 
+#include <linux/completion.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/rwsem.h>
@@ -29,6 +30,8 @@ static_assert(SMC_IB_SEND_RESERVE - SMC_IB_CONTROL_RESERVE >= SMC_IB_REGISTRATIO
 #define SMC_IB_REPOST_BATCH 8
 /* Inline bytes asked for: a CDC or LLC message, or a short write. */
 #define SMC_IB_INLINE_BYTES 64
+/* What a device may take to flush the receives of a QP that is stopped. */
+#define SMC_IB_DRAIN_MS 500
 
 static_assert(SMC_IB_MESSAGE_MAX_BYTES - SMC_IB_MESSAGE_HEAD_BYTES <= PAGE_SIZE);
 /* A full queue always holds a signalled request, so room becomes known again. */
@@ -154,6 +157,7 @@ struct smc_ib_link {
 	unsigned long flags;  /* bits of enum smc_ib_link_flag */
 	int status;           /* why it broke */
 	struct work_struct failed_work;
+	struct completion receives_flushed; /* the QP takes in nothing more, and all callbacks were called */
 	atomic_t registrations; /* in the send queue */
 };
 

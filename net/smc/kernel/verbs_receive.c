@@ -64,6 +64,7 @@ static void smc_ib_receive_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	if (unlikely(wc->status != IB_WC_SUCCESS)) {
 		smc_ib_link_break(link, wc->status);
+		complete(&link->receives_flushed);
 		return;
 	}
 	/* A write with immediate data uses up a receive without filling it. */

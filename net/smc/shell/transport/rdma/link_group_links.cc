@@ -188,6 +188,7 @@ void LinkGroup::drop_links()
 		if (down)
 			drop_link(link);
 	}
+	move_connections(nullptr);
 }
 
 // A connection that could not move stays counted on a link that has begun anew.
@@ -198,44 +199,55 @@ void LinkGroup::leave_link(const Link &link)
 	connections -= connections != 0 ? 1 : 0;
 }
 
-void LinkGroup::move_connections(const Link &from)
+// Those on that link; nullptr: those that had lost theirs before the peer took them for established.
+void LinkGroup::move_connections(const Link *from)
 {
 	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
 		shell::Ref<RdmaEndpoint> endpoint;
 		{
 			shell::Guard guard(lock_);
 			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
+			if (!endpoint)
+				continue;
+			const bool stranded = endpoint->stranded_.under(lock_).has_value();
+			if (from != nullptr ? endpoint->link() != from
+					    : !stranded || !endpoint->agreed_.under(lock_))
+				continue;
 		}
-		if (endpoint && endpoint->link() == &from)
-			move_connection(*endpoint);
+		move_connection(*endpoint);
 	}
 }
 
-// It is lost where no link is left, or where the peer has named no RMB on that one. One that has
-// not begun yet has a handshake, which goes on by TCP.
+// It is lost where no link is left, or where the peer has named no RMB on that one. One that the
+// peer does not take for established yet has a handshake, which may still go on by TCP.
 void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 {
 	std::optional<group::LinkIndex> to;
 	std::optional<wire::RemoteToken> rtoken;
-	const bool started = endpoint.started();
 	{
 		shell::Guard guard(lock_);
+		auto &stranded = endpoint.stranded_.under(lock_);
+
+		if (!endpoint.agreed_.under(lock_)) {
+			const auto reason = wire::DeclineReason::kErrRegBuf;
+
+			if (!stranded)
+				stranded = records_[endpoint.link()->index()].ends.peer_qpn;
+			tell(&endpoint, SetupResult::kLinkConnectFailed, reason);
+			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
+			return;
+		}
+		stranded.reset();
 		to = least_used_link();
 		if (to && endpoint.rtoken_held_.under(lock_))
 			rtoken = control_.machine().rtoken(endpoint.rtoken_.under(lock_), *to);
 		// The peer has closed and taken its RMB back; it is still to hear of our end.
 		if (to && endpoint.writes_forbidden())
 			rtoken = wire::RemoteToken{};
-		if (!started) {
-			const auto reason = wire::DeclineReason::kErrRegBuf;
-
-			tell(&endpoint, SetupResult::kLinkConnectFailed, reason);
-			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
-		} else if (rtoken) {
+		if (rtoken)
 			records_[*to].connections++;
-		}
 	}
-	if (started && rtoken) {
+	if (rtoken) {
 		endpoint.move_to(links_[*to], *rtoken);
 		smc_stat_inc(key_.netns, SMC_STAT_CONN_MOVED);
 	} else {
@@ -244,17 +256,20 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 }
 
 // The order matters. A queue pair that still lives repeats packets out of the send buffers, which
-// the connections fill again as soon as they have moved: so it is stopped first.
+// the connections fill again as soon as they have moved: so it is stopped first. And the peer does not
+// send again what its hardware knows to have come here, so that is taken in first.
 void LinkGroup::drop_link(Link &link)
 {
 	const group::LinkIndex index = link.index();
 	{
 		shell::Guard guard(setup_mutex_);
-		if (link.handle(setup_mutex_) != nullptr)
+		if (link.handle(setup_mutex_) != nullptr) {
 			smc_stat_inc(key_.netns, SMC_STAT_QP_FREE);
+			smc_ib_link_drain(link.handle(setup_mutex_));
+		}
 		link.destroy(setup_mutex_);
 	}
-	move_connections(link);
+	move_connections(&link);
 	pool_.unmap_all(index);
 	shell::Guard guard(lock_);
 	control_.drop(index);
