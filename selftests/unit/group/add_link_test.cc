@@ -49,15 +49,16 @@ public:
 		exchange(server, client);
 	}
 
-	// Both ends have this link, and know all of each other's RMBs on it.
-	void expect_link(LinkIndex link)
+	// Both ends have this link, each in a place of its own, and know all of each other's RMBs
+	// on it.
+	void expect_link(LinkIndex at_server, LinkIndex at_client)
 	{
-		EXPECT_EQ(server.machine().link_state(link), LinkState::kActive);
-		EXPECT_EQ(client.machine().link_state(link), LinkState::kActive);
-		EXPECT_EQ(server.machine().link_id(link), client.machine().link_id(link));
+		EXPECT_EQ(server.machine().link_state(at_server), LinkState::kActive);
+		EXPECT_EQ(client.machine().link_state(at_client), LinkState::kActive);
+		EXPECT_EQ(server.machine().link_id(at_server), client.machine().link_id(at_client));
 		for (std::size_t i = 0; i < ours.size(); i++) {
-			EXPECT_EQ(server.machine().rtoken(ours[i], link), second(2, i));
-			EXPECT_EQ(client.machine().rtoken(theirs[i], link), second(1, i));
+			EXPECT_EQ(server.machine().rtoken(ours[i], at_server), second(2, i));
+			EXPECT_EQ(client.machine().rtoken(theirs[i], at_client), second(1, i));
 		}
 		EXPECT_EQ(server.machine().counters().violations(), 0U);
 		EXPECT_EQ(client.machine().counters().violations(), 0U);
@@ -107,7 +108,7 @@ TEST_P(AddLink, SecondLinkFollowsTheFirst)
 		Pair pair(GetParam(), rmbs);
 
 		pair.form();
-		pair.expect_link(0 + 1);
+		pair.expect_link(1, 1);
 		EXPECT_EQ(pair.server.machine().link_id(1), wire::LinkId{2});
 		const ReadyLink *ready = pair.server.last<ReadyLink>();
 		ASSERT_NE(ready, nullptr);
@@ -127,7 +128,7 @@ TEST_P(AddLink, ClientWithOnePortTakesItTwice)
 
 	pair.client.other_port->end = first_port_again(2);
 	pair.form();
-	pair.expect_link(1);
+	pair.expect_link(1, 1);
 }
 
 TEST_P(AddLink, ServerWithOnePortOffersNoneUnasked)
@@ -147,7 +148,8 @@ TEST_P(AddLink, ServerWithOnePortOffersNoneUnasked)
 	exchange(pair.client, pair.server);
 	EXPECT_TRUE(pair.server.last<PrepareLink>()->same_port_will_do);
 	EXPECT_FALSE(pair.client.last<PrepareLink>()->same_port_will_do);
-	pair.expect_link(1);
+	// The place that was not used is not the next one.
+	pair.expect_link(2, 1);
 }
 
 TEST_P(AddLink, RefusedByAClientWithoutAPort)
@@ -185,10 +187,27 @@ TEST_P(AddLink, NothingIsAnnouncedMeanwhile)
 	pair.client.deliver(AnnounceRkey{22, rkeys_of(4)});
 	EXPECT_EQ(pair.client.sent(), 1U); // ADD_LINK
 	exchange(pair.client, pair.server);
-	pair.expect_link(1);
+	pair.expect_link(1, 1);
 	EXPECT_EQ(pair.server.flow(11), FlowResult::kDone);
 	EXPECT_EQ(pair.server.flow(12), FlowResult::kRefused); // the client never knew it
 	EXPECT_EQ(pair.client.flow(22), FlowResult::kDone);
+}
+
+// What was asked for before the exchange began, and waits for the end of another request.
+TEST_P(AddLink, AnnouncementThatHasWaitedNamesTheNewLinkToo)
+{
+	Pair pair(GetParam());
+
+	pair.server.other_port->rkeys.push_back(
+		{rkeys_of(2)[0].token.rkey, wire::Rkey{0x99}, 0x9900});
+	pair.client.answers = false;
+	pair.form();
+	pair.server.deliver(AnnounceRkey{11, rkeys_of(2)});
+	pair.client.deliver(
+		LinkPrepared{1, pair.client.other_port->end, pair.client.other_port->rkeys});
+	exchange(pair.client, pair.server);
+	EXPECT_EQ(pair.server.flow(11), FlowResult::kDone);
+	EXPECT_TRUE(pair.client.machine().acquire_known_rtoken(1, {wire::Rkey{0x99}, 0x9900}));
 }
 
 TEST_P(AddLink, RmbsOfLaterConnectionsAreAnnouncedForBothLinks)
@@ -328,9 +347,10 @@ TEST_P(AddLink, LostLinkIsDeletedAndReplaced)
 			EXPECT_EQ(one.machine().counters().violations(), 0U);
 			EXPECT_EQ(other.machine().counters().violations(), 0U);
 			// The server had another port at once.
-			EXPECT_EQ(pair.server.machine().link_state(lost), LinkState::kActive);
-			EXPECT_EQ(pair.client.machine().link_state(lost), LinkState::kActive);
-			EXPECT_EQ(pair.server.machine().link_id(lost), wire::LinkId{3});
+			EXPECT_EQ(pair.server.machine().link_state(lost), LinkState::kUnused);
+			EXPECT_EQ(pair.server.machine().link_state(2), LinkState::kActive);
+			EXPECT_EQ(pair.client.machine().link_state(2), LinkState::kActive);
+			EXPECT_EQ(pair.server.machine().link_id(2), wire::LinkId{3});
 			// And nothing is said again.
 			pair.server.sleep(10000);
 			pair.client.sleep(10000);
@@ -350,7 +370,7 @@ TEST_P(AddLink, BothEndsLoseItAtOnce)
 	EXPECT_FALSE(pair.server.over() || pair.client.over());
 	EXPECT_EQ(pair.server.machine().counters().violations(), 0U);
 	EXPECT_EQ(pair.client.machine().counters().violations(), 0U);
-	EXPECT_EQ(pair.server.machine().link_state(0), LinkState::kActive);
+	EXPECT_EQ(pair.server.machine().link_state(2), LinkState::kActive);
 }
 
 TEST_P(AddLink, DeletionIsRepeatedSoOftenAndNoMore)
@@ -379,9 +399,25 @@ TEST_P(AddLink, SlotOfALostLinkIsTakenUntilTheShellHasLetItGo)
 	pair.server.deliver(LinkFailed{0});
 	EXPECT_EQ(pair.server.machine().link_state(0), LinkState::kDown);
 	pair.server.drop_sent();
+	const int prepared = pair.server.count<PrepareLink>();
 	pair.server.deliver(LinkGone{0});
-	EXPECT_EQ(pair.server.last<PrepareLink>()->link, 0);
+	EXPECT_EQ(pair.server.count<PrepareLink>(), prepared + 1);
 	EXPECT_EQ(pair.server.last<PrepareLink>()->beside, 1);
+}
+
+// What is under way for a lost link does not meet its successor at once.
+TEST_P(AddLink, PlacesAreTakenInTurn)
+{
+	Pair pair(GetParam());
+
+	pair.form();
+	for (const LinkIndex lost : {0, 1, 2, 0}) {
+		pair.server.deliver(LinkFailed{lost});
+		exchange(pair.server, pair.client);
+		EXPECT_EQ(pair.server.last<PrepareLink>()->link, (lost + 2) % kLinksMax);
+		EXPECT_EQ(pair.server.machine().link_state((lost + 2) % kLinksMax),
+			  LinkState::kActive);
+	}
 }
 
 TEST_P(AddLink, ThirdLinkReplacesTheAsymmetricOne)
@@ -390,7 +426,7 @@ TEST_P(AddLink, ThirdLinkReplacesTheAsymmetricOne)
 
 	pair.client.other_port->end = first_port_again(2);
 	pair.form();
-	pair.expect_link(1);
+	pair.expect_link(1, 1);
 	// The client's second port comes.
 	pair.client.other_port->end = second_end(2);
 	pair.server.other_port->end = second_end(1);

@@ -239,13 +239,26 @@ private:
 	std::uint64_t now_ms_ = 1000;
 };
 
+// Where @to has the link that @from has in that place.
+inline LinkIndex place_at(Member &to, Member &from, LinkIndex link)
+{
+	for (std::size_t i = 0; i < kLinksMax; i++) {
+		const auto place = static_cast<LinkIndex>(i);
+
+		if (!from.machine().link_id(link).is_zero() &&
+		    to.machine().link_id(place) == from.machine().link_id(link))
+			return place;
+	}
+	return link;
+}
+
 // Delivers messages both ways until no more are sent.
 inline void exchange(Member &a, Member &b)
 {
 	while (a.sent() + b.sent() > 0) {
 		for (auto [from, to] : {std::pair{&a, &b}, {&b, &a}}) {
 			while (from->sent() > 0) {
-				const LinkIndex link = from->next_sent_on();
+				const LinkIndex link = place_at(*to, *from, from->next_sent_on());
 				to->receive(from->take_sent(), link);
 				// A shell that carries out each effect at once.
 				if (to->machine().link_state(link) == LinkState::kActivating) {

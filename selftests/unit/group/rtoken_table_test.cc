@@ -221,12 +221,41 @@ TEST_F(RtokenTableTest, LinkLost)
 	ASSERT_TRUE(both);
 	ASSERT_TRUE(one);
 	table().set(*both, 1, token_of(9));
-	table().forget_link(0);
+	table().lose_link(0);
 	EXPECT_EQ(table().at(*both, 0), std::nullopt);
 	EXPECT_EQ(table().at(*both, 1), token_of(9));
 	EXPECT_EQ(table().at(*one, 0), std::nullopt);
 	table().release(*one);
 	EXPECT_EQ(table().size(), 1U);
+}
+
+// A Confirm may be under way that names an RMB by its rkey there.
+TEST_F(RtokenTableTest, RkeysOfALostLinkNameTheirRmbsUntilItIsReplaced)
+{
+	const auto both = table().confirm(0, token_of(5));
+
+	ASSERT_TRUE(both);
+	table().set(*both, 1, token_of(9));
+	ASSERT_TRUE(table().confirm(0, token_of(6)));
+	table().lose_link(0);
+	EXPECT_EQ(table().acquire_known(0, token_of(5)), both);
+	// Out of reach with the link, so it is gone.
+	EXPECT_EQ(table().acquire_known(0, token_of(6)), std::nullopt);
+	table().replace_link(0);
+	EXPECT_EQ(table().acquire_known(0, token_of(5)), std::nullopt);
+	EXPECT_EQ(table().acquire_known(1, token_of(9)), both);
+}
+
+TEST_F(RtokenTableTest, TheSecondLossTakesWhatTheFirstOneLeft)
+{
+	const auto both = table().confirm(0, token_of(5));
+
+	ASSERT_TRUE(both);
+	table().set(*both, 1, token_of(9));
+	table().lose_link(0);
+	table().lose_link(1);
+	EXPECT_EQ(table().acquire_known(0, token_of(5)), std::nullopt);
+	EXPECT_EQ(table().size(), 0U);
 }
 
 } // namespace

@@ -63,6 +63,8 @@ bool GroupMachine::look_for_link(bool asked, std::uint64_t now_ms, Effects &effe
 
 void GroupMachine::begin_addition(LinkIndex link, LinkIndex carrier, std::uint64_t now_ms)
 {
+	rtokens_.replace_link(link);
+	newest_link_ = link;
 	links_[link] = {};
 	links_[link].deadline_ms = now_ms + config_.activation_ms;
 	set_state(links_[link], LinkState::kPreparing);
@@ -86,7 +88,7 @@ void GroupMachine::give_up_addition(Effects &effects)
 
 	adding_ = {};
 	set_state(links_[link], LinkState::kDown);
-	rtokens_.forget_link(link);
+	rtokens_.lose_link(link);
 	emit(effects, DestroyLink{link});
 }
 

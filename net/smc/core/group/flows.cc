@@ -55,6 +55,33 @@ bool GroupMachine::flow_waits(FlowId id) const
 	return false;
 }
 
+// The link that has been added is active. What waits was asked for before that, and the peer did
+// not know these RMBs when it was told of those on the new link.
+void GroupMachine::add_link_to_flows()
+{
+	for (std::size_t i = 0; i < waiting_.size(); i++) {
+		LinkRkeys &rkeys = waiting_[i].rkeys;
+		const LinkRkey *known = rkey_on(rkeys, adding_.carrier);
+
+		for (std::size_t n = 0; known != nullptr && n < adding_.rkeys.size(); n++) {
+			const wire::RkeyPair pair = adding_.rkeys[n];
+
+			if (pair.rkey != known->token.rkey)
+				continue;
+			LinkRkeys all;
+
+			for (const LinkRkey &rkey : rkeys) {
+				// Of a link that had this place before.
+				if (rkey.link != adding_.link)
+					(void)all.push_back(rkey);
+			}
+			(void)all.push_back({adding_.link, {pair.new_rkey, pair.new_address}});
+			rkeys = all;
+			break;
+		}
+	}
+}
+
 void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)
 {
 	std::size_t i = 0;

@@ -153,8 +153,10 @@ void GroupMachine::link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects
 			offer_no_link(index, effects);
 		return;
 	}
-	if (adding_.under_way && adding_.link == index)
+	if (adding_.under_way && adding_.link == index) {
+		add_link_to_flows();
 		adding_ = {};
+	}
 	if (config_.role == Role::kServer)
 		drop_asymmetric(index, now_ms, effects);
 }
@@ -202,7 +204,7 @@ void GroupMachine::confirm_failed(LinkIndex index, wire::DeclineReason reason, s
 		return;
 	}
 	set_state(links_[index], LinkState::kDown);
-	rtokens_.forget_link(index);
+	rtokens_.lose_link(index);
 	emit(effects, LinkConfirmFailed{index, reason});
 	end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath, effects);
 }
@@ -214,7 +216,7 @@ void GroupMachine::link_down(LinkIndex index, Effects &effects)
 		give_up_addition(effects);
 	set_state(links_[index], LinkState::kDown);
 	links_[index].testing = false;
-	rtokens_.forget_link(index);
+	rtokens_.lose_link(index);
 	emit(effects, LinkDown{index});
 	forget_overdue(index, effects);
 	if (running_link_ == index && running_.kind != FlowKind::kNone)
@@ -422,11 +424,14 @@ std::size_t GroupMachine::active_links() const
 			      [](const Link &link) { return link.state == LinkState::kActive; }));
 }
 
+// In turn, so that what is under way for a link that was lost does not meet its successor.
 std::optional<LinkIndex> GroupMachine::unused_link() const
 {
-	for (std::size_t i = 0; i < links_.size(); i++) {
-		if (links_[i].state == LinkState::kUnused)
-			return static_cast<LinkIndex>(i);
+	for (std::size_t i = 1; i <= links_.size(); i++) {
+		const auto index = static_cast<LinkIndex>((newest_link_ + i) % links_.size());
+
+		if (links_[index].state == LinkState::kUnused)
+			return index;
 	}
 	return std::nullopt;
 }

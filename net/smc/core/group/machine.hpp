@@ -292,6 +292,7 @@ private:
 		      Effects &effects);
 	void cancel_flow(FlowId id);
 	void next_flow(std::uint64_t now_ms, Effects &effects);
+	void add_link_to_flows();
 	void start_flow(const Flow &flow, LinkIndex link, std::uint64_t now_ms, Effects &effects);
 	void flow_timer(std::uint64_t now_ms, Effects &effects);
 	void end_flow(FlowResult result, Effects &effects);
@@ -342,6 +343,7 @@ private:
 	Config config_;
 	GroupState state_ = GroupState::kForming;
 	std::array<Link, kLinksMax> links_{};
+	LinkIndex newest_link_ = 0;
 	RtokenTable rtokens_;
 	RingQueue<Flow, kFlowsWaitingMax> waiting_;
 	Flow running_; // kind kNone: no flow is running

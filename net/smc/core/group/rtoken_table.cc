@@ -82,22 +82,29 @@ RtokenTable::Removed RtokenTable::remove(LinkIndex link, std::span<const wire::R
 	return removed;
 }
 
-void RtokenTable::forget_link(LinkIndex link)
+void RtokenTable::lose_link(LinkIndex link)
 {
+	lost_[link] = true;
 	for (Entry &entry : entries_) {
 		bool reachable = false;
 
-		entry.links[link].reset();
-		for (const auto &other : entry.links)
-			reachable = reachable || other.has_value();
+		for (std::size_t i = 0; i < entry.links.size(); i++)
+			reachable = reachable || (entry.links[i] && !lost_[i]);
 		if (entry.present && !reachable)
 			withdraw(entry);
 	}
 }
 
+void RtokenTable::replace_link(LinkIndex link)
+{
+	lost_[link] = false;
+	for (Entry &entry : entries_)
+		entry.links[link].reset();
+}
+
 std::optional<wire::RemoteToken> RtokenTable::at(RtokenIndex index, LinkIndex link) const
 {
-	return entries_[index].links[link];
+	return lost_[link] ? std::nullopt : entries_[index].links[link];
 }
 
 std::size_t RtokenTable::size() const

@@ -83,9 +83,12 @@ public:
 	// links. The rkeys come in ascending order, so that one look at each entry is enough: a
 	// peer may send 255 unknown rkeys as often as it likes, and that must not hold up softirqs.
 	[[nodiscard]] Removed remove(LinkIndex link, std::span<const wire::Rkey> rkeys);
-	// The link is gone, its rkeys with it.
-	void forget_link(LinkIndex link);
+	// The link is gone, its rkeys with it. They name their RMBs still, for an Accept or Confirm
+	// that is under way, until another link takes its place.
+	void lose_link(LinkIndex link);
+	void replace_link(LinkIndex link);
 
+	// Nothing on a link that is lost.
 	[[nodiscard]] std::optional<wire::RemoteToken> at(RtokenIndex index, LinkIndex link) const;
 	// Entries taken.
 	[[nodiscard]] std::size_t size() const;
@@ -109,6 +112,7 @@ private:
 							     const wire::RemoteToken &rtoken);
 
 	std::array<Entry, kCapacity> entries_{};
+	std::array<bool, kLinksMax> lost_{};
 	std::uint64_t confirmations_ = 0;
 };
 
