@@ -137,6 +137,18 @@ TEST(ClientAccept, OfVersion1IsDirect)
 	client.arrive(encoded(good_accept(/*first_contact=*/true, /*version=*/1)));
 	ASSERT_NE(client.last<AcquireClientLink>(), nullptr);
 	EXPECT_TRUE(client.last<AcquireClientLink>()->v2_direct);
+	EXPECT_EQ(client.last<AcquireClientLink>()->own_gid, offer_of(2, true, false).v1_gid);
+}
+
+// The server refuses a Confirm by another port than the proposed one.
+TEST(ClientAccept, LinkIsOnTheProposedPort)
+{
+	Client client(offer_of(2, true, true), {});
+
+	client.start();
+	client.arrive(encoded(good_accept(/*first_contact=*/true, /*version=*/2)));
+	ASSERT_NE(client.last<AcquireClientLink>(), nullptr);
+	EXPECT_EQ(client.last<AcquireClientLink>()->own_gid, offer_of(2, true, true).v2_gid);
 }
 
 TEST(ClientStart, BytesBeforeTheStartAreLeftAlone)

@@ -250,8 +250,12 @@ void ClientHandshake::accept_arrived(ByteSpan message, std::uint64_t now_ms, Eff
 		const bool v2_direct =
 			accept->version < 2 || accept->first_contact_extension.v2_direct;
 
+		const wire::Gid own_gid =
+			accept->version < 2 ? exchange_.offer().v1_gid : exchange_.offer().v2_gid;
+
 		peer_ = *accept->smcr();
-		exchange_.acquire(AcquireClientLink{peer_, v2_direct, agreement_}, effects);
+		exchange_.acquire(AcquireClientLink{peer_, own_gid, v2_direct, agreement_},
+				  effects);
 	}
 	exchange_.set_timer(now_ms, exchange_.timeouts().local_ms, effects);
 	Exchange::emit(effects, WantBytes{});

@@ -67,9 +67,11 @@ struct AcquireServerLink {
 };
 
 // Client: on first contact make a link group for this peer; otherwise find the group with the
-// link that leads to peer's (peer_id, gid, qpn; in version 1 also mac), or answer with kSyncErr.
+// link that leads to peer's (peer_id, gid, qpn; in version 1 also mac), or answer with kSyncErr. A
+// new group's link is on the port that the Proposal named, or there is none.
 struct AcquireClientLink {
 	wire::SmcrEndpoint peer;
+	wire::Gid own_gid;
 	bool v2_direct = true; // as the server sees it (first contact)
 	Agreement agreement;
 };

@@ -254,7 +254,8 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 	}
 
 	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement.version));
-	if (!port)
+	// The server wants the one that it has chosen the group by.
+	if (!port || port->wire_gid() != wanted.own_gid)
 		return fail(wire::DeclineReason::kNoSmcrDev);
 	if (agreement.version >= 2 && !wanted.v2_direct) {
 		switch (route_to(*port, peer.gid)) {
