@@ -157,7 +157,7 @@ struct smc_ib_link {
 	unsigned long flags;  /* bits of enum smc_ib_link_flag */
 	int status;           /* why it broke */
 	struct work_struct failed_work;
-	struct completion receives_flushed; /* the QP takes in nothing more, and all callbacks were called */
+	struct completion receives_flushed; /* nothing more comes in, all is delivered */
 	atomic_t registrations; /* in the send queue */
 };
 

@@ -170,18 +170,17 @@ int smc_ib_route_lookup(struct smc_ib_device *dev, u8 port, const struct smc_ib_
 int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
 		       struct smc_ib_link **out);
 /*
- * Stops the QP, for good: no packet of it leaves, and none is taken in. Returns when all that had been
- * taken in has been delivered by callbacks, or after half a second on a device that does not say so.
- * smc_ib_link_failed() is not called for it. Process context, not from a callback, not under a lock
- * that callbacks take.
+ * Stops the QP, for good: no packet of it leaves, and none is taken in. Returns when all that had
+ * been taken in has been delivered by callbacks, or after half a second on a device that does not
+ * say so. smc_ib_link_failed() is not called for it. Process context, not from a callback, not
+ * under a lock that callbacks take.
  */
 void smc_ib_link_drain(struct smc_ib_link *link);
 /*
- * Stops the QP and frees the link. What the peer's hardware knows to be delivered may get lost, unless
- * the link was drained before. No callback of it runs once this returns;
- * none of its posts touches memory any more. Posts made meanwhile fail. Never
- * waits for the peer, but for some milliseconds. Process context, not from a
- * callback, not under a lock that callbacks take.
+ * Stops the QP and frees the link. What the peer's hardware knows to be delivered may get lost,
+ * unless the link was drained before. No callback of it runs once this returns; none of its posts
+ * touches memory any more. Posts made meanwhile fail. Never waits for the peer, but for some
+ * milliseconds. Process context, not from a callback, not under a lock that callbacks take.
  */
 void smc_ib_link_destroy(struct smc_ib_link *link);
 

@@ -301,52 +301,54 @@ u16 Endpoint::hear_message_locked(const Message &message)
 }
 
 template <class Message>
-void Endpoint::hear_or_keep(const Message &message, const void *carrier)
+bool Endpoint::hear_or_keep(const Message &message, const void *carrier)
 {
+	bool heard = true;
+
 	change([&]() -> u16 {
 		lock_.assert_held();
-		if (carrier_ == carrier) [[likely]]
+		if (carrier_ == carrier || admit_locked(message, carrier)) [[likely]]
 			return hear_message_locked(message);
-		keep_early_locked(message);
+		heard = false;
 		return 0;
 	});
+	return heard;
 }
 
-void Endpoint::on_message(const connection::CursorMessage &message, const void *carrier)
+bool Endpoint::on_message(const connection::CursorMessage &message, const void *carrier)
 {
-	hear_or_keep(message, carrier);
+	return hear_or_keep(message, carrier);
 }
 
-void Endpoint::on_message(const connection::CompactMessage &message, const void *carrier)
+bool Endpoint::on_message(const connection::CompactMessage &message, const void *carrier)
 {
-	hear_or_keep(message, carrier);
+	return hear_or_keep(message, carrier);
 }
 
-void Endpoint::begin(const connection::EarlyMessages &early, const void *carrier)
-{
-	change([&]() -> u16 {
-		lock_.assert_held();
-		u16 events = 0;
-
-		carrier_ = carrier;
-		for (const connection::CursorMessage &message : early.all())
-			events |= hear_message_locked(message);
-		return events;
-	});
-}
-
-// Called by go_on(), under the lock.
-u16 Endpoint::begin_again_locked(const connection::EarlyMessages &early)
+u16 Endpoint::begin_locked(const connection::EarlyMessages &early, const void *carrier)
 {
 	u16 events = 0;
 
-	conn_.fail_over();
+	carrier_ = carrier;
+	for (const connection::CursorMessage &message : early.all())
+		events |= hear_message_locked(message);
+	return events;
+}
+
+u16 Endpoint::hear_again_locked(const connection::EarlyMessages &early)
+{
+	u16 events = 0;
+
 	for (const connection::CursorMessage &message : early.all_after_move())
 		events |= hear_message_locked(message);
-	transmit_locked();
-	if (conn_.finished())
-		events |= event::kReleasable;
 	return events;
+}
+
+u16 Endpoint::send_again_locked()
+{
+	conn_.fail_over();
+	transmit_locked();
+	return conn_.finished() ? u16{event::kReleasable} : u16{0};
 }
 
 void Endpoint::on_transmit_complete(const connection::TransmitMarker &marker)

@@ -187,11 +187,11 @@ public:
 
 	// ---- For the transport ------------------------------------------------------------------
 
-	// A message of the peer for this connection, in either form. @carrier: what it came by. A
-	// message that came by something else than what the connection uses is kept until begin(),
-	// or until it moves there. Softirq.
-	void on_message(const connection::CursorMessage &message, const void *carrier);
-	void on_message(const connection::CompactMessage &message, const void *carrier);
+	// A message of the peer for this connection, in either form. @carrier: what it came by.
+	// False: not by what the last ones came by, so it is kept until it begins, or until that is
+	// drained. Softirq.
+	bool on_message(const connection::CursorMessage &message, const void *carrier);
+	bool on_message(const connection::CompactMessage &message, const void *carrier);
 	// Softirq.
 	void on_transmit_complete(const connection::TransmitMarker &marker);
 	// The send queue has room again. Softirq or process.
@@ -212,13 +212,16 @@ protected:
 	Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared = nullptr);
 	~Endpoint();
 
-	// Applies messages that came before conn_ was started. carrier_ is set under the same lock,
-	// so that later messages do not overtake these.
-	void begin(const connection::EarlyMessages &early, const void *carrier);
-	// What carried its messages is lost and drained, and it has another carrier_ by now, of
-	// which these messages have come. Under the lock; returns the events for change().
-	[[nodiscard]] u16 begin_again_locked(const connection::EarlyMessages &early)
+	// Sets carrier_, and applies messages that came before conn_ was started, which later ones
+	// must not overtake. Under the lock; returns the events for change().
+	[[nodiscard]] u16 begin_locked(const connection::EarlyMessages &early, const void *carrier)
 		SMC_REQUIRES(lock_);
+	// What carried the peer's messages is lost and drained, and carrier_ is what these have
+	// come by. Under the lock; returns the events for change().
+	[[nodiscard]] u16 hear_again_locked(const connection::EarlyMessages &early)
+		SMC_REQUIRES(lock_);
+	// What carried our own is lost. What is sent from here on goes by something else.
+	[[nodiscard]] u16 send_again_locked() SMC_REQUIRES(lock_);
 	// The memory of the rings; before the first use.
 	void set_rings(std::byte *sndbuf, std::byte *rmb)
 	{
@@ -271,7 +274,7 @@ private:
 protected:
 	shell::SpinLock &lock_;
 	connection::Connection conn_ SMC_GUARDED_BY(lock_);
-	// Set by begin(), and when it moves.
+	// Of the peer's messages. Set when it begins, and when the peer moves.
 	const void *carrier_ SMC_GUARDED_BY(lock_) = nullptr;
 	// The link was lost before conn_ was started.
 	bool lost_early_ SMC_GUARDED_BY(lock_) = false;
@@ -293,7 +296,7 @@ private:
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
 	template <class Message>
-	void hear_or_keep(const Message &message, const void *carrier);
+	bool hear_or_keep(const Message &message, const void *carrier);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
 	// Returns the events for settle().
 	[[nodiscard]] u16 abort_broken_locked() SMC_REQUIRES(lock_);
@@ -334,14 +337,17 @@ private:
 	// With a neighbour: the user has appended @bytes. True if they were passed on and nothing
 	// else is to be sent. False, and nothing is done: use send_locked().
 	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) { return false; }
-	// A message for on_message() came before begin(), or by another carrier.
-	virtual void keep_early_locked(const connection::CursorMessage & /*message*/)
-		SMC_REQUIRES(lock_)
+	// A message for on_message() came before it began, or by another carrier. True: they may
+	// come by that one from here on, so it is heard. False: it is kept, or refused.
+	[[nodiscard]] virtual bool admit_locked(const connection::CursorMessage & /*message*/,
+						const void * /*carrier*/) SMC_REQUIRES(lock_)
 	{
+		return false;
 	}
-	virtual void keep_early_locked(const connection::CompactMessage & /*message*/)
-		SMC_REQUIRES(lock_)
+	[[nodiscard]] virtual bool admit_locked(const connection::CompactMessage & /*message*/,
+						const void * /*carrier*/) SMC_REQUIRES(lock_)
 	{
+		return false;
 	}
 	// The peer has written these pieces of our ring: makes them visible to the CPU. Only where
 	// arrivals_need_sync_ is set.

@@ -178,6 +178,8 @@ void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 	// Those that wait to join come from the founder's address.
 	if (founder_ && !std::exchange(founder_->completed_.under(lock_), true))
 		doubt_.completed(founder_->from_.under(lock_));
+	if (founder_)
+		founder_->agreed_.under(lock_) = true;
 	tell(founder_.get(), SetupResult::kLinkConfirmed, wire::DeclineReason::kNone);
 	founder_.reset();
 	if (endpoints_.empty() && idle_since_ms_ == 0) {
@@ -371,27 +373,32 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 	if (found != nullptr && found->token_ != cdc->token.value())
 		found = nullptr;
 	if (const auto endpoint = addressed(found)) {
-		endpoint->on_message(connection::from_wire(*cdc), &link);
-		if (endpoint->link() != &link) [[unlikely]]
+		if (!endpoint->on_message(connection::from_wire(*cdc), &link)) [[unlikely]]
 			peer_has_moved(*endpoint, link);
 	}
 }
 
-// The peer has given up the link that the connection uses here. What came by that one is taken in
-// first; the message waits as long.
+// The peer has given up the link that its messages came by. What came by that one is taken in
+// first; the message waits as long. One that is down here as well is about to be dropped.
 void LinkGroup::peer_has_moved(const RdmaEndpoint &endpoint, const Link &to)
 {
 	shell::Guard guard(lock_);
-	const Link *const from = endpoint.link();
+	const Link *const heard = endpoint.heard_link();
+	const Link *const from = heard != nullptr ? heard : endpoint.link();
 
 	if (from == &to)
 		return;
-	if (control_.machine().link_state(to.index()) == group::LinkState::kActive) {
-		lose_link_locked(from->index());
-		return;
+	// Nobody uses a link before he has our answer, whose completion may come later.
+	if (control_.machine().link_state(to.index()) == group::LinkState::kAnswered)
+		control_.step(group::AnswerDelivered{to.index()});
+	switch (control_.machine().link_state(to.index())) {
+	case group::LinkState::kActive: lose_link_locked(from->index()); break;
+	case group::LinkState::kDown: break;
+	default:
+		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
+		break;
 	}
-	smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
-	smc_stat_inc(key_.netns, SMC_STAT_CDC_WRONG_LINK);
 }
 
 shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found) const

@@ -358,8 +358,13 @@ private:
 	void look_for_delivery(group::LinkIndex link) SMC_REQUIRES(lock_);
 	// The address and key of an RMB on each link that is active.
 	[[nodiscard]] group::LinkRkeys rkeys_of(const Buffer &rmb) const SMC_REQUIRES(lock_);
+	// The peer's RMB on the link that it begins on instead of the one it has lost.
+	[[nodiscard]] std::optional<wire::RemoteToken> begin_elsewhere(RdmaEndpoint &endpoint,
+								       group::RtokenIndex rmb)
+		SMC_REQUIRES(lock_);
 	void leave_link(const Link &link) SMC_REQUIRES(lock_);
-	void move_connections(const Link &from);
+	[[nodiscard]] bool is_left_behind(RdmaEndpoint &endpoint);
+	void move_connections(const Link *from);
 	void move_connection(RdmaEndpoint &endpoint);
 	void lose_connections();
 	void lose_connections_on_deleted();

@@ -199,7 +199,15 @@ void LinkGroup::leave_link(const Link &link)
 	connections -= connections != 0 ? 1 : 0;
 }
 
-// Those on that link; nullptr: those that had lost theirs before the peer took them for established.
+// It had lost its link before the peer took it for established.
+bool LinkGroup::is_left_behind(RdmaEndpoint &endpoint)
+{
+	shell::Guard guard(lock_);
+
+	return endpoint.stranded_.under(lock_) && endpoint.agreed_.under(lock_);
+}
+
+// Those on that link; nullptr: those that are left behind.
 void LinkGroup::move_connections(const Link *from)
 {
 	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
@@ -209,12 +217,11 @@ void LinkGroup::move_connections(const Link *from)
 			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
 			if (!endpoint)
 				continue;
-			const bool stranded = endpoint->stranded_.under(lock_).has_value();
-			if (from != nullptr ? endpoint->link() != from
-					    : !stranded || !endpoint->agreed_.under(lock_))
-				continue;
 		}
-		move_connection(*endpoint);
+		if (from != nullptr)
+			endpoint->hear_without(*from);
+		if (from != nullptr ? endpoint->link() == from : is_left_behind(*endpoint))
+			move_connection(*endpoint);
 	}
 }
 
@@ -256,8 +263,8 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 }
 
 // The order matters. A queue pair that still lives repeats packets out of the send buffers, which
-// the connections fill again as soon as they have moved: so it is stopped first. And the peer does not
-// send again what its hardware knows to have come here, so that is taken in first.
+// the connections fill again as soon as they have moved: so it is stopped first. And the peer does
+// not send again what its hardware knows to have come here, so that is taken in first.
 void LinkGroup::drop_link(Link &link)
 {
 	const group::LinkIndex index = link.index();

@@ -173,26 +173,54 @@ group::LinkIdentity LinkGroup::local_identity(const Link &link)
 		wire::Qpn{handle != nullptr ? smc_ib_link_qpn(handle) : 0}};
 }
 
+// Under lock_. The link that this end has offered is lost, and the peer has agreed to it meanwhile.
+std::optional<wire::RemoteToken> LinkGroup::begin_elsewhere(RdmaEndpoint &endpoint,
+							    group::RtokenIndex rmb)
+{
+	const auto to = least_used_link();
+	const auto rtoken = to ? control_.machine().rtoken(rmb, *to) : std::nullopt;
+
+	if (rtoken) {
+		endpoint.stranded_.under(lock_).reset();
+		endpoint.link_.store(&links_[*to], std::memory_order_relaxed);
+		records_[*to].connections++;
+	}
+	return rtoken;
+}
+
 Result<LinkGroup::Connected, wire::DeclineReason>
 LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards)
 {
+	wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
+	bool elsewhere = false;
 	{
-		const wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
 		const group::LinkIndex link = endpoint.link()->index();
 		shell::Guard guard(lock_);
 		LinkEnds ends = records_[link].ends;
+		const auto lost_qpn = endpoint.stranded_.under(lock_);
 		std::optional<group::RtokenIndex> index;
 
 		if (towards.first_contact)
 			index = control_.machine().acquire_rtoken(link, rtoken);
-		else if (towards.peer.qpn == ends.peer_qpn)
+		else if (towards.peer.qpn == lost_qpn.value_or(ends.peer_qpn))
 			index = control_.machine().acquire_known_rtoken(link, rtoken);
+		if (index && lost_qpn) {
+			const auto other =
+				key_.server ? begin_elsewhere(endpoint, *index) : std::nullopt;
+
+			if (!other) {
+				control_.machine().release_rtoken(*index);
+				return fail(wire::DeclineReason::kErrRtok);
+			}
+			rtoken = *other;
+			elsewhere = true;
+		}
 		if (!index) {
 			// TCP may come from anybody. A client that does not know the link's
 			// announcements would have us write into memory of the host at the link's
 			// other end. (A group that ends has forgotten its announcements.)
 			if (!towards.first_contact && state_ < State::kEnding &&
-			    ends.device != nullptr) {
+			    ends.device != nullptr && !lost_qpn) {
 				smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 				smc_stat_inc(key_.netns, SMC_STAT_CLC_MALFORMED);
 			}
@@ -213,7 +241,7 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 						      .qpn = towards.peer.qpn,
 						      .psn = towards.peer.psn,
 						      .mtu = towards.mtu}));
-	if (!endpoint.start_towards(towards.peer))
+	if (!endpoint.start_towards(towards.peer, rtoken, elsewhere))
 		return fail(wire::DeclineReason::kIntErr);
 	if (!key_.server || !towards.first_contact)
 		return Connected::kNow;
@@ -263,7 +291,7 @@ Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const PeerEnd 
 LinkGroup::Announced LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
 {
 	shell::Guard guard(lock_);
-	if (state_ != State::kActive) {
+	if (state_ != State::kActive || endpoint.stranded_.under(lock_)) {
 		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
 		return Announced::kLater;
 	}
@@ -333,6 +361,11 @@ void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
 void LinkGroup::complete(RdmaEndpoint &endpoint)
 {
 	shell::Guard guard(lock_);
+	endpoint.agreed_.under(lock_) = true;
+	if (endpoint.stranded_.under(lock_)) {
+		drop_due_ = true;
+		kick();
+	}
 	if (!std::exchange(endpoint.completed_.under(lock_), true))
 		doubt_.completed(endpoint.from_.under(lock_));
 }

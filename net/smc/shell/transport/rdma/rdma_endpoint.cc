@@ -17,7 +17,8 @@ RdmaEndpoint::RdmaEndpoint(EndpointGroup &group, struct sock *sk)
 {
 }
 
-bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
+bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer, const wire::RemoteToken &rtoken,
+				 bool elsewhere)
 {
 	element_offset_ = u64{peer.rmbe_size.bytes()} * (peer.rmbe_index - 1U);
 
@@ -42,12 +43,32 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer)
 		shell::Guard guard(lock_);
 		if (lost_early_ || !conn_.init(config))
 			return false;
-		point_to(*link(), {peer.rmb_rkey, peer.rmb_address});
+		point_to(*link(), rtoken);
 	}
 	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
-	begin_messages();
+	change([&]() -> u16 {
+		lock_.assert_held();
+		const u16 events = begin_messages_locked(elsewhere);
+
+		return elsewhere ? events | send_again_locked() : events;
+	});
 	return true;
+}
+
+// Messages by another link wait until that of the handshake is drained.
+u16 RdmaEndpoint::begin_messages_locked(bool elsewhere)
+{
+	const bool takes_early = early_link_ == link() || elsewhere;
+	const Link *carrier = early_link_ != nullptr && takes_early ? early_link_ : link();
+
+	hear_by(*carrier);
+	if (!takes_early)
+		return begin_locked({}, carrier);
+	any_link_ = elsewhere && early_link_ == nullptr;
+	early_link_ = nullptr;
+	return begin_locked(std::exchange(early_, {}),
+			    any_link_ ? static_cast<void *>(this) : carrier);
 }
 
 void RdmaEndpoint::point_to(Link &to, const wire::RemoteToken &rtoken)
@@ -55,7 +76,13 @@ void RdmaEndpoint::point_to(Link &to, const wire::RemoteToken &rtoken)
 	link_.store(&to, std::memory_order_relaxed);
 	peer_address_ = rtoken.address + element_offset_;
 	peer_rkey_ = rtoken.rkey.value();
-	arrivals_need_sync_ = rmb_buffer_->must_sync(to.index());
+}
+
+// For the one who sets carrier_ to the same.
+void RdmaEndpoint::hear_by(const Link &carrier)
+{
+	heard_link_.store(&carrier, std::memory_order_relaxed);
+	arrivals_need_sync_ = rmb_buffer_->must_sync(carrier.index());
 }
 
 void RdmaEndpoint::move_to(Link &to, const wire::RemoteToken &rtoken)
@@ -63,9 +90,39 @@ void RdmaEndpoint::move_to(Link &to, const wire::RemoteToken &rtoken)
 	change([&]() -> u16 {
 		lock_.assert_held();
 		point_to(to, rtoken);
-		carrier_ = &to;
-		return begin_again_locked(std::exchange(early_, {}));
+		return send_again_locked();
 	});
+}
+
+void RdmaEndpoint::hear_without(const Link &lost)
+{
+	change([&]() -> u16 {
+		lock_.assert_held();
+		if (carrier_ != &lost)
+			return 0;
+		any_link_ = early_link_ == nullptr;
+		if (any_link_) {
+			carrier_ = this;
+			return 0;
+		}
+		carrier_ = early_link_;
+		hear_by(*std::exchange(early_link_, nullptr));
+		return hear_again_locked(std::exchange(early_, {}));
+	});
+}
+
+bool RdmaEndpoint::admit_locked(const connection::CursorMessage &message, const void *carrier)
+{
+	const auto *link = static_cast<const Link *>(carrier);
+
+	if (std::exchange(any_link_, false)) {
+		carrier_ = carrier;
+		hear_by(*link);
+		return true;
+	}
+	early_.keep(message);
+	early_link_ = link;
+	return false;
 }
 
 std::optional<handshake::Event> RdmaEndpoint::set_up(const handshake::Effect &wanted)
@@ -114,7 +171,7 @@ void RdmaEndpoint::disown_group(const group::TcpAddress &from)
 }
 
 // What it is relative to is not known: the connection cannot begin, or go on.
-void RdmaEndpoint::keep_early_locked(const connection::CompactMessage &)
+bool RdmaEndpoint::admit_locked(const connection::CompactMessage &, const void *)
 {
 	if (carrier_ == nullptr)
 		lost_early_ = true;
@@ -122,6 +179,7 @@ void RdmaEndpoint::keep_early_locked(const connection::CompactMessage &)
 		conn_.abort();
 	smc_stat_inc(netns(), SMC_STAT_VIOLATION);
 	smc_stat_inc(netns(), SMC_STAT_CDC_BAD_SEQUENCE);
+	return false;
 }
 
 void RdmaEndpoint::send_locked()
@@ -181,7 +239,7 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 
 void RdmaEndpoint::sync_arrived_locked(const ring::Segments &arrived)
 {
-	rmb_buffer_->sync_for_cpu(link()->index(), arrived);
+	rmb_buffer_->sync_for_cpu(heard_link()->index(), arrived);
 }
 
 void RdmaEndpoint::retire()

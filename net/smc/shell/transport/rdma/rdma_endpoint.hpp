@@ -79,17 +79,28 @@ class RdmaEndpoint final : public LinkUser, public shell::ListNode<RegisteringTa
 public:
 	RdmaEndpoint(EndpointGroup &group, struct sock *sk);
 
-	// Sets the peer's end and starts the connection; the buffers must be there. False if one of
-	// its values is out of bounds.
-	[[nodiscard]] bool start_towards(const wire::SmcrEndpoint &peer);
+	// Sets the peer's end, whose RMB is @rtoken on its link, and starts the connection, with
+	// the messages that have come before; the buffers must be there. @elsewhere: not on the
+	// link of the handshake, which is lost and drained. False if one of its values is out of
+	// bounds.
+	[[nodiscard]] bool start_towards(const wire::SmcrEndpoint &peer,
+					 const wire::RemoteToken &rtoken, bool elsewhere);
 
-	// Its link is lost and its queue pair gone. It goes on over @to, where the peer's RMB is
-	// @rtoken: what may not have arrived is sent once more. Process.
+	// The link that it sends by is lost and its queue pair gone. It goes on over @to, where the
+	// peer's RMB is @rtoken: what may not have arrived is sent once more. Process.
 	void move_to(Link &to, const wire::RemoteToken &rtoken);
+	// The same for a link that the peer's messages came by, which has been drained. They may
+	// come by any other link from here on: the peer chooses that. Process.
+	void hear_without(const Link &lost);
 
 	[[nodiscard]] u32 token() const { return token_; }
-	// Its link, of those of its group. Any context.
+	// The link that it sends by, of those of its group. Any context.
 	[[nodiscard]] Link *link() const { return link_.load(std::memory_order_relaxed); }
+	// The one that the peer's messages come by, nullptr: not known yet. Any context.
+	[[nodiscard]] const Link *heard_link() const
+	{
+		return heard_link_.load(std::memory_order_relaxed);
+	}
 	// For the one who starts it, or has taken it out of the group.
 	[[nodiscard]] bool started() const SMC_NO_LOCK_CHECK // nobody else changes it any more
 	{
@@ -107,15 +118,13 @@ private:
 	// Endpoint's hooks. send_locked() posts what is to be sent; what does not fit into the send
 	// queue waits for on_room(), or on_transport_lost().
 	void send_locked() override SMC_REQUIRES(lock_);
-	// A message may overtake the Confirm, which starts the connection.
-	void keep_early_locked(const connection::CursorMessage &message) override
-		SMC_REQUIRES(lock_)
-	{
-		early_.keep(message);
-	}
-	// Nobody sends a compact one before this end has spoken.
-	void keep_early_locked(const connection::CompactMessage &message) override
-		SMC_REQUIRES(lock_);
+	// A message may overtake the Confirm, which starts the connection; or what came before it
+	// by the link that the peer has given up.
+	[[nodiscard]] bool admit_locked(const connection::CursorMessage &message,
+					const void *carrier) override SMC_REQUIRES(lock_);
+	// Nobody sends a compact one before this end has spoken, or first on another link.
+	[[nodiscard]] bool admit_locked(const connection::CompactMessage &message,
+					const void *carrier) override SMC_REQUIRES(lock_);
 	// Only while the connection takes messages: the link is there then, and the ring mapped.
 	void sync_arrived_locked(const ring::Segments &arrived) override SMC_REQUIRES(lock_);
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_)
@@ -126,12 +135,8 @@ private:
 	void destroy() override;
 	void snapshot_transport(smc_sock_info &info) override;
 
-	// With the messages that came before.
-	void begin_messages() SMC_NO_LOCK_CHECK // begin() takes the lock before it looks at it
-	{
-		begin(early_, link());
-		early_ = {};
-	}
+	[[nodiscard]] u16 begin_messages_locked(bool elsewhere) SMC_REQUIRES(lock_);
+	void hear_by(const Link &carrier) SMC_REQUIRES(lock_);
 	void point_to(Link &to, const wire::RemoteToken &rtoken) SMC_REQUIRES(lock_);
 	// False if it was not posted.
 	[[nodiscard]] bool post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
@@ -140,6 +145,7 @@ private:
 
 	shell::Ref<EndpointGroup> group_;
 	std::atomic<Link *> link_ = nullptr; // changes under its lock
+	std::atomic<const Link *> heard_link_ = nullptr;
 	Buffer *send_buffer_ = nullptr;
 	Buffer *rmb_buffer_ = nullptr;
 	u32 token_ = 0; // ours; the slot in the group's table
@@ -148,6 +154,8 @@ private:
 	u64 peer_address_ = 0;   // these two change with the link, under its lock
 	u32 peer_rkey_ = 0;
 	connection::EarlyMessages early_ SMC_GUARDED_BY(lock_);
+	const Link *early_link_ SMC_GUARDED_BY(lock_) = nullptr; // what the newest of them came by
+	bool any_link_ SMC_GUARDED_BY(lock_) = false; // the peer may move, nothing is in its way
 	// All below belongs to the group, as do the buffers once they are registered: guarded by
 	// its lock.
 	shell::Guarded<bool> rtoken_held_;
@@ -155,6 +163,9 @@ private:
 	shell::Guarded<bool> rmb_deleted_;  // by the peer, while this connection uses it
 	shell::Guarded<bool> rmb_in_doubt_; // the peer may write to it, and is not told of the end
 	shell::Guarded<bool> completed_;    // its handshake has ended, as the group knows
+	shell::Guarded<bool> agreed_;       // the peer takes it for established, or will
+	// Its link was lost before that: the peer's QPN of it.
+	shell::Guarded<std::optional<wire::Qpn>> stranded_;
 	shell::Guarded<group::TcpAddress> from_; // the client's TCP address
 	// While it is in the group's list of those being registered.
 	shell::Guarded<AfterRegistration> after_registration_{AfterRegistration::kAnnounce};
