@@ -159,12 +159,14 @@ private:
 		       "Proposal: not what this host can do");
 		if (v1 == 0 || v2r) {
 			expect(!in.is_zero(8, 8), "Proposal: no peer ID");
-			expect(in.text(32, 6) == wire_mac(host), "Proposal: MAC");
+			expect(rail_of_mac(host, in.text(32, 6)).has_value(), "Proposal: MAC");
 		} else {
 			expect(in.is_zero(8, 8) && in.is_zero(32, 6), "Proposal: a peer ID");
 		}
+		// A host offers one port, unless that goes between two looks.
+		const u32 rail = rail_of_mac(host, in.text(32, 6)).value_or(0);
 		if (v1 == 0)
-			expect(in.text(16, 16) == wire_gid(host, 1), "Proposal: GID");
+			expect(in.text(16, 16) == wire_gid(host, rail, 1), "Proposal: GID");
 		else
 			expect(in.is_zero(16, 16), "Proposal: a GID without version 1");
 		const u64 prefix_offset = in.number(38, 2);
@@ -195,13 +197,17 @@ private:
 			       "Proposal: counts");
 			expect(in.number(at + 4, 2) == 0, "Proposal: reserved");
 			expect(in.byte(at + 3) == 0x10, "Proposal: release");
-			expect(v2r ? in.text(at + 8, 16) == wire_gid(host, 2)
+			const std::string gid = in.text(at + 8, 16);
+			expect(v2r ? gid == wire_gid(host, rail, 2) ||
+					       (world().knobs.any_fault() &&
+						gid == wire_gid(host, 1 - rail, 2))
 				   : in.is_zero(at + 8, 16),
 			       "Proposal: GID of version 2");
 			expect(in.number(at + 6, 2) == (v2d ? 32U + 32U * eids : 0U),
 			       "Proposal: offset of SMC-D");
 			expect(in.byte(at + 24) == host->max_conns, "Proposal: max_conns");
-			expect(in.byte(at + 25) == 1, "Proposal: max_links");
+			max_links_ = in.byte(at + 25);
+			check_max_links(host, v2r);
 			expect(in.number(at + 26, 2) == (v2d ? 1U : 0U), "Proposal: features");
 			expect(in.is_zero(at + 28, 12), "Proposal: reserved");
 			if (v2r)
@@ -220,6 +226,18 @@ private:
 			}
 		}
 		expect(in.size() == size, "Proposal: length");
+	}
+
+	// As many as there are ports that can be used now.
+	void check_max_links(const net *host, bool v2r) const
+	{
+		const Knobs &knobs = world().knobs;
+		const u32 rails = v2r ? std::min(knobs.rails_of(host), host->max_links) : 1;
+
+		if (knobs.any_fault())
+			expect(max_links_ >= 1 && max_links_ <= rails, "Proposal: max_links");
+		else
+			expect(max_links_ == rails, "Proposal: max_links");
 	}
 
 	// One device has one identity in all messages of all hosts.
@@ -274,8 +292,9 @@ private:
 		expect(out.version == 1 || out.version == 2, "version");
 		expect((flags & 7) == 0, "not SMC-R");
 		expect(!in.is_zero(8, 8), "no peer ID");
-		expect(in.text(16, 16) == wire_gid(host, out.version), "GID");
-		expect(in.text(32, 6) == wire_mac(host), "MAC");
+		const auto rail = rail_of_mac(host, in.text(32, 6));
+		expect(rail.has_value(), "MAC");
+		expect(in.text(16, 16) == wire_gid(host, *rail, out.version), "GID");
 		out.rmb.qpn = static_cast<u32>(in.number(38, 3));
 		out.rmb.rkey = static_cast<u32>(in.number(41, 4));
 		expect(in.byte(45) == 1, "RMBE index");
@@ -288,6 +307,7 @@ private:
 		expect(out.rmb.token != 0, "token 0");
 		check_rmb(out.rmb, host);
 		if (out.version == 1) {
+			out.max_links = 2;
 			expect(in.size() == 68, "length");
 			return out;
 		}
@@ -307,7 +327,8 @@ private:
 		expect(in.text(108, 9) == "SIMULATED", "host name");
 		out.max_conns = in.byte(140);
 		out.max_links = in.byte(141);
-		expect(out.release == 1 && out.max_links == 1, "release, max_links");
+		expect(out.release == 1 && out.max_links >= 1 && out.max_links <= max_links_,
+		       "release, max_links");
 		expect(out.max_conns >= 16 && out.max_conns <= hosts_[0]->max_conns &&
 			       out.max_conns <= hosts_[1]->max_conns,
 		       "max_conns");
@@ -320,7 +341,7 @@ private:
 		}
 		expect(in.size() == 180, "length");
 		expect(in.byte(156) == 1 && in.is_zero(157, 3), "GID list");
-		expect(in.text(160, 16) == wire_gid(host, 2), "GID list");
+		expect(in.text(160, 16) == wire_gid(host, *rail, 2), "GID list");
 		return out;
 	}
 
@@ -378,12 +399,13 @@ private:
 		       "Confirm: not what the Accept says");
 		expect(c.mtu <= a.mtu, "Confirm: MTU");
 		confirmed_ = !c.first_contact;
-		observe_connection(connection_, c.version, c.first_contact, a.compact, a.rmb,
-				   c.rmb);
+		observe_connection(connection_, c.version, c.first_contact, a.compact, a.max_links,
+				   a.rmb, c.rmb);
 	}
 
 	u64 connection_;
 	net *hosts_[2];
+	u8 max_links_ = 0; // that the client has proposed
 	std::string streams_[2];
 	bool plain_[2] = {};
 	int proposals_ = 0;

@@ -116,11 +116,18 @@ void smc_stat_add(net *net, u32 index, s64 n)
 	if (index >= SMC_STATS)
 		sim::fail("counter %u", index);
 	net->stats[index] += n;
+	if (index == SMC_STAT_VIOLATION)
+		sim::note("%s: a violation", net->name.c_str());
 	if (sim::count_watcher())
 		sim::count_watcher()(net, index);
 }
 
-bool smc_pnet_of_netdev(net *, u32, u8 *)
+// With one rail a host's ports are found by the network device.
+bool smc_pnet_of_netdev(net *, u32, u8 *out)
 {
-	return false;
+	if (world().knobs.second_ports == 0)
+		return false;
+	std::memset(out, ' ', SMC_PNETID_LEN);
+	std::memcpy(out, sim::kPnetId, std::strlen(sim::kPnetId));
+	return true;
 }

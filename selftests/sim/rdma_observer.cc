@@ -22,6 +22,7 @@ constexpr std::size_t kMessage = 44;
 constexpr u8 kBlocked = 0x80;
 constexpr u8 kUrgentPending = 0x40;
 constexpr u8 kUrgentPresent = 0x20;
+constexpr u8 kValidation = 0x08;
 constexpr u8 kClosed = 0x40;
 constexpr u8 kAborted = 0x20;
 constexpr u8 kAnyClose = kClosed | kAborted;
@@ -29,22 +30,28 @@ constexpr u8 kAnyClose = kClosed | kAborted;
 // Positions in bytes that never wrap.
 struct Direction {
 	u16 sequence = 0;
-	u64 produced = 0;       // by messages sent
-	u64 consumed_said = 0;  // confirmed by this sender, of the other direction
-	u64 produced_heard = 0; // by messages that have reached the other end
-	u64 consumed_heard = 0; // of our bytes, by messages that have reached us
-	u8 flags = 0;           // state flags sent
-	u8 flags_heard = 0;     // those of messages that have reached the other end
+	u64 produced = 0;         // by messages sent
+	u64 consumed_said = 0;    // confirmed by this sender, of the other direction
+	u64 produced_arrived = 0; // by messages that the device at the other end has
+	u64 produced_heard = 0;   // by messages that have reached the other end
+	u64 consumed_heard = 0;   // of our bytes, by messages that have reached us
+	u8 flags = 0;             // state flags sent
+	u8 flags_heard = 0;       // those of messages that have reached the other end
+	u32 qpn = 0;              // the sender's queue pair
+	bool repeating = false;   // failover: what may not have arrived is sent once more
+	u64 repeated = 0;         // up to here
 };
 
 struct Connection {
 	u64 id = 0;
-	std::array<Announced, 2> rmb;  // [0]: the client's, which the server writes
+	std::array<Announced, 2> rmb; // [0]: the client's, which the server writes
+	std::array<RmbNumber, 2> rmb_number{};
 	std::array<Direction, 2> from; // [0]: what the client sends
 };
 
 struct Promise {
 	u64 connection = 0;
+	u32 rkey = 0;
 	u32 qpn = 0;
 };
 
@@ -57,14 +64,14 @@ struct Cdc {
 };
 
 std::map<u64, Connection> connections;
-// The connection whose messages reach a queue pair with a token.
-std::map<std::pair<u32, u32>, std::pair<u64, unsigned>> by_token;
+// The connection whose messages reach that end of a group with a token.
+std::map<std::pair<u64, u32>, std::pair<u64, unsigned>> by_token;
 // The same by the slot alone: the newest one.
-std::map<std::pair<u32, u32>, std::pair<u64, unsigned>> by_slot;
-std::set<u32> compact_links;
-std::map<u32, u64> rmb_users;    // rkey → connection
-std::map<u32, Promise> promised; // rkey → who has no answer yet
-u64 cdcs, compacts, writes;
+std::map<std::pair<u64, u32>, std::pair<u64, unsigned>> by_slot;
+std::set<u64> compact_sides;
+std::map<RmbNumber, u64> rmb_users;    // → connection
+std::map<RmbNumber, Promise> promised; // who has no answer yet
+u64 cdcs, compacts, writes, moves;
 
 Cdc read_cdc(const smc_ib_link &link, const std::string &message)
 {
@@ -74,7 +81,7 @@ Cdc read_cdc(const smc_ib_link &link, const std::string &message)
 		fail("qp %u: a CDC of %zu bytes", link.qpn, message.size());
 	if (!in.is_zero(8, 2) || !in.is_zero(16, 2) || !in.is_zero(26, 18))
 		fail("qp %u: a CDC with reserved bytes set", link.qpn);
-	if ((in.byte(24) & 0x0f) != 0 || (in.byte(25) & 0x1f) != 0)
+	if ((in.byte(24) & 0x07) != 0 || (in.byte(25) & 0x1f) != 0)
 		fail("qp %u: a CDC with unknown flags", link.qpn);
 	return {static_cast<u16>(in.number(2, 2)),
 		static_cast<u32>(in.number(4, 4)),
@@ -99,9 +106,41 @@ u64 position(u64 wrap, u64 count, u64 size, u64 base, const char *which, u32 qpn
 	return at;
 }
 
-void check_writes(const smc_ib_link &link, const Post &post, const Announced &rmb, Direction &from)
+// Where the ring that @to receives in lies for writes on that link.
+RmbKey key_for(const smc_ib_link &link, const Connection &connection, unsigned to)
 {
-	u64 at = from.produced;
+	const auto key = rmb_on(connection.rmb_number[to], link.path.peer_qpn);
+
+	if (!key)
+		fail("qp %u: tcp-%llu has no RMB on this link", link.qpn, connection.id);
+	return *key;
+}
+
+// Where the bytes begin that are sent once more. None may be missing between those that the peer
+// has and what comes now.
+u64 repeated_from(const smc_ib_link &link, const Post &post, const RmbKey &key, u64 size,
+		  const Direction &from)
+{
+	if (post.writes.empty())
+		return from.produced;
+	const u64 offset = post.writes.front().remote_address - key.address;
+	if (offset >= size)
+		fail("qp %u: a write outside of the RMB", link.qpn);
+	const u64 behind = (from.produced % size + size - offset) % size;
+	const u64 at = from.produced - (behind != 0 ? behind : size);
+
+	if (at > std::max(from.produced_arrived, from.repeated))
+		fail("qp %u: bytes from %llu to %llu are sent again, %llu have arrived", link.qpn,
+		     at, from.produced, from.produced_arrived);
+	return at;
+}
+
+void check_writes(const smc_ib_link &link, const Post &post, const Connection &connection,
+		  unsigned to, Direction &from)
+{
+	const u64 size = connection.rmb[to].size_bytes;
+	const RmbKey key = post.writes.empty() ? RmbKey{} : key_for(link, connection, to);
+	u64 at = from.repeating ? repeated_from(link, post, key, size, from) : from.produced;
 
 	for (const Write &write : post.writes) {
 		if (write.length_bytes == 0)
@@ -109,28 +148,89 @@ void check_writes(const smc_ib_link &link, const Post &post, const Announced &rm
 		if (is_forgotten(write.remote_key))
 			fail("qp %u: a write with rkey %x behind the answer to its DELETE_RKEY",
 			     link.qpn, write.remote_key);
-		if (write.remote_key != rmb.rkey ||
-		    write.remote_address != rmb.address + at % rmb.size_bytes)
+		if (write.remote_key != key.rkey || write.remote_address != key.address + at % size)
 			fail("qp %u: a write to %llx of rkey %x, where the ring goes on at %llx of "
 			     "%x",
 			     link.qpn, write.remote_address, write.remote_key,
-			     rmb.address + at % rmb.size_bytes, rmb.rkey);
-		if (at % rmb.size_bytes + write.length_bytes > rmb.size_bytes)
+			     key.address + at % size, key.rkey);
+		if (at % size + write.length_bytes > size)
 			fail("qp %u: a write over the end of the RMB", link.qpn);
 		at += write.length_bytes;
 		writes++;
 	}
-	if (at - from.consumed_heard > rmb.size_bytes)
+	if (at - from.consumed_heard > size)
 		fail("qp %u: a write over bytes that were not read", link.qpn);
-	if (at != from.produced && from.flags != 0)
+	if (at > from.produced && from.flags != 0)
 		fail("qp %u: data behind the end", link.qpn);
-	from.produced = at;
+	if (from.repeating && at > from.produced)
+		fail("qp %u: new bytes among those that are sent again", link.qpn);
+	if (!from.repeating)
+		from.produced = at;
 }
 
-void check_cdc(const smc_ib_link &link, const Post &post)
+// The first message on another link. The old queue pair must have stopped at this end: it would
+// repeat packets out of buffers that are filled anew, or take in bytes behind the cursor that goes
+// out now.
+void check_move(const smc_ib_link &link, const Cdc &cdc, Direction &from)
+{
+	const smc_ib_link *before = fabric().link(from.qpn);
+
+	if (before != nullptr && !before->broken)
+		fail("qp %u: a connection moves here while qp %u still works", link.qpn, from.qpn);
+	if ((cdc.producer_flags & kValidation) == 0)
+		fail("qp %u: a connection moves here without a validation", link.qpn);
+	from.qpn = link.qpn;
+	moves++;
+}
+
+void check_validation(const smc_ib_link &link, const Post &post, const Cdc &cdc, Direction &from)
+{
+	if (!post.writes.empty() || cdc.producer_flags != kValidation || cdc.state_flags != 0 ||
+	    cdc.producer_wrap != 0 || cdc.producer_count != 0 || cdc.consumer_wrap != 0 ||
+	    cdc.consumer_count != 0)
+		fail("qp %u: a validation that says more", link.qpn);
+	if (static_cast<std::int16_t>(from.sequence - cdc.sequence) < 0)
+		fail("qp %u: a validation of message %u, %u was the last one", link.qpn,
+		     cdc.sequence, from.sequence);
+	from.repeating = true;
+	from.repeated = 0;
+	note("qp %u: validation of message %u of token %08x, %u were sent, %llu bytes, %llu have "
+	     "arrived",
+	     link.qpn, cdc.sequence, cdc.token, from.sequence, from.produced,
+	     from.produced_arrived);
+}
+
+// The flags of a message that may follow on what both ends have sent.
+void check_flags(const smc_ib_link &link, const Cdc &cdc, const Direction &from,
+		 const Direction &back, bool producer_moved)
+{
+	if ((cdc.producer_flags & kUrgentPresent) != 0 &&
+	    ((cdc.producer_flags & kUrgentPending) == 0 || !producer_moved))
+		fail("qp %u: an urgent byte out of nowhere", link.qpn);
+	if ((cdc.producer_flags & kBlocked) != 0 && cdc.state_flags != 0)
+		fail("qp %u: more data is promised behind the end", link.qpn);
+	// Before the end comes what stood before it.
+	if (from.repeating)
+		return;
+	if ((from.flags & kAnyClose) != 0 && (back.flags_heard & kAnyClose) != 0)
+		fail("qp %u: a CDC behind the end of both directions", link.qpn);
+	if ((from.flags & ~cdc.state_flags) != 0)
+		fail("qp %u: state flag %02x taken back", link.qpn, from.flags & ~cdc.state_flags);
+	if ((from.flags & kAborted) != 0)
+		fail("qp %u: a CDC behind an abort", link.qpn);
+}
+
+void note_sender(Post &post, const Connection &connection, unsigned side, u64 produced)
+{
+	post.connection = connection.id;
+	post.side = side;
+	post.produced = produced;
+}
+
+void check_cdc(const smc_ib_link &link, Post &post)
 {
 	const Cdc cdc = read_cdc(link, post.message);
-	const auto found = by_token.find({link.path.peer_qpn, cdc.token});
+	const auto found = by_token.find({side_of(link.path.peer_qpn), cdc.token});
 
 	cdcs++;
 	if (found == by_token.end())
@@ -139,49 +239,53 @@ void check_cdc(const smc_ib_link &link, const Post &post)
 	const unsigned to = found->second.second;
 	Direction &from = connection.from[1 - to];
 	Direction &back = connection.from[to];
-	const Announced &rmb = connection.rmb[to];
-	const Announced &own = connection.rmb[1 - to];
+	const u64 size = connection.rmb[to].size_bytes;
 
-	if (own.qpn != link.qpn)
+	if (side_of(connection.rmb[1 - to].qpn) != side_of(link.qpn))
 		fail("qp %u: a CDC on a link that is not the connection's", link.qpn);
+	if (!is_confirmed(link.qpn))
+		fail("qp %u: a CDC before the link is confirmed", link.qpn);
+	if (from.qpn != link.qpn)
+		check_move(link, cdc, from);
+	if ((cdc.producer_flags & kValidation) != 0)
+		return check_validation(link, post, cdc, from);
 	if (cdc.sequence != static_cast<u16>(from.sequence + 1))
 		fail("qp %u: sequence %u behind %u", link.qpn, cdc.sequence, from.sequence);
-	if ((from.flags & kAnyClose) != 0 && (back.flags_heard & kAnyClose) != 0)
-		fail("qp %u: a CDC behind the end of both directions", link.qpn);
-	if ((from.flags & ~cdc.state_flags) != 0)
-		fail("qp %u: state flag %02x taken back", link.qpn, from.flags & ~cdc.state_flags);
-	if ((from.flags & kAborted) != 0)
-		fail("qp %u: a CDC behind an abort", link.qpn);
+	const u64 before = from.produced;
 	from.sequence = cdc.sequence;
-	check_writes(link, post, rmb, from);
-	const u64 produced = position(cdc.producer_wrap, cdc.producer_count, rmb.size_bytes,
-				      from.produced, "producer", link.qpn);
-	if (produced != from.produced)
+	check_writes(link, post, connection, to, from);
+	// What is sent again may end before what the peer has heard of.
+	const u64 least =
+		from.repeating ? from.produced - std::min(from.produced, size) : from.produced;
+	const u64 produced =
+		position(cdc.producer_wrap, cdc.producer_count, size, least, "producer", link.qpn);
+	check_flags(link, cdc, from, back, produced != 0);
+	if (from.repeating ? produced > from.produced : produced != from.produced)
 		fail("qp %u: producer cursor at %llu, %llu were written", link.qpn, produced,
 		     from.produced);
-	const u64 consumed = position(cdc.consumer_wrap, cdc.consumer_count, own.size_bytes,
-				      from.consumed_said, "consumer", link.qpn);
+	const u64 consumed =
+		position(cdc.consumer_wrap, cdc.consumer_count, connection.rmb[1 - to].size_bytes,
+			 from.consumed_said, "consumer", link.qpn);
 	if (consumed > back.produced_heard)
 		fail("qp %u: consumer cursor at %llu, %llu have come", link.qpn, consumed,
 		     back.produced_heard);
 	from.consumed_said = consumed;
-	if ((cdc.producer_flags & kUrgentPresent) != 0 &&
-	    ((cdc.producer_flags & kUrgentPending) == 0 || produced == 0))
-		fail("qp %u: an urgent byte out of nowhere", link.qpn);
-	if ((cdc.producer_flags & kBlocked) != 0 && cdc.state_flags != 0)
-		fail("qp %u: more data is promised behind the end", link.qpn);
-	from.flags = cdc.state_flags;
+	from.repeated = produced;
+	if (from.repeating && produced == before)
+		from.repeating = false;
+	if (!from.repeating)
+		from.flags = cdc.state_flags;
 	mix(cdc.sequence * 0x10001u ^ produced ^ consumed << 20);
+	note_sender(post, connection, 1 - to, produced);
 }
 
-// Returns the connection.
-u64 check_compact(const smc_ib_link &link, const Post &post)
+void check_compact(const smc_ib_link &link, Post &post)
 {
 	const u32 immediate = *post.immediate;
-	const auto found = by_slot.find({link.path.peer_qpn, immediate >> 24});
+	const auto found = by_slot.find({side_of(link.path.peer_qpn), immediate >> 24});
 
 	compacts++;
-	if (!compact_links.contains(link.qpn))
+	if (!compact_sides.contains(side_of(link.qpn)))
 		fail("qp %u: a compact message that was not agreed on", link.qpn);
 	if (found == by_slot.end())
 		fail("qp %u: a compact message for slot %u, which nobody has", link.qpn,
@@ -190,44 +294,48 @@ u64 check_compact(const smc_ib_link &link, const Post &post)
 	const unsigned to = found->second.second;
 	Direction &from = connection.from[1 - to];
 	const Direction &back = connection.from[to];
-	const Announced &rmb = connection.rmb[to];
 
-	if (connection.rmb[1 - to].qpn != link.qpn)
+	if (from.qpn != link.qpn || from.repeating)
 		fail("qp %u: a compact message on a link that is not the connection's", link.qpn);
 	if (from.flags != 0)
 		fail("qp %u: a compact message takes back state flags", link.qpn);
 	if (back.sequence == 0)
 		fail("qp %u: a compact message to a peer that has not spoken", link.qpn);
 	from.sequence++;
-	const bool wraps = post.writes.size() == 2 && post.writes[1].remote_address == rmb.address;
+	const bool wraps = post.writes.size() == 2 &&
+			   post.writes[1].remote_address == key_for(link, connection, to).address;
 	if (((immediate >> 23 & 1) != 0) != wraps || (post.writes.size() == 2 && !wraps) ||
 	    post.writes.size() > 2)
 		fail("qp %u: a compact message %08x for %zu writes", link.qpn, immediate,
 		     post.writes.size());
-	check_writes(link, post, rmb, from);
+	check_writes(link, post, connection, to, from);
 	from.consumed_said += immediate & 0x3fffff;
 	if (from.consumed_said > back.produced_heard)
 		fail("qp %u: %llu bytes consumed, %llu have come", link.qpn, from.consumed_said,
 		     back.produced_heard);
 	mix(immediate ^ from.produced);
-	return connection.id;
+	note_sender(post, connection, 1 - to, from.produced);
 }
 
 void hear_cdc(const smc_ib_link &link, const std::string &message)
 {
 	const Cdc cdc = read_cdc(link, message);
-	const auto found = by_token.find({link.qpn, cdc.token});
+	const auto found = by_token.find({side_of(link.qpn), cdc.token});
 
-	if (found == by_token.end())
+	// A validation says only which messages there were.
+	if (found == by_token.end() || (cdc.producer_flags & kValidation) != 0)
 		return;
 	Connection &connection = connections[found->second.first];
 	const unsigned to = found->second.second;
 	Direction &from = connection.from[1 - to];
 	Direction &back = connection.from[to];
 
+	const u64 size = connection.rmb[to].size_bytes;
 	from.produced_heard =
-		position(cdc.producer_wrap, cdc.producer_count, connection.rmb[to].size_bytes,
-			 from.produced_heard, "producer", link.qpn);
+		std::max(from.produced_heard,
+			 position(cdc.producer_wrap, cdc.producer_count, size,
+				  from.produced_heard - std::min(from.produced_heard, size),
+				  "producer", link.qpn));
 	back.consumed_heard =
 		position(cdc.consumer_wrap, cdc.consumer_count, connection.rmb[1 - to].size_bytes,
 			 back.consumed_heard, "consumer", link.qpn);
@@ -235,14 +343,14 @@ void hear_cdc(const smc_ib_link &link, const std::string &message)
 }
 
 // An RMB may be announced again only if the connection that had it has ended on the wire.
-void check_reuse(const Announced &rmb)
+void check_reuse(const Announced &rmb, RmbNumber number)
 {
-	const auto user = rmb_users.find(rmb.rkey);
+	const auto user = rmb_users.find(number);
 
 	if (user == rmb_users.end())
 		return;
 	const Connection &before = connections[user->second];
-	const unsigned owner = before.rmb[0].rkey == rmb.rkey ? 0 : 1;
+	const unsigned owner = before.rmb_number[0] == number ? 0 : 1;
 	if ((before.from[1 - owner].flags_heard & kAnyClose) == 0)
 		fail("rkey %x of tcp-%llu is given to another connection although its peer has not "
 		     "closed",
@@ -271,45 +379,52 @@ void check_empty(const Announced &rmb)
 
 } // namespace
 
-void observe_connection(u64 id, u8 version, bool first_contact, bool compact,
+void observe_connection(u64 id, u8 version, bool first_contact, bool compact, u8 max_links,
 			const Announced &server, const Announced &client)
 {
 	Connection connection;
 
+	observe_pair(server.qpn, client.qpn, version, first_contact, max_links);
 	if (compact)
-		compact_links.insert({server.qpn, client.qpn});
+		compact_sides.insert({side_of(server.qpn), side_of(client.qpn)});
 
 	connection.id = id;
 	connection.rmb = {client, server};
 	for (unsigned side = 0; side < 2; side++) {
 		const Announced &rmb = connection.rmb[side];
+		const RmbNumber number = tell_rmb(rmb.qpn, {rmb.rkey, rmb.address});
+		const u64 end = side_of(rmb.qpn);
 
-		check_reuse(rmb);
+		connection.rmb_number[side] = number;
+		connection.from[side].qpn = rmb.qpn;
+		check_reuse(rmb, number);
 		check_empty(rmb);
-		rmb_users[rmb.rkey] = id;
+		rmb_users[number] = id;
 		// Random: with thousands of tokens, one that is free comes again.
-		const auto user = by_token.find({rmb.qpn, rmb.token});
+		const auto user = by_token.find({end, rmb.token});
 		if (user != by_token.end() &&
 		    (connections[user->second.first].from[user->second.second].flags & kAnyClose) ==
 			    0)
 			fail("token %08x is given twice", rmb.token);
-		by_token[{rmb.qpn, rmb.token}] = {id, side};
-		by_slot[{rmb.qpn, rmb.token & 0xff}] = {id, side};
+		by_token[{end, rmb.token}] = {id, side};
+		by_slot[{end, rmb.token & 0xff}] = {id, side};
 	}
 	connections[id] = connection;
-	observe_pair(server.qpn, client.qpn, version, first_contact);
 	note("tcp-%llu: connection of qp %u token %08x with qp %u token %08x", id, client.qpn,
 	     client.token, server.qpn, server.token);
 }
 
 void observe_accept(u64 connection, const Announced &server)
 {
-	promised[server.rkey] = {connection, server.qpn};
+	promised[tell_rmb(server.qpn, {server.rkey, server.address})] = {connection, server.rkey,
+									 server.qpn};
 }
 
 bool has_been_used(u32 rkey)
 {
-	return rmb_users.contains(rkey);
+	const auto rmb = rmb_of(rkey);
+
+	return rmb && rmb_users.contains(*rmb);
 }
 
 void observe_answer(u64 connection)
@@ -320,30 +435,37 @@ void observe_answer(u64 connection)
 
 void observe_rmb_going(u32 rkey)
 {
-	const auto found = promised.find(rkey);
+	const auto rmb = rmb_of(rkey);
+	const auto found = rmb ? promised.find(*rmb) : promised.end();
 
 	if (found != promised.end())
 		fail("tcp-%llu: rkey %x goes, and its client may be writing there",
 		     found->second.connection, rkey);
 }
 
-u64 observe_post(const smc_ib_link &link, const Post &post)
+void observe_post(const smc_ib_link &link, Post &post)
 {
 	if (post.immediate)
 		return check_compact(link, post);
-	if (static_cast<u8>(post.message[0]) == kCdc) {
-		check_cdc(link, post);
-		return 0;
-	}
+	if (static_cast<u8>(post.message[0]) == kCdc)
+		return check_cdc(link, post);
 	if (!post.writes.empty())
 		fail("qp %u: writes with an LLC message", link.qpn);
 	observe_llc(link, post.message);
-	return 0;
+}
+
+void observe_arrived(const Post &post)
+{
+	if (post.connection == 0)
+		return;
+	Direction &from = connections[post.connection].from[post.side];
+
+	from.produced_arrived = std::max(from.produced_arrived, post.produced);
 }
 
 void observe_written(const smc_ib_link &link, u64 id, u32 immediate, u32 written_bytes)
 {
-	const auto found = by_slot.find({link.qpn, immediate >> 24});
+	const auto found = by_slot.find({side_of(link.qpn), immediate >> 24});
 
 	if (id == 0)
 		return; // forged
@@ -376,22 +498,26 @@ void observe_link_created(const smc_ib_link &link)
 
 void observe_link_broken(const smc_ib_link &link)
 {
-	// Everything announced on it is void.
+	// What was announced on it is void, and with the group's last link everything.
 	std::erase_if(promised, [&](const auto &entry) { return entry.second.qpn == link.qpn; });
-	for (auto at = rmb_users.begin(); at != rmb_users.end();) {
-		const Connection &connection = connections[at->second];
-		if (connection.rmb[0].qpn == link.qpn || connection.rmb[1].qpn == link.qpn)
-			at = rmb_users.erase(at);
-		else
-			++at;
-	}
+	if (has_live_sibling(link.qpn))
+		return;
+	std::erase_if(rmb_users, [&](const auto &entry) {
+		const Connection &connection = connections[entry.second];
+		const u64 side = side_of(link.qpn);
+
+		return side != 0 && (side_of(connection.rmb[0].qpn) == side ||
+				     side_of(connection.rmb[1].qpn) == side);
+	});
 }
 
 std::string observed_counts()
 {
 	return std::to_string(connections.size()) + " connections by SMC, " + std::to_string(cdcs) +
 	       " CDC, " + std::to_string(compacts) + " compact, " + std::to_string(writes) +
-	       " writes, " + std::to_string(observed_llcs()) + " LLC";
+	       " writes, " + std::to_string(observed_llcs()) + " LLC, " +
+	       std::to_string(observed_links()) + " more links, " + std::to_string(moves) +
+	       " moves";
 }
 
 } // namespace sim

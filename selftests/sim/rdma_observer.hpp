@@ -6,6 +6,7 @@
 
 #include <string>
 
+#include "rmb_book.hpp"
 #include "verbs.hpp"
 
 namespace sim {
@@ -20,8 +21,8 @@ struct Announced {
 };
 
 // A CLC exchange has got to its Confirm: both ends are known.
-// @compact: at first contact, they have agreed on compact messages.
-void observe_connection(u64 connection, u8 version, bool first_contact, bool compact,
+// @compact: at first contact, they have agreed on compact messages. @max_links: then, of a group.
+void observe_connection(u64 connection, u8 version, bool first_contact, bool compact, u8 max_links,
 			const Announced &server, const Announced &client);
 
 // The Accept of a later contact names this RMB. From its Confirm on the client may write there, so
@@ -34,8 +35,10 @@ void observe_answer(u64 connection);
 // An RMB ends while its link exists: DELETE_RKEY, or its region is destroyed.
 void observe_rmb_going(u32 rkey);
 
-// Returns the connection that immediate data is for, else 0.
-u64 observe_post(const smc_ib_link &link, const Post &post);
+// Says in the post which connection it is for.
+void observe_post(const smc_ib_link &link, Post &post);
+// The hardware at the other end has it, the software perhaps not yet.
+void observe_arrived(const Post &post);
 // Immediate data reaches the software at the other end.
 void observe_written(const smc_ib_link &link, u64 connection, u32 immediate, u32 written_bytes);
 // The message reaches the software at the other end.

@@ -9,6 +9,7 @@
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/mem.h"
+#include "kernel/abi/pernet.h"
 #include "memory.hpp"
 #include "process.hpp"
 #include "rdma_observer.hpp"
@@ -31,6 +32,7 @@ constexpr u64 kProcesses_us = 200 * kSecond_us; // after that, until all process
 constexpr u64 kGroups_us = 2000 * kSecond_us;   // until all groups have ended by themselves
 constexpr u64 kTcp_us = 20 * kSecond_us;        // twice the longest stall
 constexpr u64 kUnload_us = 100 * kSecond_us;
+constexpr u64 kRecovery_us = 30 * kSecond_us; // until a group has two links again
 
 void add_host(u32 index, Random &random)
 {
@@ -53,6 +55,22 @@ void add_host(u32 index, Random &random)
 		if (smc_ctl_ueid_add(raw, reinterpret_cast<const u8 *>(eid_of_hosts(n).data())) !=
 		    0)
 			fail("no EID");
+	}
+}
+
+void add_devices(net *host)
+{
+	for (u32 rail = 0; rail < world().knobs.rails_of(host); rail++) {
+		const std::string name = host->name + std::to_string(rail);
+		smc_pnet_request request{};
+
+		request.pnetid = kPnetId;
+		request.ib_name = name.c_str();
+		request.ib_port = 1;
+		if (world().knobs.second_ports != 0 &&
+		    smc_ctl_pnet_add(smc_init_net(), &request) != 0)
+			fail("no PNET ID");
+		add_device(host, rail);
 	}
 }
 
@@ -130,6 +148,13 @@ void watch(const Load &load)
 
 // ---- Faults -------------------------------------------------------------------------------------
 
+u32 any_rail(const net *host)
+{
+	const u32 rails = world().knobs.rails_of(host);
+
+	return rails == 1 ? 0 : static_cast<u32>(scheduler().random().below(rails));
+}
+
 void ports(const Load &load)
 {
 	Random &random = scheduler().random();
@@ -137,9 +162,10 @@ void ports(const Load &load)
 	while (world().faults && !load.over) {
 		scheduler().sleep_us(random.below(2000 * world().knobs.port_loss_ms));
 		net *host = world().hosts[random.below(2)].get();
-		lose_port(host);
+		const u32 rail = any_rail(host);
+		lose_port(host, rail);
 		scheduler().sleep_us(random.below(random.one_in(3) ? 3 * kSecond_us : 2000));
-		regain_port(host);
+		regain_port(host, rail);
 	}
 }
 
@@ -150,9 +176,89 @@ void devices(const Load &load)
 	while (world().faults && !load.over) {
 		scheduler().sleep_us(random.below(2000 * world().knobs.end_group_ms));
 		net *host = world().hosts[random.below(2)].get();
-		remove_device(host);
+		const u32 rail = any_rail(host);
+		remove_device(host, rail);
 		scheduler().sleep_us(random.below(50'000));
-		add_device(host);
+		if (host->devices[rail] == nullptr)
+			add_device(host, rail);
+	}
+}
+
+// All groups of all hosts could lose a rail.
+bool groups_are_whole()
+{
+	for (const auto &host : world().hosts) {
+		smc_lgr_info group{};
+		u64 cursor = 0;
+
+		while (smc_ctl_lgr_next(host.get(), &cursor, &group) == 1) {
+			u32 active = 0;
+			for (u32 i = 0; i < group.links; i++)
+				active += group.link[i].state == SMC_LINK_STATE_ACTIVE ? 1 : 0;
+			if (active < 2)
+				return false;
+		}
+	}
+	return true;
+}
+
+// One of the links of that host on that rail, if it has one.
+smc_ib_link *link_on(const net *host, u32 rail)
+{
+	for (const auto &[qpn, link] : fabric().links) {
+		if (link->device == host->devices[rail] && !link->broken)
+			return link;
+	}
+	return nullptr;
+}
+
+void lose_rail(net *host, u32 rail)
+{
+	Random &random = scheduler().random();
+	const u64 for_us = random.below(random.one_in(3) ? 3 * kSecond_us : 20'000);
+
+	switch (random.below(4)) {
+	case 0:
+		lose_port(host, rail);
+		scheduler().sleep_us(for_us);
+		regain_port(host, rail);
+		break;
+	case 1:
+		remove_device(host, rail);
+		scheduler().sleep_us(for_us);
+		if (host->devices[rail] == nullptr)
+			add_device(host, rail);
+		break;
+	case 2:
+		if (smc_ib_link *link = link_on(host, rail))
+			break_link(link, -EIO);
+		break;
+	default:
+		if (smc_ib_link *link = link_on(host, rail)) {
+			note("qp %u falls silent", link->qpn);
+			link->silent = true;
+		}
+		break;
+	}
+}
+
+// Each loss waits until the groups have recovered from the last one.
+void rails(const Load &load)
+{
+	Random &random = scheduler().random();
+
+	while (world().faults && !load.over) {
+		scheduler().sleep_us(random.below(2000 * world().knobs.rail_loss_ms));
+		net *host = world().hosts[random.below(2)].get();
+		if (world().knobs.rails_of(host) == 1)
+			continue;
+		for (u64 waited_us = 0; !groups_are_whole() && !load.over; waited_us += 1000) {
+			if (!world().knobs.any_harm() && waited_us > kRecovery_us)
+				fail("a group gets no second link again");
+			scheduler().sleep_us(1000);
+		}
+		if (!load.over)
+			lose_rail(host, any_rail(host));
 	}
 }
 
@@ -293,7 +399,7 @@ std::string run_scenario(const Run &run)
 		add_host(0, random);
 		add_host(1, random);
 		for (const auto &host : world().hosts)
-			add_device(host.get());
+			add_devices(host.get());
 		if (run.plot == nullptr)
 			start_services();
 		else
@@ -329,6 +435,12 @@ std::string run_scenario(const Run &run)
 			devices(load);
 			devices_done = true;
 		});
+	bool rails_done = world().knobs.rail_loss_ms == 0;
+	if (!rails_done)
+		scheduler().spawn("rails", [&] {
+			rails(load);
+			rails_done = true;
+		});
 	bool services_done = world().knobs.listener_end_ms == 0;
 	if (!services_done)
 		scheduler().spawn("restarts", [&] {
@@ -340,7 +452,7 @@ std::string run_scenario(const Run &run)
 	       "the end of the clients");
 	world().faults = false;
 	in_process("stop", kProcesses_us, [&] {
-		while (!ports_done || !devices_done || !services_done || !watched)
+		while (!ports_done || !devices_done || !rails_done || !services_done || !watched)
 			scheduler().sleep_us(1000);
 		stop_services();
 		while (processes() != 0)
@@ -357,7 +469,8 @@ std::string run_scenario(const Run &run)
 		for (const auto &host : world().hosts) {
 			if (net_first)
 				smc_control_net_destroy(host.get(), host->control);
-			remove_device(host.get());
+			for (u32 rail = 0; rail < kRails; rail++)
+				remove_device(host.get(), rail);
 		}
 		// Segments under way in TCP arrive.
 		scheduler().sleep_us(kTcp_us);

@@ -31,8 +31,8 @@ smc::wire::Proposal proposal_of(net *claimed)
 
 	copy("SIM-EID" + std::string(SMC_EID_LEN - 7, ' '), eid);
 	proposal.mode_v2 = smc::wire::ClcMode::kR;
-	copy(wire_mac(claimed), proposal.mac);
-	copy(wire_gid(claimed, 2), proposal.v2.roce_gid);
+	copy(wire_mac(claimed, 0), proposal.mac);
+	copy(wire_gid(claimed, 0, 2), proposal.v2.roce_gid);
 	proposal.peer_id = smc::transport::rdma::group_table().own_peer_id(claimed, proposal.mac);
 	proposal.v2.release = 1;
 	proposal.v2.max_conns = 255;

@@ -18,6 +18,7 @@
 
 struct smc_ib_device {
 	net *host = nullptr;
+	u32 rail = 0;
 	u32 number = 0;
 	int references = 1;
 	bool present = true;
@@ -77,7 +78,9 @@ struct Post {
 	std::vector<Write> writes;
 	std::string message;
 	std::optional<u32> immediate{}; // of the last write, in place of a message
-	u64 connection = 0;             // that the immediate data is for, as observed
+	u64 connection = 0;             // as observed; 0: the message is for none
+	unsigned side = 0;              // of the connection, that sends it
+	u64 produced = 0;               // and what it has written then
 	bool arrived = false;           // the sender may not know yet
 };
 
@@ -157,9 +160,11 @@ public:
 };
 
 [[nodiscard]] Fabric &fabric();
-[[nodiscard]] std::string wire_mac(const net *host);             // 6 bytes
-[[nodiscard]] std::string wire_gid(const net *host, u8 version); // 16 bytes
-inline constexpr size_t kRegionMaxBytes = 1U << 20;              // of what one registration covers
+[[nodiscard]] std::string wire_mac(const net *host, u32 rail);             // 6 bytes
+[[nodiscard]] std::string wire_gid(const net *host, u32 rail, u8 version); // 16 bytes
+// The rail on which the host has that MAC.
+[[nodiscard]] std::optional<u32> rail_of_mac(const net *host, const std::string &mac);
+inline constexpr size_t kRegionMaxBytes = 1U << 20; // of what one registration covers
 inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
 
 void break_link(smc_ib_link *link, int status);
@@ -171,9 +176,9 @@ void forge(smc_ib_link *link, std::string message);
 void arm_registration(smc_ib_link *link);
 // The host gets a device; a device is removed, with everything on it; its port loses its carrier
 // and gets it back. The latter in a process.
-void add_device(net *host);
-void remove_device(net *host);
-void lose_port(net *host);
-void regain_port(net *host);
+void add_device(net *host, u32 rail = 0);
+void remove_device(net *host, u32 rail = 0);
+void lose_port(net *host, u32 rail = 0);
+void regain_port(net *host, u32 rail = 0);
 
 } // namespace sim

@@ -19,42 +19,55 @@ Fabric &fabric()
 	return instance;
 }
 
-std::string wire_mac(const net *host)
+std::string wire_mac(const net *host, u32 rail)
 {
 	std::string mac("\x02\0\0\0\0\0", 6);
+	mac[4] = static_cast<char>(rail);
 	mac[5] = static_cast<char>(host->index + 1);
 	return mac;
 }
 
-std::string wire_gid(const net *host, u8 version)
+std::string wire_gid(const net *host, u32 rail, u8 version)
 {
 	std::string gid(16, '\0');
 
 	if (version == 1) {
 		gid[0] = '\xfe';
 		gid[1] = '\x80';
+		gid[14] = static_cast<char>(rail);
 		gid[15] = static_cast<char>(host->index + 1);
 	} else {
 		gid[10] = gid[11] = '\xff';
 		std::copy(host->address.begin(), host->address.end(), gid.begin() + 12);
+		gid[14] = static_cast<char>(rail);
 	}
 	return gid;
 }
 
-void add_device(net *host)
+std::optional<u32> rail_of_mac(const net *host, const std::string &mac)
+{
+	for (u32 rail = 0; rail < world().knobs.rails_of(host); rail++) {
+		if (wire_mac(host, rail) == mac)
+			return rail;
+	}
+	return std::nullopt;
+}
+
+void add_device(net *host, u32 rail)
 {
 	auto *device = new smc_ib_device;
 
 	device->host = host;
+	device->rail = rail;
 	device->number = ++fabric().devices;
-	host->device = device;
-	note("%s: device %u comes", host->name.c_str(), device->number);
+	host->devices[rail] = device;
+	note("%s: device %u comes on rail %u", host->name.c_str(), device->number, rail);
 	smc_ib_device_added(device);
 }
 
-void remove_device(net *host)
+void remove_device(net *host, u32 rail)
 {
-	smc_ib_device *device = std::exchange(host->device, nullptr);
+	smc_ib_device *device = std::exchange(host->devices[rail], nullptr);
 
 	if (device == nullptr)
 		return;
@@ -68,26 +81,26 @@ void remove_device(net *host)
 	smc_ib_device_put(device);
 }
 
-void lose_port(net *host)
+void lose_port(net *host, u32 rail)
 {
-	smc_ib_device *device = host->device;
+	smc_ib_device *device = host->devices[rail];
 
 	if (device == nullptr || !device->port_active)
 		return;
-	note("%s: port down", host->name.c_str());
+	note("%s: port of rail %u down", host->name.c_str(), rail);
 	smc_ib_device_get(device);
 	device->port_active = false;
 	smc_ib_port_event(device, 1, false);
 	smc_ib_device_put(device);
 }
 
-void regain_port(net *host)
+void regain_port(net *host, u32 rail)
 {
-	smc_ib_device *device = host->device;
+	smc_ib_device *device = host->devices[rail];
 
 	if (device == nullptr || device->port_active)
 		return;
-	note("%s: port up", host->name.c_str());
+	note("%s: port of rail %u up", host->name.c_str(), rail);
 	device->port_active = true;
 	smc_ib_port_event(device, 1, true);
 }
@@ -95,6 +108,17 @@ void regain_port(net *host)
 } // namespace sim
 
 using namespace sim;
+
+namespace {
+
+constexpr u32 kFirstIfindex = 2; // of the network device on the first rail, see tcp.cc
+
+u32 ifindex_of(const smc_ib_device *device)
+{
+	return kFirstIfindex + device->rail;
+}
+
+} // namespace
 
 void smc_ib_device_get(smc_ib_device *dev)
 {
@@ -114,14 +138,17 @@ void smc_ib_device_put(smc_ib_device *dev)
 
 smc_ib_device *smc_ib_device_next(smc_ib_device *prev)
 {
+	const auto place = [](const smc_ib_device *device) {
+		return device->host->index * kRails + device->rail;
+	};
 	smc_ib_device *found = nullptr;
 
 	for (const auto &host : world().hosts) {
-		// @prev may have gone meanwhile.
-		if (host->device != nullptr &&
-		    (prev == nullptr || host->index > prev->host->index)) {
-			found = host->device;
-			break;
+		for (smc_ib_device *device : host->devices) {
+			// @prev may have gone meanwhile.
+			if (found == nullptr && device != nullptr &&
+			    (prev == nullptr || place(device) > place(prev)))
+				found = device;
 		}
 	}
 	smc_ib_device_get(found);
@@ -131,11 +158,10 @@ smc_ib_device *smc_ib_device_next(smc_ib_device *prev)
 
 bool smc_ib_device_any()
 {
-	for (const auto &host : world().hosts) {
-		if (host->device != nullptr)
-			return true;
-	}
-	return false;
+	return std::any_of(world().hosts.begin(), world().hosts.end(), [](const auto &host) {
+		return std::any_of(host->devices.begin(), host->devices.end(),
+				   [](const smc_ib_device *device) { return device != nullptr; });
+	});
 }
 
 smc_ib_device *smc_ib_device_find(const char *)
@@ -156,7 +182,7 @@ bool smc_ib_device_accessible(smc_ib_device *dev, const net *net)
 void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
 {
 	std::memset(static_cast<void *>(out), 0, sizeof(*out));
-	std::snprintf(out->name, sizeof(out->name), "sim%u", dev->number);
+	std::snprintf(out->name, sizeof(out->name), "%s%u", dev->host->name.c_str(), dev->rail);
 	out->ports = 1;
 	out->links = dev->links;
 	out->buffer_max_bytes = kRegionMaxBytes;
@@ -170,8 +196,8 @@ int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_por
 	out->active = dev->port_active;
 	out->has_netdev = true;
 	out->mtu_code = dev->mtu_code;
-	out->ifindex = 2;
-	const std::string mac = wire_mac(dev->host);
+	out->ifindex = ifindex_of(dev);
+	const std::string mac = wire_mac(dev->host, dev->rail);
 	std::copy(mac.begin(), mac.end(), out->mac);
 	return 0;
 }
@@ -186,10 +212,10 @@ bool smc_ib_port_active(const smc_ib_device *dev, u8)
 	return dev->port_active;
 }
 
-bool smc_ib_port_carries(smc_ib_device *dev, u8, net *net, u32)
+bool smc_ib_port_carries(smc_ib_device *dev, u8, net *net, u32 ifindex)
 {
 	scheduler().maybe_yield();
-	return dev->host == net;
+	return dev->host == net && ifindex_of(dev) == ifindex;
 }
 
 int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struct smc_ib_gid *out)
@@ -198,14 +224,14 @@ int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struc
 
 	if (!dev->present || !(v1 ? world().knobs.smcr_v1 : world().knobs.smcr_v2))
 		return -ENOENT;
-	const std::string gid = wire_gid(dev->host, v1 ? 1 : 2);
-	const std::string mac = wire_mac(dev->host);
+	const std::string gid = wire_gid(dev->host, dev->rail, v1 ? 1 : 2);
+	const std::string mac = wire_mac(dev->host, dev->rail);
 	*out = {};
 	std::copy(gid.begin(), gid.end(), out->raw);
 	std::copy(mac.begin(), mac.end(), out->mac);
 	out->type = query->type;
 	out->vlan_id = query->vlan_id;
-	out->ifindex = 2;
+	out->ifindex = ifindex_of(dev);
 	return 0;
 }
 

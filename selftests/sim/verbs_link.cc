@@ -305,7 +305,7 @@ void arrive(u32 qpn)
 			read_local(link, *post);
 			if (!write_remote(peer, *post)) {
 				// Keys end early only where a host has given up waiting.
-				if (!world().knobs.any_fault())
+				if (!world().knobs.any_harm())
 					fail("qp %u writes where it must not", qpn);
 				note("qp %u: remote access error", qpn);
 				break_link(link, kRemoteAccess);
@@ -313,6 +313,7 @@ void arrive(u32 qpn)
 				return;
 			}
 			post->arrived = true;
+			observe_arrived(*post);
 			peer->receives--;
 			deliver(peer, *post);
 		}
@@ -409,6 +410,22 @@ int smc_ib_link_create(smc_ib_device *dev, u8, void *context, smc_ib_link **out)
 	return 0;
 }
 
+void smc_ib_link_drain(smc_ib_link *link)
+{
+	const auto is_to_come = [](const Completion &completion) {
+		return completion.kind == Completion::Kind::kReceived ||
+		       completion.kind == Completion::Kind::kWritten;
+	};
+
+	if (scheduler().current()->is_atomic())
+		fail("a queue pair is drained in atomic context");
+	link->broken = true;
+	note("qp %u stopped", link->qpn);
+	while (link->in_softirq ||
+	       std::any_of(link->completions.begin(), link->completions.end(), is_to_come))
+		scheduler().sleep_us(20);
+}
+
 void smc_ib_link_destroy(smc_ib_link *link)
 {
 	if (scheduler().current()->is_atomic())
@@ -476,17 +493,18 @@ int smc_ib_link_to_rtr(smc_ib_link *link, const smc_ib_path *path)
 	link->path = *path;
 	// The hosts' ports differ; one of them alone may use everything it has. Where the other end
 	// has gone already, that cannot be checked.
-	const bool alone = peer == nullptr || peer->device == link->device;
+	const bool alone = peer == nullptr || peer->device->host == link->device->host;
 	if (path->mtu_code != 3 && !(alone && path->mtu_code == 5))
 		fail("qp %u: mtu code %u, not the smaller one", link->qpn, path->mtu_code);
 	const u8 version = path->gid.type == SMC_IB_GID_ROCE_V1 ? 1 : 2;
-	const std::string own_gid = wire_gid(link->device->host, version);
+	const std::string own_gid = wire_gid(link->device->host, link->device->rail, version);
 	if (!std::equal(own_gid.begin(), own_gid.end(),
 			reinterpret_cast<const char *>(path->gid.raw)))
 		fail("qp %u: not its own GID", link->qpn);
 	if (peer != nullptr) {
-		const std::string gid = wire_gid(peer->device->host, version);
-		const std::string mac = wire_mac(peer->device->host);
+		const smc_ib_device &other = *peer->device;
+		const std::string gid = wire_gid(other.host, other.rail, version);
+		const std::string mac = wire_mac(other.host, other.rail);
 		const bool gateway = world().knobs.gateway && version == 2;
 
 		if (!std::equal(gid.begin(), gid.end(),
@@ -554,7 +572,7 @@ int post_all(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_write
 	post->seq = ++link->seq;
 	link->wr_head = post->wr_end;
 	*seq = link->seq;
-	post->connection = observe_post(*link, *post);
+	observe_post(*link, *post);
 	if (world().fault(world().knobs.link_error)) {
 		// The post may have left or not.
 		break_link(link, kGeneral);

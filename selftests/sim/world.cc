@@ -67,6 +67,16 @@ bool World::lacks(u64 one_in)
 
 bool Knobs::any_fault() const
 {
+	return any_harm() || rail_loss_ms != 0;
+}
+
+u32 Knobs::rails_of(const net *host) const
+{
+	return (second_ports >> host->index & 1) != 0 ? kRails : 1;
+}
+
+bool Knobs::any_harm() const
+{
 	if (fail_nth != 0)
 		return true;
 	for (const Rate &rate : kRates) {
@@ -125,6 +135,13 @@ Knobs Knobs::draw(u64 seed)
 		knobs.mapping_bytes = random.pick<u32>({16384, 32768});
 	knobs.scattered = random.one_in(4);
 	knobs.compact_hosts = random.pick<u32>({3, 3, 3, 0, 1, 2});
+	knobs.second_ports = random.pick<u32>({0, 0, 1, 2, 3, 3});
+	if (knobs.second_ports != 0 && random.one_in(2)) {
+		knobs.rail_loss_ms = random.pick<u64>({5, 50, 500});
+		// Mostly nothing else happens, so that no connection may end.
+		for (const Rate &rate : kRates)
+			knobs.*rate.value = random.one_in(4) ? knobs.*rate.value : 0;
+	}
 	return knobs;
 }
 
@@ -134,6 +151,7 @@ Knobs Knobs::draw_sweep(u64 seed, u64 fail_nth)
 
 	for (const Rate &rate : kRates)
 		knobs.*rate.value = 0;
+	knobs.rail_loss_ms = 0;
 	knobs.connections = kSweepConnections;
 	knobs.parallel = std::min(knobs.parallel, kSweepConnections);
 	knobs.bytes_max = std::min(knobs.bytes_max, kSweepBytes);
@@ -164,6 +182,8 @@ std::string Knobs::describe() const
 			std::to_string(middlebox);
 	if (peer_time_s != Knobs().peer_time_s)
 		text += ", peers remembered for " + std::to_string(peer_time_s) + " s";
+	if (second_ports != 0)
+		text += ", second ports " + std::to_string(second_ports);
 	text += both_ways ? ", both ways" : "";
 	text += idle_end ? ", idle end" : net_first ? ", namespaces end" : "";
 	text += any_fault() ? "; faults:" : "; no faults";
@@ -172,6 +192,8 @@ std::string Knobs::describe() const
 			text += std::string(" ") + rate.name + " 1/" +
 				std::to_string(this->*rate.value);
 	}
+	if (rail_loss_ms != 0)
+		text += " rail_loss_ms 1/" + std::to_string(rail_loss_ms);
 	text += fail_nth != 0 ? " resource " + std::to_string(fail_nth) : "";
 	return text;
 }

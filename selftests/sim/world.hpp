@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // World: shared by all hosts of one run: the rates of faults, and the hosts, each a network
-// namespace with an RDMA device of its own. Both run the one module.
+// namespace with RDMA devices of its own, one on each rail that it is connected to. Both run the
+// one module.
 #pragma once
 
 #include <array>
@@ -15,6 +16,12 @@
 
 struct smc_ib_device;
 
+namespace sim {
+
+inline constexpr u32 kRails = 2;
+
+} // namespace sim
+
 // A host.
 struct net {
 	std::string name;
@@ -23,7 +30,7 @@ struct net {
 	std::vector<u8> prefix_lengths{24}; // of its addresses, all of which begin like `address`
 	u16 vlan_id = 0; // for connections from now on; all VLANs have the same GIDs
 	void *control = nullptr;
-	smc_ib_device *device = nullptr;
+	std::array<smc_ib_device *, sim::kRails> devices{}; // by rail, nullptr: none now
 	std::array<s64, SMC_STATS> stats{};
 	u32 autocorking_size_bytes = 0;
 	u32 testlink_time_s = 30;
@@ -66,6 +73,7 @@ struct Knobs {
 	bool mute = false;     // everything that host a sends on new links gets lost
 	u64 clock_back_ms = 0; // the clock may be so much behind another processor's reading
 	u64 middlebox = 0;     // changes sequence numbers, on one of so many connections
+	u32 second_ports = 0;  // bit 0: host a has a port on the second rail too, bit 1: host b
 
 	// Load.
 	u32 connections = 6;
@@ -90,6 +98,9 @@ struct Knobs {
 	u64 port_loss_ms = 0;    // mean time between losses
 	u64 end_group_ms = 0;    // the operator takes the device away for a moment
 	u64 listener_end_ms = 0; // mean time until a server is restarted
+	// Mean time until a rail is lost while each group has links on another one: no connection
+	// may notice.
+	u64 rail_loss_ms = 0;
 	u64 efault = 0;
 	u64 signal = 0;
 
@@ -98,6 +109,9 @@ struct Knobs {
 	u64 fail_nth = 0;
 
 	[[nodiscard]] bool any_fault() const;
+	// One for which a connection may end: anything but the loss of a rail.
+	[[nodiscard]] bool any_harm() const;
+	[[nodiscard]] u32 rails_of(const net *host) const;
 	[[nodiscard]] std::string describe() const;
 	static Knobs draw(u64 seed);
 	// The machine that the seed says, a small load, and no fault but that one.
@@ -121,6 +135,9 @@ public:
 };
 
 [[nodiscard]] World &world();
+
+// Of all ports, where a host has several.
+inline constexpr char kPnetId[] = "RAILS";
 
 // As it is on the wire; both hosts have number 0.
 [[nodiscard]] std::string eid_of_hosts(u32 number = 0);

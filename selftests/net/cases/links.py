@@ -68,14 +68,17 @@ def lose_links(guest: Guest, v2: bool) -> None:
     """Under load, in both directions, each link on either side."""
     with two_ports(guest, v2):
         with serving(guest, "right"):
+            guest.run(f"{inside('left')} {XFER} --to {ADDRESSES['right']} --port {PORT}"
+                      " --expect smcr --up 1000 --down 1000")
+            wait_for_links(guest, 2)
             load = guest.spawn(f"{inside('left')} {XFER} --to {ADDRESSES['right']}"
                                f" --port {PORT} --expect smcr --connections 4 --parallel 4"
                                " --up 100000000 --down 100000000 --timeout 200")
             for side in SIDES:
                 for device in (rdma_device(side), second_device(side)):
-                    wait_for_links(guest, 2)
-                    break_link(guest, device)
                     guest.run("sleep 0.2")
+                    break_link(guest, device)
+                    wait_for_links(guest, 2)
             load.wait(250)
         moved = {side: statistic(guest, side, "conn_moved") for side in SIDES}
         assert all(moved.values()), f"connections moved: {moved}"
