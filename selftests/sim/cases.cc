@@ -16,6 +16,7 @@ Knobs Case::knobs() const
 	if (send_queue != 0)
 		knobs.send_queue = send_queue;
 	knobs.smcr_v1 = smcr_v1;
+	knobs.second_ports = second_ports;
 	knobs.clock_back_ms = clock_back_ms;
 	knobs.smcr_v2 = !smcr_v1;
 	knobs.bouncing = bouncing;
@@ -34,7 +35,7 @@ std::span<const std::span<const Case>> case_tables()
 	static const std::span<const Case> tables[] = {
 		loss_cases,      buffer_cases, connect_cases, stream_cases,   listener_cases,
 		handshake_cases, script_cases, group_cases,   border_cases,   departed_cases,
-		link_cases,      ring_cases,   path_cases,    stranger_cases,
+		link_cases,      ring_cases,   path_cases,    stranger_cases, rail_cases,
 	};
 
 	return tables;

@@ -32,6 +32,7 @@ struct Case {
 	u32 mapping_bytes = ~0U;
 	u64 clock_back_ms = 0;
 	u32 send_queue = 0; // Knobs', unless 0
+	u32 second_ports = 0;
 
 	[[nodiscard]] Knobs knobs() const;
 };
@@ -68,6 +69,8 @@ extern const std::span<const Case> link_cases;
 extern const std::span<const Case> ring_cases;
 // Which way a connection takes, and which group it joins (path_cases.cc).
 extern const std::span<const Case> path_cases;
+// Links on two rails, and the loss of one (rail_cases.cc).
+extern const std::span<const Case> rail_cases;
 // All cases.
 [[nodiscard]] std::span<const std::span<const Case>> case_tables();
 

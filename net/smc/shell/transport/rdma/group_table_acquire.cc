@@ -36,6 +36,8 @@ Route route_to(const Port &port, const wire::Gid &peer_gid)
 GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agreement &agreement,
 		  const wire::PeerId &peer_id)
 {
+	const struct smc_ib_device_info info = port.device.info();
+
 	return {
 		.netns = seeker.netns,
 		.server = seeker.server,
@@ -43,6 +45,7 @@ GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agree
 		.vlan_id = port.gid.vlan_id,
 		.peer_id = peer_id,
 		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
+		.pnet = control::pnet_of_ib(info.name, info.parent_name, port.number),
 	};
 }
 
@@ -193,6 +196,11 @@ GroupTable::Answer GroupTable::join_or_make(Bucket &bucket, const Making &making
 {
 	if (auto answer = join_open(bucket, making.key, making.ends, seeker))
 		return std::move(*answer);
+	// The peer may have begun its group on another port.
+	for (Bucket &other : buckets_) {
+		if (auto answer = join_open(other, making.key, making.ends, seeker))
+			return std::move(*answer);
+	}
 	return make_group(making, seeker);
 }
 

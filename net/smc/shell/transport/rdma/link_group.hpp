@@ -33,6 +33,7 @@
 #include "shell/base/lock.hpp"
 #include "shell/base/ref.hpp"
 #include "shell/base/work.hpp"
+#include "shell/control/pnet.hpp"
 #include "shell/transport/rdma/buffer.hpp"
 #include "shell/transport/rdma/deletions.hpp"
 #include "shell/transport/rdma/endpoint_table.hpp"
@@ -57,6 +58,8 @@ struct GroupKey {
 	u16 vlan_id = 0;      // of our GIDs; the GIDs of two VLANs may be equal
 	wire::PeerId peer_id; // zero if the peer's Proposal had none
 	wire::Eid eid;        // version 2
+	// Of the port that its connections take here. Links are added on others that have it.
+	std::optional<control::PnetIdBytes> pnet;
 
 	friend bool operator==(const GroupKey &, const GroupKey &) = default;
 };

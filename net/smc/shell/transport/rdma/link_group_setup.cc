@@ -85,7 +85,12 @@ LinkGroup::Room LinkGroup::room(const TcpAddress &from, const LinkEnds &ends)
 {
 	shell::Guard guard(lock_);
 	const Room room = room_locked(from);
+	// Where several links were agreed upon they lead to the peer, whatever ports it and this
+	// connection name. (In version 2 Linux does not say who it is: then its port has to do.)
+	const bool any_port =
+		control_.machine().config().max_links > 1 && key_.pnet && !key_.peer_id.is_zero();
 	const bool leads_there =
+		any_port ||
 		std::any_of(records_.begin(), records_.end(), [&](const LinkRecord &record) {
 			return record.ends.join_ports_of(ends, key_.version);
 		});

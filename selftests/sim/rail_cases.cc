@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Cases about hosts with a port on each of two rails: links are made on both, and one is lost.
+#include <array>
+#include <cerrno>
+
+#include "calls.hpp"
+#include "cases.hpp"
+#include "kernel/abi/callbacks/control.h"
+#include "kernel/abi/control.h"
+#include "plot.hpp"
+#include "scheduler.hpp"
+#include "trace.hpp"
+
+namespace sim {
+namespace {
+
+constexpr u64 kAdded_us = 100'000;        // until a link is added
+constexpr u64 kPortGrace_us = 6'000'000;  // until a port that stays away is given up
+constexpr u64 kRecovered_us = 10'000'000; // from a loss until there is another link again
+
+// In the only group.
+u32 active_links(net *host)
+{
+	smc_lgr_info group{};
+	u64 cursor = 0;
+	u32 active = 0;
+
+	if (smc_ctl_lgr_next(host, &cursor, &group) != 1)
+		fail("host %s has no group", host->name.c_str());
+	for (u32 i = 0; i < group.links; i++)
+		active += group.link[i].state == SMC_LINK_STATE_ACTIVE ? 1 : 0;
+	return active;
+}
+
+void expect_links(u32 count)
+{
+	for (net *host : {&client(), &server()}) {
+		if (active_links(host) != count)
+			fail("host %s has %u links", host->name.c_str(), active_links(host));
+	}
+}
+
+s64 moved()
+{
+	return client().stats[SMC_STAT_CONN_MOVED] + server().stats[SMC_STAT_CONN_MOVED];
+}
+
+u32 links_on_rail(const net &host, u32 rail)
+{
+	u32 count = 0;
+
+	for (const auto &[qpn, link] : fabric().links)
+		count += link->device == host.devices[rail] ? 1 : 0;
+	return count;
+}
+
+// A symmetric pair of links.
+void expect_a_link_on_each_rail()
+{
+	expect_links(2);
+	for (const net *host : {&client(), &server()}) {
+		for (u32 rail = 0; rail < kRails; rail++) {
+			if (links_on_rail(*host, rail) != 1)
+				fail("host %s: %u links on rail %u", host->name.c_str(),
+				     links_on_rail(*host, rail), rail);
+		}
+	}
+}
+
+// Connections are spread over both links.
+void both_rails_are_used()
+{
+	Sockets socks = connect_many(1);
+
+	scheduler().sleep_us(kAdded_us);
+	expect_a_link_on_each_rail();
+	for (u32 i = 0; i < 5; i++)
+		socks.push_back(connect_one());
+	smc_lgr_info group{};
+	u64 cursor = 0;
+	if (smc_ctl_lgr_next(&server(), &cursor, &group) != 1 || group.link[0].conns != 3 ||
+	    group.link[1].conns != 3)
+		fail("%u and %u connections", group.link[0].conns, group.link[1].conns);
+	expect_answers(socks);
+	expect_one_group(6);
+	close_all(socks);
+}
+
+// Its port, or its device, is away for a while. Connections go on, and new ones join the same group,
+// though their Proposals name the other port. A client that has one port left takes a second link to
+// it; a server with one port offers none.
+void a_rail_is_lost(net &host, u32 rail, bool device)
+{
+	const s64 moved_before = moved();
+	Sockets socks = connect_many(4);
+
+	scheduler().sleep_us(kAdded_us);
+	if (device)
+		remove_device(&host, rail);
+	else
+		lose_port(&host, rail);
+	expect_answers(socks);
+	scheduler().sleep_us(kPortGrace_us);
+	expect_links(&host == &client() ? 2 : 1);
+	if (links_on_rail(host, 1 - rail) != active_links(&host))
+		fail("not on the rail that is left");
+	if (moved() == moved_before)
+		fail("no connection has moved");
+	for (u32 i = 0; i < 3; i++)
+		socks.push_back(connect_one());
+	expect_answers(socks);
+	if (device)
+		add_device(&host, rail);
+	else
+		regain_port(&host, rail);
+	scheduler().sleep_us(kAdded_us);
+	expect_a_link_on_each_rail();
+	expect_answers(socks);
+	expect_one_group(7);
+	close_all(socks);
+	scheduler().sleep_us(kMoment_us);
+}
+
+void each_rail_is_lost()
+{
+	for (net *host : {&client(), &server()}) {
+		for (u32 rail = 0; rail < kRails; rail++) {
+			for (const bool device : {false, true})
+				a_rail_is_lost(*host, rail, device);
+		}
+	}
+}
+
+// A flap that is shorter than the queue pairs' retries moves nothing.
+void rail_flaps()
+{
+	Sockets socks = connect_many(4);
+
+	scheduler().sleep_us(kAdded_us);
+	for (u32 rail = 0; rail < kRails; rail++) {
+		lose_port(&client(), rail);
+		(void)send_byte(socks[0], kHello);
+		(void)send_byte(socks[1], kHello);
+		scheduler().sleep_us(kMoment_us);
+		regain_port(&client(), rail);
+		u8 byte;
+		if (receive_byte(socks[0], &byte) != 1 || receive_byte(socks[1], &byte) != 1)
+			fail("what was said meanwhile is lost");
+	}
+	if (moved() != 0)
+		fail("%lld connections have moved", moved());
+	expect_links(2);
+	close_all(socks);
+}
+
+// A hundred losses, one after the other. The server adds no more links than it may in a while.
+void losses_in_a_row()
+{
+	constexpr u32 kLosses = 100;
+	const Sockets socks = connect_many(8);
+
+	for (u32 i = 0; i < kLosses; i++) {
+		for (u64 waited_us = 0; active_links(&client()) + active_links(&server()) < 4;
+		     waited_us += kAdded_us) {
+			if (waited_us > kRecovered_us)
+				fail("no second link after loss %u", i);
+			scheduler().sleep_us(kAdded_us);
+		}
+		net &host = i % 2 == 0 ? client() : server();
+		for (const auto &[qpn, link] : fabric().links) {
+			if (link->device == host.devices[i / 2 % kRails] && !link->broken) {
+				break_link(link, -EIO);
+				break;
+			}
+		}
+		expect_answers(socks);
+	}
+	expect_one_group(8);
+	close_all(socks);
+}
+
+// With the last one the connections are lost, and the next one makes a new group.
+void both_rails_are_lost()
+{
+	const Sockets socks = connect_many(2);
+	u8 byte;
+
+	scheduler().sleep_us(kAdded_us);
+	remove_device(&server(), 0);
+	expect_answers(socks);
+	remove_device(&server(), 1);
+	for (struct socket *sock : socks) {
+		if (const int ret = receive_byte(sock, &byte); ret != -ECONNRESET)
+			fail("recv() %d", ret);
+	}
+	close_all(socks);
+	sys_close(connect_one(/*smc=*/false));
+	for (u32 rail = 0; rail < kRails; rail++)
+		add_device(&server(), rail);
+	struct socket *sock = connect_one();
+	expect_answer(sock);
+	sys_close(sock);
+}
+
+const Case kCases[] = {
+	{.name = "both-rails-are-used",
+	 .play = [] { with_server(both_rails_are_used); },
+	 .second_ports = 3},
+	{.name = "each-rail-is-lost",
+	 .play = [] { with_server(each_rail_is_lost); },
+	 .lasts_us = 200'000'000,
+	 .second_ports = 3},
+	{.name = "each-rail-is-lost-v1",
+	 .play = [] { with_server(each_rail_is_lost); },
+	 .smcr_v1 = true,
+	 .lasts_us = 200'000'000,
+	 .second_ports = 3},
+	{.name = "rail-flaps", .play = [] { with_server(rail_flaps); }, .second_ports = 3},
+	{.name = "losses-in-a-row",
+	 .play = [] { with_server(losses_in_a_row); },
+	 .lasts_us = 400'000'000,
+	 .second_ports = 3},
+	{.name = "both-rails-are-lost",
+	 .play = [] { with_server(both_rails_are_lost); },
+	 .second_ports = 3},
+};
+
+} // namespace
+
+const std::span<const Case> rail_cases{kCases};
+
+} // namespace sim
