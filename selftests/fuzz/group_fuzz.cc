@@ -56,7 +56,8 @@ public:
 		sleep(kLongestMs);
 		check();
 		for (const Progress progress : links_)
-			fuzz::demand(over_ || progress != Progress::kConfirming);
+			fuzz::demand(over_ || progress == Progress::kNone ||
+				     progress == Progress::kActive);
 		fuzz::demand(over_ || flows_.empty());
 		for (const Held &held : held_)
 			machine_->release_rtoken(held.index);
@@ -64,7 +65,7 @@ public:
 
 private:
 	// What the shell knows about a link.
-	enum class Progress : std::uint8_t { kNone, kConfirming, kActive };
+	enum class Progress : std::uint8_t { kNone, kConfirming, kAdding, kActive };
 	struct Held {
 		RtokenIndex index;
 		bool deleted;
@@ -72,7 +73,7 @@ private:
 
 	void act(fuzz::Script &script)
 	{
-		switch (script.below(16)) {
+		switch (script.below(22)) {
 		case 0: receive(0, script.take(wire::kLlcSize)); break;
 		case 1: {
 			const LinkIndex from = link(script);
@@ -120,7 +121,116 @@ private:
 			if (script.byte() % 8 == 0)
 				deliver(Terminate{});
 			break;
+		case 16: prepared(script); break;
+		case 17: deliver(LinkReady{link(script), script.byte() % 4 != 0}); break;
+		case 18: deliver(AlternateFound{make_identity(3).mac, make_identity(3).gid}); break;
+		case 19: tell_of_link(script); break;
+		case 20: tell_rkeys(script); break;
+		case 21: delete_link(script); break;
 		}
+	}
+
+	// ---- Other links ------------------------------------------------------------------------
+
+	// The shell has found another port, or none.
+	void prepared(fuzz::Script &script)
+	{
+		const LinkIndex index = link(script);
+		const std::uint8_t choice = script.byte();
+		const bool server = machine_->config().role == Role::kServer;
+		std::vector<wire::RkeyPair> pairs;
+
+		for (unsigned i = 0; i < choice / 8U; i++)
+			pairs.push_back(pair(script));
+		if (choice % 8 == 0)
+			deliver(LinkPrepared{index, std::nullopt, {}});
+		else
+			deliver(LinkPrepared{index, end_of(server ? 1 : 2), pairs});
+	}
+
+	static LinkEnd end_of(std::uint8_t host)
+	{
+		return {make_identity(host), wire::Psn{7}, wire::QpMtu{3}};
+	}
+
+	wire::RkeyPair pair(fuzz::Script &script)
+	{
+		const wire::RemoteToken before = token(script);
+		const wire::RemoteToken now = token(script);
+
+		return {before.rkey, now.rkey, now.address};
+	}
+
+	[[nodiscard]] LinkIndex link_in(LinkState state) const
+	{
+		for (std::size_t i = 0; i < kLinksMax; i++) {
+			if (machine_->link_state(static_cast<LinkIndex>(i)) == state)
+				return static_cast<LinkIndex>(i);
+		}
+		return 0;
+	}
+
+	void say(LinkIndex from, const wire::LlcBody &body, bool response)
+	{
+		std::vector<std::byte> space(wire::kLlcSizeMax);
+		const std::size_t size =
+			wire::encode({machine_->config().version, response, body}, space);
+
+		receive(from, ByteSpan{space}.first(size));
+	}
+
+	// The peer's ADD_LINK: its end of a new link, or its answer to ours.
+	void tell_of_link(fuzz::Script &script)
+	{
+		const LinkIndex from = link(script);
+		const std::uint8_t choice = script.byte();
+		const bool server = machine_->config().role == Role::kServer;
+		const LinkEnd end = end_of(server ? 2 : 1);
+		std::vector<std::byte> list(wire::RkeyPairList::kItemSize * kRtokensMax);
+		std::vector<wire::RkeyPair> pairs;
+		wire::AddLink body;
+
+		for (unsigned i = 0; i < choice / 16U; i++)
+			pairs.push_back(pair(script));
+		body.mac = end.identity.mac;
+		body.gid = end.identity.gid;
+		body.qpn = end.identity.qpn;
+		body.psn = end.psn;
+		body.mtu = end.mtu;
+		body.link = server ? machine_->link_id(link_in(LinkState::kOffered))
+				   : wire::LinkId{static_cast<std::uint8_t>(50 + choice % 4)};
+		body.rejected = server && choice % 16 == 0;
+		if (machine_->config().version == wire::LlcVersion::kV2 && !body.rejected) {
+			body.extension.emplace();
+			body.extension->rkeys = wire::RkeyPairList::of(pairs, list);
+		}
+		say(from, body, /*response=*/server);
+	}
+
+	void tell_rkeys(fuzz::Script &script)
+	{
+		const LinkIndex from = link(script);
+		const std::uint8_t choice = script.byte();
+		wire::AddLinkCont body;
+
+		if (machine_->config().version != wire::LlcVersion::kV1)
+			return;
+		body.link = machine_->link_id(link_in(LinkState::kExchanging));
+		body.rkeys_left = choice % 4;
+		for (wire::RkeyPair &one : body.rkeys)
+			one = pair(script);
+		say(from, body, /*response=*/machine_->config().role == Role::kServer);
+	}
+
+	void delete_link(fuzz::Script &script)
+	{
+		const LinkIndex from = link(script);
+		const std::uint8_t choice = script.byte();
+		wire::DeleteLink body;
+
+		body.link = machine_->link_id(static_cast<LinkIndex>(choice % kLinksMax));
+		body.reason = wire::DeleteLinkReason::kLostPath;
+		say(from, body, /*response=*/choice / kLinksMax % 4 == 0);
 	}
 
 	static LinkIndex link(fuzz::Script &script)
@@ -188,10 +298,11 @@ private:
 		fuzz::demand(!known || !index || told(wanted));
 		if (!index)
 			return;
-		fuzz::demand(machine_->rtoken(*index, on) == wanted);
+		if (!lost_[on])
+			fuzz::demand(machine_->rtoken(*index, on) == wanted);
 		// The entry of a connection is never given to another RMB.
 		for (const Held &held : held_) {
-			fuzz::demand(held.index != *index || before[*index] == wanted);
+			fuzz::demand(held.index != *index || before[*index] == wanted || lost_[on]);
 			fuzz::demand(held.index == *index ||
 				     machine_->rtoken(held.index, on) == before[held.index]);
 		}
@@ -210,11 +321,25 @@ private:
 		const auto message = wire::decode_llc(bytes);
 		const auto *confirm = message ? message->get<wire::ConfirmRkey>() : nullptr;
 
+		if (const auto *add = message ? message->get<wire::AddLink>() : nullptr;
+		    add != nullptr && add->extension) {
+			for (std::size_t i = 0; i < add->extension->rkeys.size(); i++)
+				hear_pair(add->extension->rkeys[i]);
+		}
+		if (const auto *more = message ? message->get<wire::AddLinkCont>() : nullptr) {
+			for (const wire::RkeyPair &one : more->rkeys)
+				hear_pair(one);
+		}
 		if (confirm == nullptr || message->response)
 			return;
 		told_.push_back(confirm->token);
 		for (const wire::LinkToken &other : confirm->others)
 			told_.push_back(other.token);
+	}
+
+	void hear_pair(const wire::RkeyPair &one)
+	{
+		told_.push_back({one.new_rkey, one.new_address});
 	}
 
 	// CONFIRM_LINK of the peer, or sometimes of another peer.
@@ -236,7 +361,7 @@ private:
 		else if (stranger)
 			body.qpn = wire::Qpn{sender.qpn.value() + 1};
 		// The server assigns link IDs.
-		if (!server)
+		if (!server && body.link.is_zero())
 			body.link = wire::LinkId{static_cast<std::uint8_t>(11 + from)};
 		std::array<std::byte, wire::kLlcSize> space{};
 		const std::size_t size =
@@ -358,12 +483,10 @@ private:
 			answer(effect);
 	}
 
-	// A shell without another port, which does at once what the machine wants of links.
+	// The shell lets go of links at once.
 	void answer(const Effect &effect)
 	{
-		if (const auto *prepare = std::get_if<PrepareLink>(&effect))
-			deliver(LinkPrepared{prepare->link, std::nullopt, {}});
-		else if (const auto *unwanted = std::get_if<DestroyLink>(&effect))
+		if (const auto *unwanted = std::get_if<DestroyLink>(&effect))
 			deliver(LinkGone{unwanted->link});
 		else if (const auto *down = std::get_if<LinkDown>(&effect))
 			deliver(LinkGone{down->link});
@@ -378,17 +501,32 @@ private:
 			fuzz::demand(message && message->version == machine_->config().version);
 			fuzz::demand(links_[send->link] != Progress::kNone);
 		} else if (const auto *activate = std::get_if<ActivateLink>(&effect)) {
-			fuzz::demand(links_[activate->link] == Progress::kConfirming);
+			fuzz::demand(links_[activate->link] == Progress::kConfirming ||
+				     links_[activate->link] == Progress::kAdding);
 		} else if (const auto *confirmed = std::get_if<LinkConfirmed>(&effect)) {
-			fuzz::demand(links_[confirmed->link] == Progress::kConfirming);
+			fuzz::demand(links_[confirmed->link] == Progress::kConfirming ||
+				     links_[confirmed->link] == Progress::kAdding);
 			fuzz::demand(!confirmed->id.is_zero());
 			links_[confirmed->link] = Progress::kActive;
 		} else if (const auto *failed = std::get_if<LinkConfirmFailed>(&effect)) {
 			fuzz::demand(links_[failed->link] == Progress::kConfirming);
-			links_[failed->link] = Progress::kNone;
+			lose(failed->link);
+		} else if (const auto *prepare = std::get_if<PrepareLink>(&effect)) {
+			fuzz::demand(links_[prepare->link] == Progress::kNone);
+			fuzz::demand(links_[prepare->beside] == Progress::kActive);
+			fuzz::demand(std::count(links_.begin(), links_.end(), Progress::kAdding) ==
+				     0);
+			fuzz::demand(machine_->config().max_links > 1);
+			links_[prepare->link] = Progress::kAdding;
+			lost_[prepare->link] = false;
+		} else if (const auto *get_ready = std::get_if<ReadyLink>(&effect)) {
+			fuzz::demand(links_[get_ready->link] == Progress::kAdding);
+		} else if (const auto *unwanted = std::get_if<DestroyLink>(&effect)) {
+			fuzz::demand(links_[unwanted->link] == Progress::kAdding);
+			lose(unwanted->link);
 		} else if (const auto *down = std::get_if<LinkDown>(&effect)) {
 			fuzz::demand(links_[down->link] == Progress::kActive);
-			links_[down->link] = Progress::kNone;
+			lose(down->link);
 		} else if (const auto *done = std::get_if<FlowDone>(&effect)) {
 			// It must be under way, and ends once.
 			fuzz::demand(flows_.erase(done->flow) == 1);
@@ -405,6 +543,12 @@ private:
 			for (const Progress progress : links_)
 				fuzz::demand(progress != Progress::kConfirming);
 		}
+	}
+
+	void lose(LinkIndex index)
+	{
+		links_[index] = Progress::kNone;
+		lost_[index] = true;
 	}
 
 	void remove(const RtokenSet &rtokens)
@@ -439,13 +583,19 @@ private:
 					     state == LinkState::kAnswered ||
 					     state == LinkState::kAwaitResponse);
 				break;
+			case Progress::kAdding:
+				fuzz::demand(state != LinkState::kUnused &&
+					     state != LinkState::kDown &&
+					     state != LinkState::kActive);
+				break;
 			case Progress::kActive: fuzz::demand(state == LinkState::kActive); break;
 			}
 		}
 		// Everything that waits has a deadline.
 		bool confirming = false;
 		for (const Progress progress : links_)
-			confirming = confirming || progress == Progress::kConfirming;
+			confirming = confirming || progress == Progress::kConfirming ||
+				     progress == Progress::kAdding;
 		fuzz::demand(over_ || (flows_.empty() && !confirming) || deadline_ms_.has_value() ||
 			     machine_->state() != GroupState::kActive);
 		for (const Held &held : held_) {
@@ -458,7 +608,8 @@ private:
 
 	std::unique_ptr<GroupMachine> machine_;
 	std::array<Progress, kLinksMax> links_{};
-	std::map<FlowId, bool> flows_; // under way, and the result is awaited
+	std::array<bool, kLinksMax> lost_{}; // and not replaced
+	std::map<FlowId, bool> flows_;       // under way, and the result is awaited
 	std::vector<Held> held_;
 	std::vector<wire::RemoteToken> told_;
 	std::optional<std::uint64_t> deadline_ms_;
