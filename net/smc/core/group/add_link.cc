@@ -172,9 +172,7 @@ void GroupMachine::link_prepared(const LinkPrepared &event, std::uint64_t now_ms
 	set_state(link, config_.version == wire::LlcVersion::kV2 ? LinkState::kAwaitRequest
 								 : LinkState::kExchanging);
 	adding_.request.psn = event.local->psn;
-	adding_.request.mtu =
-		std::min(event.local->mtu, adding_.peer.mtu,
-			 [](wire::QpMtu a, wire::QpMtu b) { return a.code() < b.code(); });
+	adding_.request.mtu = std::min(event.local->mtu, adding_.peer.mtu);
 	send_add_link(/*response=*/true, effects);
 }
 
@@ -288,10 +286,8 @@ void GroupMachine::add_link_response(LinkIndex from, const wire::AddLink &body,
 		addition_failed(now_ms, effects);
 		return;
 	}
-	adding_.peer = {{body.mac, body.gid, body.qpn},
-			body.psn,
-			std::min(body.mtu, adding_.request.mtu,
-				 [](wire::QpMtu a, wire::QpMtu b) { return a.code() < b.code(); })};
+	adding_.peer = {
+		{body.mac, body.gid, body.qpn}, body.psn, std::min(body.mtu, adding_.request.mtu)};
 	link.peer = adding_.peer.identity;
 	if (config_.version == wire::LlcVersion::kV2) {
 		if (body.extension) {

@@ -325,23 +325,10 @@ private:
 	// Our end of a link.
 	[[nodiscard]] group::LinkIdentity local_identity(const Link &link)
 		SMC_REQUIRES(setup_mutex_);
-	// The peer's end of a queue pair.
-	struct PeerEnd {
-		wire::Gid gid;
-		wire::Mac mac;
-		wire::Qpn qpn;
-		wire::Psn psn;
-		wire::QpMtu mtu; // the smaller one of both
-
-		static PeerEnd of(const group::LinkEnd &end, wire::QpMtu own_mtu)
-		{
-			return {end.identity.gid, end.identity.mac, end.identity.qpn, end.psn,
-				own_mtu.code() < end.mtu.code() ? own_mtu : end.mtu};
-		}
-	};
-	// Makes the queue pair ready to receive, and a server's to send. Process; may wait for the
-	// network.
-	[[nodiscard]] Result<void, wire::DeclineReason> bring_up(Link &link, const PeerEnd &peer);
+	// Makes the queue pair ready to receive, and a server's to send. @peer.mtu: the smaller one
+	// of both. Process; may wait for the network.
+	[[nodiscard]] Result<void, wire::DeclineReason> bring_up(Link &link,
+								 const group::LinkEnd &peer);
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
 	[[nodiscard]] RdmaEndpoint *look(std::size_t slot) const

@@ -68,7 +68,10 @@ void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 		}
 	}
 	if (there && wanted.peer)
-		there = bring_up(link, PeerEnd::of(*wanted.peer, port->mtu)).has_value();
+		there = bring_up(link, {.identity = wanted.peer->identity,
+					.psn = wanted.peer->psn,
+					.mtu = std::min(wanted.peer->mtu, port->mtu)})
+				.has_value();
 	if (!there)
 		prepared.local.reset();
 
@@ -100,7 +103,7 @@ void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 void LinkGroup::ready_link(const group::ReadyLink &wanted)
 {
 	Link &link = links_[wanted.link];
-	const bool up = bring_up(link, PeerEnd::of(wanted.peer, wanted.peer.mtu)).has_value();
+	const bool up = bring_up(link, wanted.peer).has_value();
 
 	shell::Guard guard(lock_);
 	if (control_.machine().link_state(wanted.link) != group::LinkState::kReadying)

@@ -241,11 +241,11 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 		}
 	}
 	if (towards.first_contact)
-		SMC_TRY(bring_up(links_[kFirstLink], {.gid = towards.peer.gid,
-						      .mac = towards.peer.mac,
-						      .qpn = towards.peer.qpn,
-						      .psn = towards.peer.psn,
-						      .mtu = towards.mtu}));
+		SMC_TRY(bring_up(
+			links_[kFirstLink],
+			{.identity = {towards.peer.mac, towards.peer.gid, towards.peer.qpn},
+			 .psn = towards.peer.psn,
+			 .mtu = towards.mtu}));
 	if (!endpoint.start_towards(towards.peer, rtoken, elsewhere))
 		return fail(wire::DeclineReason::kIntErr);
 	if (!key_.server || !towards.first_contact)
@@ -257,16 +257,16 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 	return Connected::kLater;
 }
 
-Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const PeerEnd &peer)
+Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const group::LinkEnd &peer)
 {
-	wire::Mac next_hop = peer.mac;
+	wire::Mac next_hop = peer.identity.mac;
 	Port port;
 	{
 		shell::Guard guard(setup_mutex_);
 		port = link.port(setup_mutex_);
 	}
 	if (!direct_) {
-		const auto address = wire::ipv4_from_gid(peer.gid);
+		const auto address = wire::ipv4_from_gid(peer.identity.gid);
 		smc_ib_route route;
 
 		if (!address ||
@@ -277,9 +277,9 @@ Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const PeerEnd 
 	}
 	smc_ib_path path{};
 	path.gid = port.gid;
-	std::copy(peer.gid.bytes.begin(), peer.gid.bytes.end(), path.peer_gid);
+	std::copy(peer.identity.gid.bytes.begin(), peer.identity.gid.bytes.end(), path.peer_gid);
 	std::copy(next_hop.bytes.begin(), next_hop.bytes.end(), path.peer_mac);
-	path.peer_qpn = peer.qpn.value();
+	path.peer_qpn = peer.identity.qpn.value();
 	path.peer_psn = peer.psn.value();
 	path.mtu_code = peer.mtu.code();
 	path.hop_limit = direct_ ? kHopLimitDirect : kHopLimitGateway;
