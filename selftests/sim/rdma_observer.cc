@@ -159,7 +159,10 @@ void check_writes(const smc_ib_link &link, const Post &post, const Connection &c
 		writes++;
 	}
 	if (at - from.consumed_heard > size)
-		fail("qp %u: a write over bytes that were not read", link.qpn);
+		fail("qp %u: a write over bytes that were not read: up to %llu, %llu were read, "
+		     "%llu "
+		     "written",
+		     link.qpn, at, from.consumed_heard, from.produced);
 	if (at > from.produced && from.flags != 0)
 		fail("qp %u: data behind the end", link.qpn);
 	if (from.repeating && at > from.produced)
@@ -222,9 +225,7 @@ void check_flags(const smc_ib_link &link, const Cdc &cdc, const Direction &from,
 
 void note_sender(Post &post, const Connection &connection, unsigned side, u64 produced)
 {
-	post.connection = connection.id;
-	post.side = side;
-	post.produced = produced;
+	post.said = {connection.id, side, produced, connection.from[side].consumed_said};
 }
 
 void check_cdc(const smc_ib_link &link, Post &post)
@@ -330,16 +331,16 @@ void hear_cdc(const smc_ib_link &link, const std::string &message)
 	Direction &from = connection.from[1 - to];
 	Direction &back = connection.from[to];
 
-	const u64 size = connection.rmb[to].size_bytes;
-	from.produced_heard =
-		std::max(from.produced_heard,
-			 position(cdc.producer_wrap, cdc.producer_count, size,
-				  from.produced_heard - std::min(from.produced_heard, size),
-				  "producer", link.qpn));
-	back.consumed_heard =
-		position(cdc.consumer_wrap, cdc.consumer_count, connection.rmb[1 - to].size_bytes,
-			 back.consumed_heard, "consumer", link.qpn);
-	from.flags_heard = cdc.state_flags;
+	// By another link later messages may be heard of before.
+	const auto hear = [&](u64 &heard, u64 wrap, u64 count, u64 size, const char *which) {
+		heard = std::max(heard, position(wrap, count, size, heard - std::min(heard, size),
+						 which, link.qpn));
+	};
+	hear(from.produced_heard, cdc.producer_wrap, cdc.producer_count,
+	     connection.rmb[to].size_bytes, "producer");
+	hear(back.consumed_heard, cdc.consumer_wrap, cdc.consumer_count,
+	     connection.rmb[1 - to].size_bytes, "consumer");
+	from.flags_heard |= cdc.state_flags;
 }
 
 // An RMB may be announced again only if the connection that had it has ended on the wire.
@@ -456,31 +457,27 @@ void observe_post(const smc_ib_link &link, Post &post)
 
 void observe_arrived(const Post &post)
 {
-	if (post.connection == 0)
+	if (post.said.connection == 0)
 		return;
-	Direction &from = connections[post.connection].from[post.side];
+	Direction &from = connections[post.said.connection].from[post.said.side];
 
-	from.produced_arrived = std::max(from.produced_arrived, post.produced);
+	from.produced_arrived = std::max(from.produced_arrived, post.said.produced);
 }
 
-void observe_written(const smc_ib_link &link, u64 id, u32 immediate, u32 written_bytes)
+void observe_written(const smc_ib_link &link, u32 immediate, const Said &said)
 {
 	const auto found = by_slot.find({side_of(link.qpn), immediate >> 24});
 
-	if (id == 0)
+	if (said.connection == 0)
 		return; // forged
-	if (found == by_slot.end() || found->second.first != id)
+	if (found == by_slot.end() || found->second.first != said.connection)
 		fail("qp %u: a compact message of tcp-%llu finds another connection in its slot",
-		     link.qpn, id);
-	Connection &connection = connections[id];
-	const unsigned to = found->second.second;
-	Direction &from = connection.from[1 - to];
-	const u64 size = connection.rmb[to].size_bytes;
+		     link.qpn, said.connection);
+	Direction &from = connections[said.connection].from[said.side];
+	Direction &back = connections[said.connection].from[1 - said.side];
 
-	if ((immediate >> 23 & 1) != 0)
-		from.produced_heard += size - from.produced_heard % size;
-	from.produced_heard += written_bytes;
-	connection.from[to].consumed_heard += immediate & 0x3fffff;
+	from.produced_heard = std::max(from.produced_heard, said.produced);
+	back.consumed_heard = std::max(back.consumed_heard, said.consumed);
 }
 
 void observe_received(const smc_ib_link &link, const std::string &message)

@@ -40,7 +40,7 @@ void observe_post(const smc_ib_link &link, Post &post);
 // The hardware at the other end has it, the software perhaps not yet.
 void observe_arrived(const Post &post);
 // Immediate data reaches the software at the other end.
-void observe_written(const smc_ib_link &link, u64 connection, u32 immediate, u32 written_bytes);
+void observe_written(const smc_ib_link &link, u32 immediate, const Said &said);
 // The message reaches the software at the other end.
 void observe_received(const smc_ib_link &link, const std::string &message);
 void observe_link_created(const smc_ib_link &link);

@@ -69,6 +69,14 @@ struct Write {
 	std::vector<u8> data; // set when the device has read it
 };
 
+// What a message says of its connection, as it was observed when it was posted.
+struct Said {
+	u64 connection = 0; // 0: it is for none
+	unsigned side = 0;  // that sends it
+	u64 produced = 0;   // written by then
+	u64 consumed = 0;   // of what the other side has written
+};
+
 // What one call posted.
 struct Post {
 	u64 seq = 0;
@@ -78,10 +86,8 @@ struct Post {
 	std::vector<Write> writes;
 	std::string message;
 	std::optional<u32> immediate{}; // of the last write, in place of a message
-	u64 connection = 0;             // as observed; 0: the message is for none
-	unsigned side = 0;              // of the connection, that sends it
-	u64 produced = 0;               // and what it has written then
-	bool arrived = false;           // the sender may not know yet
+	Said said{};
+	bool arrived = false; // the sender may not know yet
 };
 
 struct Completion {
@@ -94,7 +100,7 @@ struct Completion {
 	std::string message;
 	u32 immediate = 0; // kWritten
 	u32 written_bytes = 0;
-	u64 connection = 0;
+	Said said{};
 };
 
 } // namespace sim

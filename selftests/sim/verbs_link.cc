@@ -117,7 +117,7 @@ void take_in(smc_ib_link *link, const std::string &message)
 
 void take_in_write(smc_ib_link *link, const Completion &write)
 {
-	observe_written(*link, write.connection, write.immediate, write.written_bytes);
+	observe_written(*link, write.immediate, write.said);
 	smc_ib_link_written(link->context, write.immediate, write.written_bytes);
 	repost(link);
 }
@@ -262,7 +262,7 @@ void deliver(smc_ib_link *peer, const Post &post)
 				.message = {},
 				.immediate = *post.immediate,
 				.written_bytes = post.writes.back().length_bytes,
-				.connection = post.connection});
+				.said = post.said});
 		return;
 	}
 	std::string message = post.message;

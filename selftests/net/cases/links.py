@@ -130,6 +130,39 @@ def a_device_goes_and_comes_again(vm):
 
 
 @case(on="ours")
+def a_thousand_connections_move(vm):
+    """Several groups at once. Then all of them answer within a second of what a round takes."""
+    count = 1000
+    many = "selftests/net/many.py"
+
+    def go_round(client) -> float:
+        client.input(b"\n")
+        rounds.append(client.expect(r"(answered: .*\n){%d}" % (len(rounds) + 1), 120))
+        return float(rounds[-1].split()[-2])
+
+    rounds: list[str] = []
+    with two_ports(vm.a):
+        server = vm.a.spawn(f"{inside('right')} {many} serve {PORT}")
+        server.expect("listening")
+        client = vm.a.spawn(f"{inside('left')} {many} connect {ADDRESSES['right']} {PORT} {count}")
+        client.expect("connected", 200)
+        links = 2 * -(-count // 255)
+        for side in SIDES:
+            for device in (rdma_device(side), second_device(side)):
+                wait_for_links(vm.a, links)
+                usual_s = go_round(client)
+                break_link(vm.a, device)
+                took_s = go_round(client)
+                print(f"# {side}, {device}: {usual_s} s, after the loss {took_s} s")
+                assert took_s < 3 * usual_s + 1
+        for side in SIDES:
+            assert statistic(vm.a, side, "conn_moved") >= count
+            assert statistic(vm.a, side, "conn_abort") == 0
+        client.kill()
+        server.kill()
+
+
+@case(on="ours")
 def one_link_is_wanted(vm):
     with two_ports(vm.a):
         vm.a.run(f"{inside('left')} sysctl -q net.smc.smcr_max_links_per_lgr=1")

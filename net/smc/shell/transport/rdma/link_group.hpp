@@ -345,6 +345,7 @@ private:
 	void free_deleted();
 	[[nodiscard]] bool free_slot_of(Buffer &rmb) SMC_REQUIRES(lock_);
 	void activate();
+	void activated(group::LinkIndex link, bool ok) SMC_REQUIRES(lock_);
 	void look_for_delivery(group::LinkIndex link) SMC_REQUIRES(lock_);
 	// The address and key of an RMB on each link that is active.
 	[[nodiscard]] group::LinkRkeys rkeys_of(const Buffer &rmb) const SMC_REQUIRES(lock_);

@@ -160,11 +160,17 @@ void LinkGroup::advance_link_registration()
 		control_.step(group::LinkReady{link, ok});
 		return;
 	}
-	group::LinkActivated activated{link, wire::DeclineReason::kErrRegBuf};
+	activated(link, ok);
+}
 
-	if (ok)
-		activated.failure.reset();
-	control_.step(activated);
+// Under lock_. Of a client: all buffers are registered on the link, or not.
+void LinkGroup::activated(group::LinkIndex link, bool ok)
+{
+	group::LinkActivated event{link, std::nullopt};
+
+	if (!ok)
+		event.failure = wire::DeclineReason::kErrRegBuf;
+	control_.step(event);
 	look_for_delivery(link);
 }
 
@@ -243,6 +249,8 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 
 			if (!stranded)
 				stranded = records_[endpoint.link()->index()].ends.peer_qpn;
+			// Nothing is registered in the place of a link that may be another one soon.
+			registering_.remove(endpoint);
 			tell(&endpoint, SetupResult::kLinkConnectFailed, reason);
 			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
 			return;

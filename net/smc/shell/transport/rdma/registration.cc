@@ -88,16 +88,7 @@ void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
 		tell(&endpoint, ok ? SetupResult::kLinkConnected : SetupResult::kLinkConnectFailed,
 		     reason);
 		break;
-	case AfterRegistration::kActivated: {
-		const group::LinkIndex link = endpoint.link()->index();
-		group::LinkActivated activated{link, reason};
-
-		if (ok)
-			activated.failure.reset();
-		control_.step(activated);
-		look_for_delivery(link);
-		break;
-	}
+	case AfterRegistration::kActivated: activated(endpoint.link()->index(), ok); break;
 	}
 }
 
