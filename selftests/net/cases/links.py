@@ -142,6 +142,8 @@ def a_thousand_connections_move(vm):
 
     rounds: list[str] = []
     with two_ports(vm.a):
+        for side in SIDES:
+            vm.a.run(f"{inside(side)} sysctl -q net.smc.wmem=16384 net.smc.rmem=16384")
         server = vm.a.spawn(f"{inside('right')} {many} serve {PORT}")
         server.expect("listening")
         client = vm.a.spawn(f"{inside('left')} {many} connect {ADDRESSES['right']} {PORT} {count}")
@@ -158,8 +160,10 @@ def a_thousand_connections_move(vm):
         for side in SIDES:
             assert statistic(vm.a, side, "conn_moved") >= count
             assert statistic(vm.a, side, "conn_abort") == 0
-        client.kill()
+        client.input(b"", close=True)
+        client.wait()
         server.kill()
+        server.wait(check=False)
 
 
 @case(on="ours")
