@@ -529,6 +529,13 @@ bool is_confirmed(u32 qpn)
 	return end != ends.end() && end->second.confirm_sent && end->second.confirm_heard;
 }
 
+bool is_being_confirmed(u32 qpn)
+{
+	const auto end = ends.find(qpn);
+
+	return end != ends.end() && end->second.confirm_sent != end->second.confirm_heard;
+}
+
 bool has_live_sibling(u32 qpn)
 {
 	const auto end = ends.find(qpn);

@@ -18,8 +18,9 @@ void observe_llc_received(const smc_ib_link &link, const std::string &message);
 void observe_device_going();
 // One end of a group, of which the queue pair is a link. 0: of none.
 [[nodiscard]] u64 side_of(u32 qpn);
-// This end has taken part in the link's CONFIRM_LINK.
+// This end has taken part in the link's CONFIRM_LINK; or it has begun.
 [[nodiscard]] bool is_confirmed(u32 qpn);
+[[nodiscard]] bool is_being_confirmed(u32 qpn);
 // Another link of that end of its group may carry on.
 [[nodiscard]] bool has_live_sibling(u32 qpn);
 // A CONFIRM_RKEY of this end of a group has announced the rkey.

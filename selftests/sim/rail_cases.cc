@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // Cases about hosts with a port on each of two rails: links are made on both, and one is lost.
-#include <array>
+#include <algorithm>
 #include <cerrno>
 
 #include "calls.hpp"
 #include "cases.hpp"
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
+#include "llc_observer.hpp"
 #include "plot.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
@@ -180,6 +181,28 @@ void losses_in_a_row()
 	close_all(socks);
 }
 
+// While the second link is being confirmed, the first one is lost, at either end: its connections wait
+// for the other.
+void first_is_lost_early(net &host)
+{
+	struct socket *sock = connect_one();
+	smc_ib_link *first = link_of(&host);
+	const auto second_is_coming = [] {
+		return std::any_of(
+			fabric().links.begin(), fabric().links.end(),
+			[](const auto &entry) { return is_being_confirmed(entry.first); });
+	};
+
+	while (!second_is_coming())
+		scheduler().sleep_us(10);
+	break_link(first, -EIO);
+	expect_answer(sock);
+	if (moved() == 0)
+		fail("no connection has moved");
+	expect_one_group(1);
+	sys_close(sock);
+}
+
 // With the last one the connections are lost, and the next one makes a new group.
 void both_rails_are_lost()
 {
@@ -220,6 +243,14 @@ const Case kCases[] = {
 	{.name = "losses-in-a-row",
 	 .play = [] { with_server(losses_in_a_row); },
 	 .lasts_us = 400'000'000,
+	 .second_ports = 3},
+	{.name = "first-link-is-lost-early",
+	 .play = [] { with_server([] { first_is_lost_early(server()); }); },
+	 .latency_us = 500,
+	 .second_ports = 3},
+	{.name = "first-link-is-lost-early-client",
+	 .play = [] { with_server([] { first_is_lost_early(client()); }); },
+	 .latency_us = 500,
 	 .second_ports = 3},
 	{.name = "both-rails-are-lost",
 	 .play = [] { with_server(both_rails_are_lost); },

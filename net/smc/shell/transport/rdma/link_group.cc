@@ -187,8 +187,10 @@ void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 		arm();
 	}
 	settle_waiting();
-	// Those that waited for the addition of this link.
+	// Those that waited for the addition of this link, or have no other one.
 	advance_registrations();
+	drop_due_ = true;
+	kick();
 }
 
 // At once: the response comes next, after which the RMB may be gone, and by the time run() looks an

@@ -234,8 +234,9 @@ void LinkGroup::move_connections(const Link *from)
 	}
 }
 
-// It is lost where no link is left, or where the peer has named no RMB on that one. One that the
-// peer does not take for established yet has a handshake, which may still go on by TCP.
+// It is lost where the peer has named no RMB on that link. Where no link is left it waits for the one
+// that is being added, or for the group's end. One that the peer does not take for established yet has
+// a handshake, which may still go on by TCP.
 void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 {
 	std::optional<group::LinkIndex> to;
@@ -255,8 +256,13 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
 			return;
 		}
-		stranded.reset();
 		to = least_used_link();
+		// One may be being confirmed: then the group has not begun to end.
+		if (!to && state_ < State::kEnding) {
+			stranded = wire::Qpn{};
+			return;
+		}
+		stranded.reset();
 		if (to && endpoint.rtoken_held_.under(lock_))
 			rtoken = control_.machine().rtoken(endpoint.rtoken_.under(lock_), *to);
 		// The peer has closed and taken its RMB back; it is still to hear of our end.
