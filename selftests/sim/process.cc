@@ -301,33 +301,48 @@ void run_client(net *host, net *server)
 	if (lot().one_in(4))
 		sock->sk->rcvbuf_bytes = static_cast<u32>(16384 << lot().below(3));
 	sock->nonblock = lot().one_in(2);
+	std::optional<u64> id;
 	while ((ret = sys_connect(sock, server, kPort)) == -EINPROGRESS || ret == -EALREADY ||
 	       ret == -EINTR) {
 		if (told_writable)
 			fail("writable, and connect() says errno %d", -ret);
+		if (sock->sk->connection != nullptr) {
+			// The one before was disconnected.
+			if (id && *id != connection_id(sock))
+				talks().of(*id).side(0).ended = true;
+			id = connection_id(sock);
+		}
 		if (ret == -EINTR && lot().one_in(3))
 			break;
 		// Another thread disconnects it after all.
 		const bool shut = ret == -EINPROGRESS && world().fault(world().knobs.signal);
 		if (shut) {
-			(void)sys_shutdown(sock, 2);
+			// The server may see that end before the call returns.
+			const bool there = sock->sk->connection != nullptr;
+			if (there)
+				talks().of(connection_id(sock)).side(0).ended = true;
+			const bool failed = sys_shutdown(sock, 2) != 0;
 			// Too late to end the attempt, it has ended the connection: nothing can be
 			// written, and reading finds the end at once.
 			if (sock->sk->connection != nullptr && sock->sk->shut_snd) {
 				Side &side = talks().of(connection_id(sock)).side(0);
 				side.ended = side.shut = true;
 				side.total_bytes = 0;
+			} else if (there && failed) {
+				talks().of(connection_id(sock)).side(0).ended = false;
 			}
 		}
 		told_writable = sys_poll_wait(sock, SMC_POLL_OUT) && !shut;
 	}
 	if (ret != 0) {
-		note("connect() fails, errno %d", -ret);
+		note("tcp-%llu: connect() fails, errno %d", id.value_or(0), -ret);
 		if (!world().knobs.any_fault() && !(ret == -ECONNRESET && reset_by_server(sock)))
 			fail("connect() fails for no reason, errno %d", -ret);
 		// For the other side that is an end like any other.
 		if (sock->sk->connection != nullptr)
-			talks().of(connection_id(sock)).side(0).ended = true;
+			id = connection_id(sock);
+		if (id)
+			talks().of(*id).side(0).ended = true;
 		sys_close(sock);
 	} else {
 		converse(sock, 0);

@@ -112,7 +112,10 @@ void Talk::end_seen(unsigned to)
 	while (sender.urgent.contains(position))
 		position++;
 	side.saw_end = true;
-	side.true_end = sender.ended && position == sender.accepted_bytes;
+	// A connect() that is broken off may be seen to end before that call returns, or have begun
+	// again by TCP.
+	const bool ends = sender.ended || (world().knobs.signal != 0 && sender.accepted_bytes == 0);
+	side.true_end = ends && position == sender.accepted_bytes;
 	if (!side.true_end)
 		note("tcp-%llu: side %u sees an end at %llu of %llu bytes", id_, to, position,
 		     sender.accepted_bytes);
