@@ -265,6 +265,41 @@ TEST(CompactTest, MoreThanThereIsRoomFor)
 	}
 }
 
+// One that waits behind another message says the same as when it is taken in behind it.
+TEST(CompactTest, InFull)
+{
+	Acquainted pair;
+	const CompactMessage compact{
+		.written_bytes = 16384 - 7, .consumed_bytes = 0, .write_blocked = true};
+	const CursorMessage before{.sequence = 9,
+				   .producer = {.wrap = 3, .count = 7},
+				   .consumer = {.wrap = 0xffff, .count = 16383}};
+	auto full = pair.b.connection.in_full(compact, before);
+
+	ASSERT_TRUE(full);
+	EXPECT_EQ(full->sequence, 10);
+	EXPECT_EQ(full->producer, (ring::Cursor{.wrap = 4, .count = 0}));
+	EXPECT_EQ(full->consumer, before.consumer);
+	EXPECT_EQ(full->producer_flags, producer_flag::kWriteBlocked);
+	full = pair.b.connection.in_full({.written_bytes = 5, .consumed_bytes = 2, .wrapped = true},
+					 before);
+	ASSERT_TRUE(full);
+	EXPECT_EQ(full->producer, (ring::Cursor{.wrap = 4, .count = 5}));
+	EXPECT_EQ(full->consumer, (ring::Cursor{.wrap = 0, .count = 1}));
+}
+
+TEST(CompactTest, InFullBehindWhatCannotBeRight)
+{
+	Acquainted pair;
+	const CursorMessage outside[]{{.producer = {.wrap = 0, .count = 16384}},
+				      {.consumer = {.wrap = 0, .count = 16384}}};
+
+	for (const CursorMessage &before : outside)
+		EXPECT_FALSE(pair.b.connection.in_full({.written_bytes = 1}, before));
+	EXPECT_FALSE(pair.b.connection.in_full({.written_bytes = 16385}, CursorMessage{}));
+	EXPECT_FALSE(pair.b.connection.in_full({.consumed_bytes = 16385}, CursorMessage{}));
+}
+
 // After our abort the peer's bytes do not count, but a later closing flag does.
 TEST(CompactTest, AfterAnAbort)
 {

@@ -110,6 +110,21 @@ void Connection::drop_pending_data()
 
 // --- Receiving -------------------------------------------------------------------------------
 
+std::optional<CursorMessage> Connection::in_full(const CompactMessage &message,
+						 const CursorMessage &before) const
+{
+	if (!ring::is_inside(before.producer, receive_.size_bytes()) ||
+	    !ring::is_inside(before.consumer, send_.peer_size_bytes()))
+		return std::nullopt;
+	const auto saying = expand(message, before);
+
+	if (!saying)
+		return std::nullopt;
+	CursorMessage full = saying->message;
+	full.state_flags = before.state_flags;
+	return full;
+}
+
 // The peer has moved the connection to another link, and says up to which message its old link had
 // delivered. If that is further than we have seen, a message is lost for good.
 Verdict Connection::on_failover_validation(std::int16_t ahead)

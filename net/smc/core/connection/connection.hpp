@@ -192,6 +192,10 @@ public:
 	Verdict on_cdc(const CursorMessage &message);
 	// A compact one. Only to a connection that has Config::compact.
 	Verdict on_cdc(const CompactMessage &message);
+	// What a compact message says that came behind @before, which has not been taken in yet.
+	// Nothing if one of them cannot be right.
+	[[nodiscard]] std::optional<CursorMessage> in_full(const CompactMessage &message,
+							   const CursorMessage &before) const;
 	// The same for a message without sequence number and failover flag (SMC-D).
 	Verdict on_cursors(const CursorMessage &message);
 	// A message of the peer's speak(). It comes from this code, not from a wire, so its byte
@@ -444,7 +448,9 @@ private:
 					    std::uint8_t state_flags) const;
 	[[nodiscard]] bool fits_compact(const TransmitPlan &plan) const;
 	// What it says, or nothing if one of its counts is larger than a ring.
-	[[nodiscard]] std::optional<Saying> expand(const CompactMessage &message) const;
+	// @before: the message before it, whose cursors are inside of the rings.
+	[[nodiscard]] std::optional<Saying> expand(const CompactMessage &message,
+						   const CursorMessage &before) const;
 	[[nodiscard]] Verdict weigh(const Saying &saying);
 	void mark_sent(const CursorMessage &message, std::uint32_t write_bytes);
 	[[nodiscard]] std::optional<Saying> speak_up();

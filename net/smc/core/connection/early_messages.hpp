@@ -30,6 +30,8 @@ public:
 			marked_ = newest_;
 		newest_ = message;
 	}
+	// What a compact message that comes now is relative to.
+	[[nodiscard]] const std::optional<CursorMessage> &newest() const { return newest_; }
 	// To be given to Connection::on_cdc() in this order.
 	[[nodiscard]] FixedVector<CursorMessage, 3> all() const
 	{

@@ -342,21 +342,22 @@ inline Verdict Connection::on_cdc(const CursorMessage &message)
 	return verdict;
 }
 
-inline std::optional<Saying> Connection::expand(const CompactMessage &message) const
+inline std::optional<Saying> Connection::expand(const CompactMessage &message,
+						const CursorMessage &before) const
 {
 	const std::uint32_t before_bytes =
-		message.wrapped ? receive_.size_bytes() - receive_.producer().count : 0;
+		message.wrapped ? receive_.size_bytes() - before.producer.count : 0;
 
 	if (message.written_bytes > receive_.size_bytes() - before_bytes ||
 	    message.consumed_bytes > send_.peer_size_bytes())
 		return std::nullopt;
 	const std::uint32_t produced_bytes = before_bytes + message.written_bytes;
 	return Saying{
-		.message = {.sequence = static_cast<std::uint16_t>(peer_sequence_ + 1),
+		.message = {.sequence = static_cast<std::uint16_t>(before.sequence + 1),
 			    .token = local_token_,
-			    .producer = ring::advance(receive_.producer(), produced_bytes,
+			    .producer = ring::advance(before.producer, produced_bytes,
 						      receive_.size_bytes()),
-			    .consumer = ring::advance(send_.peer_consumer(), message.consumed_bytes,
+			    .consumer = ring::advance(before.consumer, message.consumed_bytes,
 						      send_.peer_size_bytes()),
 			    .producer_flags = message.write_blocked ? producer_flag::kWriteBlocked
 								    : std::uint8_t{0}},
@@ -367,11 +368,15 @@ inline std::optional<Saying> Connection::expand(const CompactMessage &message) c
 
 inline Verdict Connection::on_cdc(const CompactMessage &message)
 {
-	peer_sequence_++;
+	const std::uint16_t before = peer_sequence_++;
+
 	heard_ = true;
 	if (const auto dismissed = dismiss({})) [[unlikely]]
 		return *dismissed;
-	const auto saying = expand(message);
+	const auto saying = expand(message, {.sequence = before,
+					     .token = local_token_,
+					     .producer = receive_.producer(),
+					     .consumer = send_.peer_consumer()});
 	if (!saying) [[unlikely]]
 		return {.violation = Violation::kCursorOutsideRing};
 	Verdict verdict = weigh(*saying);

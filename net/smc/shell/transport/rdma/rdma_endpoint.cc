@@ -170,9 +170,16 @@ void RdmaEndpoint::disown_group(const group::TcpAddress &from)
 	group_->disown(from);
 }
 
-// What it is relative to is not known: the connection cannot begin, or go on.
-bool RdmaEndpoint::admit_locked(const connection::CompactMessage &, const void *)
+// It waits together with the message that it is relative to. If that is not known the connection
+// cannot begin, or go on.
+bool RdmaEndpoint::admit_locked(const connection::CompactMessage &message, const void *carrier)
 {
+	if (carrier_ != nullptr && early_link_ == carrier && early_.newest()) {
+		if (const auto full = conn_.in_full(message, *early_.newest())) {
+			early_.keep(*full);
+			return false;
+		}
+	}
 	if (carrier_ == nullptr)
 		lost_early_ = true;
 	else

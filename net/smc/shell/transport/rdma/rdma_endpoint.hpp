@@ -122,7 +122,7 @@ private:
 	// by the link that the peer has given up.
 	[[nodiscard]] bool admit_locked(const connection::CursorMessage &message,
 					const void *carrier) override SMC_REQUIRES(lock_);
-	// Nobody sends a compact one before this end has spoken, or first on another link.
+	// Nobody sends a compact one before this end has spoken, or as the first on another link.
 	[[nodiscard]] bool admit_locked(const connection::CompactMessage &message,
 					const void *carrier) override SMC_REQUIRES(lock_);
 	// Only while the connection takes messages: the link is there then, and the ring mapped.
