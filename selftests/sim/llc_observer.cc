@@ -27,13 +27,15 @@ constexpr u64 kNoAsymmetricNeeded = 0x00050000;
 constexpr u64 kUnknownLink = 0x00100000;
 
 enum Type : u8 {
+	kTestLink = 7,
+	// Of links.
 	kConfirmLink = 1,
+	kDeleteLink = 4,
 	kAddLink = 2,
 	kAddLinkCont = 3,
-	kDeleteLink = 4,
 	kReqAddLink = 5,
+	// Of RMBs.
 	kConfirmRkey = 6,
-	kTestLink = 7,
 	kDeleteRkey = 9,
 };
 

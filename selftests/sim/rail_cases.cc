@@ -88,9 +88,9 @@ void both_rails_are_used()
 	close_all(socks);
 }
 
-// Its port, or its device, is away for a while. Connections go on, and new ones join the same group,
-// though their Proposals name the other port. A client that has one port left takes a second link to
-// it; a server with one port offers none.
+// Its port, or its device, is away for a while. Connections go on, and new ones join the same
+// group, though their Proposals name the other port. A client that has one port left takes a second
+// link to it; a server with one port offers none.
 void a_rail_is_lost(net &host, u32 rail, bool device)
 {
 	const s64 moved_before = moved();
@@ -181,8 +181,8 @@ void losses_in_a_row()
 	close_all(socks);
 }
 
-// While the second link is being confirmed, the first one is lost, at either end: its connections wait
-// for the other.
+// While the second link is being confirmed, the first one is lost, at either end: its connections
+// wait for the other.
 void first_is_lost_early(net &host)
 {
 	struct socket *sock = connect_one();

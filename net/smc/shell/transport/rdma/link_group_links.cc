@@ -234,9 +234,9 @@ void LinkGroup::move_connections(const Link *from)
 	}
 }
 
-// It is lost where the peer has named no RMB on that link. Where no link is left it waits for the one
-// that is being added, or for the group's end. One that the peer does not take for established yet has
-// a handshake, which may still go on by TCP.
+// It is lost where the peer has named no RMB on that link. Where no link is left it waits for the
+// one that is being added, or for the group's end. One that the peer does not take for established
+// yet has a handshake, which may still go on by TCP.
 void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 {
 	std::optional<group::LinkIndex> to;
@@ -250,7 +250,8 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 
 			if (!stranded)
 				stranded = records_[endpoint.link()->index()].ends.peer_qpn;
-			// Nothing is registered in the place of a link that may be another one soon.
+			// Nothing is registered in the place of a link that may be another one
+			// soon.
 			registering_.remove(endpoint);
 			tell(&endpoint, SetupResult::kLinkConnectFailed, reason);
 			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
