@@ -53,7 +53,6 @@ struct Pair {
 
 // What the server has offered by ADD_LINK.
 struct Offer {
-	u8 link = 0;
 	u32 qpn = 0;
 	u8 mtu = 0;
 };
@@ -233,8 +232,8 @@ void tell_pairs(const smc_ib_link &link, u32 qpn, const Reader &in, std::size_t 
 
 // ---- Links ------------------------------------------------------------------------------------
 
-// One of the sender's queue pairs that is to become a link. Returns its rail.
-u32 check_new_end(const smc_ib_link &link, const End &end, const Reader &in)
+// One of the sender's queue pairs that is to become a link.
+void check_new_end(const smc_ib_link &link, const End &end, const Reader &in)
 {
 	const u32 qpn = static_cast<u32>(in.number(28, 3));
 	const net *host = link.device->host;
@@ -247,11 +246,10 @@ u32 check_new_end(const smc_ib_link &link, const End &end, const Reader &in)
 	expect(link, in.byte(31) != 0, "ADD_LINK: link 0");
 	// It may be gone by now.
 	if (offered == nullptr)
-		return *rail;
+		return;
 	expect(link, offered->device->host == host && offered->device->rail == *rail,
 	       "ADD_LINK: not on that port");
 	expect(link, in.number(33, 3) <= 0xffffff && in.is_zero(36, 8), "ADD_LINK: reserved");
-	return *rail;
 }
 
 void check_extension(const smc_ib_link &link, const End &end, const Reader &in)
@@ -293,12 +291,12 @@ void add_link_request(const smc_ib_link &link, End &end, const Reader &in)
 		return;
 	}
 	expect(link, end.server && group.max_links > 1, "ADD_LINK: not to be sent");
-	(void)check_new_end(link, end, in);
+	check_new_end(link, end, in);
 	expect(link, !group.links.contains(id) || !lives(group.links[id].server_qpn),
 	       "ADD_LINK: that link exists");
 	expect(link, in.byte(32) == mtu_of(link), "ADD_LINK: MTU");
 	check_extension(link, end, in);
-	group.offers[id] = {id, static_cast<u32>(in.number(28, 3)), in.byte(32)};
+	group.offers[id] = {static_cast<u32>(in.number(28, 3)), in.byte(32)};
 }
 
 // True: a refusal, which repeats the request.
@@ -312,7 +310,7 @@ bool add_link_response(const smc_ib_link &link, End &end, const Reader &in)
 		return true;
 	expect(link, !end.server && in.byte(3) == kResponse, "ADD_LINK response by the server");
 	expect(link, offer != group.offers.end(), "ADD_LINK response to no offer");
-	(void)check_new_end(link, end, in);
+	check_new_end(link, end, in);
 	expect(link, in.byte(32) == std::min(offer->second.mtu, mtu_of(link)), "ADD_LINK: MTU");
 	make_link(group, id, {offer->second.qpn, static_cast<u32>(in.number(28, 3))});
 	more_links++;

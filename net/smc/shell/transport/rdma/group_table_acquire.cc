@@ -196,8 +196,10 @@ GroupTable::Answer GroupTable::join_or_make(Bucket &bucket, const Making &making
 {
 	if (auto answer = join_open(bucket, making.key, making.ends, seeker))
 		return std::move(*answer);
-	// The peer may have begun its group on another port.
+	// The peer may have begun its group on another port. Links on several need a PNET ID.
 	for (Bucket &other : buckets_) {
+		if (!making.key.pnet || &other == &bucket)
+			continue;
 		if (auto answer = join_open(other, making.key, making.ends, seeker))
 			return std::move(*answer);
 	}
