@@ -5,7 +5,8 @@
     many.py serve PORT             echoes on each connection, until it is killed
     many.py connect HOST PORT N    opens N; then, for each line on stdin, sends a byte on every one
 
-Prints "listening" or "connected", and after each round "answered: <seconds> s", or "lost: <errno name>".
+Prints "listening" or "connected", and after each round "answered: <seconds> s", or
+"lost: <errno name>".
 """
 
 import errno
