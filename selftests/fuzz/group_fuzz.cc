@@ -246,8 +246,10 @@ private:
 				    (machine_->config().role == Role::kServer) ==
 					    std::is_same_v<Event, StartConfirmLink>;
 
-		if (starts)
+		if (starts) {
 			links_[event.link] = Progress::kConfirming;
+			peers_[event.link] = event.peer;
+		}
 		deliver(event);
 	}
 
@@ -346,7 +348,7 @@ private:
 	void confirm(LinkIndex from, unsigned choice)
 	{
 		const bool server = machine_->config().role == Role::kServer;
-		const LinkIdentity sender = make_identity(server ? 2 : 1);
+		const LinkIdentity sender = peers_[from];
 		const bool stranger = choice % 4 == 0;
 		wire::ConfirmLink body{.mac = make_identity(9).mac,
 				       .gid = sender.gid,
@@ -357,7 +359,8 @@ private:
 		const std::uint32_t violations = machine_->counters().violations();
 
 		if (stranger && choice % 8 == 0)
-			body.gid = make_identity(9).gid;
+			body.gid = sender.gid == make_identity(9).gid ? make_identity(8).gid
+								      : make_identity(9).gid;
 		else if (stranger)
 			body.qpn = wire::Qpn{sender.qpn.value() + 1};
 		// The server assigns link IDs.
@@ -519,8 +522,11 @@ private:
 			fuzz::demand(machine_->config().max_links > 1);
 			links_[prepare->link] = Progress::kAdding;
 			lost_[prepare->link] = false;
+			if (prepare->peer)
+				peers_[prepare->link] = prepare->peer->identity;
 		} else if (const auto *get_ready = std::get_if<ReadyLink>(&effect)) {
 			fuzz::demand(links_[get_ready->link] == Progress::kAdding);
+			peers_[get_ready->link] = get_ready->peer.identity;
 		} else if (const auto *unwanted = std::get_if<DestroyLink>(&effect)) {
 			fuzz::demand(links_[unwanted->link] == Progress::kAdding);
 			lose(unwanted->link);
@@ -608,6 +614,7 @@ private:
 
 	std::unique_ptr<GroupMachine> machine_;
 	std::array<Progress, kLinksMax> links_{};
+	std::array<LinkIdentity, kLinksMax> peers_{};
 	std::array<bool, kLinksMax> lost_{}; // and not replaced
 	std::map<FlowId, bool> flows_;       // under way, and the result is awaited
 	std::vector<Held> held_;
