@@ -7,6 +7,7 @@
 #include <string>
 
 #include "kernel/abi/stats.h"
+#include "llc_observer.hpp"
 #include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"
@@ -154,6 +155,103 @@ void two_sizes()
 	expect_one_group(kTokens);
 }
 
+// Host's RMBs that connections have had: those of one element, and others.
+u32 rmbs_with(const net *host, bool one_element)
+{
+	u32 count = 0;
+
+	for (const u32 rkey : rmbs_of(host)) {
+		const std::size_t bytes = fabric().by_remote_key(rkey)->buffer->bytes.size();
+
+		count += (bytes == host->rmem_bytes) == one_element ? 1 : 0;
+	}
+	return count;
+}
+
+// Each RMB has more elements than all before: 1, 2, 4, 8 and 16. They are kept for later
+// connections, so that these are not announced.
+void elements_are_shared()
+{
+	constexpr u32 kConnections = 20;
+	std::set<u32> rkeys[2];
+
+	for (std::set<u32> &told : rkeys) {
+		const Sockets socks = connect_many(kConnections);
+
+		for (int i = 0; i < 3; i++)
+			expect_answers(socks);
+		for (const net *host : {&client(), &server()}) {
+			if (rmbs_with(host, true) != 1 || rmbs_with(host, false) != 4)
+				fail("host %s has %zu RMBs for %u connections", host->name.c_str(),
+				     rmbs_of(host).size(), kConnections);
+		}
+		told = rmbs_of(&server());
+		close_all(socks);
+		scheduler().sleep_us(kMoment_us);
+	}
+	if (rkeys[0] != rkeys[1])
+		fail("RMBs were announced though there were unused elements");
+	expect_one_group(kConnections);
+}
+
+// Connections that come at the same time: who has an element of an RMB that is just being
+// announced waits for the answer, and does not announce it once more. RMBs of 2, 4, 8 and 16
+// elements, at each end, with an answer to each.
+void elements_are_announced_once()
+{
+	constexpr u32 kConnections = 24;
+	struct socket *first = connect_one();
+	const u64 before = observed_llcs();
+	Sockets socks;
+
+	for (u32 i = 0; i < kConnections; i++) {
+		processes()++;
+		scheduler().spawn("client", [&socks] {
+			socks.push_back(connect_one());
+			processes()--;
+		});
+	}
+	while (socks.size() < kConnections)
+		scheduler().sleep_us(1000);
+	if (observed_llcs() - before > 16)
+		fail("%llu LLC messages", observed_llcs() - before);
+	expect_answers(socks);
+	expect_answer(first);
+	if (client().stats[SMC_STAT_FALLBACK_CLNT] != 0)
+		fail("%lld connections by TCP", client().stats[SMC_STAT_FALLBACK_CLNT]);
+	close_all(socks);
+	sys_close(first);
+	expect_one_group(kConnections + 1);
+}
+
+// As many connections as there are places, and none is left: RMBs without users are deleted, except
+// for what is kept. Then each of two connections holds an RMB of many elements.
+void elements_come_and_go()
+{
+	Sockets socks = connect_many(kTokens);
+
+	expect_answers(socks);
+	// 1 + 2 + 4 + 8, then 16 each: kRegionMaxBytes.
+	if (rmbs_of(&client()).size() > 20)
+		fail("%zu RMBs for %u connections", rmbs_of(&client()).size(), kTokens);
+	const Sockets left = {socks.back(), socks[socks.size() / 2]};
+	std::erase_if(socks, [&left](const struct socket *sock) {
+		return sock == left[0] || sock == left[1];
+	});
+	close_all(socks);
+	scheduler().sleep_us(kRest_us);
+	expect_answers(left);
+	if (rmbs_of(&client()).size() > 8)
+		fail("%zu RMBs for two connections", rmbs_of(&client()).size());
+	const Sockets more = connect_many(kTokens - 2);
+
+	expect_answers(more);
+	expect_answers(left);
+	expect_one_group(kTokens);
+	close_all(more);
+	close_all(left);
+}
+
 const Case kCases[] = {
 	{"huge-buffers", [] { with_server(huge_buffers); }},
 	{.name = "bounced", .play = [] { with_server(bounced); }, .bouncing = true},
@@ -165,6 +263,22 @@ const Case kCases[] = {
 	 .play = [] { with_server(delete_rkey_unanswered); },
 	 .deaf_to = kDeleteRkey},
 	{"two-sizes", [] { with_server(two_sizes); }},
+	{.name = "elements-are-shared",
+	 .play = [] { with_server(elements_are_shared); },
+	 .rmb_elements = 255},
+	{.name = "elements-are-announced-once",
+	 .play = [] { with_server(elements_are_announced_once); },
+	 .rmb_elements = 255},
+	{.name = "elements-come-and-go",
+	 .play = [] { with_server(elements_come_and_go); },
+	 .rmb_elements = 255},
+	{.name = "elements-bounced",
+	 .play = [] { with_server(bounced); },
+	 .bouncing = true,
+	 .rmb_elements = 255},
+	{.name = "elements-of-two-sizes",
+	 .play = [] { with_server(two_sizes); },
+	 .rmb_elements = 4},
 };
 
 } // namespace

@@ -17,6 +17,7 @@ Knobs Case::knobs() const
 		knobs.send_queue = send_queue;
 	knobs.smcr_v1 = smcr_v1;
 	knobs.second_ports = second_ports;
+	knobs.rmb_elements = rmb_elements;
 	knobs.clock_back_ms = clock_back_ms;
 	knobs.smcr_v2 = !smcr_v1;
 	knobs.bouncing = bouncing;

@@ -33,6 +33,7 @@ struct Case {
 	u64 clock_back_ms = 0;
 	u32 send_queue = 0; // Knobs', unless 0
 	u32 second_ports = 0;
+	u32 rmb_elements = 1;
 
 	[[nodiscard]] Knobs knobs() const;
 };

@@ -303,7 +303,8 @@ private:
 		expect(in.text(16, 16) == wire_gid(host, *rail, out.version), "GID");
 		out.rmb.qpn = static_cast<u32>(in.number(38, 3));
 		out.rmb.rkey = static_cast<u32>(in.number(41, 4));
-		expect(in.byte(45) == 1, "RMBE index");
+		expect(in.byte(45) >= 1 && in.byte(45) <= world().knobs.rmb_elements, "RMBE index");
+		out.rmb.element = in.byte(45) - 1U;
 		out.rmb.token = static_cast<u32>(in.number(46, 4));
 		out.rmb.size_bytes = 16384U << (in.byte(50) >> 4);
 		out.mtu = in.byte(50) & 15;
@@ -362,7 +363,8 @@ private:
 		expect(link != nullptr && link->device->host == host, "no such queue pair");
 		expect(region != nullptr && region->qpn == rmb.qpn, "no such RMB");
 		expect(region->address == rmb.address &&
-			       region->buffer->bytes.size() == rmb.size_bytes,
+			       region->buffer->bytes.size() >=
+				       u64{rmb.size_bytes} * (rmb.element + 1),
 		       "not where the RMB is");
 	}
 

@@ -48,6 +48,11 @@ u32 smc_sysctl_smcr_max_conns_per_lgr(net *net)
 	return net->max_conns;
 }
 
+u32 smc_sysctl_smcr_rmb_elements(net *net)
+{
+	return net->rmb_elements;
+}
+
 bool smc_sysctl_smcr_compact(net *net)
 {
 	return net->compact;

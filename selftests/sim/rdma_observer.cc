@@ -49,6 +49,9 @@ struct Connection {
 	std::array<Direction, 2> from; // [0]: what the client sends
 };
 
+// Of an RMB.
+using Element = std::pair<RmbNumber, u32>;
+
 struct Promise {
 	u64 connection = 0;
 	u32 rkey = 0;
@@ -69,8 +72,8 @@ std::map<std::pair<u64, u32>, std::pair<u64, unsigned>> by_token;
 // The same by the slot alone: the newest one.
 std::map<std::pair<u64, u32>, std::pair<u64, unsigned>> by_slot;
 std::set<u64> compact_sides;
-std::map<RmbNumber, u64> rmb_users;    // → connection
-std::map<RmbNumber, Promise> promised; // who has no answer yet
+std::map<Element, u64> rmb_users;    // → connection
+std::map<Element, Promise> promised; // who has no answer yet
 u64 cdcs, compacts, writes, moves;
 
 Cdc read_cdc(const smc_ib_link &link, const std::string &message)
@@ -110,10 +113,11 @@ u64 position(u64 wrap, u64 count, u64 size, u64 base, const char *which, u32 qpn
 RmbKey key_for(const smc_ib_link &link, const Connection &connection, unsigned to)
 {
 	const auto key = rmb_on(connection.rmb_number[to], link.path.peer_qpn);
+	const Announced &rmb = connection.rmb[to];
 
 	if (!key)
 		fail("qp %u: tcp-%llu has no RMB on this link", link.qpn, connection.id);
-	return *key;
+	return {key->rkey, key->address + u64{rmb.size_bytes} * rmb.element};
 }
 
 // Where the bytes begin that are sent once more. None may be missing between those that the peer
@@ -346,7 +350,7 @@ void hear_cdc(const smc_ib_link &link, const std::string &message)
 // An RMB may be announced again only if the connection that had it has ended on the wire.
 void check_reuse(const Announced &rmb, RmbNumber number)
 {
-	const auto user = rmb_users.find(number);
+	const auto user = rmb_users.find({number, rmb.element});
 
 	if (user == rmb_users.end())
 		return;
@@ -366,8 +370,12 @@ void check_reuse(const Announced &rmb, RmbNumber number)
 void check_empty(const Announced &rmb)
 {
 	const smc_ib_region *region = fabric().by_remote_key(rmb.rkey);
-	const auto is_empty = [](const std::vector<u8> &bytes) {
-		return std::all_of(bytes.begin(), bytes.end(), [](u8 byte) { return byte == 0; });
+	const auto is_empty = [&rmb](const std::vector<u8> &bytes) {
+		const std::size_t from = std::size_t{rmb.size_bytes} * rmb.element;
+		const std::size_t to = std::min(bytes.size(), from + rmb.size_bytes);
+
+		return std::all_of(bytes.data() + std::min(from, to), bytes.data() + to,
+				   [](u8 byte) { return byte == 0; });
 	};
 
 	if (region == nullptr)
@@ -400,7 +408,7 @@ void observe_connection(u64 id, u8 version, bool first_contact, bool compact, u8
 		connection.from[side].qpn = rmb.qpn;
 		check_reuse(rmb, number);
 		check_empty(rmb);
-		rmb_users[number] = id;
+		rmb_users[{number, rmb.element}] = id;
 		// Random: with thousands of tokens, one that is free comes again.
 		const auto user = by_token.find({end, rmb.token});
 		if (user != by_token.end() &&
@@ -417,15 +425,18 @@ void observe_connection(u64 id, u8 version, bool first_contact, bool compact, u8
 
 void observe_accept(u64 connection, const Announced &server)
 {
-	promised[tell_rmb(server.qpn, {server.rkey, server.address})] = {connection, server.rkey,
-									 server.qpn};
+	const RmbNumber rmb = tell_rmb(server.qpn, {server.rkey, server.address});
+
+	promised[{rmb, server.element}] = {connection, server.rkey, server.qpn};
 }
 
 bool has_been_used(u32 rkey)
 {
 	const auto rmb = rmb_of(rkey);
 
-	return rmb && rmb_users.contains(*rmb);
+	const auto first = rmb ? rmb_users.lower_bound({*rmb, 0}) : rmb_users.end();
+
+	return first != rmb_users.end() && first->first.first == *rmb;
 }
 
 void observe_answer(u64 connection)
@@ -437,9 +448,9 @@ void observe_answer(u64 connection)
 void observe_rmb_going(u32 rkey)
 {
 	const auto rmb = rmb_of(rkey);
-	const auto found = rmb ? promised.find(*rmb) : promised.end();
+	const auto found = rmb ? promised.lower_bound({*rmb, 0}) : promised.end();
 
-	if (found != promised.end())
+	if (found != promised.end() && found->first.first == *rmb)
 		fail("tcp-%llu: rkey %x goes, and its client may be writing there",
 		     found->second.connection, rkey);
 }

@@ -16,7 +16,8 @@ struct Announced {
 	u32 qpn = 0;
 	u32 token = 0;
 	u32 rkey = 0;
-	u64 address = 0;
+	u64 address = 0; // of the RMB
+	u32 element = 0; // of the RMB, from 0
 	u32 size_bytes = 0;
 };
 

@@ -27,6 +27,7 @@ static int smc_links_min = 1;
 static int smc_links_max = 2;
 static int smc_conns_min = 16;
 static int smc_conns_max = 255;
+static int smc_elements_max = 255;
 /* It has to fit into an int in milliseconds, too. */
 static int smc_testlink_max = INT_MAX / MSEC_PER_SEC;
 static int smc_peer_time_max = 86400;
@@ -44,6 +45,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.plain_peer_time_s	= 600,
 	.inherit_eids		= 1,
 	.smcr_compact		= 1,
+	.smcr_rmb_elements	= 1,
 };
 
 /* For settings by which more peers may be reached. */
@@ -115,6 +117,8 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("inherit_eids", inherit_eids, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("smcr_compact", smcr_compact, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("smcr_rmb_elements", smcr_rmb_elements, proc_dointvec_minmax,
+		   SYSCTL_ONE, &smc_elements_max),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
 	{ }
 };
@@ -202,6 +206,11 @@ u32 smc_sysctl_autocorking_size(struct net *net)
 u32 smc_sysctl_smcr_buf_type(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.smcr_buf_type);
+}
+
+u32 smc_sysctl_smcr_rmb_elements(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.smcr_rmb_elements);
 }
 
 u32 smc_sysctl_smcr_testlink_time_s(struct net *net)

@@ -8,12 +8,12 @@
 
 namespace smc::transport::rdma {
 
-// Buffers are told apart by their address alone.
-class Buffer {};
+// Slabs are told apart by their address alone.
+class Slab {};
 
 namespace {
 
-std::array<Buffer, Deletions::kMax + 1> buffers;
+std::array<Slab, Deletions::kMax + 1> slabs;
 
 // All deletions that may be requested now.
 std::vector<Deletions::Request> requests(Deletions &deletions)
@@ -31,11 +31,11 @@ std::vector<Deletions::Request> requests(Deletions &deletions)
 TEST(DeletionsTest, WhatThePeerDoesNotKnowIsOverAtOnce)
 {
 	Deletions deletions;
-	ASSERT_TRUE(deletions.add(&buffers[0], /*told=*/false));
+	ASSERT_TRUE(deletions.add(&slabs[0], /*told=*/false));
 	EXPECT_TRUE(requests(deletions).empty());
 	const auto over = deletions.take(/*all=*/false);
 	ASSERT_TRUE(over);
-	EXPECT_EQ(over->rmb, &buffers[0]);
+	EXPECT_EQ(over->slab, &slabs[0]);
 	EXPECT_TRUE(over->answered);
 	EXPECT_FALSE(deletions.take(false));
 	EXPECT_EQ(deletions.size(), 0u);
@@ -44,10 +44,10 @@ TEST(DeletionsTest, WhatThePeerDoesNotKnowIsOverAtOnce)
 TEST(DeletionsTest, WaitsForTheAnswer)
 {
 	Deletions deletions;
-	ASSERT_TRUE(deletions.add(&buffers[0], /*told=*/true));
+	ASSERT_TRUE(deletions.add(&slabs[0], /*told=*/true));
 	const auto asked = requests(deletions);
 	ASSERT_EQ(asked.size(), 1u);
-	EXPECT_EQ(asked[0].rmb, &buffers[0]);
+	EXPECT_EQ(asked[0].slab, &slabs[0]);
 	EXPECT_TRUE(Deletions::has(asked[0].flow));
 	EXPECT_FALSE(deletions.take(false));
 	// Each is requested once.
@@ -63,7 +63,7 @@ TEST(DeletionsTest, WaitsForTheAnswer)
 TEST(DeletionsTest, IsAskedForAgainAndThenGivenUp)
 {
 	Deletions deletions;
-	ASSERT_TRUE(deletions.add(&buffers[0], true));
+	ASSERT_TRUE(deletions.add(&slabs[0], true));
 	group::FlowId last = 0;
 	for (u32 i = 0; i < Deletions::kTries; i++) {
 		EXPECT_FALSE(deletions.take(false)) << i;
@@ -85,17 +85,17 @@ TEST(DeletionsTest, SoManyAtATime)
 	Deletions deletions;
 	for (std::size_t i = 0; i < Deletions::kMax; i++) {
 		EXPECT_FALSE(deletions.full());
-		ASSERT_TRUE(deletions.add(&buffers[i], true));
+		ASSERT_TRUE(deletions.add(&slabs[i], true));
 	}
 	EXPECT_TRUE(deletions.full());
-	EXPECT_FALSE(deletions.add(&buffers[Deletions::kMax], true));
+	EXPECT_FALSE(deletions.add(&slabs[Deletions::kMax], true));
 
 	const auto first = deletions.request(0);
 	ASSERT_TRUE(first);
 	deletions.on_done(first->flow, false);
 	const auto second = deletions.request(first->next);
 	ASSERT_TRUE(second);
-	EXPECT_EQ(second->rmb, &buffers[1]);
+	EXPECT_EQ(second->slab, &slabs[1]);
 	EXPECT_EQ(requests(deletions).size(), group::kDeletionsMax - 1);
 	deletions.on_done(second->flow, true);
 	EXPECT_EQ(requests(deletions).size(), 1u);
@@ -106,18 +106,18 @@ TEST(DeletionsTest, AllAreOverWithTheGroup)
 {
 	Deletions deletions;
 	for (std::size_t i = 0; i < 2 * group::kDeletionsMax; i++)
-		ASSERT_TRUE(deletions.add(&buffers[i], true));
+		ASSERT_TRUE(deletions.add(&slabs[i], true));
 	EXPECT_EQ(requests(deletions).size(), group::kDeletionsMax);
 	std::size_t taken = 0;
 	while (const auto over = deletions.take(/*all=*/true)) {
-		EXPECT_EQ(over->rmb, &buffers[taken]);
+		EXPECT_EQ(over->slab, &slabs[taken]);
 		EXPECT_TRUE(over->answered);
 		taken++;
 	}
 	EXPECT_EQ(taken, 2 * group::kDeletionsMax);
 	// None of them is left among the requested ones.
 	for (std::size_t i = 0; i < group::kDeletionsMax; i++)
-		ASSERT_TRUE(deletions.add(&buffers[i], true));
+		ASSERT_TRUE(deletions.add(&slabs[i], true));
 	EXPECT_EQ(requests(deletions).size(), group::kDeletionsMax);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Deletions: the RMBs that a group frees, each kept until the peer has answered a DELETE_RKEY for
+// Deletions: the slabs that a group frees, each kept until the peer has answered a DELETE_RKEY for
 // it. Until then the peer may write to it; if it never answers, it may for ever.
 //
 // Locking: the group's lock, which is held around every call.
@@ -15,26 +15,26 @@
 
 namespace smc::transport::rdma {
 
-class Buffer;
+class Slab;
 
 class Deletions {
 public:
 	// As many as there can be connections: all may end together.
 	static constexpr std::size_t kMax = 256;
-	// DELETE_RKEYs for each RMB, until the peer counts as one that does not answer.
+	// DELETE_RKEYs for each slab, until the peer counts as one that does not answer.
 	static constexpr u32 kTries = 2;
 	// FlowIds at and above this are DELETE_RKEYs, those below are tokens of endpoints.
 	static constexpr group::FlowId kFirstFlow = u64{1} << 32;
 
-	// A DELETE_RKEY for @rmb is to be sent.
+	// A DELETE_RKEY for @slab is to be sent.
 	struct Request {
-		Buffer *rmb;
+		Slab *slab;
 		group::FlowId flow;
 		std::size_t next; // where the next look begins
 	};
-	// The deletion of @rmb has ended; unless @answered, the peer may still write to it.
+	// The deletion of @slab has ended; unless @answered, the peer may still write to it.
 	struct Over {
-		Buffer *rmb;
+		Slab *slab;
 		bool answered;
 	};
 
@@ -43,15 +43,15 @@ public:
 	[[nodiscard]] std::size_t size() const { return entries_.size(); }
 	[[nodiscard]] bool full() const { return size() == kMax; }
 
-	// Unless @told, the peer does not know @rmb, and the deletion ends at once. False if there
+	// Unless @told, the peer does not know @slab, and the deletion ends at once. False if there
 	// is no room.
-	[[nodiscard]] bool add(Buffer *rmb, bool told)
+	[[nodiscard]] bool add(Slab *slab, bool told)
 	{
-		return entries_.push_back({.rmb = rmb, .done = !told});
+		return entries_.push_back({.slab = slab, .done = !told});
 	}
 
-	// The first RMB, from position @from on, whose DELETE_RKEY is to be sent. The machine takes
-	// only so many at a time, since new connections wait in the same queue.
+	// The first slab, from position @from on, whose DELETE_RKEY is to be sent. The machine
+	// takes only so many at a time, since new connections wait in the same queue.
 	[[nodiscard]] std::optional<Request> request(std::size_t from)
 	{
 		if (asked_ >= group::kDeletionsMax)
@@ -63,7 +63,7 @@ public:
 				continue;
 			entry.flow = next_flow_++;
 			asked_++;
-			return Request{entry.rmb, entry.flow, i + 1};
+			return Request{entry.slab, entry.flow, i + 1};
 		}
 		return {};
 	}
@@ -90,7 +90,7 @@ public:
 				continue;
 			asked_ -= entry.flow != 0 ? 1 : 0;
 			entries_.erase(i);
-			return Over{entry.rmb, all || entry.unanswered < kTries};
+			return Over{entry.slab, all || entry.unanswered < kTries};
 		}
 		return {};
 	}
@@ -98,7 +98,7 @@ public:
 private:
 	struct Entry {
 		group::FlowId flow = 0; // 0: no DELETE_RKEY is under way
-		Buffer *rmb = nullptr;
+		Slab *slab = nullptr;
 		u32 unanswered = 0; // requests so far without an answer
 		bool done = false;
 	};

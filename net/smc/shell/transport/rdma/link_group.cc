@@ -230,10 +230,15 @@ void LinkGroup::flow_done(const group::FlowDone &done)
 		smc_stat_inc(key_.netns, SMC_STAT_LLC_TIMEOUT);
 	const bool ok = done.result == group::FlowResult::kDone;
 	RdmaEndpoint *endpoint = endpoints_.find(wire::Token{static_cast<u32>(done.flow)});
+	const auto result = ok ? SetupResult::kRkeyAnnounced : SetupResult::kRkeyAnnounceFailed;
+	const auto reason = ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf;
+
 	if (ok && endpoint != nullptr && endpoint->rmb_buffer_ != nullptr)
-		endpoint->rmb_buffer_->note_confirmed(endpoint->announcement_.under(lock_), lock_);
-	tell(endpoint, ok ? SetupResult::kRkeyAnnounced : SetupResult::kRkeyAnnounceFailed,
-	     ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf);
+		endpoint->rmb_buffer_->slab().note_confirmed(endpoint->announcement_.under(lock_),
+							     lock_);
+	tell(endpoint, result, reason);
+	if (endpoint != nullptr)
+		announcement_over(*endpoint, result, reason);
 }
 
 void LinkGroup::settle_waiting()

@@ -40,6 +40,7 @@
 #include "shell/transport/rdma/link.hpp"
 #include "shell/transport/rdma/link_control.hpp"
 #include "shell/transport/rdma/places.hpp"
+#include "shell/transport/rdma/pool.hpp"
 #include "shell/transport/rdma/port.hpp"
 #include "shell/transport/rdma/rdma_endpoint.hpp"
 #include "shell/transport/setup_observer.hpp"
@@ -299,7 +300,7 @@ private:
 	// A mapped buffer of @size or smaller; nullptr if there is none, or the group ends.
 	[[nodiscard]] Buffer *take_mapped(struct sock *sk, smc_ib_buffer_kind kind,
 					  wire::BufferSize size);
-	[[nodiscard]] bool map(Buffer &buffer) SMC_REQUIRES(setup_mutex_);
+	[[nodiscard]] bool map(Slab &slab) SMC_REQUIRES(setup_mutex_);
 	// link_group_links.cc: links beside the first one.
 	[[nodiscard]] std::optional<Port> other_port(group::LinkIndex beside, const wire::Gid *peer,
 						     bool same_will_do);
@@ -316,7 +317,9 @@ private:
 	[[nodiscard]] Registration post_registrations(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
 	void buffers_registered(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
 	void announce(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
-	[[nodiscard]] bool peer_knows(const Buffer &rmb) const SMC_REQUIRES(lock_);
+	void announcement_over(RdmaEndpoint &announcer, std::optional<SetupResult> answered,
+			       wire::DeclineReason reason) SMC_REQUIRES(lock_);
+	[[nodiscard]] bool peer_knows(const Slab &rmb) const SMC_REQUIRES(lock_);
 	[[nodiscard]] bool ending();
 	[[nodiscard]] bool full() const SMC_REQUIRES(lock_);
 	[[nodiscard]] Room room_locked(const TcpAddress &from) const SMC_REQUIRES(lock_);
@@ -338,17 +341,20 @@ private:
 	}
 	[[nodiscard]] static bool has_buffers(const RdmaEndpoint &endpoint,
 					      const shell::SpinLock &lock) SMC_REQUIRES(lock);
-	[[nodiscard]] bool delete_rmb(Buffer *rmb);
-	[[nodiscard]] bool delete_rmb_locked(Buffer *rmb) SMC_REQUIRES(lock_);
+	void take_back_send(Buffer &buffer, bool idle);
+	// What the pool does not keep.
+	void free_unless_kept(Slab *slab);
+	[[nodiscard]] bool delete_slab(Slab *slab);
+	[[nodiscard]] bool delete_slab_locked(Slab *slab) SMC_REQUIRES(lock_);
 	void ask_for_deletions() SMC_REQUIRES(lock_);
 	void delete_surplus() SMC_REQUIRES(lock_);
 	void free_deleted();
-	[[nodiscard]] bool free_slot_of(Buffer &rmb) SMC_REQUIRES(lock_);
+	[[nodiscard]] bool free_slots_of(Slab &slab) SMC_REQUIRES(lock_);
 	void activate();
 	void activated(group::LinkIndex link, bool ok) SMC_REQUIRES(lock_);
 	void look_for_delivery(group::LinkIndex link) SMC_REQUIRES(lock_);
 	// The address and key of an RMB on each link that is active.
-	[[nodiscard]] group::LinkRkeys rkeys_of(const Buffer &rmb) const SMC_REQUIRES(lock_);
+	[[nodiscard]] group::LinkRkeys rkeys_of(const Slab &rmb) const SMC_REQUIRES(lock_);
 	// The peer's RMB on the link that it begins on instead of the one it has lost.
 	[[nodiscard]] std::optional<wire::RemoteToken> begin_elsewhere(RdmaEndpoint &endpoint,
 								       group::RtokenIndex rmb)

@@ -51,27 +51,22 @@ Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::B
 		{
 			shell::Guard guard(setup_mutex_);
 			over = ending();
-			if (!over && map(*buffer))
+			if (!over && map(buffer->slab()))
 				return buffer;
 		}
-		if (over) {
-			pool_.keep(buffer);
-			return nullptr;
-		}
 		size = buffer->size();
-		// A buffer that was never mapped was never announced.
-		pool_.drop(buffer);
-		if (size.code() == 0)
+		free_unless_kept(over ? pool_.give_back(buffer, 0) : pool_.turn_down(buffer));
+		if (over || size.code() == 0)
 			return nullptr;
 		size = wire::BufferSize{static_cast<u8>(size.code() - 1)};
 	}
 }
 
 // On each link that there is.
-bool LinkGroup::map(Buffer &buffer)
+bool LinkGroup::map(Slab &slab)
 {
 	for (Link &link : links_) {
-		if (link.handle(setup_mutex_) != nullptr && !buffer.map(link, setup_mutex_))
+		if (link.handle(setup_mutex_) != nullptr && !slab.map(link, setup_mutex_))
 			return false;
 	}
 	return true;
@@ -101,47 +96,67 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	const bool idle = endpoint.with_lock(
 		[](connection::Connection &conn) { return conn.transmit_idle(); });
 
-	if (send != nullptr && idle) {
-		// Only this host's users read a send buffer: the next one overwrites what it sends.
-		if (!pool_.give_back(send, 0))
-			pool_.drop(send);
-	} else if (send != nullptr && !pool_.quarantine(send)) {
-		// Work requests may still read it.
-		end(wire::DeleteLinkReason::kProgram);
-	}
+	if (send != nullptr)
+		take_back_send(*send, idle);
 	if (rmb == nullptr)
 		return;
 	if (rmb_in_doubt) {
 		pool_.set_aside(rmb);
 		return;
 	}
-	if (peer_is_done &&
-	    pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
-		    return conn.high_water_bytes();
-	    })))
+	if (!peer_is_done) {
+		free_unless_kept(pool_.doubt(rmb));
 		return;
-	if (delete_rmb(rmb))
+	}
+	free_unless_kept(pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
+		return conn.high_water_bytes();
+	})));
+}
+
+void LinkGroup::take_back_send(Buffer &buffer, bool idle)
+{
+	// Work requests may still read it.
+	Slab *slab = idle ? pool_.give_back(&buffer, 0) : pool_.doubt(&buffer);
+
+	if (slab == nullptr)
 		return;
-	if (peer_is_done)
-		pool_.keep(rmb);
-	else if (!pool_.quarantine(rmb)) // The peer may still write to it.
+	// Only this host's users read a send buffer: the next one overwrites what it sends.
+	if (idle)
+		pool_.drop(slab);
+	else if (!pool_.quarantine(slab))
 		end(wire::DeleteLinkReason::kProgram);
 }
 
-// The peer is told first: until it has forgotten the RMB it may write to it, and its table of our
-// rkeys must not fill up with dead ones. False if that is not possible.
-bool LinkGroup::delete_rmb(Buffer *rmb)
+void LinkGroup::free_unless_kept(Slab *slab)
 {
-	shell::Guard guard(lock_);
-	return delete_rmb_locked(rmb);
+	if (slab == nullptr)
+		return;
+	bool told;
+	{
+		shell::Guard guard(lock_);
+		told = slab->told(lock_);
+	}
+	// The peer may still write to one that is not kept.
+	if (!told)
+		pool_.drop(slab);
+	else if (!delete_slab(slab) && !pool_.keep(slab) && !pool_.quarantine(slab))
+		end(wire::DeleteLinkReason::kProgram);
 }
 
-bool LinkGroup::delete_rmb_locked(Buffer *rmb)
+// The peer is told first: until it has forgotten the rkey it may write there, and its table of our
+// rkeys must not fill up with dead ones. False if that is not possible.
+bool LinkGroup::delete_slab(Slab *slab)
 {
-	// An RMB that the peer does not know goes without a message.
-	const bool told = rmb->told(lock_);
+	shell::Guard guard(lock_);
+	return delete_slab_locked(slab);
+}
 
-	if (state_ != State::kActive || !deletions_.add(rmb, told))
+bool LinkGroup::delete_slab_locked(Slab *slab)
+{
+	// One that the peer does not know goes without a message.
+	const bool told = slab->told(lock_);
+
+	if (state_ != State::kActive || !deletions_.add(slab, told))
 		return false;
 	if (!told) {
 		free_due_ = true;
@@ -162,8 +177,8 @@ void LinkGroup::ask_for_deletions()
 		if (!request)
 			return;
 		from = request->next;
-		control_.step(
-			group::DeleteRkey{.flow = request->flow, .rkeys = rkeys_of(*request->rmb)});
+		control_.step(group::DeleteRkey{.flow = request->flow,
+						.rkeys = rkeys_of(*request->slab)});
 	}
 }
 
@@ -172,24 +187,24 @@ void LinkGroup::ask_for_deletions()
 void LinkGroup::delete_surplus()
 {
 	while (state_ == State::kActive && !deletions_.full()) {
-		Buffer *rmb = pool_.take_surplus_rmb(
+		Slab *slab = pool_.take_surplus(
 			static_cast<u32>(group::kRtokensMax + deletions_.size()));
 
-		if (rmb == nullptr || !delete_rmb_locked(rmb))
+		if (slab == nullptr || !delete_slab_locked(slab))
 			return;
 	}
 }
 
-// Under lock_. The peer writes to the RMB no more, so no message for its connection is on its way.
-// True if the group was full before.
-bool LinkGroup::free_slot_of(Buffer &rmb)
+// Under lock_. The peer writes to the slab no more, so no message for its connections is on its
+// way. True if the group was full before.
+bool LinkGroup::free_slots_of(Slab &slab)
 {
 	const bool was_full = full();
-	const std::size_t slot = rmb.take_retired_slot(lock_);
 
-	if (slot == 0)
-		return false;
-	endpoints_.free_retired(slot);
+	slab.take_retired_slots(lock_, [this](std::size_t slot) {
+		lock_.assert_held();
+		endpoints_.free_retired(slot);
+	});
 	return state_ == State::kActive && was_full && !full();
 }
 
@@ -204,15 +219,15 @@ void LinkGroup::free_deleted()
 			if (!over)
 				ask_for_deletions();
 			else if (over->answered)
-				opens = free_slot_of(*over->rmb);
+				opens = free_slots_of(*over->slab);
 		}
 		if (!over)
 			return;
 		if (opens)
 			table_.reopen(*this);
 		if (over->answered)
-			pool_.drop(over->rmb);
-		else if (!pool_.quarantine(over->rmb)) // The peer may still write to it.
+			pool_.drop(over->slab);
+		else if (!pool_.quarantine(over->slab)) // The peer may still write to it.
 			end(wire::DeleteLinkReason::kProgram);
 	}
 }

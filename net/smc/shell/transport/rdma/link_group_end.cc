@@ -34,10 +34,11 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		registering_.remove(endpoint);
 		// If its CONFIRM_RKEY still waits to be sent, the peer will not know of this use of
 		// the RMB.
-		if (unannounced || control_.machine().flow_waits(endpoint.token_))
+		if (unannounced || control_.machine().flow_waits(endpoint.token_) ||
+		    endpoint.awaits_announcement_.under(lock_))
 			peer_is_done = true;
 		else if (endpoint.rmb_buffer_ != nullptr)
-			endpoint.rmb_buffer_->note_told(lock_);
+			endpoint.rmb_buffer_->slab().note_told(lock_);
 		const wire::Token token{endpoint.token_};
 		const bool may_be_named =
 			compact_ && !peer_is_done && endpoint.rmb_buffer_ != nullptr;
@@ -57,6 +58,7 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 				doubt_.given_up(endpoint.from_.under(lock_));
 		}
 		control_.step(group::CancelFlow{endpoint.token_});
+		announcement_over(endpoint, std::nullopt, wire::DeclineReason::kNone);
 		if (std::exchange(endpoint.rtoken_held_.under(lock_), false))
 			control_.machine().release_rtoken(endpoint.rtoken_.under(lock_));
 		if (founder_.get() == &endpoint)

@@ -143,7 +143,7 @@ bool LinkGroup::full() const
 wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 {
 	const Link &link = *endpoint.link();
-	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->on(link.index());
+	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->slab().on(link.index());
 	shell::Guard guard(setup_mutex_);
 	const group::LinkIdentity local = local_identity(link);
 
@@ -153,7 +153,7 @@ wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 		.mac = local.mac,
 		.qpn = local.qpn,
 		.rmb_rkey = wire::Rkey{rmb.remote_key},
-		.rmbe_index = 1,
+		.rmbe_index = endpoint.rmb_buffer_->rmbe_index(),
 		.token = wire::Token{endpoint.token_},
 		.rmbe_size = endpoint.rmb_buffer_->size(),
 		.mtu = link.port(setup_mutex_).mtu,
@@ -300,7 +300,7 @@ LinkGroup::Announced LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
 		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
 		return Announced::kLater;
 	}
-	if (peer_knows(*endpoint.rmb_buffer_) &&
+	if (peer_knows(endpoint.rmb_buffer_->slab()) &&
 	    post_registrations(endpoint) == Registration::kDone)
 		return Announced::kNow;
 	register_buffers(endpoint, AfterRegistration::kAnnounce);
@@ -309,7 +309,7 @@ LinkGroup::Announced LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
 
 // Under lock_. A peer that has no place left forgets the RMB that was announced longest ago. So
 // after an announcement in a crowd, those before it do not count.
-bool LinkGroup::peer_knows(const Buffer &rmb) const
+bool LinkGroup::peer_knows(const Slab &rmb) const
 {
 	return rmb.confirmed(lock_) > crowded_at_;
 }
@@ -318,15 +318,43 @@ bool LinkGroup::peer_knows(const Buffer &rmb) const
 void LinkGroup::announce(RdmaEndpoint &endpoint)
 {
 	delete_surplus();
+	Slab &slab = endpoint.rmb_buffer_->slab();
+
 	announcements_++;
 	endpoint.announcement_.under(lock_) = announcements_;
+	slab.announcer(lock_) = endpoint.token_;
 	if (pool_.rmbs() > kCrowd)
 		crowded_at_ = announcements_;
-	control_.step(group::AnnounceRkey{.flow = endpoint.token_,
-					  .rkeys = rkeys_of(*endpoint.rmb_buffer_)});
+	control_.step(group::AnnounceRkey{.flow = endpoint.token_, .rkeys = rkeys_of(slab)});
 }
 
-group::LinkRkeys LinkGroup::rkeys_of(const Buffer &rmb) const
+// Under lock_. The CONFIRM_RKEY that this connection sent has ended, @answered or with the
+// connection. Others may wait for it: they have elements of the same slab.
+void LinkGroup::announcement_over(RdmaEndpoint &announcer, std::optional<SetupResult> answered,
+				  wire::DeclineReason reason)
+{
+	if (announcer.rmb_buffer_ == nullptr)
+		return;
+	Slab &slab = announcer.rmb_buffer_->slab();
+
+	if (slab.announcer(lock_) != announcer.token_)
+		return;
+	slab.announcer(lock_) = 0;
+	endpoints_.for_each([this, &slab, answered, reason](RdmaEndpoint &other) {
+		lock_.assert_held();
+		if (!other.awaits_announcement_.under(lock_) || &other.rmb_buffer_->slab() != &slab)
+			return;
+		if (answered) {
+			other.awaits_announcement_.under(lock_) = false;
+			tell(&other, *answered, reason);
+		} else if (slab.announcer(lock_) == 0) {
+			other.awaits_announcement_.under(lock_) = false;
+			announce(other);
+		}
+	});
+}
+
+group::LinkRkeys LinkGroup::rkeys_of(const Slab &rmb) const
 {
 	group::LinkRkeys rkeys;
 

@@ -9,6 +9,7 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "shell/transport/endpoint_change.hpp"
+#include "shell/transport/rdma/slab.hpp"
 
 namespace smc::transport::rdma {
 
@@ -204,7 +205,7 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 {
 	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;
 	std::array<std::byte, wire::kCdcSize> message;
-	const smc_ib_region *local = send_buffer_->region(link()->index());
+	const smc_ib_region *local = send_buffer_->slab().region(link()->index());
 	u32 n = 0;
 
 	for (const connection::WriteSegment &segment : plan.write_segments()) {

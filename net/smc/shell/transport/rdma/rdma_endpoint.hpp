@@ -171,6 +171,8 @@ private:
 	shell::Guarded<AfterRegistration> after_registration_{AfterRegistration::kAnnounce};
 	shell::Guarded<SetupObserver *> observer_; // of its handshake
 	shell::Guarded<u64> announcement_;         // the number of its CONFIRM_RKEY
+	// Another connection's CONFIRM_RKEY, under way, is for the slab of its RMB, too.
+	shell::Guarded<bool> awaits_announcement_;
 };
 
 } // namespace smc::transport::rdma

@@ -53,18 +53,18 @@ Registration LinkGroup::post_registrations(RdmaEndpoint &endpoint)
 		    control_.machine().link_state(link.index()) != group::LinkState::kActive)
 			continue;
 		for (Buffer *buffer : {endpoint.rmb_buffer_, endpoint.send_buffer_}) {
-			const Registration one = buffer->enable(link);
+			const Registration one = buffer->slab().enable(link);
 
 			if (one == Registration::kNoRoom || one == Registration::kUnderWay)
 				others = one;
 		}
 	}
 	Link &link = *endpoint.link();
-	const Registration rmb = endpoint.rmb_buffer_->enable(link);
+	const Registration rmb = endpoint.rmb_buffer_->slab().enable(link);
 
 	if (rmb == Registration::kNoRoom || rmb == Registration::kFailed)
 		return rmb;
-	const Registration send = endpoint.send_buffer_->enable(link);
+	const Registration send = endpoint.send_buffer_->slab().enable(link);
 
 	if (send != Registration::kDone)
 		return send;
@@ -79,8 +79,10 @@ void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
 	case AfterRegistration::kAnnounce:
 		if (!ok)
 			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
-		else if (peer_knows(*endpoint.rmb_buffer_))
+		else if (peer_knows(endpoint.rmb_buffer_->slab()))
 			tell(&endpoint, SetupResult::kRkeyAnnounced, reason);
+		else if (endpoint.rmb_buffer_->slab().announcer(lock_) != 0)
+			endpoint.awaits_announcement_.under(lock_) = true;
 		else
 			announce(endpoint);
 		break;
