@@ -140,7 +140,7 @@ def elements(vm):
             guest.run("sysctl -q net.smc.smcr_rmb_elements=1")
 
 
-@in_both_roles(*MEET)
+@in_both_roles(MEET[0])
 def connections_share_rmbs(vm, client, server):
     """Elements of one RMB, which are the peer's by one rkey, before and after it has lost a link."""
     with elements(vm), two_ports(vm, 2), Server(server):
