@@ -18,6 +18,7 @@ namespace sim {
 namespace {
 
 constexpr u64 kUnanswered_us = 20'000'000; // one request, or a part of the wait for its turn
+constexpr u8 kConfirmRkey = 6;
 constexpr u8 kDeleteRkey = 9;
 constexpr u32 kBystanders = 5;
 
@@ -224,6 +225,31 @@ void elements_are_announced_once()
 	expect_one_group(kConnections + 1);
 }
 
+// The connection that announces an RMB is closed before the answer. The one that waited for it,
+// with another element, announces the RMB itself.
+void announcer_leaves()
+{
+	struct socket *first = connect_one();
+	struct socket *announcer = sys_socket(&client());
+	struct socket *other = sys_socket(&client());
+
+	for (struct socket *sock : {announcer, other}) {
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		scheduler().sleep_us(kMoment_us / 10);
+	}
+	world().knobs.deaf_to = 0;
+	sys_close(announcer);
+	(void)sys_poll_wait(other, SMC_POLL_OUT);
+	if (sys_connect(other, &server(), kPort) != 0 || !sys_uses_smc(other))
+		fail("nobody has announced the RMB");
+	other->nonblock = false;
+	expect_answers({first, other});
+	if (rmbs_of(&client()).size() != 2)
+		fail("%zu RMBs", rmbs_of(&client()).size());
+	close_all({first, other});
+}
+
 // As many connections as there are places, and none is left: RMBs without users are deleted, except
 // for what is kept. Then each of two connections holds an RMB of many elements.
 void elements_come_and_go()
@@ -268,6 +294,10 @@ const Case kCases[] = {
 	 .rmb_elements = 255},
 	{.name = "elements-are-announced-once",
 	 .play = [] { with_server(elements_are_announced_once); },
+	 .rmb_elements = 255},
+	{.name = "elements-announcer-leaves",
+	 .play = [] { with_server(announcer_leaves); },
+	 .deaf_to = kConfirmRkey,
 	 .rmb_elements = 255},
 	{.name = "elements-come-and-go",
 	 .play = [] { with_server(elements_come_and_go); },

@@ -35,6 +35,28 @@ TEST(Overdue, ConfirmResponseIsNotTakenForTheNextOne)
 	EXPECT_EQ(member.flow(8), FlowResult::kDone);
 }
 
+// An RMB is announced once more, for another connection. Either answer says that the peer knows it,
+// and the other one, if it comes, breaks no rule.
+TEST(Overdue, ConfirmResponseToEitherOfTwoRequestsForOneRmb)
+{
+	for (const int answers : {1, 2}) {
+		Member member = active_member(Role::kClient);
+
+		member.deliver(AnnounceRkey{7, rkeys_of(1)});
+		member.sleep(2000);
+		EXPECT_EQ(member.flow(7), FlowResult::kTimedOut);
+		member.deliver(AnnounceRkey{8, rkeys_of(1)});
+		for (int i = 0; i < answers; i++)
+			member.receive(confirm_response(1));
+		EXPECT_EQ(member.flow(8), FlowResult::kDone);
+		EXPECT_EQ(member.machine().counters().late_responses, answers - 1U);
+		EXPECT_EQ(member.machine().counters().violations(), 0U);
+		member.deliver(AnnounceRkey{9, rkeys_of(2)});
+		member.receive(confirm_response(2));
+		EXPECT_EQ(member.flow(9), FlowResult::kDone);
+	}
+}
+
 // An answer every 3.5 s, for hours: each is late, and belongs to the request before.
 TEST(Overdue, PeerThatIsAlwaysLateBreaksNoRule)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -211,6 +212,13 @@ private:
 		FlowId id = 0;
 		LinkRkeys rkeys;
 		std::uint64_t deadline_ms = 0; // waiting: to be started; running: for the response
+
+		[[nodiscard]] bool names(LinkIndex link, const wire::RemoteToken &token) const
+		{
+			return std::any_of(rkeys.begin(), rkeys.end(), [&](const LinkRkey &rkey) {
+				return rkey.link == link && rkey.token == token;
+			});
+		}
 	};
 
 	// A request that was not answered in time.
@@ -303,8 +311,8 @@ private:
 
 	// Our requests whose responses are late (overdue.cc).
 	void put_off(Effects &effects);
-	[[nodiscard]] bool late_confirm_response(LinkIndex from, const wire::RemoteToken &token,
-						 std::uint64_t now_ms);
+	[[nodiscard]] std::optional<std::size_t>
+	find_overdue_confirm(LinkIndex from, const wire::RemoteToken &token) const;
 	[[nodiscard]] bool late_delete_response(LinkIndex from, FlowResult result,
 						std::uint64_t now_ms, Effects &effects);
 	void newer_is_answered(LinkIndex link, std::size_t older, std::uint64_t now_ms);

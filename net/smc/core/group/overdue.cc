@@ -10,9 +10,11 @@
 // answered any more. For a deletion that is not enough: its RMB stays the peer's until the peer
 // answers, and only when that time has passed, too, another deletion may start.
 //
-// A response to CONFIRM_RKEY is matched by its token, the oldest request first, so no two requests
-// for one RMB may be under way: an RMB whose announcement was not answered is deleted before it, or
-// another one with its key, is announced. The answer to that deletion settles the announcement.
+// A response to CONFIRM_RKEY is matched by its token. Where two requests for one RMB are under way,
+// since it was announced once more for another connection, the first answer counts for the newer
+// one, and the other answer for the older. An RMB whose announcement was not answered is deleted
+// before another one with its key is announced. The answer to that deletion settles the
+// announcement.
 namespace smc::group {
 
 // The running flow makes way for the next one. A connection stops waiting for the announcement of
@@ -30,24 +32,17 @@ void GroupMachine::put_off(Effects &effects)
 	end_flow(FlowResult::kTimedOut, effects);
 }
 
-bool GroupMachine::late_confirm_response(LinkIndex from, const wire::RemoteToken &token,
-					 std::uint64_t now_ms)
+std::optional<std::size_t> GroupMachine::find_overdue_confirm(LinkIndex from,
+							      const wire::RemoteToken &token) const
 {
 	for (std::size_t i = 0; i < overdue_.size(); i++) {
 		const Overdue &overdue = overdue_[i];
 
-		if (overdue.flow.kind != FlowKind::kConfirmRkey || overdue.link != from)
-			continue;
-		for (const LinkRkey &rkey : overdue.flow.rkeys) {
-			if (rkey.link != from || rkey.token != token)
-				continue;
-			overdue_.erase(i);
-			newer_is_answered(from, i, now_ms);
-			counters_.late_responses++;
-			return true;
-		}
+		if (overdue.flow.kind == FlowKind::kConfirmRkey && overdue.link == from &&
+		    overdue.flow.names(from, token))
+			return i;
 	}
-	return false;
+	return std::nullopt;
 }
 
 bool GroupMachine::late_delete_response(LinkIndex from, FlowResult result, std::uint64_t now_ms,

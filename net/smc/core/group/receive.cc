@@ -230,18 +230,23 @@ void GroupMachine::delete_rkey_request(LinkIndex from, const wire::DeleteRkey &b
 void GroupMachine::confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey &body,
 					 std::uint64_t now_ms, Effects &effects)
 {
-	const bool ours = running_.kind == FlowKind::kConfirmRkey && running_link_ == from;
+	const bool ours = running_.kind == FlowKind::kConfirmRkey && running_link_ == from &&
+			  running_.names(from, body.token);
+	const auto late = find_overdue_confirm(from, body.token);
 
-	if (late_confirm_response(from, body.token, now_ms))
+	if (!ours && !late) {
+		unexpected(/*response=*/true);
 		return;
-	for (const LinkRkey &rkey : running_.rkeys) {
-		if (ours && rkey.link == from && rkey.token == body.token) {
-			newer_is_answered(from, overdue_.size(), now_ms);
-			end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
-			return;
-		}
 	}
-	unexpected(/*response=*/true);
+	newer_is_answered(from, late.value_or(overdue_.size()), now_ms);
+	// Two requests for one RMB: the peer knows it, whichever it has answered. The older one
+	// waits for the other answer.
+	if (ours) {
+		end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
+		return;
+	}
+	overdue_.erase(*find_overdue_confirm(from, body.token));
+	counters_.late_responses++;
 }
 
 // In version 2 a response does not name its keys. At most one request can be the one it answers.
