@@ -161,8 +161,8 @@ format:
 
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
-CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools
-CHECK_ON_HOST := lint unit sim fuzz-check
+CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
+CHECK_ON_HOST := lint unit sim
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
