@@ -238,15 +238,15 @@ void GroupMachine::confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey
 		unexpected(/*response=*/true);
 		return;
 	}
-	newer_is_answered(from, late.value_or(overdue_.size()), now_ms);
 	// Two requests for one RMB: the peer knows it, whichever it has answered. The older one
 	// waits for the other answer.
 	if (ours) {
 		end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
-		return;
+	} else {
+		overdue_.erase(*late);
+		counters_.late_responses++;
 	}
-	overdue_.erase(*find_overdue_confirm(from, body.token));
-	counters_.late_responses++;
+	newer_is_answered(from, late.value_or(overdue_.size()), now_ms);
 }
 
 // In version 2 a response does not name its keys. At most one request can be the one it answers.

@@ -143,6 +143,14 @@ void Pool::put_free(Buffer &buffer)
 	free_of(buffer.slab()).insert_behind(nullptr, buffer);
 }
 
+// Of a user.
+void Pool::put_back(Buffer &buffer)
+{
+	put_free(buffer);
+	buffer.slab().used_.under(lock_)--;
+	buffer.slab().idle_since_ms_.under(lock_) = smc_now_ms();
+}
+
 bool Pool::is_vacant(const Slab &slab) const
 {
 	return slab.used_.under(lock_) == 0 && !slab.claimed_.under(lock_) &&
@@ -176,9 +184,7 @@ Slab *Pool::give_back(Buffer *buffer, u32 used_bytes)
 	if (used_bytes != 0)
 		wipe(*buffer, std::min(used_bytes, buffer->size().bytes()));
 	shell::Guard guard(lock_);
-	put_free(*buffer);
-	slab.used_.under(lock_)--;
-	slab.idle_since_ms_.under(lock_) = smc_now_ms();
+	put_back(*buffer);
 	if (!is_vacant(slab))
 		return nullptr;
 	// Once deleted, its elements in doubt can be used again.
@@ -195,9 +201,7 @@ Slab *Pool::turn_down(Buffer *buffer)
 
 	shell::Guard guard(lock_);
 	elements_max_ = 1;
-	put_free(*buffer);
-	slab.used_.under(lock_)--;
-	slab.idle_since_ms_.under(lock_) = smc_now_ms();
+	put_back(*buffer);
 	if (!is_vacant(slab))
 		return nullptr;
 	claim(slab);

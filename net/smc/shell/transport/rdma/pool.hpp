@@ -120,6 +120,7 @@ private:
 	// Nobody else takes an element of it, or frees it.
 	void claim(Slab &slab) SMC_REQUIRES(lock_);
 	void put_free(Buffer &buffer) SMC_REQUIRES(lock_);
+	void put_back(Buffer &buffer) SMC_REQUIRES(lock_);
 	[[nodiscard]] Slab *take_unused(smc_ib_buffer_kind kind, bool all) SMC_REQUIRES(lock_);
 	[[nodiscard]] Slab *take_left() SMC_REQUIRES(lock_);
 	// A slab that is not mapped there; nullptr if all are.
