@@ -127,23 +127,10 @@ def connections_outlive_a_link_version_1(vm, client, server):
     lose_links(vm, client, server, 1)
 
 
-@contextmanager
-def elements(vm):
-    """RMBs of this module have more than one."""
-    ours = [guest for guest in vm.guests if guest.module == "ours"]
-    try:
-        for guest in ours:
-            guest.run("sysctl -q net.smc.smcr_rmb_elements=255")
-        yield
-    finally:
-        for guest in ours:
-            guest.run("sysctl -q net.smc.smcr_rmb_elements=1")
-
-
 @in_both_roles(MEET[0])
 def connections_share_rmbs(vm, client, server):
     """Elements of one RMB, which are the peer's by one rkey, before and after it has lost a link."""
-    with elements(vm), two_ports(vm, 2), Server(server):
+    with two_ports(vm, 2), Server(server):
         transfer(client, server, "--up 1000 --down 1000")
         wait_for_links(vm)
         transfer(client, server, "--connections 40 --parallel 20 --hold --up 200011 --down 300011")

@@ -45,7 +45,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.plain_peer_time_s	= 600,
 	.inherit_eids		= 1,
 	.smcr_compact		= 1,
-	.smcr_rmb_elements	= 1,
+	.smcr_rmb_elements	= 255,
 };
 
 /* For settings by which more peers may be reached. */
