@@ -51,7 +51,9 @@ void crossings(net *from, net *to)
 		if (smc_op_sendmsg(writer, &out, bytes.size(), 0, false) !=
 		    static_cast<int>(bytes.size()))
 			fail("send() takes a part");
-		expect_at_most(kSendMax, "send()", sending);
+		// The first one fetches a send buffer.
+		if (i != 0)
+			expect_at_most(kSendMax, "send()", sending);
 		scheduler().sleep_us(kMoment_us);
 		const BorderCount receiving;
 		if (smc_op_recvmsg(reader, &in, bytes.size(), 0) != static_cast<int>(bytes.size()))

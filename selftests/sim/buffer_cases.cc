@@ -6,6 +6,8 @@
 #include <set>
 #include <string>
 
+#include "call.hpp"
+#include "kernel/abi/ring_memory.h"
 #include "kernel/abi/stats.h"
 #include "llc_observer.hpp"
 #include "plot.hpp"
@@ -18,6 +20,8 @@ namespace sim {
 namespace {
 
 constexpr u64 kUnanswered_us = 20'000'000; // one request, or a part of the wait for its turn
+constexpr u64 kCollected_us = 5'000'000;   // an unused send buffer is taken away within that
+constexpr s64 kReserve = 1;                // send buffers that a group lays in
 constexpr u8 kConfirmRkey = 6;
 constexpr u8 kDeleteRkey = 9;
 constexpr u32 kBystanders = 5;
@@ -62,7 +66,8 @@ void huge_buffers()
 
 	expect_answer(sock);
 	for (const auto &[key, region] : fabric().regions) {
-		if (region->buffer->bytes.size() != kRegionMaxBytes)
+		if (region->buffer->bytes.size() != kRegionMaxBytes &&
+		    region->buffer->bytes.size() != SMC_RING_BYTES_MIN) // the reserve
 			fail("a buffer of %zu bytes", region->buffer->bytes.size());
 	}
 	sys_close(sock);
@@ -127,6 +132,87 @@ void rkey_deleted()
 	sys_close(bystander);
 }
 
+// ---- Send buffers -------------------------------------------------------------------------------
+
+s64 lent_bytes(const net &host)
+{
+	return host.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF_USAGE)];
+}
+
+void expect_lent(u64 bytes, const char *when)
+{
+	for (const auto &host : world().hosts) {
+		if (lent_bytes(*host) != static_cast<s64>(bytes))
+			fail("%s: host %s uses %lld bytes to send, not %llu", when,
+			     host->name.c_str(), lent_bytes(*host), bytes);
+	}
+}
+
+// A connection has a send buffer while it has something to send, and for a moment after that. What
+// all have given back is kept for the next ones, as far as the pool keeps buffers.
+void send_buffers_come_and_go()
+{
+	constexpr u32 kMany = kKept + 8;
+	const u64 all_bytes = u64{kMany} * client().wmem_bytes;
+	const Sockets socks = connect_many(kMany);
+
+	server().wmem_bytes = client().wmem_bytes;
+	expect_lent(0, "nothing has been sent");
+	for (int i = 0; i < 3; i++) {
+		expect_answers(socks);
+		expect_lent(all_bytes, "all have sent");
+		scheduler().sleep_us(kCollected_us);
+		expect_lent(0, "all rest");
+		for (const auto &host : world().hosts)
+			expect_buffers(*host, kMany + kKept + kReserve);
+	}
+	close_all(socks);
+	expect_one_group(kMany);
+}
+
+// With another size than the one before.
+void send_buffers_of_two_sizes()
+{
+	struct socket *sock = connect_one();
+
+	for (const u32 size_bytes : {16384U, 131072U, 32768U}) {
+		for (const auto &host : world().hosts)
+			host->wmem_bytes = size_bytes;
+		for (int i = 0; i < 10; i++)
+			expect_answer(sock);
+		expect_lent(size_bytes, "it has sent");
+		scheduler().sleep_us(kCollected_us);
+		expect_lent(0, "it rests");
+	}
+	sys_close(sock);
+	expect_one_group(1);
+}
+
+// What the peer has no room for stays where it is.
+void send_buffers_that_are_full()
+{
+	Call call(&client(), &server());
+	const size_t bytes = call.fill();
+	const s64 used_bytes = lent_bytes(client());
+
+	scheduler().sleep_us(kCollected_us);
+	if (used_bytes == 0 || lent_bytes(client()) != used_bytes)
+		fail("%lld of %lld bytes are left for what was not sent", lent_bytes(client()),
+		     used_bytes);
+	call.receive(bytes);
+	scheduler().sleep_us(kCollected_us);
+	expect_lent(0, "all is sent");
+	(void)call.send(kKept);
+	call.receive(kKept);
+	// A closed end gives its send buffer back before its peer has closed.
+	(void)call.send(kKept);
+	call.close_client();
+	scheduler().sleep_us(kCollected_us);
+	expect_lent(0, "closed");
+	call.receive(kKept);
+	call.end_is_clean();
+}
+
 // Too many RMBs, and a peer that answers TEST_LINK but no DELETE_RKEY, so it may still write to
 // them. Later it answers again.
 void delete_rkey_unanswered()
@@ -135,11 +221,11 @@ void delete_rkey_unanswered()
 
 	close_all(connect_many(kKept + kTooMany));
 	scheduler().sleep_us(kTooMany * kUnanswered_us);
-	expect_buffers(client(), 2 * kKept + kTooMany);
+	expect_buffers(client(), kKept + kTooMany + kReserve);
 	world().knobs.deaf_to = 0;
 	close_all(connect_many(kKept + kTooMany));
 	scheduler().sleep_us(kRest_us);
-	expect_buffers(client(), 2 * kKept + kTooMany);
+	expect_buffers(client(), kKept + kTooMany + kReserve);
 	expect_one_group(kTooMany);
 }
 
@@ -214,7 +300,8 @@ void elements_are_announced_once()
 	}
 	while (socks.size() < kConnections)
 		scheduler().sleep_us(1000);
-	if (observed_llcs() - before > 16)
+	// Without elements there would be four for each.
+	if (observed_llcs() - before > kConnections)
 		fail("%llu LLC messages", observed_llcs() - before);
 	expect_answers(socks);
 	expect_answer(first);
@@ -285,6 +372,14 @@ const Case kCases[] = {
 	 .play = [] { with_server(small_mappings); },
 	 .mapping_bytes = 16384},
 	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
+	{"send-buffers-come-and-go", [] { with_server(send_buffers_come_and_go); }},
+	{.name = "send-buffers-scattered",
+	 .play = [] { with_server(send_buffers_come_and_go); },
+	 .scattered = true},
+	{"send-buffers-of-two-sizes", [] { with_server(send_buffers_of_two_sizes); }},
+	{.name = "send-buffers-that-are-full",
+	 .play = [] { scripted(send_buffers_that_are_full); },
+	 .scripted = true},
 	{.name = "delete-rkey-unanswered",
 	 .play = [] { with_server(delete_rkey_unanswered); },
 	 .deaf_to = kDeleteRkey},

@@ -104,6 +104,7 @@ public:
 			fail("script: recv() says %d at the end", n);
 		nothing_is_wrong(SMC_POLL_ERR);
 	}
+	[[nodiscard]] u32 client_events() { return sys_poll(client_); }
 	// The server's TCP connection.
 	void tcp_is(int state)
 	{

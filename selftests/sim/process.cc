@@ -21,7 +21,12 @@ Random &lot()
 
 void pause()
 {
-	if (lot().one_in(3))
+	if (!lot().one_in(3))
+		return;
+	// Now and then so long that the send buffer is taken away.
+	if (lot().one_in(200))
+		scheduler().sleep_us(lot().below(4'000'000));
+	else
 		scheduler().sleep_us(lot().below(lot().one_in(10) ? 300'000 : 500));
 }
 

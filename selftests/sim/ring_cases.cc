@@ -3,9 +3,13 @@
 // Cases about memory of rings: how much there may be, and who is charged.
 #include "cases.hpp"
 
+#include <cerrno>
+
+#include "call.hpp"
 #include "kernel/abi/ring_memory.h"
 #include "kernel/abi/stats.h"
 #include "plot.hpp"
+#include "process.hpp"
 #include "ring_memory.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
@@ -14,9 +18,11 @@ namespace sim {
 namespace {
 
 constexpr u64 kRing = 65536;
-// For one connection: each host sends from one ring and receives in one.
+// For one connection that has sent both ways: each host sends from one ring and receives in one.
 constexpr u64 kRings = 4 * kRing;
 constexpr u64 kSmallRings = 4 * SMC_RING_BYTES_MIN;
+// What both hosts' groups lay in.
+constexpr u64 kReserves = 2 * SMC_RING_BYTES_MIN;
 constexpr u64 kMinutes_us = 700'000'000;
 
 // Sizes that a load does not use.
@@ -34,6 +40,15 @@ s64 downgrades(const net &host)
 	       of(SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF));
 }
 
+// They have all the rings that they need.
+Sockets connect_and_send(u32 count)
+{
+	Sockets socks = connect_many(count);
+
+	expect_answers(socks);
+	return socks;
+}
+
 void forget_limits()
 {
 	rings().set_marks(RingMemory::kUnlimited, RingMemory::kUnlimited);
@@ -48,13 +63,15 @@ void forget_limits()
 void bound()
 {
 	ask_for_rings();
-	rings().set_marks(3 * kRings, 3 * kRings + 2 * kSmallRings);
+	rings().set_marks(3 * kRings + kReserves, 3 * kRings + kReserves + 2 * kSmallRings);
 
-	Sockets socks = connect_many(3);
+	Sockets socks = connect_and_send(3);
 	if (downgrades(client()) != 0 || downgrades(server()) != 0)
 		fail("rings are small where there is room");
-	for (int i = 0; i < 2; i++)
+	for (int i = 0; i < 2; i++) {
 		socks.push_back(connect_one());
+		expect_answer(socks.back());
+	}
 	if (downgrades(client()) != 4 || downgrades(server()) != 4)
 		fail("rings are not small where there is little room");
 	for (int i = 0; i < 3; i++)
@@ -62,16 +79,16 @@ void bound()
 	expect_answers(socks);
 	close_all(socks);
 	scheduler().sleep_us(kRest_us);
-	if (rings().bytes() > 3 * kRings)
+	if (rings().bytes() > 3 * kRings + kReserves)
 		fail("%llu bytes are kept for nobody", rings().bytes());
 	forget_limits();
-	close_all(connect_many(3));
+	close_all(connect_and_send(3));
 	scheduler().sleep_us(kRest_us);
 	// There is room in the buffers that those have left, which make way.
 	rings().set_marks(rings().bytes(), rings().bytes());
 	client().wmem_bytes = 2 * kRing;
 	const s64 before = downgrades(client());
-	socks = connect_many(1);
+	socks = connect_and_send(1);
 	if (downgrades(client()) != before)
 		fail("a send buffer is small while others are kept for nobody");
 	expect_answers(socks);
@@ -83,11 +100,11 @@ void bound()
 void full_group()
 {
 	ask_for_rings();
-	rings().set_group_limit(1, SMC_RING_BYTES_MIN);
+	rings().set_group_limit(1, SMC_RING_BYTES_MIN - 1);
 	server().memory_group = 1;
 	Sockets poor = {connect_one(false)};
 	server().memory_group = 2;
-	Sockets socks = {connect_one()};
+	Sockets socks = connect_and_send(1);
 	if (rings().bytes_of(1) != 0 || rings().bytes_of(2) != 2 * kRing)
 		fail("%llu and %llu bytes are charged", rings().bytes_of(1), rings().bytes_of(2));
 	expect_answers(poor);
@@ -102,11 +119,11 @@ void inherited_rings()
 {
 	ask_for_rings();
 	server().memory_group = 1;
-	Sockets socks = connect_many(2);
+	Sockets socks = connect_and_send(2);
 	close_all(socks);
 	scheduler().sleep_us(kRest_us);
 	server().memory_group = 2;
-	socks = connect_many(1);
+	socks = connect_and_send(1);
 	if (rings().bytes_of(2) != 2 * kRing)
 		fail("%llu bytes are charged to who uses them", rings().bytes_of(2));
 	scheduler().sleep_us(kMinutes_us);
@@ -116,10 +133,98 @@ void inherited_rings()
 	close_all(socks);
 }
 
+constexpr size_t kFew = 1000;
+
+// A cgroup has no memory beside what its connections receive in.
+void leave_the_reserve(u64 connections)
+{
+	ask_for_rings();
+	rings().set_group_limit(1, connections * kRing);
+	client().memory_group = 1;
+}
+
+// They take turns.
+void writers_take_turns()
+{
+	constexpr u32 kWriters = 5;
+
+	leave_the_reserve(kWriters);
+	const Sockets socks = connect_many(kWriters);
+	u32 answered = 0;
+
+	for (struct socket *sock : socks) {
+		processes()++;
+		scheduler().spawn("writer", [sock, &answered] {
+			expect_answer(sock);
+			answered++;
+			processes()--;
+		});
+	}
+	scheduler().sleep_us(kRest_us);
+	if (answered != kWriters)
+		fail("%u of %u writers have found memory", answered, kWriters);
+	close_all(socks);
+	forget_limits();
+}
+
+// As on TCP they wait, by send() or by poll(), while the one that has the reserve cannot send.
+void writer_waits()
+{
+	bool sent = false;
+
+	leave_the_reserve(2);
+	Call slow(&client(), &server());
+	Call call(&client(), &server());
+	const size_t bytes = slow.fill();
+	scheduler().spawn("writer", [&] {
+		const int n = call.send(kFew);
+
+		if (n != static_cast<int>(kFew))
+			fail("send() says %d", n);
+		sent = true;
+	});
+	scheduler().sleep_us(kRest_us);
+	if (sent)
+		fail("it has found memory");
+	if (rings().bytes_of(1) != 2 * kRing)
+		fail("%llu bytes", rings().bytes_of(1));
+	if (call.send(kFew, SMC_MSG_DONTWAIT) != -EAGAIN)
+		fail("another writer does not wait");
+	if ((call.client_events() & SMC_POLL_OUT) != 0)
+		fail("it is writable");
+	slow.receive(bytes);
+	scheduler().sleep_us(kRest_us);
+	if (!sent)
+		fail("it still waits for memory");
+	if ((call.client_events() & SMC_POLL_OUT) == 0)
+		fail("it is not writable");
+	call.receive(kFew);
+	forget_limits();
+}
+
+// The host has no memory left for rings. Whoever has something to send gets the smallest send
+// buffer, and gets rid of it.
+void writer_does_not_wait()
+{
+	ask_for_rings();
+	const Sockets socks = connect_many(3);
+
+	rings().set_marks(rings().bytes(), rings().bytes());
+	sys_close(connect_one(false));
+	expect_answers(socks);
+	for (const auto &host : world().hosts) {
+		if (host->stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BUF_USAGE)] !=
+		    3 * SMC_RING_BYTES_MIN)
+			fail("send buffers are not the smallest");
+	}
+	close_all(socks);
+	forget_limits();
+}
+
 // ---- Buffers whose registration is under way ----------------------------------------------------
 
-// With a send buffer and an RMB each, as many as are registered at a time.
-constexpr int kInVain = 4;
+// As many RMBs as are registered at a time.
+constexpr int kInVain = 8;
 
 // The client has no receive for the server's messages. Buffers of other connections are registered
 // behind those: their handshakes end before.
@@ -160,7 +265,7 @@ void kept_while_registering()
 	ask_for_rings();
 	struct socket *slow = connect_one();
 	connect_behind(slow);
-	if (server_buffers() < 2 + 2 * kInVain)
+	if (server_buffers() < 3 + kInVain)
 		fail("%lld buffers, none is kept", server_buffers());
 	// There is no larger one, and nothing that could make way.
 	rings().set_marks(rings().bytes(), rings().bytes());
@@ -195,7 +300,7 @@ void dropped_while_registering()
 		connect_behind(slow);
 		receive_again(slow);
 	}
-	if (server_buffers() > 2 + 2 * kInVain)
+	if (server_buffers() > 3 + kInVain)
 		fail("%lld buffers of one connection", server_buffers());
 	forget_limits();
 	Sockets socks = connect_many(1);
@@ -210,6 +315,9 @@ const Case kCases[] = {
 	{.name = "ring-inherited",
 	 .play = [] { with_server(inherited_rings); },
 	 .lasts_us = 2 * kMinutes_us},
+	{"ring-writers-take-turns", [] { with_server(writers_take_turns); }},
+	{.name = "ring-writer-waits", .play = [] { scripted(writer_waits); }, .scripted = true},
+	{"ring-writer-does-not-wait", [] { with_server(writer_does_not_wait); }},
 	{.name = "ring-kept-while-registering",
 	 .play = [] { with_server(kept_while_registering); },
 	 .scattered = true},

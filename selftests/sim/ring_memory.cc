@@ -29,11 +29,11 @@ void RingMemory::set_marks(u64 pressure_bytes, u64 limit_bytes)
 	peak_bytes_ = bytes_;
 }
 
-bool RingMemory::enter(u64 group, std::size_t bytes)
+bool RingMemory::enter(u64 group, std::size_t bytes, bool anyway)
 {
 	Group &owner = groups_[group];
 
-	if (!has_room(bytes) || owner.bytes + bytes > owner.limit_bytes) {
+	if ((!has_room(bytes) && !anyway) || owner.bytes + bytes > owner.limit_bytes) {
 		note("no room for a ring of %zu bytes beside %llu", bytes, bytes_);
 		return false;
 	}
@@ -91,7 +91,7 @@ void smc_ring_free(void *ring, size_t size_bytes)
 
 u64 smc_ring_group(const struct sock *sk)
 {
-	return sk->memory_group;
+	return sk != nullptr ? sk->memory_group : 0;
 }
 
 bool smc_ring_fits(size_t size_bytes)

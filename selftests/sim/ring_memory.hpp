@@ -20,7 +20,7 @@ public:
 	static constexpr u64 kUnlimited = ~u64{0};
 
 	// Of the host: above @pressure_bytes there are rings of the smallest size only, above
-	// @limit_bytes none.
+	// @limit_bytes none that do not come @anyway.
 	void set_marks(u64 pressure_bytes, u64 limit_bytes);
 	void set_group_limit(u64 group, u64 limit_bytes)
 	{
@@ -28,7 +28,7 @@ public:
 	}
 
 	// False if that is too much.
-	[[nodiscard]] bool enter(u64 group, std::size_t bytes);
+	[[nodiscard]] bool enter(u64 group, std::size_t bytes, bool anyway = false);
 	void leave(u64 group, std::size_t bytes);
 
 	// Room for one more of that size.

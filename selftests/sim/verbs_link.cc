@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <span>
 
 #include "kernel/abi/callbacks/verbs.h"
 #include "rdma_observer.hpp"
@@ -187,6 +188,9 @@ void read_local(smc_ib_link *link, Post &post)
 		    write.local_address + write.length_bytes >
 			    region->address + region->buffer->bytes.size())
 			fail("qp %u: a write from memory that is not registered", link->qpn);
+		if (region->state == smc_ib_region::State::kNew)
+			fail("qp %u: a write from memory whose registration was not posted",
+			     link->qpn);
 		if (region->remote_key != 0)
 			fail("qp %u: a write from memory that its peer may write to", link->qpn);
 		const u64 offset = write.local_address - region->address;
@@ -549,13 +553,17 @@ int post_all(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_write
 	const u32 reserve = (flags & SMC_IB_POST_LAST) != 0      ? 0
 			    : (flags & SMC_IB_POST_CONTROL) != 0 ? kLastReserve
 								 : kReserve;
+	for (const smc_ib_write &write : std::span(writes, n_writes)) {
+		if (write.local == nullptr)
+			fail("qp %u: a write from a buffer that is not mapped", link->qpn);
+		if (const int ret = smc_ib_region_post(write.local);
+		    ret != 0 && ret != -EINPROGRESS)
+			return ret;
+	}
 	if (!room(link, count, reserve))
 		return -EAGAIN;
 
-	for (unsigned int i = 0; i < n_writes; i++) {
-		const smc_ib_write &write = writes[i];
-		if (write.local == nullptr)
-			fail("qp %u: a write from a buffer that is not mapped", link->qpn);
+	for (const smc_ib_write &write : std::span(writes, n_writes)) {
 		smc_ib_region_sync_for_device(write.local, write.offset_bytes, write.length_bytes);
 		post->writes.push_back({write.local->address + write.offset_bytes,
 					write.local->local_key,

@@ -38,7 +38,8 @@ int smc_ib_buffer_create(struct sock *sk, smc_ib_buffer_kind kind, size_t size_b
 	scheduler().maybe_yield();
 	if (world().lacks(world().knobs.no_memory))
 		return -ENOMEM;
-	if (!rings().enter(smc_ring_group(sk), size_bytes))
+	const bool anyway = kind == SMC_IB_BUFFER_SEND && size_bytes == SMC_RING_BYTES_MIN;
+	if (!rings().enter(smc_ring_group(sk), size_bytes, anyway))
 		return -ENOMEM;
 	fabric().buffers++;
 	*out = new smc_ib_buffer{kind, std::vector<u8>(size_bytes), 0, smc_ring_group(sk)};

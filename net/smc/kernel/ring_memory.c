@@ -38,12 +38,12 @@ static bool fits(long all_ring_pages, size_t size_bytes)
 	return all_ring_pages + tcp_pages() <= mark_pages(mark);
 }
 
-bool smc_ring_enter(const struct sock *sk, size_t size_bytes)
+bool smc_ring_enter(const struct sock *sk, size_t size_bytes, bool anyway)
 {
 	const long pages = size_bytes >> PAGE_SHIFT;
 
 	/* Add first, then look: of several at once none may slip through. */
-	if (fits(atomic_long_add_return(pages, &ring_pages), size_bytes))
+	if (fits(atomic_long_add_return(pages, &ring_pages), size_bytes) || anyway)
 		return true;
 	atomic_long_sub(pages, &ring_pages);
 	smc_stat_inc(sock_net(sk), SMC_STAT_RING_LIMITED);
@@ -99,7 +99,7 @@ void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare)
 	struct mem_cgroup *old;
 	void *ring;
 
-	if (!smc_ring_enter(sk, size_bytes))
+	if (!smc_ring_enter(sk, size_bytes, false))
 		return NULL;
 	/* The peer asks for it in a call of its own. */
 	if (spare)
@@ -126,7 +126,7 @@ void smc_ring_free(void *ring, size_t size_bytes)
 u64 smc_ring_group(const struct sock *sk)
 {
 #ifdef CONFIG_MEMCG
-	if (sk->sk_memcg)
+	if (sk && sk->sk_memcg)
 		return cgroup_id(sk->sk_memcg->css.cgroup);
 #endif
 	return 0;

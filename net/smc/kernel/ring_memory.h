@@ -13,16 +13,18 @@
  * Enters @size_bytes, whole pages, for @sk. False, and counted there, if that would be too much.
  * Any context.
  */
-bool smc_ring_enter(const struct sock *sk, size_t size_bytes);
+bool smc_ring_enter(const struct sock *sk, size_t size_bytes, bool anyway);
 void smc_ring_leave(size_t size_bytes);
 /* Of all rings, in every namespace. */
 u64 smc_ring_bytes(void);
 
-/* Without a cgroup nobody is charged: the current task may be the peer's program. */
+/*
+ * Without a cgroup, or a sock, nobody is charged: the current task may be the peer's program.
+ */
 static inline struct mem_cgroup *smc_ring_memcg(const struct sock *sk)
 {
 #ifdef CONFIG_MEMCG
-	return sk->sk_memcg;
+	return sk ? sk->sk_memcg : NULL;
 #else
 	return NULL;
 #endif

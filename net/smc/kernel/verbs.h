@@ -237,11 +237,28 @@ struct net_device *smc_ib_gid_netdev(struct ib_device *ibdev, u8 port,
 
 /* verbs_post.c */
 void smc_ib_post_prepare(struct smc_ib_link *link);
-u32 smc_ib_post_used(const struct smc_ib_link *link);
-/* Room for @count work requests? Counts a refusal. */
-bool smc_ib_post_room(struct smc_ib_link *link, u32 count, u32 reserve);
+
+/* verbs_queue.c */
+/*
+ * The account of a send queue. Work requests complete in the order they were posted, so the
+ * completion of a signalled one retires all before it: wr_head counts what was posted, wr_tail what
+ * is known to be done, and the difference is what the queue holds. Only wr_tail crosses from
+ * completions to posts.
+ */
+static inline u32 smc_ib_queue_used(const struct smc_ib_link *link)
+{
+	/* Pairs with the release in smc_ib_queue_retire(): slots are free to reuse. */
+	return READ_ONCE(link->wr_head) - smp_load_acquire(&link->wr_tail);
+}
+
+/* Room for @count work requests beside @reserve? */
+static inline bool smc_ib_queue_room(const struct smc_ib_link *link, u32 count, u32 reserve)
+{
+	return smc_ib_queue_used(link) + count + reserve <= link->send_queue;
+}
+
 /* A signalled request is done, and so are all before it: @wr_end as in its slot. */
-void smc_ib_post_retire(struct smc_ib_link *link, u32 wr_end, u64 seq);
+void smc_ib_queue_retire(struct smc_ib_link *link, u32 wr_end, u64 seq);
 
 /* verbs_receive.c */
 int smc_ib_receive_create(struct smc_ib_link *link);

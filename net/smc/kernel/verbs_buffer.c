@@ -35,6 +35,11 @@ static int smc_ib_buffer_alloc(struct smc_ib_buffer *buffer, bool contiguous, gf
 int smc_ib_buffer_create(struct sock *sk, enum smc_ib_buffer_kind kind, size_t size_bytes,
 			 bool contiguous, struct smc_ib_buffer **out)
 {
+	/*
+	 * Those who could free memory by sending must not wait for it. TCP takes a first segment in
+	 * any case, too. So there are as many of these as connections, at most.
+	 */
+	const bool anyway = kind == SMC_IB_BUFFER_SEND && size_bytes == SMC_RING_BYTES_MIN;
 	const gfp_t gfp = smc_ring_gfp(sk);
 	struct smc_ib_buffer *buffer;
 	struct mem_cgroup *old;
@@ -43,7 +48,7 @@ int smc_ib_buffer_create(struct sock *sk, enum smc_ib_buffer_kind kind, size_t s
 	if (WARN_ON_ONCE(!is_power_of_2(size_bytes) || size_bytes < SMC_RING_BYTES_MIN ||
 			 !PAGE_ALIGNED(size_bytes)))
 		return -EINVAL;
-	if (!smc_ring_enter(sk, size_bytes))
+	if (!smc_ring_enter(sk, size_bytes, anyway))
 		return -ENOMEM;
 	old = set_active_memcg(smc_ring_memcg(sk));
 	buffer = kzalloc(sizeof(*buffer), gfp | __GFP_NORETRY);

@@ -1,41 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The send queue of a link: RDMA writes and messages.
- *
- * Work requests complete in the order they were posted, so the completion of
- * a signalled one retires all before it: wr_head counts what was posted,
- * wr_tail what is known to be done, and the difference is what the queue
- * holds. Only wr_tail crosses from completions to posts.
+ * What goes into the send queue of a link: RDMA writes and messages.
  */
 #include <linux/string.h>
 
-#include "kernel/abi/callbacks/verbs.h"
 #include "kernel/verbs.h"
-
-u32 smc_ib_post_used(const struct smc_ib_link *link)
-{
-	/* Pairs with the release in smc_ib_post_retire(): slots are free to reuse. */
-	return READ_ONCE(link->wr_head) - smp_load_acquire(&link->wr_tail);
-}
-
-bool smc_ib_post_room(struct smc_ib_link *link, u32 count, u32 reserve)
-{
-	return smc_ib_post_used(link) + count + reserve <= link->send_queue;
-}
-
-bool smc_ib_link_writable(const struct smc_ib_link *link)
-{
-	return smc_ib_post_used(link) + SMC_IB_WRITES_MAX + 1 + SMC_IB_SEND_RESERVE <=
-	       link->send_queue;
-}
-
-void smc_ib_post_retire(struct smc_ib_link *link, u32 wr_end, u64 seq)
-{
-	/* Posts that see it may reuse the slots, so these are finished with before. */
-	smp_store_release(&link->wr_tail, wr_end);
-	if (!smc_ib_link_broken(link))
-		smc_ib_link_sent(link->context, seq);
-}
 
 static void smc_ib_post_message_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -43,7 +12,7 @@ static void smc_ib_post_message_done(struct ib_cq *cq, struct ib_wc *wc)
 	struct smc_ib_link *link = cq->cq_context;
 
 	if (likely(wc->status == IB_WC_SUCCESS))
-		smc_ib_post_retire(link, slot->wr_end, slot->seq);
+		smc_ib_queue_retire(link, slot->wr_end, slot->seq);
 	else
 		smc_ib_link_break(link, wc->status);
 }
@@ -77,7 +46,7 @@ void smc_ib_post_prepare(struct smc_ib_link *link)
 /* The buffer of a long message that is not in flight, or NULL. */
 static struct smc_ib_long *smc_ib_post_long(struct smc_ib_link *link)
 {
-	u32 used = smc_ib_post_used(link);
+	u32 used = smc_ib_queue_used(link);
 	int i;
 
 	/*
@@ -169,6 +138,25 @@ static struct ib_send_wr *smc_ib_post_chain(struct smc_ib_link *link,
 	return first;
 }
 
+/*
+ * Requests are carried out in their order. So a send buffer is registered just before the first
+ * write that reads it.
+ */
+static int smc_ib_post_register(const struct smc_ib_write *writes, unsigned int n_writes)
+{
+	while (n_writes--) {
+		struct smc_ib_region *local = writes[n_writes].local;
+		int rc;
+
+		if (likely(READ_ONCE(local->state) == SMC_IB_REGION_READY))
+			continue;
+		rc = smc_ib_region_post(local);
+		if (rc && rc != -EINPROGRESS)
+			return rc;
+	}
+	return 0;
+}
+
 /* Posts @count requests, the last of which reports for all. */
 static int smc_ib_post_all(struct smc_ib_link *link, struct ib_send_wr *first,
 			   struct ib_send_wr *last, u32 count, unsigned int flags, u64 *seq)
@@ -198,6 +186,7 @@ int smc_ib_link_post_immediate(struct smc_ib_link *link, const struct smc_ib_wri
 			       unsigned int n_writes, u32 immediate, unsigned int flags, u64 *seq)
 {
 	struct ib_send_wr *first, *last;
+	int rc;
 
 	if (unlikely(smc_ib_link_broken(link)))
 		return -ENOTCONN;
@@ -205,7 +194,10 @@ int smc_ib_link_post_immediate(struct smc_ib_link *link, const struct smc_ib_wri
 		smc_ib_link_break(link, -EINVAL);
 		return -EINVAL;
 	}
-	if (!smc_ib_post_room(link, n_writes, smc_ib_post_reserve(flags)))
+	rc = smc_ib_post_register(writes, n_writes);
+	if (unlikely(rc))
+		return rc;
+	if (!smc_ib_queue_room(link, n_writes, smc_ib_post_reserve(flags)))
 		return -EAGAIN;
 
 	first = smc_ib_post_chain(link, writes, n_writes, NULL);
@@ -222,6 +214,7 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 {
 	struct smc_ib_long *msg = NULL;
 	struct ib_send_wr *first;
+	int rc;
 
 	if (unlikely(smc_ib_link_broken(link)))
 		return -ENOTCONN;
@@ -230,7 +223,10 @@ int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes
 		smc_ib_link_break(link, -EINVAL);
 		return -EINVAL;
 	}
-	if (!smc_ib_post_room(link, n_writes + 1, smc_ib_post_reserve(flags)))
+	rc = smc_ib_post_register(writes, n_writes);
+	if (unlikely(rc))
+		return rc;
+	if (!smc_ib_queue_room(link, n_writes + 1, smc_ib_post_reserve(flags)))
 		return -EAGAIN;
 	if (unlikely(message_bytes > SMC_IB_MESSAGE_HEAD_BYTES)) {
 		msg = smc_ib_post_long(link);

@@ -24,7 +24,7 @@ static void smc_ib_region_done(struct ib_cq *cq, struct ib_wc *wc)
 	smp_store_release(&region->state, ready ? SMC_IB_REGION_READY : SMC_IB_REGION_FAILED);
 	atomic_dec(&link->registrations);
 	if (ready)
-		smc_ib_post_retire(link, wr_end, seq);
+		smc_ib_queue_retire(link, wr_end, seq);
 	else
 		smc_ib_link_break(link, wc->status);
 }
@@ -163,7 +163,7 @@ int smc_ib_region_post(struct smc_ib_region *region)
 	if (smc_ib_link_broken(link))
 		return -ENOTCONN;
 	if (atomic_read(&link->registrations) >= SMC_IB_REGISTRATIONS ||
-	    !smc_ib_post_room(link, 1, SMC_IB_CONTROL_RESERVE))
+	    !smc_ib_queue_room(link, 1, SMC_IB_CONTROL_RESERVE))
 		return -EAGAIN;
 	atomic_inc(&link->registrations);
 	WRITE_ONCE(link->wr_head, link->wr_head + 1);

@@ -190,15 +190,17 @@ private:
 		kDeliver,
 		kComplete,
 		kFail,
+		kRest,
 		kActions
 	};
 
+	static constexpr std::array<std::uint32_t, 6> kSizes{64, 100, 1000, 5000, 16352, 16384};
+
 	Config random_config()
 	{
-		constexpr std::array<std::uint32_t, 6> sizes{64, 100, 1000, 5000, 16352, 16384};
-		return {.sndbuf_size_bytes = random_.pick(sizes),
-			.rmb_size_bytes = random_.pick(sizes),
-			.peer_rmb_size_bytes = random_.pick(sizes),
+		return {.sndbuf_size_bytes = random_.pick(kSizes),
+			.rmb_size_bytes = random_.pick(kSizes),
+			.peer_rmb_size_bytes = random_.pick(kSizes),
 			.autocorking_size_bytes = random_.pick<3>({0, 40, 65536}),
 			.local_token = 1,
 			.peer_token = 2,
@@ -278,6 +280,7 @@ private:
 			react(app, pair_.wire.complete(app.end));
 			return true;
 		case kFail: return fail(app);
+		case kRest: return rest(app);
 		case kActions: break;
 		}
 		return false;
@@ -303,6 +306,17 @@ private:
 		for (End *end : {&pair_.a, &pair_.b})
 			pair_.wire.lose_link(*end, random_.below(4), random_.one_in(2),
 					     random_.below(3));
+		return true;
+	}
+	// The send buffer's memory goes, and comes back with another size.
+	bool rest(App &app)
+	{
+		if (!random_.one_in(20) || !app.connection().send_buffer_is_idle())
+			return false;
+		app.end.sndbuf.assign(random_.pick(kSizes), '\xee');
+		EXPECT_TRUE(app.connection().replace_send_buffer(
+			static_cast<std::uint32_t>(app.end.sndbuf.size())));
+		app.writable = app.connection().writable_for_poll();
 		return true;
 	}
 	bool end(App &app)

@@ -48,7 +48,7 @@ bool smc_rings_are_many()
 
 u64 smc_ring_group(const struct sock *sk)
 {
-	return sk->group;
+	return sk != nullptr ? sk->group : 0;
 }
 
 u64 smc_now_ms()

@@ -35,9 +35,9 @@ bool Connection::init(const Config &config)
 	local_token_ = config.local_token;
 	peer_token_ = config.peer_token;
 	compact_ = config.compact;
+	autocork_max_bytes_ = config.autocorking_size_bytes;
 	set_send_limits();
 	set_receive_limits();
-	autocork_bytes_ = std::min(quarter_bytes_, config.autocorking_size_bytes);
 	close_.start();
 	return true;
 }
@@ -50,12 +50,22 @@ void Connection::set_send_limits()
 	quarter_bytes_ = send_.size_bytes() / 4;
 	writable_from_bytes_ = send_.size_bytes() / 3;
 	crumb_bytes_ = send_.peer_size_bytes() / 8;
+	autocork_bytes_ = std::min(quarter_bytes_, autocork_max_bytes_);
 }
 
 void Connection::set_receive_limits()
 {
 	update_floor_bytes_ = std::min(kUpdateFloorBytes, receive_.size_bytes() / 2);
 	update_above_bytes_ = std::max(receive_.size_bytes() / 10, update_floor_bytes_);
+}
+
+bool Connection::replace_send_buffer(std::uint32_t size_bytes)
+{
+	if (!is_usable(size_bytes) || send_.in_place() || send_.used_bytes() != 0)
+		return false;
+	send_.restart(size_bytes);
+	set_send_limits();
+	return true;
 }
 
 bool Connection::replace_ring(Connection &writer, Connection &reader, std::uint32_t size_bytes)

@@ -170,6 +170,27 @@ public:
 	// when the outstanding bytes have left (SIOCOUTQ, waiting for the buffers to be idle).
 	void request_completion();
 
+	// --- Another send buffer -----------------------------------------------------------------
+
+	// Nothing in the send buffer is needed any more, and no work request reads it: until
+	// replace_send_buffer() its memory may belong to somebody else. request_completion() brings
+	// the latter about.
+	[[nodiscard]] bool send_buffer_is_idle() const
+	{
+		return send_.used_bytes() == 0 && transmit_idle();
+	}
+	// The send buffer begins anew, with @size_bytes. False, and nothing is changed, if bytes of
+	// it are needed, or the size is out of bounds. Not in place.
+	[[nodiscard]] bool replace_send_buffer(std::uint32_t size_bytes);
+	// There is no memory for it: the connection is not writable before it is replaced, or worth
+	// another try.
+	void note_send_buffer_lacks() { writable_from_bytes_ = kNeverWritable; }
+	[[nodiscard]] bool send_buffer_lacks() const
+	{
+		return writable_from_bytes_ == kNeverWritable;
+	}
+	void try_send_buffer_again() { set_send_limits(); }
+
 	// --- Another ring, in place --------------------------------------------------------------
 
 	// True if the ring that @writer fills and @reader empties may be replaced by another one
@@ -403,6 +424,8 @@ public:
 		return send_.queued_unsent_bytes();
 	}
 	[[nodiscard]] std::uint32_t sndbuf_size_bytes() const { return send_.size_bytes(); }
+	// Of the whole stream.
+	[[nodiscard]] std::uint64_t appended_bytes() const { return send_.appended_bytes(); }
 	[[nodiscard]] std::uint32_t peer_rmb_size_bytes() const { return send_.peer_size_bytes(); }
 	[[nodiscard]] std::uint32_t rmb_size_bytes() const { return receive_.size_bytes(); }
 	[[nodiscard]] std::uint32_t unsent_bytes() const { return send_.pending_bytes(); }
@@ -422,6 +445,8 @@ public:
 	[[nodiscard]] Diagnostics diagnostics() const;
 
 private:
+	static constexpr std::uint32_t kNeverWritable = ~std::uint32_t{0};
+
 	// The next message, if one is due.
 	struct Outgoing {
 		bool due;
@@ -514,6 +539,7 @@ private:
 	std::uint32_t quantum_bytes_ = 0;       // see send_quantum_bytes()
 	std::uint32_t quarter_bytes_ = 0;       // of the send buffer
 	std::uint32_t writable_from_bytes_ = 0; // a third of it
+	std::uint32_t autocork_max_bytes_ = 0;  // Config::autocorking_size_bytes
 	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock
 	std::uint32_t crumb_bytes_ = 0;         // windows below this are not worth a write
 	std::uint32_t update_floor_bytes_ = 0;  // consumption up to this is never worth a message

@@ -166,6 +166,14 @@ public:
 		peer_consumer_ = {};
 		acknowledged_bytes_ = sent_bytes_;
 	}
+	// The send buffer begins anew, with another size. Needs used_bytes() == 0, and not in
+	// place.
+	void restart(std::uint32_t size_bytes)
+	{
+		size_bytes_ = size_bytes;
+		prepared_ = {};
+		sent_ = {};
+	}
 	// Forgets what was appended and not yet sent.
 	void discard_pending()
 	{

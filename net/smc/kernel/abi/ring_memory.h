@@ -4,7 +4,7 @@
  * kept for the next connection, is charged to the memory cgroup of the sock that it was made for,
  * and counts in one account for the whole host. That account plus TCP's own memory is compared with
  * net.ipv4.tcp_mem: above the second value only rings of the smallest size are made, above the
- * third one none.
+ * third one none but send buffers of that size.
  */
 #ifndef SMC_KERNEL_ABI_RING_MEMORY_H
 #define SMC_KERNEL_ABI_RING_MEMORY_H
@@ -25,8 +25,8 @@ void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare);
 void smc_ring_free(void *ring, size_t size_bytes);
 
 /*
- * The memory cgroup that @sk's rings are charged to, as an ID that is never used again. 0: none. A
- * ring charged to one cgroup is not for socks of another.
+ * The memory cgroup that @sk's rings are charged to, as an ID that is never used again. 0: none, or
+ * @sk is NULL. A ring charged to one cgroup is not for socks of another.
  */
 u64 smc_ring_group(const struct sock *sk);
 

@@ -208,8 +208,8 @@ int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path)
 int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
 
 struct smc_ib_write {
-	const struct smc_ib_region *local; /* the send buffer, on this link */
-	u32 offset_bytes;                  /* in it */
+	struct smc_ib_region *local; /* the send buffer, on this link */
+	u32 offset_bytes;            /* in it */
 	u32 length_bytes;
 	/*
 	 * The same bytes as the CPU sees them; lets the device take a short
@@ -234,8 +234,9 @@ struct smc_ib_write {
 /*
  * Posts @n_writes RDMA writes (0..SMC_IB_WRITES_MAX), then @message as one SEND (solicited), all at
  * once. The message is copied. The local bytes of the writes must not change until
- * smc_ib_link_sent() reports *@seq or later; this function syncs them for the device. Posts are
- * numbered from 1 in the order made.
+ * smc_ib_link_sent() reports *@seq or later; this function syncs them for the device, and posts the
+ * registration of a send buffer that has none before the first write from it. Posts are numbered
+ * from 1 in the order made.
  *
  * 0: posted. -EAGAIN: no room; try again after the next smc_ib_link_sent(), which is certain to
  * come (or smc_ib_link_failed()). Anything else: the link is dead, or was so before;
@@ -274,7 +275,8 @@ enum smc_ib_buffer_kind {
 };
 
 /*
- * Zeroed memory for a ring of @sk (kernel/abi/ring_memory.h). @size_bytes is a
+ * Zeroed memory for a ring of @sk (kernel/abi/ring_memory.h). NULL: one for any sock, a send
+ * buffer of the smallest size, which is charged to nobody. @size_bytes is a
  * power of two and at least 16 KiB. With @contiguous physically so if that is
  * easy to have, else mapped from single pages. Process context.
  */
@@ -324,7 +326,7 @@ void smc_ib_region_sync_for_device(const struct smc_ib_region *region, u32 offse
 #define SMC_IB_REGISTRATIONS 8
 
 /*
- * Posts the registration; the link is the one it was created on and in RTS. It
+ * Posts the registration of an RMB; the link is the one it was created on and in RTS. It
  * stands in the send queue like any other request, behind what the peer has
  * not received, and cannot be taken back. Same serialisation as
  * smc_ib_link_post(). 0: it is registered, or there is nothing to register.

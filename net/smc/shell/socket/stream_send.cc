@@ -171,7 +171,9 @@ int Send::run()
 			break;
 		if (room.status == SendStatus::kPeerClosed)
 			return end_for_closed_peer();
-		if (room.segments.empty()) {
+		if (!room.has_buffer && endpoint_.take_send_buffer())
+			continue;
+		if (!room.has_buffer || room.segments.empty()) {
 			const int ret = wait_for_room();
 
 			if (ret != 0)

@@ -102,6 +102,14 @@ void Endpoint::join_sock()
 		smc_sk_report_error(sk_, unreported_);
 }
 
+void Endpoint::note_send_buffer_lacks_locked()
+{
+	if (detached_)
+		return;
+	conn_.note_send_buffer_lacks();
+	work_.queue_delayed(kMemoryRetry_ms);
+}
+
 // Bytes that a cork holds go out after a while.
 void Endpoint::limit_cork_locked()
 {

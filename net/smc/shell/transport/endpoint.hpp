@@ -61,10 +61,13 @@ public:
 	static constexpr u64 kLook_ms = 1000;
 	// How long a cork (TCP_CORK, MSG_MORE) holds bytes back, as in TCP.
 	static constexpr u64 kCorkLimit_ms = 200;
+	// When a writer that found no memory for its send buffer tries again.
+	static constexpr u64 kMemoryRetry_ms = 100;
 
 	// Where the user's next bytes go, if the stream still takes any.
 	struct Room {
 		connection::SendStatus status;
+		bool has_buffer; // else take_send_buffer() comes first
 		ring::Segments segments;
 	};
 
@@ -84,11 +87,17 @@ public:
 		shell::Guard guard(lock_);
 		const u32 piece =
 			static_cast<u32>(std::min<size_t>(bytes, conn_.send_quantum_bytes()));
-		const Room room{conn_.send_status(), conn_.write_segments(piece)};
+		const Room room{conn_.send_status(), sndbuf_ != nullptr,
+				conn_.write_segments(piece)};
 
-		writing_ = room.status == connection::SendStatus::kOpen && !room.segments.empty();
+		writing_ = room.status == connection::SendStatus::kOpen && room.has_buffer &&
+			   !room.segments.empty();
 		return room;
 	}
+	// Gets memory for the send buffer, which has none since the connection has not sent for a
+	// while. False if there is none: then the connection is not writable before that is worth
+	// another try.
+	[[nodiscard]] virtual bool take_send_buffer() { return false; }
 	// The caller copies nothing after all.
 	void give_room_back();
 	// Appends @bytes that were copied into the send buffer, and sends what may be sent. What a
@@ -222,7 +231,7 @@ protected:
 		SMC_REQUIRES(lock_);
 	// What carried our own is lost. What is sent from here on goes by something else.
 	[[nodiscard]] u16 send_again_locked() SMC_REQUIRES(lock_);
-	// The memory of the rings; before the first use.
+	// The memory of the rings; before the first use. The send buffer may come later.
 	void set_rings(std::byte *sndbuf, std::byte *rmb)
 	{
 		sndbuf_ = sndbuf;
@@ -245,6 +254,11 @@ protected:
 	}
 	// The user may be copying into the send buffer.
 	[[nodiscard]] bool writing_locked() const SMC_REQUIRES(lock_) { return writing_; }
+	// The memory of the send buffer; it has none any more.
+	void set_send_buffer_locked(std::byte *sndbuf) SMC_REQUIRES(lock_) { sndbuf_ = sndbuf; }
+	void drop_send_buffer_locked() SMC_REQUIRES(lock_);
+	// See take_send_buffer().
+	void note_send_buffer_lacks_locked() SMC_REQUIRES(lock_);
 	// Queues run().
 	void look_again_locked() SMC_REQUIRES(lock_) { work_.queue(); }
 

@@ -91,9 +91,19 @@ void Endpoint::release_from_user()
 
 void Endpoint::depart_locked()
 {
-	departed_bytes_ = conn_.sndbuf_size_bytes() + conn_.rmb_size_bytes();
+	departed_bytes_ =
+		conn_.rmb_size_bytes() + (sndbuf_ != nullptr ? conn_.sndbuf_size_bytes() : 0);
 	departed().hold(departed_bytes_);
 	note_resting_locked();
+}
+
+void Endpoint::drop_send_buffer_locked()
+{
+	sndbuf_ = nullptr;
+	if (departed_bytes_ == 0)
+		return;
+	departed_bytes_ -= conn_.sndbuf_size_bytes();
+	departed().let_go(conn_.sndbuf_size_bytes());
 }
 
 void Endpoint::note_resting_locked()
@@ -213,6 +223,10 @@ void Endpoint::run()
 		if (push_ms_ != 0) {
 			push_ms_ = 0;
 			conn_.push();
+		}
+		if (conn_.send_buffer_lacks()) {
+			conn_.try_send_buffer_again();
+			events |= event::kWritable;
 		}
 		look_ms_ = 0;
 		note_progress_locked();

@@ -184,14 +184,20 @@ void Link::on_sent(u64 up_to_seq)
 
 // Until the queue is full or nobody waits: an endpoint that came while others waited relies on it,
 // and there may be no later completion that would come here again. It ends, since each one that is
-// served takes room, and room comes back only by completions, which are reported one at a time.
+// served takes room, and room comes back only by completions, which are reported one at a time. One
+// that waits again had no room for the registration of its send buffer: others are under way, and
+// their completions come here.
 void Link::serve_waiting()
 {
+	shell::Ref<LinkUser> last;
+
 	for (;;) {
 		shell::Ref<LinkUser> endpoint;
 		{
 			shell::Guard guard(lock_);
 			served_ = nullptr;
+			if (last && waiting_.linked(*last))
+				return;
 			if (dead_ || !smc_ib_link_writable(link_))
 				return;
 			endpoint = waiting_.pop_front();
@@ -200,6 +206,7 @@ void Link::serve_waiting()
 		if (!endpoint)
 			return;
 		endpoint->on_room();
+		last = std::move(endpoint);
 	}
 }
 

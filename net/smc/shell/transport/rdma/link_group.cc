@@ -281,6 +281,8 @@ void LinkGroup::arm()
 	if (idle_since_ms_ != 0)
 		next_ms = std::min(
 			next_ms, idle_since_ms_ + (key_.server ? kIdleServer_ms : kIdleClient_ms));
+	if (collect_ms_ != 0 && state_ < State::kEnding)
+		next_ms = std::min(next_ms, collect_ms_);
 	for (const LinkRecord &record : records_) {
 		if (record.port_deadline_ms != 0 && state_ < State::kEnding)
 			next_ms = std::min(next_ms, record.port_deadline_ms);
@@ -294,7 +296,7 @@ void LinkGroup::arm()
 
 void LinkGroup::run()
 {
-	bool activate_now, lose_now, free_now, drop_now, other_now, end_now;
+	bool activate_now, lose_now, free_now, drop_now, other_now, collect_now, end_now;
 	std::optional<group::PrepareLink> prepare_now;
 	std::optional<group::ReadyLink> ready_now;
 	std::optional<group::LinkIndex> activate_link_now;
@@ -323,6 +325,9 @@ void LinkGroup::run()
 		prepare_now = std::exchange(to_prepare_, std::nullopt);
 		ready_now = std::exchange(to_ready_, std::nullopt);
 		activate_link_now = std::exchange(to_activate_, std::nullopt);
+		collect_now = collect_ms_ != 0 && now_ms >= collect_ms_;
+		if (collect_now)
+			collect_ms_ = 0;
 		end_now = state_ == State::kEnding;
 	}
 	(void)pool_.free_unused(false);
@@ -342,6 +347,8 @@ void LinkGroup::run()
 		activate_link(*activate_link_now);
 	if (other_now && !end_now)
 		tell_of_other_port();
+	if (collect_now && !end_now)
+		collect_send_buffers();
 	if (end_now)
 		end_phase();
 	shell::Guard guard(lock_);

@@ -102,6 +102,10 @@ public:
 	// How long a port may be without its carrier. A queue pair with work gives up after its own
 	// retries, two seconds or so; this is for quiet ones.
 	static constexpr u64 kPortGrace_ms = 5000;
+	// How often send buffers are looked for that have not been used since the last time; and
+	// how soon while a connection has found none.
+	static constexpr u64 kCollect_ms = 1000;
+	static constexpr u64 kCollectSoon_ms = 20;
 
 	// The table that it is in.
 	class Table {
@@ -213,6 +217,9 @@ public:
 	void abandon(RdmaEndpoint &endpoint, bool peer_may_use) override;
 	void disown(const TcpAddress &from) override;
 	void remove(RdmaEndpoint &endpoint) override;
+	[[nodiscard]] wire::BufferSize send_buffer_size(struct sock *sk) const override;
+	[[nodiscard]] Buffer *lend_send_buffer(struct sock *sk) override;
+	void take_back_send_buffer(Buffer &buffer, bool idle) override;
 	[[nodiscard]] bool speaks_compactly() const override { return compact_; }
 	void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) override;
 
@@ -296,7 +303,9 @@ private:
 	[[nodiscard]] u8 type_locked() const SMC_REQUIRES(lock_);
 	// False if there is no such link.
 	[[nodiscard]] bool link_snapshot(group::LinkIndex index, smc_link_info &info);
-	[[nodiscard]] bool give_buffers(RdmaEndpoint &endpoint);
+	[[nodiscard]] bool give_rmb(RdmaEndpoint &endpoint);
+	[[nodiscard]] bool lay_in_reserve();
+	void free_reserve();
 	// A mapped buffer of @size or smaller; nullptr if there is none, or the group ends.
 	[[nodiscard]] Buffer *take_mapped(struct sock *sk, smc_ib_buffer_kind kind,
 					  wire::BufferSize size);
@@ -339,9 +348,10 @@ private:
 	{
 		return endpoints_.look(slot);
 	}
-	[[nodiscard]] static bool has_buffers(const RdmaEndpoint &endpoint,
-					      const shell::SpinLock &lock) SMC_REQUIRES(lock);
-	void take_back_send(Buffer &buffer, bool idle);
+	[[nodiscard]] static bool has_rmb(const RdmaEndpoint &endpoint, const shell::SpinLock &lock)
+		SMC_REQUIRES(lock);
+	void collect_soon() SMC_REQUIRES(lock_);
+	void collect_send_buffers();
 	// What the pool does not keep.
 	void free_unless_kept(Slab *slab);
 	[[nodiscard]] bool delete_slab(Slab *slab);
@@ -412,6 +422,14 @@ private:
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;
 	bool end_told_ SMC_GUARDED_BY(lock_) = false; // to the connections
 	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0; // 0: it has connections
+	// For whoever finds no other send buffer: established connections must never wait for each
+	// other for good.
+	Buffer *reserve_ SMC_GUARDED_BY(lock_) = nullptr;
+	bool reserve_lent_ SMC_GUARDED_BY(lock_) = false;
+	bool starving_ SMC_GUARDED_BY(lock_) = false; // one has found none
+	u32 lent_send_buffers_ SMC_GUARDED_BY(lock_) = 0;
+	// When unused ones are taken back; 0: none is lent.
+	u64 collect_ms_ SMC_GUARDED_BY(lock_) = 0;
 	u64 drain_deadline_ms_ SMC_GUARDED_BY(lock_) = 0;
 	std::array<LinkRecord, group::kLinksMax> records_ SMC_GUARDED_BY(lock_);
 	// Of records_; written under the lock.

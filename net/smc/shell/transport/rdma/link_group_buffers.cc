@@ -21,20 +21,92 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 
 } // namespace
 
-bool LinkGroup::give_buffers(RdmaEndpoint &endpoint)
+bool LinkGroup::give_rmb(RdmaEndpoint &endpoint)
 {
 	struct sock *sk = endpoint.sk();
-	net *net = key_.netns;
 
-	endpoint.send_buffer_ =
-		take_mapped(sk, SMC_IB_BUFFER_SEND,
-			    wanted_size(smc_sk_asked_sndbuf_bytes(sk), smc_sysctl_wmem(net)));
-	if (endpoint.send_buffer_ == nullptr)
-		return false;
-	endpoint.rmb_buffer_ =
-		take_mapped(sk, SMC_IB_BUFFER_RMB,
-			    wanted_size(smc_sk_asked_rcvbuf_bytes(sk), smc_sysctl_rmem(net)));
+	endpoint.rmb_buffer_ = take_mapped(
+		sk, SMC_IB_BUFFER_RMB,
+		wanted_size(smc_sk_asked_rcvbuf_bytes(sk), smc_sysctl_rmem(key_.netns)));
 	return endpoint.rmb_buffer_ != nullptr;
+}
+
+wire::BufferSize LinkGroup::send_buffer_size(struct sock *sk) const
+{
+	return wanted_size(smc_sk_asked_sndbuf_bytes(sk), smc_sysctl_wmem(key_.netns));
+}
+
+bool LinkGroup::lay_in_reserve()
+{
+	Buffer *buffer = take_mapped(nullptr, SMC_IB_BUFFER_SEND, wire::BufferSize{0});
+	shell::Guard guard(lock_);
+
+	reserve_ = buffer;
+	return buffer != nullptr;
+}
+
+void LinkGroup::free_reserve()
+{
+	Buffer *buffer = nullptr;
+	{
+		shell::Guard guard(lock_);
+		if (!reserve_lent_)
+			buffer = reserve_;
+		reserve_ = nullptr;
+	}
+	if (buffer == nullptr)
+		return;
+	if (Slab *slab = pool_.give_back(buffer, 0))
+		pool_.drop(slab);
+}
+
+Buffer *LinkGroup::lend_send_buffer(struct sock *sk)
+{
+	Buffer *buffer = take_mapped(sk, SMC_IB_BUFFER_SEND, send_buffer_size(sk));
+	shell::Guard guard(lock_);
+
+	if (buffer == nullptr && state_ < State::kEnding) {
+		starving_ = true;
+		if (reserve_ != nullptr && !std::exchange(reserve_lent_, true))
+			buffer = reserve_;
+	}
+	if (buffer != nullptr)
+		lent_send_buffers_++;
+	collect_soon();
+	return buffer;
+}
+
+// Under lock_.
+void LinkGroup::collect_soon()
+{
+	const u64 at_ms = smc_now_ms() + (starving_ ? kCollectSoon_ms : kCollect_ms);
+
+	if (lent_send_buffers_ == 0 || (collect_ms_ != 0 && collect_ms_ <= at_ms))
+		return;
+	collect_ms_ = at_ms;
+	arm();
+}
+
+// A connection that does not send needs no send buffer. Each is asked twice before it loses it,
+// unless another one waits.
+void LinkGroup::collect_send_buffers()
+{
+	bool at_once;
+	{
+		shell::Guard guard(lock_);
+		at_once = std::exchange(starving_, false);
+	}
+	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
+		shell::Ref<RdmaEndpoint> endpoint;
+		{
+			shell::Guard guard(lock_);
+			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
+		}
+		if (endpoint)
+			endpoint->release_unused_send_buffer(at_once);
+	}
+	shell::Guard guard(lock_);
+	collect_soon();
 }
 
 // There may be memory for a buffer, but none to map it for the device: bounce buffers and IOMMUs
@@ -73,31 +145,24 @@ bool LinkGroup::map(Slab &slab)
 }
 
 // Once they are registered the lock decides who owns them.
-bool LinkGroup::has_buffers(const RdmaEndpoint &endpoint, const shell::SpinLock &)
+bool LinkGroup::has_rmb(const RdmaEndpoint &endpoint, const shell::SpinLock &)
 {
-	return endpoint.rmb_buffer_ != nullptr && endpoint.send_buffer_ != nullptr;
+	return endpoint.rmb_buffer_ != nullptr;
 }
 
 void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 {
-	if (endpoint.started() && endpoint.rmb_buffer_ != nullptr) {
-		smc_stat_tx_buf(key_.netns, SMC_TECH_R, endpoint.send_buffer_->size().bytes(), -1);
+	if (endpoint.started() && endpoint.rmb_buffer_ != nullptr)
 		smc_stat_rx_buf(key_.netns, SMC_TECH_R, endpoint.rmb_buffer_->size().bytes(), -1);
-	}
-	Buffer *send, *rmb;
+	Buffer *rmb;
 	bool rmb_in_doubt;
 	{
-		// activate() checks that they are there.
+		// activate() checks that it is there.
 		shell::Guard guard(lock_);
-		send = std::exchange(endpoint.send_buffer_, nullptr);
 		rmb = std::exchange(endpoint.rmb_buffer_, nullptr);
 		rmb_in_doubt = endpoint.rmb_in_doubt_.under(lock_);
 	}
-	const bool idle = endpoint.with_lock(
-		[](connection::Connection &conn) { return conn.transmit_idle(); });
-
-	if (send != nullptr)
-		take_back_send(*send, idle);
+	endpoint.release_send_buffer();
 	if (rmb == nullptr)
 		return;
 	if (rmb_in_doubt) {
@@ -113,8 +178,18 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	})));
 }
 
-void LinkGroup::take_back_send(Buffer &buffer, bool idle)
+void LinkGroup::take_back_send_buffer(Buffer &buffer, bool idle)
 {
+	{
+		shell::Guard guard(lock_);
+		lent_send_buffers_--;
+		if (&buffer == reserve_) {
+			reserve_lent_ = false;
+			if (idle)
+				return;
+			reserve_ = nullptr;
+		}
+	}
 	// Work requests may still read it.
 	Slab *slab = idle ? pool_.give_back(&buffer, 0) : pool_.doubt(&buffer);
 

@@ -233,6 +233,7 @@ void LinkGroup::end_phase()
 			pool_.unmap_all(link.index());
 		}
 	}
+	free_reserve();
 	pool_.close();
 	{
 		shell::Guard guard(lock_);

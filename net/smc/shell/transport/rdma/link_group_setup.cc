@@ -61,7 +61,7 @@ Result<shell::Ref<RdmaEndpoint>, LinkGroup::NotJoined> LinkGroup::join(const Joi
 		endpoints_.show(*fresh, *token);
 		idle_since_ms_ = 0;
 	}
-	bool there = give_buffers(*fresh);
+	bool there = give_rmb(*fresh) && (!joining.founder || lay_in_reserve());
 	if (there) {
 		shell::Guard guard(lock_);
 		// Not before: the observer would take this group's results for those of the next
@@ -479,7 +479,7 @@ void LinkGroup::activate()
 	// Buffers that are gone: the handshake has given up meanwhile.
 	if (!ready)
 		control_.step(group::LinkActivated{kFirstLink, wire::DeclineReason::kErrRdyLnk});
-	else if (!has_buffers(*founder, lock_))
+	else if (!has_rmb(*founder, lock_))
 		control_.step(group::LinkActivated{kFirstLink, wire::DeclineReason::kErrRegBuf});
 	else if (state_ < State::kEnding)
 		register_buffers(*founder, AfterRegistration::kActivated);

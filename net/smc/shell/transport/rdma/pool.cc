@@ -417,7 +417,7 @@ Registration Pool::enable_all(Link &link)
 
 	shell::Guard guard(lock_);
 	for (Slab *slab = members_.front(); slab != nullptr; slab = members_.next(*slab)) {
-		if (slab->region(link.index()) == nullptr)
+		if (slab->kind() != SMC_IB_BUFFER_RMB || slab->region(link.index()) == nullptr)
 			continue;
 		const Registration one = slab->enable(link);
 

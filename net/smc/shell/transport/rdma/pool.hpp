@@ -83,7 +83,7 @@ public:
 	// A new link: maps all slabs for it, used or not. Process, with the mutex that keeps the
 	// link, and that keeps new slabs from being mapped meanwhile.
 	[[nodiscard]] bool map_all(Link &link, const shell::Mutex &setup) SMC_REQUIRES(setup);
-	// Registers all of them there. See Slab::enable(). Any context.
+	// Registers all RMBs there. See Slab::enable(). Any context.
 	[[nodiscard]] Registration enable_all(Link &link);
 	// The rkey of each RMB on one link, with its key and address on another one. As many as fit
 	// are put into @out; returns their number. Any context.

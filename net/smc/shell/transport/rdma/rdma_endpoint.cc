@@ -30,9 +30,9 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer, const wire::Rem
 		smc_stat_inc(netns(), SMC_STAT_RMBE_BAD_INDEX);
 		return false;
 	}
-	set_rings(send_buffer_->data(), rmb_buffer_->data());
+	set_rings(nullptr, rmb_buffer_->data());
 	const connection::Config config{
-		.sndbuf_size_bytes = send_buffer_->size().bytes(),
+		.sndbuf_size_bytes = group_->send_buffer_size(sk()).bytes(),
 		.rmb_size_bytes = rmb_buffer_->size().bytes(),
 		.peer_rmb_size_bytes = peer.rmbe_size.bytes(),
 		.autocorking_size_bytes = smc_sysctl_autocorking_size(netns()),
@@ -46,7 +46,6 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer, const wire::Rem
 			return false;
 		point_to(*link(), rtoken);
 	}
-	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), 1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
 	change([&]() -> u16 {
 		lock_.assert_held();
@@ -190,6 +189,79 @@ bool RdmaEndpoint::admit_locked(const connection::CompactMessage &message, const
 	return false;
 }
 
+bool RdmaEndpoint::take_send_buffer()
+{
+	Buffer *buffer = group_->lend_send_buffer(sk());
+	{
+		shell::Guard guard(lock_);
+		if (buffer == nullptr) {
+			note_send_buffer_lacks_locked();
+			return false;
+		}
+		if (!detached() && send_buffer_ == nullptr &&
+		    conn_.replace_send_buffer(buffer->size().bytes())) {
+			send_buffer_ = buffer;
+			set_send_buffer_locked(buffer->data());
+			noted_bytes_ = conn_.appended_bytes();
+			smc_stat_tx_buf(netns(), SMC_TECH_R, buffer->size().bytes(), 1);
+			return true;
+		}
+	}
+	group_->take_back_send_buffer(*buffer, /*idle=*/true);
+	return false;
+}
+
+Buffer *RdmaEndpoint::leave_send_buffer_locked()
+{
+	if (send_buffer_ == nullptr)
+		return nullptr;
+	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), -1);
+	drop_send_buffer_locked();
+	return std::exchange(send_buffer_, nullptr);
+}
+
+// What has not been sent yet, or is read by a work request, stays.
+Buffer *RdmaEndpoint::unused_send_buffer_locked(bool at_once)
+{
+	if (send_buffer_ == nullptr || writing_locked())
+		return nullptr;
+	const u64 before_bytes = std::exchange(noted_bytes_, conn_.appended_bytes());
+	if (before_bytes != noted_bytes_ && !at_once)
+		return nullptr;
+	if (conn_.send_buffer_is_idle())
+		return leave_send_buffer_locked();
+	conn_.request_completion();
+	if (!detached())
+		send_locked();
+	return nullptr;
+}
+
+void RdmaEndpoint::release_unused_send_buffer(bool at_once)
+{
+	Buffer *buffer = nullptr;
+
+	change([&]() -> u16 {
+		lock_.assert_held();
+		buffer = unused_send_buffer_locked(at_once);
+		return 0;
+	});
+	if (buffer != nullptr)
+		group_->take_back_send_buffer(*buffer, /*idle=*/true);
+}
+
+void RdmaEndpoint::release_send_buffer()
+{
+	Buffer *buffer;
+	bool idle;
+	{
+		shell::Guard guard(lock_);
+		buffer = leave_send_buffer_locked();
+		idle = conn_.transmit_idle();
+	}
+	if (buffer != nullptr)
+		group_->take_back_send_buffer(*buffer, idle);
+}
+
 void RdmaEndpoint::send_locked()
 {
 	connection::TransmitPlan plan;
@@ -205,8 +277,11 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 {
 	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;
 	std::array<std::byte, wire::kCdcSize> message;
-	const smc_ib_region *local = send_buffer_->slab().region(link()->index());
+	smc_ib_region *local = nullptr;
 	u32 n = 0;
+
+	if (send_buffer_ != nullptr)
+		local = send_buffer_->slab().region(link()->index());
 
 	for (const connection::WriteSegment &segment : plan.write_segments()) {
 		writes[n++] = {

@@ -63,6 +63,13 @@ public:
 	virtual void disown(const group::TcpAddress &from) = 0;
 	// A connection has ended and its memory is free. Process.
 	virtual void remove(RdmaEndpoint &endpoint) = 0;
+	// How large a send buffer for @sk is to be.
+	[[nodiscard]] virtual wire::BufferSize send_buffer_size(struct sock *sk) const = 0;
+	// Memory for it, mapped on all links: of that size or smaller. nullptr: there is none, or
+	// the group ends. Process.
+	[[nodiscard]] virtual Buffer *lend_send_buffer(struct sock *sk) = 0;
+	// Takes it back. @idle: no work request reads it. Process.
+	virtual void take_back_send_buffer(Buffer &buffer, bool idle) = 0;
 	// Both ends understand compact messages.
 	[[nodiscard]] virtual bool speaks_compactly() const = 0;
 	// For sock_diag: this side's role, and the endpoint's link. Process.
@@ -92,6 +99,14 @@ public:
 	// The same for a link that the peer's messages came by, which has been drained. They may
 	// come by any other link from here on: the peer chooses that. Process.
 	void hear_without(const Link &lost);
+
+	// Memory for what is to be sent; release_unused_send_buffer() takes it away again.
+	[[nodiscard]] bool take_send_buffer() override;
+	// Gives the memory of the send buffer back if nothing has been sent since the last call,
+	// or, @at_once, if nothing of it is needed now. Process.
+	void release_unused_send_buffer(bool at_once);
+	// The same unconditionally, for its end: nothing is posted any more. Process.
+	void release_send_buffer();
 
 	[[nodiscard]] u32 token() const { return token_; }
 	// The link that it sends by, of those of its group. Any context.
@@ -138,6 +153,8 @@ private:
 	[[nodiscard]] u16 begin_messages_locked(bool elsewhere) SMC_REQUIRES(lock_);
 	void hear_by(const Link &carrier) SMC_REQUIRES(lock_);
 	void point_to(Link &to, const wire::RemoteToken &rtoken) SMC_REQUIRES(lock_);
+	[[nodiscard]] Buffer *unused_send_buffer_locked(bool at_once) SMC_REQUIRES(lock_);
+	[[nodiscard]] Buffer *leave_send_buffer_locked() SMC_REQUIRES(lock_);
 	// False if it was not posted.
 	[[nodiscard]] bool post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
 
@@ -146,9 +163,10 @@ private:
 	shell::Ref<EndpointGroup> group_;
 	std::atomic<Link *> link_ = nullptr; // changes under its lock
 	std::atomic<const Link *> heard_link_ = nullptr;
-	Buffer *send_buffer_ = nullptr;
 	Buffer *rmb_buffer_ = nullptr;
-	u32 token_ = 0; // ours; the slot in the group's table
+	Buffer *send_buffer_ SMC_GUARDED_BY(lock_) = nullptr; // while there is something to send
+	u64 noted_bytes_ SMC_GUARDED_BY(lock_) = 0;           // appended when it was last looked at
+	u32 token_ = 0;                                       // ours; the slot in the group's table
 	bool first_contact_ = false;
 	u64 element_offset_ = 0; // in the peer's RMB
 	u64 peer_address_ = 0;   // these two change with the link, under its lock
@@ -156,8 +174,8 @@ private:
 	connection::EarlyMessages early_ SMC_GUARDED_BY(lock_);
 	const Link *early_link_ SMC_GUARDED_BY(lock_) = nullptr; // what the newest of them came by
 	bool any_link_ SMC_GUARDED_BY(lock_) = false; // the peer may move, nothing is in its way
-	// All below belongs to the group, as do the buffers once they are registered: guarded by
-	// its lock.
+	// All below belongs to the group, as does the RMB once it is registered: guarded by its
+	// lock.
 	shell::Guarded<bool> rtoken_held_;
 	shell::Guarded<group::RtokenIndex> rtoken_;
 	shell::Guarded<bool> rmb_deleted_;  // by the peer, while this connection uses it

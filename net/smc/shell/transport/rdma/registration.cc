@@ -42,8 +42,8 @@ void LinkGroup::advance_registrations()
 	}
 }
 
-// Of both buffers, on each link that carries data: the connection may move there. If another link
-// than its own fails, that is the link's affair.
+// Of its RMB, on each link that carries data: the connection may move there. If another link than
+// its own fails, that is the link's affair.
 Registration LinkGroup::post_registrations(RdmaEndpoint &endpoint)
 {
 	auto others = Registration::kDone;
@@ -52,23 +52,14 @@ Registration LinkGroup::post_registrations(RdmaEndpoint &endpoint)
 		if (&link == endpoint.link() ||
 		    control_.machine().link_state(link.index()) != group::LinkState::kActive)
 			continue;
-		for (Buffer *buffer : {endpoint.rmb_buffer_, endpoint.send_buffer_}) {
-			const Registration one = buffer->slab().enable(link);
+		const Registration one = endpoint.rmb_buffer_->slab().enable(link);
 
-			if (one == Registration::kNoRoom || one == Registration::kUnderWay)
-				others = one;
-		}
+		if (one == Registration::kNoRoom || one == Registration::kUnderWay)
+			others = one;
 	}
-	Link &link = *endpoint.link();
-	const Registration rmb = endpoint.rmb_buffer_->slab().enable(link);
+	const Registration own = endpoint.rmb_buffer_->slab().enable(*endpoint.link());
 
-	if (rmb == Registration::kNoRoom || rmb == Registration::kFailed)
-		return rmb;
-	const Registration send = endpoint.send_buffer_->slab().enable(link);
-
-	if (send != Registration::kDone)
-		return send;
-	return rmb != Registration::kDone ? rmb : others;
+	return own != Registration::kDone ? own : others;
 }
 
 void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)

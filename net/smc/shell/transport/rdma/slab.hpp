@@ -50,10 +50,7 @@ public:
 		return infos_[link];
 	}
 	// On this link; nullptr if it is not mapped there.
-	[[nodiscard]] const smc_ib_region *region(group::LinkIndex link) const
-	{
-		return regions_[link];
-	}
+	[[nodiscard]] smc_ib_region *region(group::LinkIndex link) const { return regions_[link]; }
 
 	// Notes that the peer knows of it, or may: then the peer has to be told before it is freed.
 	// With the group's lock.
