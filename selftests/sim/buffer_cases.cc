@@ -102,6 +102,33 @@ void small_mappings()
 	close_all(socks);
 }
 
+// Nothing larger than the smallest element can be mapped: each connection has its own, and nobody
+// goes by TCP.
+void smallest_mappings()
+{
+	constexpr u32 kMany = 10;
+	u32 there = 0;
+
+	for (const auto &host : world().hosts)
+		host->rmem_bytes = host->wmem_bytes = SMC_RING_BYTES_MIN;
+	struct socket *first = connect_one();
+	for (u32 i = 0; i < kMany; i++) {
+		processes()++;
+		scheduler().spawn("client", [&there] {
+			struct socket *sock = connect_one();
+
+			expect_answer(sock);
+			sys_close(sock);
+			there++;
+			processes()--;
+		});
+	}
+	while (there != kMany)
+		scheduler().sleep_us(kMoment_us);
+	expect_answer(first);
+	sys_close(first);
+}
+
 // The peer deletes an RMB that is being written to. It may reuse the RMB as soon as it has the
 // answer, however late the work runs that ends the connection here.
 void rkey_deleted()
@@ -371,6 +398,11 @@ const Case kCases[] = {
 	{.name = "small-mappings",
 	 .play = [] { with_server(small_mappings); },
 	 .mapping_bytes = 16384},
+	{.name = "smallest-mappings",
+	 .play = [] { with_server(smallest_mappings); },
+	 .mapping_bytes = 16384,
+	 .second_ports = 3,
+	 .rmb_elements = 255},
 	{.name = "rkey-deleted", .play = [] { with_server(rkey_deleted); }, .work_us = 1000},
 	{"send-buffers-come-and-go", [] { with_server(send_buffers_come_and_go); }},
 	{.name = "send-buffers-scattered",

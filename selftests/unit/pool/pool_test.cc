@@ -432,6 +432,24 @@ TEST_F(PoolTest, ASlabThatIsTurnedDownIsTheLastLargeOne)
 	end(pool, taken);
 }
 
+// Who could map it before may use it to the end, but nobody else.
+TEST_F(PoolTest, ElementsOfOneThatIsTurnedDownAreNotUsedAgain)
+{
+	Pool pool(&net_, kDevice_bytes);
+	auto taken = take(pool, 3);
+	Slab &slab = taken[1]->slab();
+
+	ASSERT_EQ(&taken[2]->slab(), &slab);
+	EXPECT_EQ(pool.turn_down(taken[1]), nullptr);
+	taken[1] = take(pool);
+	EXPECT_NE(&taken[1]->slab(), &slab);
+	EXPECT_EQ(pool.give_back(taken[2], 0), &slab);
+	pool.drop(&slab);
+	taken[2] = take(pool);
+	EXPECT_EQ(taken[2]->slab().bytes(), kSize.bytes());
+	end(pool, taken);
+}
+
 TEST_F(PoolTest, WithoutMemoryThereIsNone)
 {
 	Pool pool(&net_, kDevice_bytes);

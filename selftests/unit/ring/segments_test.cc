@@ -56,5 +56,26 @@ TEST(SegmentsTest, EveryStretchOfASmallRing)
 	}
 }
 
+TEST(SegmentsTest, BetweenCursors)
+{
+	constexpr std::uint32_t kSize = 100;
+	const auto pieces = [](Cursor from, Cursor to) {
+		const Segments found = between(from, to, kSize);
+
+		return std::vector<Segment>(found.begin(), found.end());
+	};
+	using Pieces = std::vector<Segment>;
+
+	EXPECT_EQ(pieces({0, 10}, {0, 30}), (Pieces{{10, 20}}));
+	EXPECT_EQ(pieces({0, 90}, {1, 30}), (Pieces{{90, 10}, {0, 30}}));
+	EXPECT_EQ(pieces({0xffff, 50}, {0, 50}), (Pieces{{50, 50}, {0, 50}}));
+	EXPECT_EQ(pieces({0, 10}, {0, 10}), Pieces{});
+	// Backwards, by more than a ring, and outside of it.
+	EXPECT_EQ(pieces({0, 10}, {0, 9}), Pieces{});
+	EXPECT_EQ(pieces({0, 10}, {1, 11}), Pieces{});
+	EXPECT_EQ(pieces({0, 100}, {1, 1}), Pieces{});
+	EXPECT_EQ(pieces({0, 10}, {0, 100}), Pieces{});
+}
+
 } // namespace
 } // namespace smc::ring

@@ -9,6 +9,8 @@
 #include <cstdint>
 #include <span>
 
+#include "core/ring/cursor.hpp"
+
 namespace smc::ring {
 
 // `length_bytes` bytes that begin `offset_bytes` into the ring's memory; never runs past its end.
@@ -52,5 +54,13 @@ private:
 	std::array<Segment, 2> pieces_{};
 	std::uint8_t count_ = 0;
 };
+
+// Where the bytes lie that a cursor has passed; none if it has not gone forward by a ring at most.
+[[nodiscard]] constexpr Segments between(Cursor from, Cursor to, std::uint32_t size_bytes)
+{
+	if (!is_inside(from, size_bytes) || !is_inside(to, size_bytes))
+		return {};
+	return {from.count, forward_distance_bytes(from, to, size_bytes).value_or(0), size_bytes};
+}
 
 } // namespace smc::ring

@@ -24,11 +24,12 @@ wire::BufferSize wanted_size(u32 asked_bytes, u32 default_bytes)
 bool LinkGroup::give_rmb(RdmaEndpoint &endpoint)
 {
 	struct sock *sk = endpoint.sk();
-
-	endpoint.rmb_buffer_ = take_mapped(
+	Buffer *rmb = take_mapped(
 		sk, SMC_IB_BUFFER_RMB,
 		wanted_size(smc_sk_asked_rcvbuf_bytes(sk), smc_sysctl_rmem(key_.netns)));
-	return endpoint.rmb_buffer_ != nullptr;
+
+	endpoint.set_rmb(rmb);
+	return rmb != nullptr;
 }
 
 wire::BufferSize LinkGroup::send_buffer_size(struct sock *sk) const
@@ -127,10 +128,13 @@ Buffer *LinkGroup::take_mapped(struct sock *sk, smc_ib_buffer_kind kind, wire::B
 				return buffer;
 		}
 		size = buffer->size();
+		const bool alone = buffer->slab().bytes() == size.bytes();
 		free_unless_kept(over ? pool_.give_back(buffer, 0) : pool_.turn_down(buffer));
-		if (over || size.code() == 0)
+		if (over || (alone && size.code() == 0))
 			return nullptr;
-		size = wire::BufferSize{static_cast<u8>(size.code() - 1)};
+		// The next one is alone.
+		if (alone)
+			size = wire::BufferSize{static_cast<u8>(size.code() - 1)};
 	}
 }
 

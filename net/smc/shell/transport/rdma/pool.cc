@@ -140,7 +140,8 @@ Buffer *Pool::take(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize as
 
 void Pool::put_free(Buffer &buffer)
 {
-	free_of(buffer.slab()).insert_behind(nullptr, buffer);
+	if (!buffer.slab().turned_down_.under(lock_))
+		free_of(buffer.slab()).insert_behind(nullptr, buffer);
 }
 
 // Of a user.
@@ -160,6 +161,11 @@ bool Pool::is_vacant(const Slab &slab) const
 void Pool::claim(Slab &slab)
 {
 	slab.claimed_.under(lock_) = true;
+	withdraw(slab);
+}
+
+void Pool::withdraw(Slab &slab)
+{
 	for (Buffer *element = slab.elements_.front(); element != nullptr;
 	     element = slab.elements_.next(*element))
 		free_of(slab).remove(*element);
@@ -188,8 +194,8 @@ Slab *Pool::give_back(Buffer *buffer, u32 used_bytes)
 	if (!is_vacant(slab))
 		return nullptr;
 	// Once deleted, its elements in doubt can be used again.
-	if (!closed_ && slab.doubtful_.under(lock_) == 0 && free_of(slab).size() <= kKeepMax &&
-	    !smc_rings_are_many())
+	if (!closed_ && slab.doubtful_.under(lock_) == 0 && !slab.turned_down_.under(lock_) &&
+	    free_of(slab).size() <= kKeepMax && !smc_rings_are_many())
 		return nullptr;
 	claim(slab);
 	return &slab;
@@ -201,6 +207,8 @@ Slab *Pool::turn_down(Buffer *buffer)
 
 	shell::Guard guard(lock_);
 	elements_max_ = 1;
+	slab.turned_down_.under(lock_) = true;
+	withdraw(slab);
 	put_back(*buffer);
 	if (!is_vacant(slab))
 		return nullptr;
@@ -396,7 +404,9 @@ Slab *Pool::find_unmapped(group::LinkIndex link)
 	shell::Guard guard(lock_);
 	Slab *slab = members_.front();
 
-	while (slab != nullptr && slab->region(link) != nullptr)
+	while (slab != nullptr &&
+	       (slab->region(link) != nullptr || !slab->mapped() ||
+		(slab->turned_down_.under(lock_) && slab->used_.under(lock_) == 0)))
 		slab = members_.next(*slab);
 	return slab;
 }

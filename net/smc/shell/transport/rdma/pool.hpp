@@ -49,8 +49,8 @@ public:
 	// the device cannot register it; nullptr if there is none at all. Process.
 	[[nodiscard]] Buffer *take(struct sock *sk, smc_ib_buffer_kind kind,
 				   wire::BufferSize asked);
-	// Its slab could not be mapped: as give_back(), but a slab without users is never kept, and
-	// later ones have one element each. Process.
+	// Its slab could not be mapped: as give_back(), but the slab is not kept, and later ones
+	// have one element each. Process.
 	[[nodiscard]] Slab *turn_down(Buffer *buffer);
 	// Takes it back. The first @used_bytes may hold a user's data. Returns its slab if that has
 	// no more users and is not to be kept: then the caller frees it, by drop(), once the peer
@@ -80,8 +80,9 @@ public:
 	// scarce, or @all of them anyway; none that is being registered. False if there was none.
 	// Process.
 	bool free_unused(bool all);
-	// A new link: maps all slabs for it, used or not. Process, with the mutex that keeps the
-	// link, and that keeps new slabs from being mapped meanwhile.
+	// A new link: maps all slabs for it, used or not. (One that is on no link yet is mapped on
+	// all by who takes it first.) Process, with the mutex that keeps the link, and that keeps
+	// new slabs from being mapped meanwhile.
 	[[nodiscard]] bool map_all(Link &link, const shell::Mutex &setup) SMC_REQUIRES(setup);
 	// Registers all RMBs there. See Slab::enable(). Any context.
 	[[nodiscard]] Registration enable_all(Link &link);
@@ -119,11 +120,13 @@ private:
 	[[nodiscard]] bool is_vacant(const Slab &slab) const SMC_REQUIRES(lock_);
 	// Nobody else takes an element of it, or frees it.
 	void claim(Slab &slab) SMC_REQUIRES(lock_);
+	// Takes its free elements out of the list.
+	void withdraw(Slab &slab) SMC_REQUIRES(lock_);
 	void put_free(Buffer &buffer) SMC_REQUIRES(lock_);
 	void put_back(Buffer &buffer) SMC_REQUIRES(lock_);
 	[[nodiscard]] Slab *take_unused(smc_ib_buffer_kind kind, bool all) SMC_REQUIRES(lock_);
 	[[nodiscard]] Slab *take_left() SMC_REQUIRES(lock_);
-	// A slab that is not mapped there; nullptr if all are.
+	// A slab that is mapped elsewhere, but not there; nullptr if there is none.
 	[[nodiscard]] Slab *find_unmapped(group::LinkIndex link) SMC_REQUIRES(unmapping_);
 	// A region on that link, which its slab loses; nullptr if none is left.
 	[[nodiscard]] smc_ib_region *take_region(group::LinkIndex link)

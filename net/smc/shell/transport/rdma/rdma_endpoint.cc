@@ -61,14 +61,19 @@ u16 RdmaEndpoint::begin_messages_locked(bool elsewhere)
 {
 	const bool takes_early = early_link_ == link() || elsewhere;
 	const Link *carrier = early_link_ != nullptr && takes_early ? early_link_ : link();
+	u16 events;
 
+	if (!takes_early) {
+		events = begin_locked({}, carrier);
+	} else {
+		any_link_ = elsewhere && early_link_ == nullptr;
+		early_link_ = nullptr;
+		events = begin_locked(std::exchange(early_, {}),
+				      any_link_ ? static_cast<void *>(this) : carrier);
+	}
+	// Not before: what early messages announce is visible.
 	hear_by(*carrier);
-	if (!takes_early)
-		return begin_locked({}, carrier);
-	any_link_ = elsewhere && early_link_ == nullptr;
-	early_link_ = nullptr;
-	return begin_locked(std::exchange(early_, {}),
-			    any_link_ ? static_cast<void *>(this) : carrier);
+	return events;
 }
 
 void RdmaEndpoint::point_to(Link &to, const wire::RemoteToken &rtoken)
@@ -98,17 +103,40 @@ void RdmaEndpoint::hear_without(const Link &lost)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
+		// Of those that wait some may have come by it, too.
+		if (early_link_ == &lost)
+			early_link_ = nullptr;
 		if (carrier_ != &lost)
 			return 0;
-		any_link_ = early_link_ == nullptr;
-		if (any_link_) {
-			carrier_ = this;
-			return 0;
-		}
-		carrier_ = early_link_;
-		hear_by(*std::exchange(early_link_, nullptr));
-		return hear_again_locked(std::exchange(early_, {}));
+		const Link *next = std::exchange(early_link_, nullptr);
+
+		any_link_ = next == nullptr;
+		carrier_ = any_link_ ? static_cast<void *>(this) : next;
+		arrivals_need_sync_ = false;
+		const u16 events = hear_again_locked(std::exchange(early_, {}));
+		if (next != nullptr)
+			hear_by(*next);
+		return events;
 	});
+}
+
+// What it announces is made visible at once: when it is heard its link may be lost, and the ring's
+// mapping with it.
+void RdmaEndpoint::keep_early_locked(const connection::CursorMessage &message, const Link &by)
+{
+	const bool has_cursors =
+		(message.producer_flags & connection::producer_flag::kFailoverValidation) == 0;
+
+	if (has_cursors && rmb_buffer_ != nullptr && rmb_buffer_->must_sync(by.index())) {
+		const ring::Cursor from = early_.newest() ? early_.newest()->producer
+							  : conn_.diagnostics().rx_producer;
+		const ring::Segments arrived =
+			ring::between(from, message.producer, rmb_buffer_->size().bytes());
+
+		rmb_buffer_->sync_for_cpu(by.index(), arrived);
+	}
+	early_.keep(message);
+	early_link_ = &by;
 }
 
 bool RdmaEndpoint::admit_locked(const connection::CursorMessage &message, const void *carrier)
@@ -120,8 +148,7 @@ bool RdmaEndpoint::admit_locked(const connection::CursorMessage &message, const 
 		hear_by(*link);
 		return true;
 	}
-	early_.keep(message);
-	early_link_ = link;
+	keep_early_locked(message, *link);
 	return false;
 }
 
@@ -176,7 +203,7 @@ bool RdmaEndpoint::admit_locked(const connection::CompactMessage &message, const
 {
 	if (carrier_ != nullptr && early_link_ == carrier && early_.newest()) {
 		if (const auto full = conn_.in_full(message, *early_.newest())) {
-			early_.keep(*full);
+			keep_early_locked(*full, *early_link_);
 			return false;
 		}
 	}

@@ -86,6 +86,12 @@ class RdmaEndpoint final : public LinkUser, public shell::ListNode<RegisteringTa
 public:
 	RdmaEndpoint(EndpointGroup &group, struct sock *sk);
 
+	// What it receives in, mapped on all links. (A message may name its token before.) Process.
+	void set_rmb(Buffer *rmb)
+	{
+		shell::Guard guard(lock_);
+		rmb_buffer_ = rmb;
+	}
 	// Sets the peer's end, whose RMB is @rtoken on its link, and starts the connection, with
 	// the messages that have come before; the buffers must be there. @elsewhere: not on the
 	// link of the handshake, which is lost and drained. False if one of its values is out of
@@ -152,6 +158,8 @@ private:
 
 	[[nodiscard]] u16 begin_messages_locked(bool elsewhere) SMC_REQUIRES(lock_);
 	void hear_by(const Link &carrier) SMC_REQUIRES(lock_);
+	void keep_early_locked(const connection::CursorMessage &message, const Link &by)
+		SMC_REQUIRES(lock_);
 	void point_to(Link &to, const wire::RemoteToken &rtoken) SMC_REQUIRES(lock_);
 	[[nodiscard]] Buffer *unused_send_buffer_locked(bool at_once) SMC_REQUIRES(lock_);
 	[[nodiscard]] Buffer *leave_send_buffer_locked() SMC_REQUIRES(lock_);
@@ -172,7 +180,8 @@ private:
 	u64 peer_address_ = 0;   // these two change with the link, under its lock
 	u32 peer_rkey_ = 0;
 	connection::EarlyMessages early_ SMC_GUARDED_BY(lock_);
-	const Link *early_link_ SMC_GUARDED_BY(lock_) = nullptr; // what the newest of them came by
+	// What the newest of them came by; nullptr: there is none, or that link is lost.
+	const Link *early_link_ SMC_GUARDED_BY(lock_) = nullptr;
 	bool any_link_ SMC_GUARDED_BY(lock_) = false; // the peer may move, nothing is in its way
 	// All below belongs to the group, as does the RMB once it is registered: guarded by its
 	// lock.

@@ -60,6 +60,12 @@ Registration Slab::enable(Link &link)
 	return link.post_registration(regions_[link.index()]);
 }
 
+bool Slab::mapped() const
+{
+	return std::any_of(regions_.begin(), regions_.end(),
+			   [](const smc_ib_region *region) { return region != nullptr; });
+}
+
 bool Slab::registering() const
 {
 	for (smc_ib_region *region : regions_) {

@@ -102,6 +102,8 @@ public:
 	// Registers the keys. The link must be ready to send. kDone: they work; kUnderWay and
 	// kNoRoom: call again when the link reports that something was sent. Any context.
 	[[nodiscard]] Registration enable(Link &link);
+	// On some link.
+	[[nodiscard]] bool mapped() const;
 	// A registration request is in a link's queue: the memory has to stay.
 	[[nodiscard]] bool registering() const;
 	// The link is gone. Process.
@@ -128,6 +130,7 @@ private:
 	shell::Guarded<u32> doubtful_;      // elements that the peer may still write to
 	shell::Guarded<u32> set_aside_;     // of these, until the group ends
 	shell::Guarded<bool> claimed_;      // somebody deletes or frees it
+	shell::Guarded<bool> turned_down_;  // could not be mapped: nobody else gets an element
 	// Guarded by the group's lock.
 	shell::Guarded<bool> told_;
 	shell::Guarded<u64> confirmed_;
