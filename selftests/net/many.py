@@ -4,6 +4,7 @@
 
     many.py serve PORT             echoes on each connection, until it is killed
     many.py connect HOST PORT N    opens N; then, for each line on stdin, sends a byte on every one
+    many.py --tcp …                the same by TCP
 
 Prints "listening" or "connected", and after each round "answered: <seconds> s", or
 "lost: <errno name>".
@@ -16,17 +17,18 @@ import socket
 import sys
 import time
 from pathlib import Path
+from typing import Callable
 
 sys.path.insert(0, str(Path(__file__).resolve().parent / "hostile"))
 
 from smc_target import smc_socket
 
-FILES = 8192
+FILES = 32768
 ROUND_S = 120
 
 
-def serve(port: int) -> None:
-    listener = smc_socket()
+def serve(port: int, new_socket: Callable[[], socket.socket]) -> None:
+    listener = new_socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("0.0.0.0", port))
     listener.listen(1024)
@@ -69,10 +71,10 @@ def go_round(connections: list[socket.socket]) -> None:
     print(f"answered: {time.monotonic() - start_s:.3f} s", flush=True)
 
 
-def connect(host: str, port: int, count: int) -> int:
+def connect(host: str, port: int, count: int, new_socket: Callable[[], socket.socket]) -> int:
     connections = []
     for _ in range(count):
-        connection = smc_socket()
+        connection = new_socket()
         connection.connect((host, port))
         connections.append(connection)
     print("connected", flush=True)
@@ -87,9 +89,14 @@ def connect(host: str, port: int, count: int) -> int:
 
 def main() -> int:
     resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, FILES))
-    if sys.argv[1:2] == ["serve"]:
-        serve(int(sys.argv[2]))
-    return connect(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]))
+    wanted = sys.argv[1:]
+    new_socket = smc_socket
+    if wanted[0] == "--tcp":
+        wanted = wanted[1:]
+        new_socket = socket.socket
+    if wanted[0] == "serve":
+        serve(int(wanted[1]), new_socket)
+    return connect(wanted[1], int(wanted[2]), int(wanted[3]), new_socket)
 
 
 sys.exit(main())

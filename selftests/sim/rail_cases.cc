@@ -181,25 +181,52 @@ void losses_in_a_row()
 	close_all(socks);
 }
 
+// Until one is there whose CONFIRM_LINK is under way; the server's.
+smc_ib_link *await_second_link()
+{
+	for (;;) {
+		for (const auto &[qpn, link] : fabric().links) {
+			if (is_being_confirmed(qpn))
+				return link;
+		}
+		scheduler().sleep_us(10);
+	}
+}
+
 // While the second link is being confirmed, the first one is lost, at either end: its connections
 // wait for the other.
 void first_is_lost_early(net &host)
 {
 	struct socket *sock = connect_one();
 	smc_ib_link *first = link_of(&host);
-	const auto second_is_coming = [] {
-		return std::any_of(
-			fabric().links.begin(), fabric().links.end(),
-			[](const auto &entry) { return is_being_confirmed(entry.first); });
-	};
 
-	while (!second_is_coming())
-		scheduler().sleep_us(10);
+	(void)await_second_link();
 	break_link(first, -EIO);
 	expect_answer(sock);
 	if (moved() == 0)
 		fail("no connection has moved");
 	expect_one_group(1);
+	sys_close(sock);
+}
+
+// As before, but the second link's confirmation gets lost. Who connects meanwhile does not wait for
+// the end of that group.
+void comes_between_links()
+{
+	struct socket *sock = connect_one();
+	smc_ib_link *first = link_of(&server());
+
+	await_second_link()->silent = true;
+	break_link(first, -EIO);
+	scheduler().sleep_us(1000);
+	const u64 began_us = scheduler().now_us();
+	struct socket *other = connect_one();
+	const u64 took_us = scheduler().now_us() - began_us;
+
+	if (took_us > kMoment_us)
+		fail("connect() takes %llu us", took_us);
+	expect_answer(other);
+	sys_close(other);
 	sys_close(sock);
 }
 
@@ -251,6 +278,9 @@ const Case kCases[] = {
 	{.name = "first-link-is-lost-early-client",
 	 .play = [] { with_server([] { first_is_lost_early(client()); }); },
 	 .latency_us = 500,
+	 .second_ports = 3},
+	{.name = "comes-between-links",
+	 .play = [] { with_server(comes_between_links); },
 	 .second_ports = 3},
 	{.name = "both-rails-are-lost",
 	 .play = [] { with_server(both_rails_are_lost); },

@@ -54,7 +54,7 @@ class MachineConfig:
     directory: holds console.log, boot and env, and is the guest's /run/vm; sockets: a directory
     with a path short enough for sun_path; wire: None (a NIC that leads nowhere), or the socket that
     joins two guests, which the guest with listens=True creates. counting: the guest's clock counts
-    its instructions. hardware: a name in HARDWARE.
+    its instructions. hardware: a name in HARDWARE. memory_mib: 0 for what the cases need.
     """
 
     name: str
@@ -70,6 +70,11 @@ class MachineConfig:
     processors: int = 1
     hardware: str = ""
     append: str = ""
+    memory_mib: int = 0
+
+    @property
+    def enough_mib(self) -> int:
+        return self.memory_mib or (_DEBUG_MEMORY_MIB if self.kernel.debug else _MEMORY_MIB)
 
 
 class Machine:
@@ -105,7 +110,7 @@ class Machine:
         hardware = HARDWARE[config.hardware]
         processor = COUNTING if config.counting else accelerator(config.kernel)
         command = ["qemu-system-x86_64", *processor, "-smp", str(config.processors),
-                   "-m", str(_DEBUG_MEMORY_MIB if config.kernel.debug else _MEMORY_MIB),
+                   "-m", str(config.enough_mib),
                    *hardware.options, "-nodefaults", "-no-reboot", "-display", "none",
                    "-name", f"smc-vm-{config.name}",
                    "-kernel", str(config.kernel.image), "-initrd", str(initramfs(config.kernel)),

@@ -77,14 +77,15 @@ class Vm:
     take to let go of it. counting: one guest whose clock counts instructions. processors: of
     each guest. hardware: what they are made of (machine.HARDWARE). modules: the kernel's that are
     loaded and unloaded once before anything is counted. beside: a run that is under way and
-    outlives this one, which shares the machine with it.
+    outlives this one, which shares the machine with it. memory_mib: of each guest, 0 for what the
+    cases need.
     """
 
     def __init__(self, specs: list[Spec], *, rdma: bool = True, load: bool = True, mtu: int = 1500,
                  eid: str = "SMC-SELFTEST", append: str = "", keep: bool = False,
                  leakproof: tuple[str, ...] = ("ours",), unload_timeout_s: float = 30,
                  counting: bool = False, processors: int = 1, hardware: str = "",
-                 modules: str = "", beside: "Vm | None" = None) -> None:
+                 modules: str = "", beside: "Vm | None" = None, memory_mib: int = 0) -> None:
         self.specs = specs
         self.nonce = secrets.token_hex(8)
         self.guests: list[Guest] = []
@@ -100,6 +101,7 @@ class Vm:
         self._sockets: Path | None = None
         self._modules = modules
         self._beside = beside
+        self._memory_mib = memory_mib
         self._lock: VmLock | None = None
         self._judged = False
 
@@ -266,7 +268,7 @@ class Vm:
                 name=name, kernel=found, modules=tree, directory=self.directory / name,
                 sockets=self._sockets, mac=f"52:54:00:00:00:0{index + 1}", wire=wire,
                 listens=index == 0, counting=self._counting, processors=self._processors,
-                hardware=self.hardware,
+                hardware=self.hardware, memory_mib=self._memory_mib,
                 append=f"slab_nomerge {self._append}",
                 environment={"NAME": name, "ADDRESS4": f"{ip4}/24", "ADDRESS6": f"{ip6}/64",
                              "HOSTS": hosts, "MTU": str(self._mtu),

@@ -118,12 +118,18 @@ std::optional<GroupTable::Answer> GroupTable::join(shell::Ref<LinkGroup> group,
 std::optional<GroupTable::Answer> GroupTable::join_open(Bucket &bucket, const GroupKey &key,
 							const LinkEnds &ends, const Seeker &seeker)
 {
+	const LinkGroup *last = nullptr;
+
 	// A group that has no room after all is not found again.
-	while (auto group = find_open(bucket, key, ends, seeker.from())) {
+	for (;;) {
+		auto group = find_open(bucket, key, ends, seeker.from());
+
+		if (!group || group.get() == last)
+			return std::nullopt;
+		last = group.get();
 		if (auto answer = join(std::move(group), 0, seeker))
 			return answer;
 	}
-	return std::nullopt;
 }
 
 GroupTable::Answer GroupTable::make_group(const Making &making, const Seeker &seeker)

@@ -44,6 +44,10 @@ Result<shell::Ref<RdmaEndpoint>, LinkGroup::NotJoined> LinkGroup::join(const Joi
 			joining.founder || !key_.server ? joining.link : least_used_link();
 		if (!link)
 			return fail(NotJoined{Then::kTryAnother});
+		// The server does not know yet. Its connections are about to be moved, and this one
+		// would be too late for that.
+		if (control_.machine().link_state(*link) == group::LinkState::kDown)
+			return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kErrRdyLnk});
 		const auto token = endpoints_.insert(fresh, shell::random24());
 		if (!token && !key_.server)
 			return fail(NotJoined{Then::kGiveUp, wire::DeclineReason::kErrRtok});
@@ -125,6 +129,9 @@ LinkGroup::Room LinkGroup::room_locked(const TcpAddress &from) const
 		return from == founder_address_ ? Room::kThere : Room::kNotForYou;
 	if (full())
 		return Room::kLater;
+	// All links are lost but one that is being confirmed.
+	if (!least_used_link())
+		return Room::kNotForYou;
 	return doubt_.admits(from) ? Room::kThere : Room::kNotForYou;
 }
 

@@ -2,6 +2,7 @@
 #include "shell/transport/rdma/rdma_transport.hpp"
 
 #include "kernel/abi/pernet.h"
+#include "shell/control/pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/port.hpp"
 
@@ -9,16 +10,14 @@ namespace smc::transport::rdma {
 
 namespace {
 
-// Two, if a second port could take over.
-u8 links_offered(net *netns, const Port &port, u16 vlan_id)
+// Two, if a second port could take over, be it that one of them is away for the moment: the group
+// lives longer than that.
+u8 links_offered(net *netns, const Port &port)
 {
-	if (smc_sysctl_smcr_max_links_per_lgr(netns) < 2)
-		return 1;
-	return find_other_port({.netns = netns,
-				.than = port,
-				.type = SMC_IB_GID_ROCE_V2,
-				.vlan_id = vlan_id,
-				.peer = std::nullopt})
+	const struct smc_ib_device_info info = port.device.info();
+
+	return smc_sysctl_smcr_max_links_per_lgr(netns) > 1 &&
+			       control::pnet_of_ib(info.name, info.parent_name, port.number)
 		       ? 2
 		       : 1;
 }
@@ -55,7 +54,7 @@ void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 			offer.smcr_v2 = true;
 			offer.v2_gid = port->wire_gid();
 			offer.v2_mac = port->wire_mac();
-			offer.max_links = links_offered(seeker.netns, *port, seeker.path->vlan_id);
+			offer.max_links = links_offered(seeker.netns, *port);
 			offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v2_mac);
 		}
 	}
