@@ -506,8 +506,12 @@ void observe_llc_received(const smc_ib_link &link, const std::string &message)
 		end.confirm_heard = true;
 	else if (response && end.side().asked[type] != 0)
 		end.side().asked[type]--;
-	else if (!response)
+	else if (!response) {
+		// An offer takes the place of one that the client still prepares.
+		if (type == kAddLink)
+			end.heard[type].clear();
 		end.heard[type].push_back(message);
+	}
 }
 
 void observe_device_going()

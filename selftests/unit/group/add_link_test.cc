@@ -168,6 +168,45 @@ TEST_P(AddLink, RefusedByAClientWithoutAPort)
 	EXPECT_EQ(pair.server.flow(11), FlowResult::kDone);
 }
 
+// The server's end of the first offer was lost before the client had its own.
+TEST_P(AddLink, NextOfferTakesThePlaceOfOneThatTheClientStillPrepares)
+{
+	Pair pair(GetParam());
+
+	pair.client.answers = false;
+	pair.form();
+	EXPECT_EQ(pair.client.machine().link_state(1), LinkState::kPreparing);
+	pair.server.deliver(LinkFailed{1});
+	EXPECT_EQ(pair.server.machine().link_state(1), LinkState::kUnused);
+	pair.server.deliver(AlternateFound{second_end(1).identity.mac, second_end(1).identity.gid});
+	pair.client.answers = true;
+	exchange(pair.server, pair.client);
+	EXPECT_EQ(pair.client.machine().link_state(1), LinkState::kUnused);
+	pair.expect_link(2, 2);
+	// The first one comes to its end.
+	pair.client.deliver(
+		LinkPrepared{1, pair.client.other_port->end, pair.client.other_port->rkeys});
+	EXPECT_EQ(pair.client.machine().link_state(1), LinkState::kUnused);
+	EXPECT_EQ(pair.client.sent(), 0U);
+}
+
+// The same when the client has answered, and waits for CONFIRM_LINK.
+TEST_P(AddLink, NextOfferTakesThePlaceOfOneThatTheClientHasAnswered)
+{
+	Pair pair(GetParam());
+
+	pair.client.answers = false;
+	pair.form();
+	pair.server.deliver(LinkFailed{1});
+	pair.client.deliver(
+		LinkPrepared{1, pair.client.other_port->end, pair.client.other_port->rkeys});
+	exchange(pair.client, pair.server); // too late
+	pair.server.deliver(AlternateFound{second_end(1).identity.mac, second_end(1).identity.gid});
+	pair.client.answers = true;
+	exchange(pair.server, pair.client);
+	pair.expect_link(2, 2);
+}
+
 TEST_P(AddLink, NothingIsAnnouncedMeanwhile)
 {
 	Pair pair(GetParam());

@@ -224,6 +224,8 @@ void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, s
 			counters_.ignored++;
 		return;
 	}
+	if (is_superseded_by_offer(from))
+		give_up_addition(effects);
 	const auto link = unused_link();
 	const bool complete = body.mtu.is_known() && !body.qpn.is_zero() && !body.link.is_zero() &&
 			      !find_link(body.link);
@@ -252,6 +254,20 @@ void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, s
 				  .beside = from,
 				  .same_port_will_do = !same_port && active_links() == 1,
 				  .peer = adding_.peer});
+}
+
+// Client: a server adds one link at a time, so it has given up the one that it offers no more. Once
+// CONFIRM_LINK has come, it says that by DELETE_LINK.
+bool GroupMachine::is_superseded_by_offer(LinkIndex from) const
+{
+	if (!adding_.under_way || adding_.carrier != from)
+		return false;
+	switch (links_[adding_.link].state) {
+	case LinkState::kPreparing:
+	case LinkState::kExchanging:
+	case LinkState::kAwaitRequest: return true;
+	default: return false;
+	}
 }
 
 void GroupMachine::take_rkey(const wire::RkeyPair &pair)

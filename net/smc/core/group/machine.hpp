@@ -275,6 +275,7 @@ private:
 	void addition_failed(std::uint64_t now_ms, Effects &effects);
 	void refuse_link(LinkIndex from, const wire::AddLink &request, Effects &effects);
 	void make_ready(std::uint64_t now_ms, Effects &effects);
+	[[nodiscard]] bool is_superseded_by_offer(LinkIndex from) const;
 	void take_rkey(const wire::RkeyPair &pair);
 	void send_add_link(bool response, Effects &effects);
 	void send_rkeys(bool response, Effects &effects);
