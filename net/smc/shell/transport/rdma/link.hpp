@@ -11,7 +11,9 @@
 
 #include "core/base/bytes.hpp"
 #include "core/connection/transmit_plan.hpp"
+#include "core/group/event.hpp"
 #include "core/group/limits.hpp"
+#include "core/wire/decline_reason.hpp"
 #include "kernel/abi/verbs.h"
 #include "shell/base/alloc.hpp"
 #include "shell/base/errno.hpp"
@@ -62,6 +64,19 @@ public:
 	{
 		return psn_;
 	}
+	// How it becomes ready is its own affair (link_roce.cc): its group knows of no addresses
+	// and states, only what it is ready for.
+	enum class Ready : u8 { kToReceive, kToSend };
+	// What the peer is told of this end.
+	[[nodiscard]] group::LinkIdentity identity(const shell::Mutex &setup) const
+		SMC_REQUIRES(setup);
+	// Joins it to the peer's end. @peer.mtu: the smaller one of both. @direct: no gateway lies
+	// between. Process; waits for the network, and takes the group's setup mutex after that.
+	[[nodiscard]] Result<void, wire::DeclineReason>
+	meet(const group::LinkEnd &peer, bool direct, Ready ready, shell::Mutex &setup);
+	// Ready to send, after it was ready to receive. False: it cannot be, or is gone. Process.
+	[[nodiscard]] bool open(const shell::Mutex &setup) const SMC_REQUIRES(setup);
+
 	// Its owner, which gets the callbacks of kernel/verbs.
 	[[nodiscard]] LinkGroup &group() const { return group_; }
 

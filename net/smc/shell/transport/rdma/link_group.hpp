@@ -334,9 +334,6 @@ private:
 	[[nodiscard]] Room room_locked(const TcpAddress &from) const SMC_REQUIRES(lock_);
 	// Where the next connection goes; none without an active link.
 	[[nodiscard]] std::optional<group::LinkIndex> least_used_link() const SMC_REQUIRES(lock_);
-	// Our end of a link.
-	[[nodiscard]] group::LinkIdentity local_identity(const Link &link)
-		SMC_REQUIRES(setup_mutex_);
 	// Makes the queue pair ready to receive, and a server's to send. @peer.mtu: the smaller one
 	// of both. Process; may wait for the network.
 	[[nodiscard]] Result<void, wire::DeclineReason> bring_up(Link &link,

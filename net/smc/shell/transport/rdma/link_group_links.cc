@@ -62,7 +62,7 @@ void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 		there = !ending() && link.create(*port);
 		if (there) {
 			smc_stat_inc(key_.netns, SMC_STAT_QP_NEW);
-			prepared.local = group::LinkEnd{local_identity(link),
+			prepared.local = group::LinkEnd{link.identity(setup_mutex_),
 							link.psn(setup_mutex_), port->mtu};
 			there = pool_.map_all(link, setup_mutex_);
 		}
@@ -127,11 +127,7 @@ void LinkGroup::activate_link(group::LinkIndex index)
 	bool up = false;
 	{
 		shell::Guard guard(setup_mutex_);
-		const Link &link = links_[index];
-		smc_ib_link *handle = link.handle(setup_mutex_);
-
-		up = handle != nullptr && !ending() &&
-		     smc_ib_link_to_rts(handle, link.psn(setup_mutex_).value()) == 0;
+		up = !ending() && links_[index].open(setup_mutex_);
 	}
 	shell::Guard guard(lock_);
 	if (control_.machine().link_state(index) != group::LinkState::kActivating)

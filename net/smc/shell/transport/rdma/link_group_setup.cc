@@ -12,9 +12,6 @@ namespace smc::transport::rdma {
 
 namespace {
 
-constexpr u32 kNeighbourLimit_ms = 1000;
-constexpr u8 kHopLimitDirect = 1;
-constexpr u8 kHopLimitGateway = 64;
 // The peer has more places for RMBs; but one whose user there has not closed yet, though it was
 // deleted, takes up a place as well.
 constexpr u32 kCrowd = group::kRtokensMax / 2;
@@ -152,7 +149,7 @@ wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 	const Link &link = *endpoint.link();
 	const struct smc_ib_region_info &rmb = endpoint.rmb_buffer_->slab().on(link.index());
 	shell::Guard guard(setup_mutex_);
-	const group::LinkIdentity local = local_identity(link);
+	const group::LinkIdentity local = link.identity(setup_mutex_);
 
 	return {
 		.peer_id = table_.own_peer_id(key_.netns, local.mac),
@@ -176,15 +173,6 @@ LinkEnds LinkGroup::ends_of(const RdmaEndpoint &endpoint)
 }
 
 // Its QPN is 0 if the link is gone.
-group::LinkIdentity LinkGroup::local_identity(const Link &link)
-{
-	const smc_ib_link *handle = link.handle(setup_mutex_);
-	const Port &port = link.port(setup_mutex_);
-
-	return {port.wire_mac(), port.wire_gid(),
-		wire::Qpn{handle != nullptr ? smc_ib_link_qpn(handle) : 0}};
-}
-
 // Under lock_. The link that this end has offered is lost, and the peer has agreed to it meanwhile.
 std::optional<wire::RemoteToken> LinkGroup::begin_elsewhere(RdmaEndpoint &endpoint,
 							    group::RtokenIndex rmb)
@@ -266,38 +254,11 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 
 Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const group::LinkEnd &peer)
 {
-	wire::Mac next_hop = peer.identity.mac;
-	Port port;
-	{
-		shell::Guard guard(setup_mutex_);
-		port = link.port(setup_mutex_);
-	}
-	if (!direct_) {
-		const auto address = wire::ipv4_from_gid(peer.identity.gid);
-		smc_ib_route route;
-
-		if (!address ||
-		    smc_ib_route_resolve(port.device.get(), port.number, &port.gid, address->data(),
-					 kNeighbourLimit_ms, &route) != 0)
-			return fail(wire::DeclineReason::kNoRoute);
-		std::copy_n(route.next_hop_mac, next_hop.bytes.size(), next_hop.bytes.begin());
-	}
-	smc_ib_path path{};
-	path.gid = port.gid;
-	std::copy(peer.identity.gid.bytes.begin(), peer.identity.gid.bytes.end(), path.peer_gid);
-	std::copy(next_hop.bytes.begin(), next_hop.bytes.end(), path.peer_mac);
-	path.peer_qpn = peer.identity.qpn.value();
-	path.peer_psn = peer.psn.value();
-	path.mtu_code = peer.mtu.code();
-	path.hop_limit = direct_ ? kHopLimitDirect : kHopLimitGateway;
-
-	shell::Guard guard(setup_mutex_);
-	smc_ib_link *handle = link.handle(setup_mutex_);
-	if (handle == nullptr || ending() || smc_ib_link_to_rtr(handle, &path) != 0)
+	if (ending())
 		return fail(wire::DeclineReason::kErrRdyLnk);
-	if (key_.server && smc_ib_link_to_rts(handle, link.psn(setup_mutex_).value()) != 0)
-		return fail(wire::DeclineReason::kErrRdyLnk);
-	return {};
+	return link.meet(peer, direct_,
+			 key_.server ? Link::Ready::kToSend : Link::Ready::kToReceive,
+			 setup_mutex_);
 }
 
 LinkGroup::Announced LinkGroup::announce_rkey(RdmaEndpoint &endpoint)
@@ -381,7 +342,7 @@ void LinkGroup::confirm_link(RdmaEndpoint &endpoint)
 	group::LinkIdentity local;
 	{
 		shell::Guard guard(setup_mutex_);
-		local = local_identity(link);
+		local = link.identity(setup_mutex_);
 	}
 	shell::Guard guard(lock_);
 	const LinkEnds &ends = records_[link.index()].ends;
@@ -476,11 +437,7 @@ void LinkGroup::activate()
 	bool ready;
 	{
 		shell::Guard guard(setup_mutex_);
-		const Link &link = links_[kFirstLink];
-
-		ready = founder && !ending() &&
-			smc_ib_link_to_rts(link.handle(setup_mutex_),
-					   link.psn(setup_mutex_).value()) == 0;
+		ready = founder && !ending() && links_[kFirstLink].open(setup_mutex_);
 	}
 	shell::Guard guard(lock_);
 	// Buffers that are gone: the handshake has given up meanwhile.
