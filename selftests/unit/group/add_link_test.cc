@@ -143,6 +143,7 @@ TEST_P(AddLink, ServerWithOnePortOffersNoneUnasked)
 	EXPECT_FALSE(pair.server.last<PrepareLink>()->same_port_will_do);
 
 	// The client's other port is enough.
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), 1);
 	pair.server.other_port = {first_port_again(1), Pair::rkeys_of_host(1, 1)};
 	pair.client.deliver(AlternateFound{second_end(2).identity.mac, second_end(2).identity.gid});
 	exchange(pair.client, pair.server);
@@ -150,6 +151,28 @@ TEST_P(AddLink, ServerWithOnePortOffersNoneUnasked)
 	EXPECT_FALSE(pair.client.last<PrepareLink>()->same_port_will_do);
 	// The place that was not used is not the next one.
 	pair.expect_link(2, 1);
+}
+
+// A client that has lost its second link hears that it has to ask for another one.
+TEST_P(AddLink, ServerWithOnePortLeftSaysSo)
+{
+	Pair pair(GetParam());
+
+	pair.form();
+	pair.expect_link(1, 1);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), 0);
+	pair.server.other_port.reset();
+	pair.server.deliver(LinkFailed{1});
+	exchange(pair.server, pair.client);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), 1);
+	pair.server.other_port = {first_port_again(1), Pair::rkeys_of_host(1, 1)};
+	pair.client.deliver(AlternateFound{second_end(2).identity.mac, second_end(2).identity.gid});
+	exchange(pair.client, pair.server);
+	EXPECT_EQ(pair.server.active_links(), 2);
+	EXPECT_EQ(pair.client.active_links(), 2);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), 1);
+	EXPECT_EQ(pair.server.machine().counters().violations(), 0U);
+	EXPECT_EQ(pair.client.machine().counters().violations(), 0U);
 }
 
 TEST_P(AddLink, RefusedByAClientWithoutAPort)

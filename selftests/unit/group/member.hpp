@@ -142,6 +142,14 @@ public:
 	}
 
 	[[nodiscard]] GroupMachine &machine() { return *machine_; }
+	[[nodiscard]] int active_links() const
+	{
+		int count = 0;
+
+		for (LinkIndex link = 0; link < kLinksMax; link++)
+			count += machine_->link_state(link) == LinkState::kActive ? 1 : 0;
+		return count;
+	}
 	[[nodiscard]] std::uint64_t now_ms() const { return now_ms_; }
 	[[nodiscard]] std::optional<std::uint64_t> deadline_ms() const { return deadline_ms_; }
 	[[nodiscard]] const TerminateGroup *terminated() const { return last<TerminateGroup>(); }

@@ -107,7 +107,7 @@ void GroupMachine::addition_failed(std::uint64_t now_ms, Effects &effects)
 		else if (server && state == LinkState::kPreparing && adding_.asked &&
 			 config_.version == wire::LlcVersion::kV2)
 			send(carrier, wire::ReqAddLink{}, /*response=*/true, effects);
-		else if (server && state == LinkState::kPreparing && offer_due_)
+		else if (server && state == LinkState::kPreparing && !adding_.asked)
 			offer_no_link(carrier, effects);
 		else if (server && state != LinkState::kPreparing && state != LinkState::kOffered)
 			ask_for_deletion(link, wire::DeleteLinkReason::kLostPath,
@@ -233,6 +233,8 @@ void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, s
 	if (!complete || !link || config_.max_links < 2 || !config_.adds_links ||
 	    adding_.under_way || !may_add(now_ms)) {
 		refuse_link(from, body, effects);
+		if (!body.mtu.is_known() && wants_link() && active_links() < 2)
+			emit(effects, SeekAlternate{});
 		return;
 	}
 	begin_addition(*link, from, now_ms);

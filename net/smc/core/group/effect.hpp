@@ -98,6 +98,9 @@ struct LinkDown {
 	LinkIndex link = 0;
 };
 
+// Client: the server has no other port. If this host has one, give AlternateFound.
+struct SeekAlternate {};
+
 enum class FlowResult : std::uint8_t {
 	kDone,     // the peer agreed
 	kRefused,  // the peer answered negatively
@@ -139,8 +142,8 @@ struct TerminateGroup {
 };
 
 using Effect = std::variant<SendLlc, PrepareLink, ReadyLink, DestroyLink, ActivateLink,
-			    LinkConfirmed, LinkConfirmFailed, LinkDown, FlowDone, RtokensDeleted,
-			    SetTimer, StopTimer, TerminateGroup>;
+			    LinkConfirmed, LinkConfirmFailed, LinkDown, SeekAlternate, FlowDone,
+			    RtokensDeleted, SetTimer, StopTimer, TerminateGroup>;
 
 inline constexpr std::size_t kEffectsMax = 16;
 using Effects = FixedVector<Effect, kEffectsMax>;

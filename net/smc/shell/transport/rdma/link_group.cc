@@ -156,6 +156,9 @@ void LinkGroup::perform(const group::Effect &effect)
 		smc_stat_inc(key_.netns, SMC_STAT_LINK_DOWN);
 		drop_due_ = true;
 		kick();
+	} else if (std::get_if<group::SeekAlternate>(&effect) != nullptr) {
+		other_due_ = true;
+		kick();
 	} else if (const auto *done = std::get_if<group::FlowDone>(&effect)) {
 		flow_done(*done);
 	} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
