@@ -46,7 +46,7 @@ Result<void, wire::DeclineReason> Link::meet(const group::LinkEnd &peer, bool di
 	Port from;
 	{
 		shell::Guard guard(setup);
-		from = port_;
+		from = port(setup);
 	}
 	const auto mac = next_hop(from, peer.identity, direct);
 

@@ -90,7 +90,7 @@ public:
 	void set_rmb(Buffer *rmb)
 	{
 		shell::Guard guard(lock_);
-		rmb_buffer_ = rmb;
+		set_rmb_locked(rmb);
 	}
 	// Sets the peer's end, whose RMB is @rtoken on its link, and starts the connection, with
 	// the messages that have come before; the buffers must be there. @elsewhere: not on the
@@ -157,6 +157,7 @@ private:
 	void snapshot_transport(smc_sock_info &info) override;
 
 	[[nodiscard]] u16 begin_messages_locked(bool elsewhere) SMC_REQUIRES(lock_);
+	void set_rmb_locked(Buffer *rmb) SMC_REQUIRES(lock_) { rmb_buffer_ = rmb; }
 	void hear_by(const Link &carrier) SMC_REQUIRES(lock_);
 	void keep_early_locked(const connection::CursorMessage &message, const Link &by)
 		SMC_REQUIRES(lock_);
