@@ -73,7 +73,7 @@ public:
 	// Joins it to the peer's end. @peer.mtu: the smaller one of both. @direct: no gateway lies
 	// between. Process; waits for the network, and takes the group's setup mutex after that.
 	[[nodiscard]] Result<void, wire::DeclineReason>
-	meet(const group::LinkEnd &peer, bool direct, Ready ready, shell::Mutex &setup);
+	meet(const group::LinkEnd &peer, bool direct, Ready ready, shell::Mutex &setup) const;
 	// Ready to send, after it was ready to receive. False: it cannot be, or is gone. Process.
 	[[nodiscard]] bool open(const shell::Mutex &setup) const SMC_REQUIRES(setup);
 

@@ -41,7 +41,7 @@ group::LinkIdentity Link::identity(const shell::Mutex &setup) const
 }
 
 Result<void, wire::DeclineReason> Link::meet(const group::LinkEnd &peer, bool direct, Ready ready,
-					     shell::Mutex &setup)
+					     shell::Mutex &setup) const
 {
 	Port from;
 	{
