@@ -162,7 +162,6 @@ void GroupMachine::link_prepared(const LinkPrepared &event, std::uint64_t now_ms
 		link.uid = uid_of(link.id);
 		link.deadline_ms = now_ms + config_.response_ms;
 		set_state(link, LinkState::kOffered);
-		offer_due_ = false;
 		adding_.request.psn = event.local->psn;
 		adding_.request.mtu = event.local->mtu;
 		send_add_link(/*response=*/false, effects);

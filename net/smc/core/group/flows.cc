@@ -209,7 +209,6 @@ void GroupMachine::offer_no_link(LinkIndex index, Effects &effects)
 	Link &link = links_[index];
 	wire::AddLink body;
 
-	offer_due_ = false;
 	body.mac = link.local.mac;
 	body.gid = link.local.gid;
 	if (config_.version == wire::LlcVersion::kV2) {

@@ -148,8 +148,9 @@ void GroupMachine::link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects
 	emit(effects, LinkConfirmed{index, link.id, link.uid, link.peer_uid});
 	if (state_ == GroupState::kForming) {
 		set_state(GroupState::kActive);
-		offer_due_ = config_.role == Role::kServer && config_.max_links > 1;
-		if (offer_due_ && !look_for_link(/*asked=*/false, now_ms, effects))
+		// The client waits for our first ADD_LINK.
+		if (config_.role == Role::kServer && config_.max_links > 1 &&
+		    !look_for_link(/*asked=*/false, now_ms, effects))
 			offer_no_link(index, effects);
 		return;
 	}

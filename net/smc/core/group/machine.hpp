@@ -362,7 +362,6 @@ private:
 	RingQueue<Deletion, kLinksMax> deletions_;
 	AdditionBudget additions_;
 	std::uint64_t add_due_ms_ = 0; // server: a lost link is to be replaced; 0: none
-	bool offer_due_ = false;       // the client waits for our first ADD_LINK
 	bool asked_ = false;           // client: our REQ_ADD_LINK may be answered
 	std::array<std::byte, kRtokensMax * wire::RkeyPairList::kItemSize> rkey_space_{};
 	std::array<std::byte, wire::kAddLinkSizeMax> long_message_{};

@@ -67,7 +67,7 @@ public:
 	// How it becomes ready is its own affair (link_roce.cc): its group knows of no addresses
 	// and states, only what it is ready for.
 	enum class Ready : u8 { kToReceive, kToSend };
-	// What the peer is told of this end.
+	// What the peer is told of this end. The QPN is 0 if the queue pair is gone.
 	[[nodiscard]] group::LinkIdentity identity(const shell::Mutex &setup) const
 		SMC_REQUIRES(setup);
 	// Joins it to the peer's end. @peer.mtu: the smaller one of both. @direct: no gateway lies

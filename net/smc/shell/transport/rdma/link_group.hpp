@@ -349,6 +349,21 @@ private:
 		SMC_REQUIRES(lock);
 	void collect_soon() SMC_REQUIRES(lock_);
 	void collect_send_buffers();
+	// Calls @visit for each connection, not under lock_.
+	template <class Visit>
+	void visit_connections(Visit &&visit)
+	{
+		for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
+			shell::Ref<RdmaEndpoint> endpoint;
+			{
+				shell::Guard guard(lock_);
+				endpoint =
+					shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
+			}
+			if (endpoint)
+				visit(*endpoint);
+		}
+	}
 	// What the pool does not keep.
 	void free_unless_kept(Slab *slab);
 	[[nodiscard]] bool delete_slab(Slab *slab);

@@ -97,15 +97,9 @@ void LinkGroup::collect_send_buffers()
 		shell::Guard guard(lock_);
 		at_once = std::exchange(starving_, false);
 	}
-	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
-		shell::Ref<RdmaEndpoint> endpoint;
-		{
-			shell::Guard guard(lock_);
-			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
-		}
-		if (endpoint)
-			endpoint->release_unused_send_buffer(at_once);
-	}
+	visit_connections([at_once](RdmaEndpoint &endpoint) {
+		endpoint.release_unused_send_buffer(at_once);
+	});
 	shell::Guard guard(lock_);
 	collect_soon();
 }

@@ -180,15 +180,7 @@ void LinkGroup::begin_end()
 
 void LinkGroup::lose_connections()
 {
-	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
-		shell::Ref<RdmaEndpoint> endpoint;
-		{
-			shell::Guard guard(lock_);
-			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
-		}
-		if (endpoint)
-			endpoint->on_transport_lost(ECONNRESET);
-	}
+	visit_connections([](RdmaEndpoint &endpoint) { endpoint.on_transport_lost(ECONNRESET); });
 }
 
 void LinkGroup::lose_connections_on_deleted()

@@ -215,19 +215,12 @@ bool LinkGroup::is_left_behind(RdmaEndpoint &endpoint)
 // Those on that link; nullptr: those that are left behind.
 void LinkGroup::move_connections(const Link *from)
 {
-	for (std::size_t slot = 1; slot < EndpointTable::kSlots; slot++) {
-		shell::Ref<RdmaEndpoint> endpoint;
-		{
-			shell::Guard guard(lock_);
-			endpoint = shell::Ref<RdmaEndpoint>::share(endpoints_.in_slot(slot));
-			if (!endpoint)
-				continue;
-		}
+	visit_connections([this, from](RdmaEndpoint &endpoint) {
 		if (from != nullptr)
-			endpoint->hear_without(*from);
-		if (from != nullptr ? endpoint->link() == from : is_left_behind(*endpoint))
-			move_connection(*endpoint);
-	}
+			endpoint.hear_without(*from);
+		if (from != nullptr ? endpoint.link() == from : is_left_behind(endpoint))
+			move_connection(endpoint);
+	});
 }
 
 // It is lost where the peer has named no RMB on that link. Where no link is left it waits for the

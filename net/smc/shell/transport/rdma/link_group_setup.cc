@@ -172,7 +172,6 @@ LinkEnds LinkGroup::ends_of(const RdmaEndpoint &endpoint)
 	return records_[endpoint.link()->index()].ends;
 }
 
-// Its QPN is 0 if the link is gone.
 // Under lock_. The link that this end has offered is lost, and the peer has agreed to it meanwhile.
 std::optional<wire::RemoteToken> LinkGroup::begin_elsewhere(RdmaEndpoint &endpoint,
 							    group::RtokenIndex rmb)
