@@ -146,6 +146,20 @@ void confirm_link(const smc_ib_link &link, End &end, const Reader &in, bool resp
 
 // ---- RMBs -------------------------------------------------------------------------------------
 
+// ADD_LINK lists RMBs that no CONFIRM_RKEY has announced yet. The announcement may come when the link
+// that carried the list is gone: then it is the rkey of another link that tells which RMB it means.
+RmbNumber announced_rmb(const smc_ib_link &link, const Reader &in, const RmbKey &key)
+{
+	const std::size_t count = std::min<std::size_t>(in.byte(4), 2);
+
+	for (std::size_t i = 0; i < count; i++)
+		if (const auto rmb = rmb_of(static_cast<u32>(in.number(18 + 13 * i, 4)))) {
+			tell_rmb_on(*rmb, link.qpn, key);
+			return *rmb;
+		}
+	return tell_rmb(link.qpn, key);
+}
+
 // On other links than the one that carries the message.
 void tell_on_others(const smc_ib_link &link, const End &end, RmbNumber rmb, const Reader &in)
 {
@@ -190,7 +204,9 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 		       "a request while another one waits");
 	side.asked[type]++;
 	expect(link, region != nullptr && region->qpn == link.qpn, "an rkey of nothing");
-	const RmbNumber rmb = tell_rmb(link.qpn, {key, region->address});
+	const RmbKey mine{key, region->address};
+	const RmbNumber rmb = type == kConfirmRkey ? announced_rmb(link, in, mine)
+						   : tell_rmb(link.qpn, mine);
 	if (type == kConfirmRkey) {
 		expect(link, in.number(9, 8) == region->address, "CONFIRM_RKEY: address");
 		expect(link, region->state == smc_ib_region::State::kReady,
