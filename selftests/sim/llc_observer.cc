@@ -205,8 +205,8 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 	side.asked[type]++;
 	expect(link, region != nullptr && region->qpn == link.qpn, "an rkey of nothing");
 	const RmbKey mine{key, region->address};
-	const RmbNumber rmb = type == kConfirmRkey ? announced_rmb(link, in, mine)
-						   : tell_rmb(link.qpn, mine);
+	const RmbNumber rmb =
+		type == kConfirmRkey ? announced_rmb(link, in, mine) : tell_rmb(link.qpn, mine);
 	if (type == kConfirmRkey) {
 		expect(link, in.number(9, 8) == region->address, "CONFIRM_RKEY: address");
 		expect(link, region->state == smc_ib_region::State::kReady,
