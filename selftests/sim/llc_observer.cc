@@ -41,9 +41,8 @@ enum Type : u8 {
 
 // One end of a group.
 struct Side {
-	bool over = false;            // DELETE_LINK of the whole group was sent
-	std::set<RmbNumber> rmbs;     // announced to the peer
-	std::map<u8, unsigned> asked; // requests that wait for an answer
+	bool over = false;        // DELETE_LINK of the whole group was sent
+	std::set<RmbNumber> rmbs; // announced to the peer
 };
 
 struct Pair {
@@ -75,6 +74,7 @@ struct End {
 	Group *group = nullptr;
 	bool confirm_sent = false; // CONFIRM_LINK request or response
 	bool confirm_heard = false;
+	std::map<u8, unsigned> asked; // requests that wait for an answer
 	// Requests that have arrived and wait for an answer.
 	std::map<u8, std::deque<std::string>> heard;
 
@@ -146,8 +146,8 @@ void confirm_link(const smc_ib_link &link, End &end, const Reader &in, bool resp
 
 // ---- RMBs -------------------------------------------------------------------------------------
 
-// ADD_LINK lists RMBs that no CONFIRM_RKEY has announced yet. The announcement may come when the link
-// that carried the list is gone: then it is the rkey of another link that tells which RMB it means.
+// ADD_LINK lists RMBs that no CONFIRM_RKEY has announced yet. The announcement may come when the
+// link that carried the list is gone: then the rkey of another link tells which RMB it means.
 RmbNumber announced_rmb(const smc_ib_link &link, const Reader &in, const RmbKey &key)
 {
 	const std::size_t count = std::min<std::size_t>(in.byte(4), 2);
@@ -190,6 +190,20 @@ void tell_on_others(const smc_ib_link &link, const End &end, RmbNumber rmb, cons
 	expect(link, in.is_zero(17 + 13 * count, 27 - 13 * count), "CONFIRM_RKEY: reserved");
 }
 
+// Requests about RMBs that wait for an answer. Those of a link that is lost get none.
+unsigned requests_of(const End &end)
+{
+	unsigned waiting = 0;
+
+	for (auto &[id, pair] : end.group->links) {
+		const u32 qpn = own_qpn(end, pair);
+
+		if (lives(qpn))
+			waiting += ends[qpn].asked[kConfirmRkey] + ends[qpn].asked[kDeleteRkey];
+	}
+	return waiting;
+}
+
 void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 {
 	const u32 key = static_cast<u32>(type == kConfirmRkey ? in.number(5, 4) : in.number(8, 4));
@@ -200,9 +214,8 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 	impatient = impatient || world().knobs.any_fault() || world().knobs.deaf_to != 0 ||
 		    world().knobs.mute;
 	if (!impatient)
-		expect(link, side.asked[kConfirmRkey] + side.asked[kDeleteRkey] == 0,
-		       "a request while another one waits");
-	side.asked[type]++;
+		expect(link, requests_of(end) == 0, "a request while another one waits");
+	end.asked[type]++;
 	expect(link, region != nullptr && region->qpn == link.qpn, "an rkey of nothing");
 	const RmbKey mine{key, region->address};
 	const RmbNumber rmb =
@@ -520,8 +533,8 @@ void observe_llc_received(const smc_ib_link &link, const std::string &message)
 
 	if (type == kConfirmLink)
 		end.confirm_heard = true;
-	else if (response && end.side().asked[type] != 0)
-		end.side().asked[type]--;
+	else if (response && end.asked[type] != 0)
+		end.asked[type]--;
 	else if (!response) {
 		// An offer takes the place of one that the client still prepares.
 		if (type == kAddLink)

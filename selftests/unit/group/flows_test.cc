@@ -257,6 +257,72 @@ TEST(Flow, ThereIsRoomForAll)
 	EXPECT_EQ(member.count<FlowDone>(), 0);
 }
 
+// A group with two links, the first of which carries what is asked.
+Member member_with_two(Role role)
+{
+	Member member = active_member(role);
+
+	member.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
+	member.receive(encoded(confirm_link_of(2, 2), /*response=*/true), 1);
+	member.drop_sent();
+	return member;
+}
+
+LinkRkeys on_both(std::uint32_t rkey)
+{
+	LinkRkeys rkeys = rkeys_of(rkey);
+
+	EXPECT_TRUE(rkeys.push_back({1, {wire::Rkey{rkey + 100}, rkeys[0].token.address}}));
+	return rkeys;
+}
+
+TEST(Flow, LinkLossRepeatsTheRunningOneElsewhere)
+{
+	Member member = member_with_two(Role::kServer);
+
+	member.deliver(AnnounceRkey{1, on_both(1)});
+	member.deliver(AnnounceRkey{2, on_both(2)});
+	member.drop_sent();
+	member.deliver(LinkFailed{0});
+	EXPECT_EQ(member.count<FlowDone>(), 0);
+	EXPECT_TRUE(member.take<wire::DeleteLink>(/*response=*/false));
+	const auto again = member.take<wire::ConfirmRkey>(/*response=*/false);
+	ASSERT_TRUE(again);
+	EXPECT_EQ(again->token.rkey, wire::Rkey{101});
+	EXPECT_TRUE(again->others.empty());
+	EXPECT_EQ(member.sent(), 0U);
+	member.receive(confirm_response(101), 1);
+	EXPECT_EQ(member.flow(1), FlowResult::kDone);
+	EXPECT_EQ(member.machine().flows_waiting(), 0U);
+}
+
+TEST(Flow, LinkLossRepeatsADeletionElsewhere)
+{
+	Member member = member_with_two(Role::kServer);
+
+	member.deliver(DeleteRkey{1, on_both(1)});
+	member.drop_sent();
+	member.deliver(LinkFailed{0});
+	EXPECT_TRUE(member.take<wire::DeleteLink>(/*response=*/false));
+	const auto again = member.take<wire::DeleteRkey>(/*response=*/false);
+	ASSERT_TRUE(again);
+	EXPECT_EQ(again->rkeys[0], wire::Rkey{101});
+}
+
+// Nobody waits for it any more.
+TEST(Flow, LinkLossDoesNotRepeatACancelledOne)
+{
+	Member member = member_with_two(Role::kServer);
+
+	member.deliver(AnnounceRkey{1, on_both(1)});
+	member.deliver(CancelFlow{1});
+	member.drop_sent();
+	member.deliver(LinkFailed{0});
+	EXPECT_TRUE(member.take<wire::DeleteLink>(/*response=*/false));
+	EXPECT_EQ(member.sent(), 0U);
+	EXPECT_EQ(member.count<FlowDone>(), 0);
+}
+
 TEST(Flow, LinkLossEndsTheRunningOne)
 {
 	Member member = active_member(Role::kClient);

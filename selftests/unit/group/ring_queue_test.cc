@@ -33,6 +33,21 @@ TEST(RingQueue, KeepsOrderAcrossTheWrap)
 	}
 }
 
+TEST(RingQueue, TakesOneAtItsFront)
+{
+	RingQueue<int, 3> queue;
+
+	EXPECT_TRUE(queue.push(2));
+	EXPECT_TRUE(queue.push_front(1));
+	EXPECT_TRUE(queue.push_front(0));
+	EXPECT_FALSE(queue.push_front(7));
+	for (int i = 0; i < 3; i++) {
+		EXPECT_EQ(queue.front(), i);
+		queue.pop();
+	}
+	EXPECT_TRUE(queue.empty());
+}
+
 TEST(RingQueue, ErasesAnywhere)
 {
 	for (int shift = 0; shift < 4; shift++) {

@@ -425,7 +425,7 @@ void GroupMachine::drop_asymmetric(LinkIndex newest, std::uint64_t now_ms, Effec
 		if (!one.shares_port(other))
 			victim = static_cast<LinkIndex>(i);
 	}
-	link_down(victim, effects);
+	link_down(victim, now_ms, effects);
 	ask_for_deletion(victim, wire::DeleteLinkReason::kNoAsymmetricNeeded, /*orderly=*/true,
 			 now_ms, effects);
 }

@@ -71,7 +71,7 @@ void GroupMachine::take_down(LinkIndex index, TerminateCause cause, wire::Delete
 	const LinkState state = links_[index].state;
 
 	if (state == LinkState::kActive) {
-		link_down(index, effects);
+		link_down(index, now_ms, effects);
 		end_if_no_link(cause, reason, effects);
 	} else if (!adding_.under_way || adding_.link != index) {
 		confirm_failed(index, wire::DeclineReason::kTimeoutCl, now_ms, effects);

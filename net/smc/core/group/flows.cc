@@ -24,12 +24,30 @@ constexpr int kExpiredPerStep = 2;
 void GroupMachine::add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
 			    Effects &effects)
 {
-	const std::uint32_t turn_ms =
-		kind == FlowKind::kDeleteRkey ? config_.deletion_turn_ms : config_.turn_ms;
-	const Flow flow{kind, /*wanted=*/true, id, rkeys, now_ms + turn_ms};
+	const Flow flow{kind, /*wanted=*/true, id, rkeys, now_ms + turn_ms(kind)};
 
 	if (!waiting_.push(flow))
 		emit(effects, FlowDone{id, FlowResult::kOverload});
+}
+
+std::uint32_t GroupMachine::turn_ms(FlowKind kind) const
+{
+	return kind == FlowKind::kDeleteRkey ? config_.deletion_turn_ms : config_.turn_ms;
+}
+
+// The link that carried the request is lost. It goes out once more, first of all, over one that is
+// left: the peer may have heard the first one, and an RMB announced or deleted twice does no harm.
+void GroupMachine::repeat_flow(std::uint64_t now_ms, Effects &effects)
+{
+	const auto other = active_link();
+	Flow flow = running_;
+
+	flow.deadline_ms = now_ms + turn_ms(flow.kind);
+	if (flow.wanted && other && rkey_on(flow.rkeys, *other) != nullptr &&
+	    waiting_.push_front(flow))
+		running_ = {};
+	else
+		end_flow(FlowResult::kLinkLost, effects);
 }
 
 void GroupMachine::cancel_flow(FlowId id)

@@ -178,7 +178,7 @@ void GroupMachine::link_lost(LinkIndex index, std::uint64_t now_ms, Effects &eff
 {
 	const auto reason = wire::DeleteLinkReason::kLostPath;
 
-	link_down(index, effects);
+	link_down(index, now_ms, effects);
 	ask_for_deletion(index, reason, /*orderly=*/false, now_ms, effects);
 	end_if_no_link(TerminateCause::kNoLink, reason, effects);
 }
@@ -210,7 +210,7 @@ void GroupMachine::confirm_failed(LinkIndex index, wire::DeclineReason reason, s
 	end_if_no_link(TerminateCause::kNoLink, wire::DeleteLinkReason::kLostPath, effects);
 }
 
-void GroupMachine::link_down(LinkIndex index, Effects &effects)
+void GroupMachine::link_down(LinkIndex index, std::uint64_t now_ms, Effects &effects)
 {
 	if (adding_.under_way && adding_.carrier == index &&
 	    is_being_added(links_[adding_.link].state))
@@ -221,7 +221,7 @@ void GroupMachine::link_down(LinkIndex index, Effects &effects)
 	emit(effects, LinkDown{index});
 	forget_overdue(index, effects);
 	if (running_link_ == index && running_.kind != FlowKind::kNone)
-		end_flow(FlowResult::kLinkLost, effects);
+		repeat_flow(now_ms, effects);
 }
 
 void GroupMachine::end_if_no_link(TerminateCause cause, wire::DeleteLinkReason reason,

@@ -299,6 +299,8 @@ private:
 	// Our requests (flows.cc).
 	void add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
 		      Effects &effects);
+	[[nodiscard]] std::uint32_t turn_ms(FlowKind kind) const;
+	void repeat_flow(std::uint64_t now_ms, Effects &effects);
 	void cancel_flow(FlowId id);
 	void next_flow(std::uint64_t now_ms, Effects &effects);
 	void add_link_to_flows();
@@ -325,7 +327,7 @@ private:
 	void confirm_failed(LinkIndex index, wire::DeclineReason reason, std::uint64_t now_ms,
 			    Effects &effects);
 	void link_lost(LinkIndex index, std::uint64_t now_ms, Effects &effects);
-	void link_down(LinkIndex index, Effects &effects);
+	void link_down(LinkIndex index, std::uint64_t now_ms, Effects &effects);
 	void end_if_no_link(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
 	void terminate(TerminateCause cause, wire::DeleteLinkReason reason, Effects &effects);
 	void delete_all(wire::DeleteLinkReason reason, bool orderly, Effects &effects);

@@ -21,6 +21,16 @@ public:
 		return true;
 	}
 
+	[[nodiscard]] bool push_front(const T &item)
+	{
+		if (size_ == Capacity)
+			return false;
+		first_ = (first_ + Capacity - 1) % Capacity;
+		items_[first_] = item;
+		size_++;
+		return true;
+	}
+
 	[[nodiscard]] const T &front() const
 	{
 		expects(size_ > 0);

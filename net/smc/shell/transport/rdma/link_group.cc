@@ -286,9 +286,9 @@ void LinkGroup::arm()
 			next_ms, idle_since_ms_ + (key_.server ? kIdleServer_ms : kIdleClient_ms));
 	if (collect_ms_ != 0 && state_ < State::kEnding)
 		next_ms = std::min(next_ms, collect_ms_);
-	for (const LinkRecord &record : records_) {
-		if (record.port_deadline_ms != 0 && state_ < State::kEnding)
-			next_ms = std::min(next_ms, record.port_deadline_ms);
+	for (const Link &link : links_) {
+		if (const auto at_ms = given_up_ms(link.index()); at_ms && state_ < State::kEnding)
+			next_ms = std::min(next_ms, *at_ms);
 	}
 	if (state_ == State::kEnding)
 		next_ms = std::min(next_ms, control_.drained() ? now_ms : drain_deadline_ms_);
@@ -312,11 +312,11 @@ void LinkGroup::run()
 						   (key_.server ? kIdleServer_ms : kIdleClient_ms))
 			end_if_idle_locked();
 		for (const Link &link : links_) {
-			u64 &deadline_ms = records_[link.index()].port_deadline_ms;
+			const auto at_ms = given_up_ms(link.index());
 
-			if (deadline_ms == 0 || now_ms < deadline_ms)
+			if (!at_ms || now_ms < *at_ms)
 				continue;
-			deadline_ms = 0;
+			records_[link.index()].port_lost_ms = 0;
 			lose_link_locked(link.index());
 		}
 		delete_surplus();

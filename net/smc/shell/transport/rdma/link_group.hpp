@@ -99,8 +99,10 @@ public:
 	static constexpr u64 kIdleServer_ms = 600'000;
 	static constexpr u64 kIdleClient_ms = 610'000;
 	static constexpr u64 kDrain_ms = 2000;
-	// How long a port may be without its carrier. A queue pair with work gives up after its own
-	// retries, two seconds or so; this is for quiet ones.
+	// How long a port may be without its carrier before its link is given up: where another
+	// link is left for its connections, and where none is. A queue pair with work gives up
+	// after its own retries, two seconds or so.
+	static constexpr u64 kPortFlap_ms = 500;
 	static constexpr u64 kPortGrace_ms = 5000;
 	// How often send buffers are looked for that have not been used since the last time; and
 	// how soon while a connection has found none.
@@ -273,7 +275,7 @@ private:
 		LinkEnds ends;
 		wire::LinkUid uid;
 		wire::LinkUid peer_uid;
-		u64 port_deadline_ms = 0; // 0: the port is active
+		u64 port_lost_ms = 0; // 0: the port is active
 		u32 connections = 0;
 	};
 
@@ -289,6 +291,11 @@ private:
 		SMC_REQUIRES(lock_);
 	void begin_end() SMC_REQUIRES(lock_);
 	void lose_link_locked(group::LinkIndex index) SMC_REQUIRES(lock_);
+	// Connections can go by it now.
+	[[nodiscard]] bool is_usable(group::LinkIndex index) const SMC_REQUIRES(lock_);
+	// When a link whose port is away is given up; none while its port is active.
+	[[nodiscard]] std::optional<u64> given_up_ms(group::LinkIndex index) const
+		SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
 	void set_ends(group::LinkIndex link, const LinkEnds &ends) SMC_REQUIRES(lock_);
 	// The one place where the state changes.

@@ -146,11 +146,30 @@ void LinkGroup::port_changed(const smc_ib_device *device, u8 port, bool active)
 		if (record.ends.device != device || record.ends.port != port)
 			continue;
 		if (active)
-			record.port_deadline_ms = 0;
-		else if (record.port_deadline_ms == 0)
-			record.port_deadline_ms = smc_now_ms() + kPortGrace_ms;
+			record.port_lost_ms = 0;
+		else if (record.port_lost_ms == 0)
+			record.port_lost_ms = smc_now_ms();
 	}
 	arm();
+}
+
+bool LinkGroup::is_usable(group::LinkIndex index) const
+{
+	return control_.machine().link_state(index) == group::LinkState::kActive &&
+	       records_[index].port_lost_ms == 0;
+}
+
+std::optional<u64> LinkGroup::given_up_ms(group::LinkIndex index) const
+{
+	const u64 lost_ms = records_[index].port_lost_ms;
+
+	if (lost_ms == 0)
+		return std::nullopt;
+	for (const Link &link : links_) {
+		if (is_usable(link.index()))
+			return lost_ms + kPortFlap_ms;
+	}
+	return lost_ms + kPortGrace_ms;
 }
 
 void LinkGroup::wait_ended()

@@ -99,16 +99,21 @@ LinkGroup::Room LinkGroup::room(const TcpAddress &from, const LinkEnds &ends)
 	return room == Room::kThere && !leads_there ? Room::kNotForYou : room;
 }
 
+// One whose port is away only if there is no other: the port may be back in a moment.
 std::optional<group::LinkIndex> LinkGroup::least_used_link() const
 {
 	std::optional<group::LinkIndex> best;
 
+	const auto is_better = [this](group::LinkIndex one, group::LinkIndex other) {
+		lock_.assert_held();
+		if (is_usable(one) != is_usable(other))
+			return is_usable(one);
+		return records_[one].connections < records_[other].connections;
+	};
 	for (const Link &link : links_) {
-		const group::LinkIndex index = link.index();
-
-		if (control_.machine().link_state(index) == group::LinkState::kActive &&
-		    (!best || records_[index].connections < records_[*best].connections))
-			best = index;
+		if (control_.machine().link_state(link.index()) == group::LinkState::kActive &&
+		    (!best || is_better(link.index(), *best)))
+			best = link.index();
 	}
 	return best;
 }
