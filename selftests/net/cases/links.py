@@ -5,12 +5,13 @@ played (selftests/adapter), between two network namespaces of one guest."""
 
 from contextlib import contextmanager
 
-from harness import Guest, case
+from harness import Guest, Process, case
 from harness.adapters import (SIDES, add_second, inside, rdma_device, second_adapters,
                               second_device)
 from two_sides import ADDRESSES, PORT, XFER, nothing_went_wrong, serving, sides
 
 CTL = "build/tools/smc_ctl"
+MANY = "selftests/net/many.py"
 VERSIONS = (True, False)
 
 
@@ -42,6 +43,40 @@ def wait_for_links(guest: Guest, count: int) -> None:
 def statistic(guest: Guest, side: str, name: str) -> int:
     return int(guest.run(f"{inside(side)} awk '$1 == \"{name}\" {{print $2}}'"
                          " /proc/net/smc_stat").out)
+
+
+def moved(guest: Guest) -> int:
+    return sum(statistic(guest, side, "conn_moved") for side in SIDES)
+
+
+class Many:
+    """Connections that say a byte each in a round, and are answered."""
+
+    def __init__(self, client: Process) -> None:
+        self._client = client
+        self._rounds = 0
+
+    def go_round(self) -> float:
+        """How many seconds it took."""
+        self._rounds += 1
+        self._client.input(b"\n")
+        said = self._client.expect(r"(answered: .*\n){%d}" % self._rounds, 120)
+        return float(said.split()[-2])
+
+
+@contextmanager
+def many_connections(guest: Guest, count: int, port: int = PORT):
+    server = guest.spawn(f"{inside('right')} {MANY} serve {port}")
+    server.expect("listening")
+    client = guest.spawn(f"{inside('left')} {MANY} connect {ADDRESSES['right']} {port} {count}")
+    client.expect("connected", 200)
+    try:
+        yield Many(client)
+    finally:
+        client.input(b"", close=True)
+        client.wait()
+        server.kill()
+        server.wait(check=False)
 
 
 @case(on="ours")
@@ -105,6 +140,52 @@ def connections_of_version_1_move(vm):
     lose_links(vm.a, v2=False)
 
 
+@contextmanager
+def port_down(guest: Guest, device: str):
+    """A port without its carrier, and so its neighbour."""
+    guest.run(f"ip -n left link set {device} down")
+    try:
+        yield
+    finally:
+        guest.run(f"ip -n left link set {device} up")
+
+
+@case(on="ours")
+def ports_lose_their_carrier(vm):
+    """Under load, and come again."""
+    with two_ports(vm.a), serving(vm.a, "right"), many_connections(vm.a, 4, PORT + 1) as many:
+        for device in ("veth-left", "veth2-left"):
+            wait_for_links(vm.a, 2)
+            before = moved(vm.a)
+            load = vm.a.spawn(f"{inside('left')} {XFER} --to {ADDRESSES['right']}"
+                              f" --port {PORT} --expect smcr --connections 4 --parallel 4"
+                              " --up 60000000 --down 60000000 --timeout 200")
+            vm.a.wait_for(f"{inside('left')} {CTL} groups | grep -q 'connections 8'")
+            with port_down(vm.a, device):
+                wait_for_links(vm.a, 1)
+                # At least those of the load that used this link, and their other ends.
+                assert moved(vm.a) - before >= 4
+            load.wait(250)
+            many.go_round()
+        for side in SIDES:
+            assert statistic(vm.a, side, "conn_abort") == 0
+            assert statistic(vm.a, side, "wire_violation") == 0
+
+
+@case(on="ours")
+def traffic_goes_on_soon(vm):
+    """Within a second of what a round takes, after a port has lost its carrier."""
+    with two_ports(vm.a), many_connections(vm.a, 20) as many:
+        for device in ("veth-left", "veth2-left"):
+            wait_for_links(vm.a, 2)
+            usual_s = many.go_round()
+            with port_down(vm.a, device):
+                took_s = many.go_round()
+            print(f"# {device}: {usual_s} s, after the loss {took_s} s")
+            assert took_s < 3 * usual_s + 1
+        assert moved(vm.a) > 0
+
+
 @case(on="ours")
 def a_device_goes_and_comes_again(vm):
     """With everything on it. Meanwhile the other device may carry two links, one of which makes way
@@ -133,37 +214,22 @@ def a_device_goes_and_comes_again(vm):
 def a_thousand_connections_move(vm):
     """Several groups at once. Then all of them answer within a second of what a round takes."""
     count = 1000
-    many = "selftests/net/many.py"
-
-    def go_round(client) -> float:
-        client.input(b"\n")
-        rounds.append(client.expect(r"(answered: .*\n){%d}" % (len(rounds) + 1), 120))
-        return float(rounds[-1].split()[-2])
-
-    rounds: list[str] = []
     with two_ports(vm.a):
         for side in SIDES:
             vm.a.run(f"{inside(side)} sysctl -q net.smc.wmem=16384 net.smc.rmem=16384")
-        server = vm.a.spawn(f"{inside('right')} {many} serve {PORT}")
-        server.expect("listening")
-        client = vm.a.spawn(f"{inside('left')} {many} connect {ADDRESSES['right']} {PORT} {count}")
-        client.expect("connected", 200)
-        links = 2 * -(-count // 255)
-        for side in SIDES:
-            for device in (rdma_device(side), second_device(side)):
-                wait_for_links(vm.a, links)
-                usual_s = go_round(client)
-                break_link(vm.a, device)
-                took_s = go_round(client)
-                print(f"# {side}, {device}: {usual_s} s, after the loss {took_s} s")
-                assert took_s < 3 * usual_s + 1
+        with many_connections(vm.a, count) as many:
+            links = 2 * -(-count // 255)
+            for side in SIDES:
+                for device in (rdma_device(side), second_device(side)):
+                    wait_for_links(vm.a, links)
+                    usual_s = many.go_round()
+                    break_link(vm.a, device)
+                    took_s = many.go_round()
+                    print(f"# {side}, {device}: {usual_s} s, after the loss {took_s} s")
+                    assert took_s < 3 * usual_s + 1
         for side in SIDES:
             assert statistic(vm.a, side, "conn_moved") >= count
             assert statistic(vm.a, side, "conn_abort") == 0
-        client.input(b"", close=True)
-        client.wait()
-        server.kill()
-        server.wait(check=False)
 
 
 @case(on="ours")
