@@ -245,10 +245,10 @@ void tell_pairs(const smc_ib_link &link, u32 qpn, const Reader &in, std::size_t 
 		const smc_ib_region *now = fabric().by_remote_key(key.rkey);
 
 		// The new end may be gone, for which nobody is told; or the RMB, of which the list
-		// was made before.
+		// was made before: on all links by now, or on some.
 		if (!lives(qpn))
 			return;
-		if (before == nullptr)
+		if (before == nullptr || (now == nullptr && is_forgotten(old)))
 			continue;
 		expect(link, before->qpn == link.qpn, "ADD_LINK: an rkey of another link");
 		expect(link,
@@ -328,6 +328,16 @@ void add_link_request(const smc_ib_link &link, End &end, const Reader &in)
 	group.offers[id] = {static_cast<u32>(in.number(28, 3)), in.byte(32)};
 }
 
+// An offer takes the place of one that the client still prepares, which then gets no answer.
+template <class IsAnswered>
+void pass_over_offers(End &end, IsAnswered is_answered)
+{
+	std::deque<std::string> &offers = end.heard[kAddLink];
+
+	while (offers.size() > 1 && !is_answered(offers.front()))
+		offers.pop_front();
+}
+
 // True: a refusal, which repeats the request.
 bool add_link_response(const smc_ib_link &link, End &end, const Reader &in)
 {
@@ -346,6 +356,7 @@ bool add_link_response(const smc_ib_link &link, End &end, const Reader &in)
 	note("link %u: qp %u with qp %u", id, offer->second.qpn,
 	     static_cast<u32>(in.number(28, 3)));
 	check_extension(link, end, in);
+	pass_over_offers(end, [id](const std::string &one) { return Reader(one).byte(31) == id; });
 	end.heard[kAddLink].pop_front();
 	return false;
 }
@@ -390,6 +401,10 @@ void response_to(const smc_ib_link &link, End &end, u8 type, const std::string &
 {
 	std::deque<std::string> &requests = end.heard[type];
 
+	if (type == kAddLink)
+		pass_over_offers(end, [&message](const std::string &one) {
+			return one.compare(4, kSize - 4, message, 4, kSize - 4) == 0;
+		});
 	expect(link, !requests.empty(), "a response to nothing");
 	const std::string request = requests.front();
 	std::string wanted = request;
@@ -535,12 +550,8 @@ void observe_llc_received(const smc_ib_link &link, const std::string &message)
 		end.confirm_heard = true;
 	else if (response && end.asked[type] != 0)
 		end.asked[type]--;
-	else if (!response) {
-		// An offer takes the place of one that the client still prepares.
-		if (type == kAddLink)
-			end.heard[type].clear();
+	else if (!response)
 		end.heard[type].push_back(message);
-	}
 }
 
 void observe_device_going()
