@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Link groups with two links between the kernel's own module and this one, and between two of ours:
-two adapters that are played in each guest, on one network. The second link is made, connections use
-both, and they go on over the one that is left when the other is lost."""
+two adapters in each guest, on one network, that are played or soft-RoCE. The second link is made,
+connections use both, and they go on over the one that is left when the other is lost."""
 
 from contextlib import contextmanager
 import time
 
-from harness import Guest
-from harness.adapters import across
+from harness import Guest, Process
+from harness.adapters import across, no_rdma
 from matrix import PORT, XFER, Server, in_both_roles, transfer
 
 MEET = ("ours@6.12+kernel@6.12", "ours@6.12+ours@6.12")
@@ -15,7 +15,8 @@ NETWORK = "NETWORK1"
 ACTIVE = 3  # SMC_LNK_ACTIVE
 
 
-def add_second(guest: Guest) -> None:
+def add_second(guest: Guest, first_device: str = "sim0", device: str = "sim1",
+               kind: str = "simrnic") -> None:
     """A second network device in the subnet of the first, and an adapter on it."""
     first = guest.ip4.split(".")
     address = ".".join(first[:3] + [str(int(first[3]) + 100)])
@@ -24,16 +25,16 @@ def add_second(guest: Guest) -> None:
         ip link add link eth0 name eth1 type macvlan mode bridge
         ip addr add {address}/24 dev eth1
         ip link set eth1 up
-        rdma link add sim1 type simrnic netdev eth1""")
-    guest.wait_for("grep -q ACTIVE /sys/class/infiniband/sim1/ports/1/state")
+        rdma link add {device} type {kind} netdev eth1""")
+    guest.wait_for(f"grep -q ACTIVE /sys/class/infiniband/{device}/ports/1/state")
     guest.call("smcnl.pnet_add", NETWORK, eth="eth0")
-    for device in ("sim0", "sim1"):
-        guest.call("smcnl.pnet_add", NETWORK, ib=device)
+    for each in (first_device, device):
+        guest.call("smcnl.pnet_add", NETWORK, ib=each)
 
 
-def remove_second(guest: Guest) -> None:
+def remove_second(guest: Guest, device: str = "sim1") -> None:
     guest.call("smcnl.pnet_flush")
-    guest.run("rdma link delete sim1; ip link del eth1", check=False)
+    guest.run(f"rdma link delete {device}; ip link del eth1", check=False)
     guest.run("sysctl -q net.ipv4.conf.all.arp_ignore=0 net.ipv4.conf.all.arp_announce=0")
 
 
@@ -60,10 +61,11 @@ def links_of_groups(guest: Guest) -> list[int]:
             for group in guest.call("smcnl.link_groups")]
 
 
-def wait_for_links(vm) -> None:
-    """Each group has two."""
+def wait_for_links(vm, count: int = 2) -> None:
+    """Each group has so many."""
     deadline = time.monotonic() + 30 * vm.a.patience
-    while not all((have := links_of_groups(guest)) and set(have) == {2} for guest in vm.guests):
+    while not all((have := links_of_groups(guest)) and set(have) == {count}
+                  for guest in vm.guests):
         assert time.monotonic() < deadline, f"links: {have}"
         time.sleep(0.2)
 
@@ -91,17 +93,23 @@ def active(guest: Guest) -> int:
     return guest.call("smcnl.open_by_mode").get("SMC-R", 0)
 
 
+def start_load(vm, client, server, size: int) -> Process:
+    """Four connections, which are open until it ends."""
+    load = client.spawn(f"{XFER} --to {server.ip4} --port {PORT} --expect smcr --connections 4"
+                        f" --parallel 4 --hold --up {size} --down {size} --timeout 120")
+    for end in vm.guests:
+        end.wait_for_call("smcnl.open_by_mode", 4, timeout_s=30)
+    time.sleep(0.3)
+    return load
+
+
 def lose_link(vm, client, server, guest: Guest, device: str) -> None:
     """One link, under load.
 
     Linux repeats nothing for a connection that either end has shut down: what its old link carried
     is lost. And it names the RMB of a connection that is being set up while a link is added without
     registering it there, so that our first write ends the link. So all connections are active."""
-    load = client.spawn(f"{XFER} --to {server.ip4} --port {PORT} --expect smcr --connections 4"
-                        " --parallel 4 --hold --up 12000000 --down 12000000 --timeout 120")
-    for end in vm.guests:
-        end.wait_for_call("smcnl.open_by_mode", 4, timeout_s=30)
-    time.sleep(0.3)
+    load = start_load(vm, client, server, 12_000_000)
     guest.run(f"echo queue_pairs >/sys/kernel/debug/simrnic/{device}/break")
     assert [active(end) for end in vm.guests] == [4, 4], "the load had ended before the link was lost"
     load.wait(200)
@@ -138,3 +146,39 @@ def connections_share_rmbs(vm, client, server):
             wait_for_links(vm)
             lose_link(vm, client, server, guest, "sim0")
         transfer(client, server, "--connections 40 --parallel 20 --up 200011 --down 300011")
+
+
+# ---- Soft-RoCE ----------------------------------------------------------------------------------
+
+@contextmanager
+def soft_roce_ports(vm):
+    try:
+        for guest in vm.guests:
+            add_second(guest, "rxe0", "rxe1", "rxe")
+        yield
+    finally:
+        for guest in vm.guests:
+            remove_second(guest, "rxe1")
+
+
+@contextmanager
+def no_carrier(guest: Guest):
+    guest.run("ip link set eth1 down")
+    try:
+        yield
+    finally:
+        guest.run("ip link set eth1 up")
+
+
+@in_both_roles(*MEET)
+def connections_outlive_a_port_of_soft_roce(vm, client, server):
+    """The second one goes down, and the first one's packets are lost, at either end."""
+    with soft_roce_ports(vm), Server(server):
+        transfer(client, server, "--up 1000 --down 1000")
+        for guest in vm.guests:
+            for lose in (no_carrier, no_rdma):
+                wait_for_links(vm)
+                load = start_load(vm, client, server, 3_000_000)
+                with lose(guest):
+                    wait_for_links(vm, 1)
+                load.wait(200)

@@ -5,78 +5,13 @@ played (selftests/adapter), between two network namespaces of one guest."""
 
 from contextlib import contextmanager
 
-from harness import Guest, Process, case
-from harness.adapters import (SIDES, add_second, inside, rdma_device, second_adapters,
-                              second_device)
-from two_sides import ADDRESSES, PORT, XFER, nothing_went_wrong, serving, sides
+from harness import Guest, case
+from harness.adapters import SIDES, add_second, inside, rdma_device, second_device
+from two_ports import (CTL, break_link, many_connections, moved, statistic, two_ports,
+                       wait_for_links)
+from two_sides import ADDRESSES, PORT, XFER, nothing_went_wrong, serving
 
-CTL = "build/tools/smc_ctl"
-MANY = "selftests/net/many.py"
 VERSIONS = (True, False)
-
-
-def name_networks(guest: Guest) -> None:
-    """Both ports of a side are on one network."""
-    for side in SIDES:
-        network = side.upper()
-        guest.run(f"""set -e
-            {CTL} pnet add {network} --rdma {rdma_device(side)} --port 1
-            {CTL} pnet add {network} --rdma {second_device(side)} --port 1
-            {inside(side)} {CTL} pnet add {network} --netdev veth-{side}""")
-
-
-@contextmanager
-def two_ports(guest: Guest, v2: bool = True, where: tuple[str, ...] = tuple(SIDES)):
-    with sides(guest, v2), second_adapters(guest, where):
-        name_networks(guest)
-        try:
-            yield
-        finally:
-            guest.run(f"{CTL} pnet flush")
-
-
-def wait_for_links(guest: Guest, count: int) -> None:
-    for side in SIDES:
-        guest.wait_for(f"test $({inside(side)} {CTL} links | grep -ic ' active') = {count}", 20)
-
-
-def statistic(guest: Guest, side: str, name: str) -> int:
-    return int(guest.run(f"{inside(side)} awk '$1 == \"{name}\" {{print $2}}'"
-                         " /proc/net/smc_stat").out)
-
-
-def moved(guest: Guest) -> int:
-    return sum(statistic(guest, side, "conn_moved") for side in SIDES)
-
-
-class Many:
-    """Connections that say a byte each in a round, and are answered."""
-
-    def __init__(self, client: Process) -> None:
-        self._client = client
-        self._rounds = 0
-
-    def go_round(self) -> float:
-        """How many seconds it took."""
-        self._rounds += 1
-        self._client.input(b"\n")
-        said = self._client.expect(r"(answered: .*\n){%d}" % self._rounds, 120)
-        return float(said.split()[-2])
-
-
-@contextmanager
-def many_connections(guest: Guest, count: int, port: int = PORT):
-    server = guest.spawn(f"{inside('right')} {MANY} serve {port}")
-    server.expect("listening")
-    client = guest.spawn(f"{inside('left')} {MANY} connect {ADDRESSES['right']} {port} {count}")
-    client.expect("connected", 200)
-    try:
-        yield Many(client)
-    finally:
-        client.input(b"", close=True)
-        client.wait()
-        server.kill()
-        server.wait(check=False)
 
 
 @case(on="ours")
@@ -95,10 +30,6 @@ def a_second_link_is_made(vm):
                 assert statistic(vm.a, side, "wire_violation") == 0
 
 
-def break_link(guest: Guest, device: str) -> None:
-    guest.run(f"echo queue_pairs >/sys/kernel/debug/simrnic/{device}/break")
-
-
 def lose_links(guest: Guest, v2: bool) -> None:
     """Under load, in both directions, each link on either side."""
     with two_ports(guest, v2):
@@ -115,8 +46,8 @@ def lose_links(guest: Guest, v2: bool) -> None:
                     break_link(guest, device)
                     wait_for_links(guest, 2)
             load.wait(250)
-        moved = {side: statistic(guest, side, "conn_moved") for side in SIDES}
-        assert all(moved.values()), f"connections moved: {moved}"
+        ends = {side: statistic(guest, side, "conn_moved") for side in SIDES}
+        assert all(ends.values()), f"connections moved: {ends}"
         for side in SIDES:
             assert statistic(guest, side, "conn_abort") == 0
             assert statistic(guest, side, "wire_violation") == 0
