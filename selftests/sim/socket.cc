@@ -337,6 +337,9 @@ void smc_sk_wake(struct sock *sk, u32 events)
 
 void smc_sk_set_nospace(struct sock *) {}
 
+// Nobody polls here.
+void smc_sk_busy_poll_by(struct sock *, u32) {}
+
 void smc_poll_register(file *, struct socket *, poll_table_struct *) {}
 
 void smc_sk_sigurg(struct sock *) {}

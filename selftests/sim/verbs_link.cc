@@ -458,6 +458,11 @@ u32 smc_ib_link_qpn(const smc_ib_link *link)
 	return link->qpn;
 }
 
+u32 smc_ib_link_napi_id(const smc_ib_link *link)
+{
+	return link->qpn;
+}
+
 u32 smc_ib_link_send_queue(const smc_ib_link *)
 {
 	return world().knobs.send_queue;

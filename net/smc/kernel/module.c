@@ -23,6 +23,7 @@ static const struct stage stages[] = {
 	{ "work", smc_work_setup, smc_work_teardown },
 	{ "pernet", smc_pernet_init, smc_pernet_exit },
 	{ "shell", smc_shell_setup, smc_shell_teardown },
+	{ "completions", smc_ib_completions_setup, smc_ib_completions_teardown },
 	{ "verbs", smc_ib_init, smc_ib_exit },
 	{ "tcp", smc_tcp_setup, smc_tcp_teardown },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },

@@ -3,6 +3,7 @@
 #include <linux/poll.h>
 #include <linux/sched/signal.h>
 #include <linux/wait.h>
+#include <net/busy_poll.h>
 #include <net/sock.h>
 
 #include "kernel/abi/sock_wait.h"
@@ -13,6 +14,50 @@ static_assert(SMC_POLL_OUT == (__force u32)(EPOLLOUT | EPOLLWRNORM));
 static_assert(SMC_POLL_ERR == (__force u32)EPOLLERR);
 static_assert(SMC_POLL_HUP == (__force u32)EPOLLHUP);
 static_assert(SMC_POLL_RDHUP == (__force u32)EPOLLRDHUP);
+
+void smc_sk_busy_poll_by(struct sock *sk, u32 napi_id)
+{
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	if (unlikely(READ_ONCE(sk->sk_napi_id) != napi_id))
+		WRITE_ONCE(sk->sk_napi_id, napi_id);
+#endif
+}
+
+#ifdef CONFIG_NET_RX_BUSY_POLL
+struct smc_busy_poll {
+	struct sock *sk;
+	bool (*ready)(void *arg);
+	void *arg;
+};
+
+static bool busy_poll_ends(void *arg, unsigned long start)
+{
+	const struct smc_busy_poll *poll = arg;
+
+	return poll->ready(poll->arg) || sk_busy_loop_timeout(poll->sk, start) ||
+	       signal_pending(current);
+}
+
+/* True: it is worth looking again. Not sk_busy_loop(), which looks into TCP's queue. */
+static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
+{
+	struct smc_busy_poll poll = { .sk = sk, .ready = ready, .arg = arg };
+	unsigned int napi_id = READ_ONCE(sk->sk_napi_id);
+
+	if (!sk_can_busy_loop(sk) || napi_id < MIN_NAPI_ID)
+		return false;
+	release_sock(sk);
+	napi_busy_loop(napi_id, busy_poll_ends, &poll, READ_ONCE(sk->sk_prefer_busy_poll),
+		       READ_ONCE(sk->sk_busy_poll_budget) ?: BUSY_POLL_BUDGET);
+	lock_sock(sk);
+	return ready(arg);
+}
+#else
+static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
+{
+	return false;
+}
+#endif
 
 static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		      bool exclusive, bool reads)
@@ -54,6 +99,8 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 
 int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
+	if (*timeo_jiffies && busy_poll(sk, ready, arg))
+		return 0;
 	return sleep_once(sk, timeo_jiffies, ready, arg, false, true);
 }
 

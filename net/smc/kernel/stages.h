@@ -18,6 +18,10 @@ void smc_work_teardown(void);
 int smc_pernet_init(void);
 void smc_pernet_exit(void);
 
+/* verbs_completion.c; before all links. */
+int smc_ib_completions_setup(void);
+void smc_ib_completions_teardown(void);
+
 /*
  * verbs_registry.c. Init delivers smc_ib_device_added() for every device that is already
  * there, exit smc_ib_device_removing() for every device that still is. Before exit C++

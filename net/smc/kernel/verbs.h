@@ -4,8 +4,10 @@
 #define SMC_KERNEL_VERBS_H
 
 #include <linux/completion.h>
+#include <linux/dim.h>
 #include <linux/kref.h>
 #include <linux/list.h>
+#include <linux/netdevice.h>
 #include <linux/rwsem.h>
 #include <linux/scatterlist.h>
 #include <linux/wait.h>
@@ -107,6 +109,17 @@ struct smc_ib_receive_slot {
 	u32 length; /* of the message in it */
 };
 
+/* Completions taken at a time. */
+#define SMC_IB_COMPLETION_BATCH 16
+
+/* A completion queue of a link, which is its context. */
+struct smc_ib_completions {
+	struct ib_cq *cq;
+	struct napi_struct napi;
+	struct dim dim; /* without priv: the device moderates nothing */
+	struct ib_wc batch[SMC_IB_COMPLETION_BATCH]; /* the poller's */
+};
+
 struct smc_ib_long {
 	void *data;
 	u64 dma;
@@ -144,7 +157,7 @@ struct smc_ib_link {
 	struct smc_ib_receive_slot *repost_first;
 	struct smc_ib_receive_slot *repost_last;
 
-	struct ib_cq *cq;
+	struct smc_ib_completions completions;
 	void *context;
 	struct smc_ib_receive_slot *receives; /* SMC_IB_RECEIVES of them */
 	u32 receive_sges; /* 1 or 2 */
@@ -234,6 +247,11 @@ const struct ib_gid_attr *smc_ib_gid_hold(struct ib_device *ibdev, u8 port,
 /* The netdev behind it, with a reference, or NULL. */
 struct net_device *smc_ib_gid_netdev(struct ib_device *ibdev, u8 port,
 				     const struct smc_ib_gid *gid);
+
+/* verbs_completion.c */
+/* Process context. A queue delivers nothing any more when it has been destroyed. */
+int smc_ib_completions_create(struct smc_ib_link *link, struct ib_device *ibdev, u32 count);
+void smc_ib_completions_destroy(struct smc_ib_completions *queue);
 
 /* verbs_post.c */
 void smc_ib_post_prepare(struct smc_ib_link *link);

@@ -48,8 +48,8 @@ static int smc_ib_link_create_qp(struct smc_ib_link *link, u32 inline_bytes)
 	struct ib_qp_init_attr attr = {
 		.event_handler = smc_ib_link_qp_event,
 		.qp_context = link,
-		.send_cq = link->cq,
-		.recv_cq = link->cq,
+		.send_cq = link->completions.cq,
+		.recv_cq = link->completions.cq,
 		.cap = {
 			.max_send_wr = link->send_queue,
 			.max_recv_wr = SMC_IB_RECEIVES,
@@ -143,12 +143,9 @@ static int smc_ib_link_build(struct smc_ib_link *link, struct ib_device *ibdev)
 	if (rc)
 		goto err_sends;
 	/* Even unsignalled requests complete when the queue is flushed. */
-	link->cq = ib_alloc_cq_any(ibdev, link, link->send_queue + SMC_IB_RECEIVES,
-				   IB_POLL_SOFTIRQ);
-	if (IS_ERR(link->cq)) {
-		rc = PTR_ERR(link->cq);
+	rc = smc_ib_completions_create(link, ibdev, link->send_queue + SMC_IB_RECEIVES);
+	if (rc)
 		goto err_receives;
-	}
 	rc = smc_ib_link_create_qp(link, SMC_IB_INLINE_BYTES);
 	if (rc)
 		rc = smc_ib_link_create_qp(link, 0);
@@ -158,7 +155,7 @@ static int smc_ib_link_build(struct smc_ib_link *link, struct ib_device *ibdev)
 	return 0;
 
 err_cq:
-	ib_free_cq(link->cq);
+	smc_ib_completions_destroy(&link->completions);
 err_receives:
 	smc_ib_receive_destroy(link);
 err_sends:
@@ -237,7 +234,7 @@ void smc_ib_link_destroy(struct smc_ib_link *link)
 	 * a handler; then nothing is left that could queue the work.
 	 */
 	ib_destroy_qp(link->qp);
-	ib_free_cq(link->cq);
+	smc_ib_completions_destroy(&link->completions);
 	cancel_work_sync(&link->failed_work);
 	domain->link_alive = false;
 

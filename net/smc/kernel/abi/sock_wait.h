@@ -15,9 +15,19 @@ SMC_ABI_BEGIN
  */
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive);
-/* The same for a reader: as on TCP, the event that ends the sleep sends no SIGIO (O_ASYNC). */
+/*
+ * The same for a reader. As on TCP, the event that ends the sleep sends no SIGIO (O_ASYNC), and
+ * a socket with SO_BUSY_POLL does not sleep but polls for that long; @ready is called without the
+ * sock's lock then, too.
+ */
 int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 			  void *arg);
+/*
+ * What brings the messages of @sk, for programs that poll it instead of sleeping (SO_BUSY_POLL,
+ * epoll): smc_ib_link_napi_id(). TCP's segments, of which there are few, name their own. Any
+ * context.
+ */
+void smc_sk_busy_poll_by(struct sock *sk, u32 napi_id);
 /*
  * Sleeps on the user's wait queue until @ready returns true. Called and returning with the sock's
  * lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies has run out, or the errno of an

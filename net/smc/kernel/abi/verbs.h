@@ -185,6 +185,8 @@ void smc_ib_link_drain(struct smc_ib_link *link);
 void smc_ib_link_destroy(struct smc_ib_link *link);
 
 u32 smc_ib_link_qpn(const struct smc_ib_link *link);
+/* Names what polls its completions, for smc_sk_busy_poll_by(). Any context. */
+u32 smc_ib_link_napi_id(const struct smc_ib_link *link);
 /* Work requests that the send queue holds (a message or a write is one each). */
 u32 smc_ib_link_send_queue(const struct smc_ib_link *link);
 

@@ -31,6 +31,7 @@ Result<void, shell::Errno> Link::create(const Port &port)
 	port_ = port;
 	psn_ = wire::Psn{shell::random24()};
 	free_awaited();
+	napi_id_ = smc_ib_link_napi_id(link);
 	awaited_size_ = smc_ib_link_send_queue(link);
 	awaited_ = static_cast<Awaited *>(smc_mem_alloc(sizeof(Awaited) * awaited_size_));
 	if (awaited_ != nullptr)

@@ -14,6 +14,7 @@
 #include "core/group/event.hpp"
 #include "core/group/limits.hpp"
 #include "core/wire/decline_reason.hpp"
+#include "kernel/abi/sock_wait.h"
 #include "kernel/abi/verbs.h"
 #include "shell/base/alloc.hpp"
 #include "shell/base/errno.hpp"
@@ -86,6 +87,8 @@ public:
 		if (!heard_.load(std::memory_order_relaxed))
 			heard_.store(true, std::memory_order_relaxed);
 	}
+	// It brings messages of @sk. From a callback of the queue pair.
+	void serve(sock *sk) const { smc_sk_busy_poll_by(sk, napi_id_); }
 	// True if there was one since the last call.
 	[[nodiscard]] bool take_heard()
 	{
@@ -146,6 +149,7 @@ private:
 	const group::LinkIndex index_;
 	Port port_;
 	wire::Psn psn_; // of our first packet
+	u32 napi_id_ = 0;
 	std::atomic<bool> heard_{false};
 	shell::SpinLock lock_{SMC_LOCK_LINK};
 	smc_ib_link *link_ SMC_GUARDED_BY(lock_) = nullptr;

@@ -390,6 +390,7 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 	if (found != nullptr && found->token_ != cdc->token.value())
 		found = nullptr;
 	if (const auto endpoint = addressed(found)) {
+		link.serve(endpoint->sk());
 		if (!endpoint->on_message(connection::from_wire(*cdc), &link)) [[unlikely]]
 			peer_has_moved(*endpoint, link);
 	}
@@ -440,13 +441,15 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
 	}
 	link.note_heard();
 	shell::RcuGuard rcu;
-	if (const auto endpoint = addressed(look(compact.slot)))
+	if (const auto endpoint = addressed(look(compact.slot))) {
+		link.serve(endpoint->sk());
 		endpoint->on_message(
 			connection::CompactMessage{.written_bytes = written_bytes,
 						   .consumed_bytes = compact.consumed_bytes,
 						   .wrapped = compact.wrapped,
 						   .write_blocked = compact.write_blocked},
 			&link);
+	}
 }
 
 void LinkGroup::on_sent(Link &link, u64 up_to_seq)

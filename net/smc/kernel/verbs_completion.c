@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Completion queues. Each has a NAPI of its own, which is polled in softirq after an interrupt, or
+ * by a program that busy-polls a socket (SO_BUSY_POLL, epoll), by one of them at a time.
+ */
+#include <linux/bottom_half.h>
+#include <linux/mutex.h>
+#include <linux/netdevice.h>
+#include <linux/slab.h>
+
+#include "kernel/stages.h"
+#include "kernel/verbs.h"
+
+/* NAPIs belong to a network device. This one is never registered. */
+static struct net_device *smc_ib_napi_dev;
+/* Its list of NAPIs. */
+static DEFINE_MUTEX(smc_ib_napi_mutex);
+/* Queues are spread over the device's vectors, as ib_alloc_cq_any() does it. */
+static atomic_t smc_ib_cq_count = ATOMIC_INIT(-1);
+
+/* As the RDMA core moderates its own queues. */
+static const struct {
+	u16 period_us;
+	u16 completions;
+} smc_ib_moderation[RDMA_DIM_PARAMS_NUM_PROFILES] = {
+	{ 1, 1 },  { 1, 4 },   { 2, 4 },   { 2, 8 },   { 4, 8 },
+	{ 16, 8 }, { 16, 16 }, { 32, 16 }, { 32, 32 },
+};
+
+static void smc_ib_completions_moderate(struct work_struct *work)
+{
+	struct dim *dim = container_of(work, struct dim, work);
+	struct ib_cq *cq = dim->priv;
+
+	dim->state = DIM_START_MEASURE;
+	cq->device->ops.modify_cq(cq, smc_ib_moderation[dim->profile_ix].completions,
+				  smc_ib_moderation[dim->profile_ix].period_us);
+}
+
+static int smc_ib_completions_take(struct smc_ib_completions *queue, int budget)
+{
+	int taken = 0;
+
+	while (taken < budget) {
+		int wanted = min_t(int, budget - taken, ARRAY_SIZE(queue->batch));
+		int got = ib_poll_cq(queue->cq, wanted, queue->batch);
+		int i;
+
+		for (i = 0; i < got; i++)
+			queue->batch[i].wr_cqe->done(queue->cq, &queue->batch[i]);
+		if (got > 0)
+			taken += got;
+		if (got != wanted)
+			break;
+	}
+	return taken;
+}
+
+static int smc_ib_completions_poll(struct napi_struct *napi, int budget)
+{
+	struct smc_ib_completions *queue = container_of(napi, struct smc_ib_completions, napi);
+	int taken = smc_ib_completions_take(queue, budget);
+
+	if (taken >= budget || !napi_complete_done(napi, taken))
+		return taken;
+	if (queue->dim.priv)
+		rdma_dim(&queue->dim, taken);
+	if (ib_req_notify_cq(queue->cq, IB_CQ_NEXT_COMP | IB_CQ_REPORT_MISSED_EVENTS) > 0)
+		napi_schedule(napi);
+	return taken;
+}
+
+/* Drivers report from interrupts, softirqs and workers. */
+static void smc_ib_completions_come(struct ib_cq *cq, void *context)
+{
+	struct smc_ib_link *link = context;
+
+	if (in_interrupt() || irqs_disabled()) {
+		napi_schedule(&link->completions.napi);
+		return;
+	}
+	/* Nobody would run the softirq soon. */
+	local_bh_disable();
+	napi_schedule(&link->completions.napi);
+	local_bh_enable();
+}
+
+int smc_ib_completions_create(struct smc_ib_link *link, struct ib_device *ibdev, u32 count)
+{
+	struct smc_ib_completions *queue = &link->completions;
+	u32 vectors = max(min_t(u32, ibdev->num_comp_vectors, num_online_cpus()), 1U);
+	struct ib_cq_init_attr attr = {
+		.cqe = count,
+		.comp_vector = (u32)atomic_inc_return(&smc_ib_cq_count) % vectors,
+	};
+
+	queue->cq = ib_create_cq(ibdev, smc_ib_completions_come, NULL, link, &attr);
+	if (IS_ERR(queue->cq))
+		return PTR_ERR(queue->cq);
+	if (ibdev->ops.modify_cq && ibdev->use_cq_dim) {
+		queue->dim.tune_state = DIM_GOING_RIGHT;
+		queue->dim.profile_ix = RDMA_DIM_START_PROFILE;
+		queue->dim.priv = queue->cq;
+		INIT_WORK(&queue->dim.work, smc_ib_completions_moderate);
+	}
+	mutex_lock(&smc_ib_napi_mutex);
+	netif_napi_add(smc_ib_napi_dev, &queue->napi, smc_ib_completions_poll);
+	mutex_unlock(&smc_ib_napi_mutex);
+	napi_enable(&queue->napi);
+	ib_req_notify_cq(queue->cq, IB_CQ_NEXT_COMP);
+	return 0;
+}
+
+void smc_ib_completions_destroy(struct smc_ib_completions *queue)
+{
+	napi_disable(&queue->napi);
+	if (queue->dim.priv)
+		cancel_work_sync(&queue->dim.work);
+	ib_destroy_cq(queue->cq);
+	mutex_lock(&smc_ib_napi_mutex);
+	netif_napi_del(&queue->napi);
+	mutex_unlock(&smc_ib_napi_mutex);
+}
+
+u32 smc_ib_link_napi_id(const struct smc_ib_link *link)
+{
+	return link->completions.napi.napi_id;
+}
+
+#ifdef HAVE_ALLOC_NETDEV_DUMMY
+static struct net_device *smc_ib_napi_dev_create(void)
+{
+	return alloc_netdev_dummy(0);
+}
+
+static void smc_ib_napi_dev_free(struct net_device *dev)
+{
+	free_netdev(dev);
+}
+#else
+static struct net_device *smc_ib_napi_dev_create(void)
+{
+	struct net_device *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
+
+	if (dev)
+		init_dummy_netdev(dev);
+	return dev;
+}
+
+static void smc_ib_napi_dev_free(struct net_device *dev)
+{
+	kfree(dev);
+}
+#endif
+
+int smc_ib_completions_setup(void)
+{
+	smc_ib_napi_dev = smc_ib_napi_dev_create();
+	return smc_ib_napi_dev ? 0 : -ENOMEM;
+}
+
+void smc_ib_completions_teardown(void)
+{
+	smc_ib_napi_dev_free(smc_ib_napi_dev);
+}
