@@ -387,6 +387,79 @@ TEST_P(AddLink, ThatGoesOnForEverIsRefused)
 	EXPECT_EQ(pair.client.count<PrepareLink>(), static_cast<int>(kAdditionsMax) + 1);
 }
 
+// A port comes when so many links have been added that the next one has to wait.
+TEST_P(AddLink, PortThatComesAtABadTimeIsLookedForLater)
+{
+	Pair pair(GetParam());
+	const AlternateFound found{second_end(1).identity.mac, second_end(1).identity.gid};
+
+	pair.client.other_port.reset();
+	pair.form();
+	for (std::uint32_t i = 0; i < kAdditionsMax; i++) {
+		pair.server.deliver(found);
+		exchange(pair.server, pair.client);
+	}
+	EXPECT_EQ(pair.server.count<PrepareLink>(), static_cast<int>(kAdditionsMax));
+	pair.client.other_port = {second_end(2), Pair::rkeys_of_host(2, 1)};
+	pair.server.deliver(found);
+	EXPECT_EQ(pair.server.count<PrepareLink>(), static_cast<int>(kAdditionsMax));
+	pair.client.sleep(kAdditionForgotten_ms);
+	pair.server.sleep(kAdditionForgotten_ms);
+	exchange(pair.server, pair.client);
+	EXPECT_EQ(pair.server.active_links(), 2);
+	EXPECT_EQ(pair.client.active_links(), 2);
+}
+
+// A port comes while a link is added that fails.
+TEST_P(AddLink, PortThatComesMeanwhileIsLookedForLater)
+{
+	Pair pair(GetParam());
+
+	pair.client.answers = false;
+	pair.form();
+	EXPECT_EQ(pair.server.count<PrepareLink>(), 1);
+	pair.server.deliver(AlternateFound{second_end(1).identity.mac, second_end(1).identity.gid});
+	EXPECT_EQ(pair.server.count<PrepareLink>(), 1);
+	// The client refuses: it has no port.
+	pair.client.deliver(LinkPrepared{pair.client.last<PrepareLink>()->link, std::nullopt, {}});
+	exchange(pair.client, pair.server);
+	EXPECT_EQ(pair.server.active_links(), 1);
+	pair.client.answers = true;
+	pair.server.sleep(kAdditionForgotten_ms);
+	exchange(pair.server, pair.client);
+	EXPECT_EQ(pair.server.active_links(), 2);
+}
+
+// A client that had to refuse an offer for its number asks for another one.
+TEST_P(AddLink, ClientThatRefusedForTheNumberAsksLater)
+{
+	Pair pair(GetParam());
+	wire::AddLink offer;
+
+	pair.server.other_port.reset();
+	pair.form();
+	offer.mac = second_end(1).identity.mac;
+	offer.gid = second_end(1).identity.gid;
+	offer.qpn = wire::Qpn{0x55};
+	offer.mtu = wire::QpMtu{3};
+	if (GetParam() == wire::LlcVersion::kV2)
+		offer.extension.emplace();
+	for (std::uint8_t i = 0; i <= kAdditionsMax; i++) {
+		wire::DeleteLink end;
+
+		offer.link = end.link = wire::LinkId{static_cast<std::uint8_t>(2 + i)};
+		pair.client.receive(encoded(offer, /*response=*/false, GetParam()));
+		pair.client.receive(encoded(end, /*response=*/false, GetParam()));
+		pair.client.drop_sent();
+	}
+	const int sought = pair.client.count<SeekAlternate>();
+	pair.client.sleep(kAdditionForgotten_ms);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
+	// Once.
+	pair.client.sleep(5 * kAdditionForgotten_ms);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
+}
+
 // ---- A link of two is lost ------------------------------------------------------------------
 
 TEST_P(AddLink, LostLinkIsDeletedAndReplaced)

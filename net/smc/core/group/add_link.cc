@@ -36,25 +36,33 @@ bool GroupMachine::has_asymmetric_link() const
 }
 
 // Two links; a third one only to replace one that shares a port with the other.
-bool GroupMachine::wants_link() const
+bool GroupMachine::lacks_link() const
 {
 	return config_.max_links > 1 && config_.adds_links && state_ == GroupState::kActive &&
-	       !adding_.under_way &&
 	       (active_links() < 2 || (active_links() == 2 && has_asymmetric_link()));
+}
+
+// One is being added, which may fail; or there were so many that the next one has to wait.
+bool GroupMachine::adds_later(std::uint64_t now_ms)
+{
+	if (!adding_.under_way && unused_link() && may_add(now_ms))
+		return false;
+	add_due_ms_ = now_ms + kAdditionForgotten_ms;
+	return true;
 }
 
 // Server. False if no link is looked for.
 bool GroupMachine::look_for_link(bool asked, std::uint64_t now_ms, Effects &effects)
 {
 	const auto carrier = active_link();
-	const auto link = unused_link();
 
-	if (config_.role != Role::kServer || !wants_link() || !carrier || !link || !may_add(now_ms))
+	if (config_.role != Role::kServer || !lacks_link() || !carrier || adds_later(now_ms))
 		return false;
-	begin_addition(*link, *carrier, now_ms);
+	const LinkIndex link = *unused_link();
+	begin_addition(link, *carrier, now_ms);
 	adding_.asked = asked;
 	// A client that asks has a port of its own for it.
-	emit(effects, PrepareLink{.link = *link,
+	emit(effects, PrepareLink{.link = link,
 				  .beside = *carrier,
 				  .same_port_will_do = asked && active_links() == 1,
 				  .peer = std::nullopt});
@@ -125,7 +133,7 @@ void GroupMachine::alternate_found(const AlternateFound &event, std::uint64_t no
 		(void)look_for_link(/*asked=*/false, now_ms, effects);
 		return;
 	}
-	if (!wants_link() || !carrier)
+	if (!lacks_link() || !carrier || adds_later(now_ms))
 		return;
 	if (config_.version == wire::LlcVersion::kV2) {
 		std::array<std::byte, 2 * wire::GidList::kItemSize> space{};
@@ -232,8 +240,8 @@ void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, s
 	if (!complete || !link || config_.max_links < 2 || !config_.adds_links ||
 	    adding_.under_way || !may_add(now_ms)) {
 		refuse_link(from, body, effects);
-		if (!body.mtu.is_known() && wants_link() && active_links() < 2)
-			emit(effects, SeekAlternate{});
+		if (body.mtu.is_known() ? complete : active_links() < 2)
+			seek_alternate(now_ms, effects);
 		return;
 	}
 	begin_addition(*link, from, now_ms);
@@ -255,6 +263,13 @@ void GroupMachine::add_link_request(LinkIndex from, const wire::AddLink &body, s
 				  .beside = from,
 				  .same_port_will_do = !same_port && active_links() == 1,
 				  .peer = adding_.peer});
+}
+
+// Client: the server may have a port for its offers that this end had not, or none of its own.
+void GroupMachine::seek_alternate(std::uint64_t now_ms, Effects &effects)
+{
+	if (lacks_link() && active_link() && !adds_later(now_ms))
+		emit(effects, SeekAlternate{});
 }
 
 // Client: a server adds one link at a time, so it has given up the one that it offers no more. Once

@@ -285,7 +285,10 @@ void GroupMachine::timer(std::uint64_t now_ms, Effects &effects)
 	deletion_timer(now_ms, effects);
 	if (add_due_ms_ != 0 && now_ms >= add_due_ms_) {
 		add_due_ms_ = 0;
-		(void)look_for_link(/*asked=*/false, now_ms, effects);
+		if (config_.role == Role::kServer)
+			(void)look_for_link(/*asked=*/false, now_ms, effects);
+		else
+			seek_alternate(now_ms, effects);
 	}
 }
 

@@ -147,7 +147,7 @@ public:
 	// A link is being added, and the ends have begun to speak of it.
 	[[nodiscard]] bool exchange_under_way() const;
 	// One more link would be of use.
-	[[nodiscard]] bool wants_link() const;
+	[[nodiscard]] bool lacks_link() const;
 	// Nothing of it has been sent yet.
 	[[nodiscard]] bool flow_waits(FlowId id) const;
 
@@ -269,6 +269,8 @@ private:
 	void req_add_link_response();
 	[[nodiscard]] bool look_for_link(bool asked, std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] bool may_add(std::uint64_t now_ms);
+	[[nodiscard]] bool adds_later(std::uint64_t now_ms);
+	void seek_alternate(std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] bool has_asymmetric_link() const;
 	void begin_addition(LinkIndex link, LinkIndex carrier, std::uint64_t now_ms);
 	void give_up_addition(Effects &effects);
@@ -363,7 +365,7 @@ private:
 	Addition adding_;
 	RingQueue<Deletion, kLinksMax> deletions_;
 	AdditionBudget additions_;
-	std::uint64_t add_due_ms_ = 0; // server: a lost link is to be replaced; 0: none
+	std::uint64_t add_due_ms_ = 0; // another look for a link that is lacking; 0: none
 	bool asked_ = false;           // client: our REQ_ADD_LINK may be answered
 	std::array<std::byte, kRtokensMax * wire::RkeyPairList::kItemSize> rkey_space_{};
 	std::array<std::byte, wire::kAddLinkSizeMax> long_message_{};

@@ -299,7 +299,7 @@ void LinkGroup::drop_link(Link &link)
 void LinkGroup::look_for_other_port()
 {
 	shell::Guard guard(lock_);
-	if (state_ != State::kActive || !control_.machine().wants_link())
+	if (state_ != State::kActive || !control_.machine().lacks_link())
 		return;
 	other_due_ = true;
 	kick();
