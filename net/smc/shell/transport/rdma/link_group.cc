@@ -233,15 +233,14 @@ void LinkGroup::flow_done(const group::FlowDone &done)
 		smc_stat_inc(key_.netns, SMC_STAT_LLC_TIMEOUT);
 	const bool ok = done.result == group::FlowResult::kDone;
 	RdmaEndpoint *endpoint = endpoints_.find(wire::Token{static_cast<u32>(done.flow)});
-	const auto result = ok ? SetupResult::kRkeyAnnounced : SetupResult::kRkeyAnnounceFailed;
-	const auto reason = ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf;
 
-	if (ok && endpoint != nullptr && endpoint->rmb_buffer_ != nullptr)
+	if (endpoint == nullptr)
+		return;
+	if (ok && endpoint->rmb_buffer_ != nullptr)
 		endpoint->rmb_buffer_->slab().note_confirmed(endpoint->announcement_.under(lock_),
 							     lock_);
-	tell(endpoint, result, reason);
-	if (endpoint != nullptr)
-		announcement_over(*endpoint, result, reason);
+	tell_announced(*endpoint, ok);
+	announcement_over(*endpoint, ok);
 }
 
 void LinkGroup::settle_waiting()

@@ -333,8 +333,9 @@ private:
 	[[nodiscard]] Registration post_registrations(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
 	void buffers_registered(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
 	void announce(RdmaEndpoint &endpoint) SMC_REQUIRES(lock_);
-	void announcement_over(RdmaEndpoint &announcer, std::optional<SetupResult> answered,
-			       wire::DeclineReason reason) SMC_REQUIRES(lock_);
+	void announcement_over(RdmaEndpoint &announcer, std::optional<bool> confirmed)
+		SMC_REQUIRES(lock_);
+	void tell_announced(RdmaEndpoint &endpoint, bool confirmed) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool peer_knows(const Slab &rmb) const SMC_REQUIRES(lock_);
 	[[nodiscard]] bool ending();
 	[[nodiscard]] bool full() const SMC_REQUIRES(lock_);

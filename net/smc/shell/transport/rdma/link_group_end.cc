@@ -58,7 +58,7 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 				doubt_.given_up(endpoint.from_.under(lock_));
 		}
 		control_.step(group::CancelFlow{endpoint.token_});
-		announcement_over(endpoint, std::nullopt, wire::DeclineReason::kNone);
+		announcement_over(endpoint, std::nullopt);
 		if (std::exchange(endpoint.rtoken_held_.under(lock_), false))
 			control_.machine().release_rtoken(endpoint.rtoken_.under(lock_));
 		if (founder_.get() == &endpoint)

@@ -222,9 +222,11 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 		if (!index) {
 			// TCP may come from anybody. A client that does not know the link's
 			// announcements would have us write into memory of the host at the link's
-			// other end. (A group that ends has forgotten its announcements.)
+			// other end. (A group that ends has forgotten its announcements, and one
+			// that came after the loss of the link does not name that.)
 			if (!towards.first_contact && state_ < State::kEnding &&
-			    ends.device != nullptr && !lost_qpn) {
+			    ends.device != nullptr && !lost_qpn &&
+			    control_.machine().link_state(link) != group::LinkState::kDown) {
 				smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 				smc_stat_inc(key_.netns, SMC_STAT_CLC_MALFORMED);
 			}
@@ -300,10 +302,10 @@ void LinkGroup::announce(RdmaEndpoint &endpoint)
 	control_.step(group::AnnounceRkey{.flow = endpoint.token_, .rkeys = rkeys_of(slab)});
 }
 
-// Under lock_. The CONFIRM_RKEY that this connection sent has ended, @answered or with the
-// connection. Others may wait for it: they have elements of the same slab.
-void LinkGroup::announcement_over(RdmaEndpoint &announcer, std::optional<SetupResult> answered,
-				  wire::DeclineReason reason)
+// Under lock_. The CONFIRM_RKEY that this connection sent has ended: the peer has answered
+// (@confirmed: it has taken the RMB), or the connection has ended. Others may wait for it: they
+// have elements of the same slab.
+void LinkGroup::announcement_over(RdmaEndpoint &announcer, std::optional<bool> confirmed)
 {
 	if (announcer.rmb_buffer_ == nullptr)
 		return;
@@ -312,18 +314,31 @@ void LinkGroup::announcement_over(RdmaEndpoint &announcer, std::optional<SetupRe
 	if (slab.announcer(lock_) != announcer.token_)
 		return;
 	slab.announcer(lock_) = 0;
-	endpoints_.for_each([this, &slab, answered, reason](RdmaEndpoint &other) {
+	endpoints_.for_each([this, &slab, confirmed](RdmaEndpoint &other) {
 		lock_.assert_held();
 		if (!other.awaits_announcement_.under(lock_) || &other.rmb_buffer_->slab() != &slab)
 			return;
-		if (answered) {
+		if (confirmed) {
 			other.awaits_announcement_.under(lock_) = false;
-			tell(&other, *answered, reason);
+			tell_announced(other, *confirmed);
 		} else if (slab.announcer(lock_) == 0) {
 			other.awaits_announcement_.under(lock_) = false;
 			announce(other);
 		}
 	});
+}
+
+// A link that has been lost meanwhile is not in the announcement: the peer would not know the rkey
+// that this end names.
+void LinkGroup::tell_announced(RdmaEndpoint &endpoint, bool confirmed)
+{
+	const bool lost =
+		control_.machine().link_state(endpoint.link()->index()) == group::LinkState::kDown;
+
+	if (confirmed && !lost)
+		tell(&endpoint, SetupResult::kRkeyAnnounced, wire::DeclineReason::kNone);
+	else
+		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
 }
 
 group::LinkRkeys LinkGroup::rkeys_of(const Slab &rmb) const
