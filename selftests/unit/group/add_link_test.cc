@@ -309,6 +309,30 @@ TEST_P(AddLink, ClientThatNeverAnswers)
 	EXPECT_FALSE(pair.client.over());
 }
 
+// The way between the other ports may be interrupted, and no event tells when it is there again.
+TEST_P(AddLink, OfferThatWasNotAnsweredIsRepeatedLessAndLessOften)
+{
+	Pair pair(GetParam());
+	std::uint64_t wait_ms = 2 * kAdditionForgotten_ms;
+
+	pair.client.answers = false;
+	pair.form();
+	for (int offers = 1; offers < 3; offers++) {
+		EXPECT_EQ(pair.server.count<PrepareLink>(), offers);
+		pair.server.sleep(2000);
+		EXPECT_EQ(pair.server.machine().link_state(1), LinkState::kUnused);
+		pair.server.drop_sent();
+		pair.server.sleep(wait_ms - 1);
+		EXPECT_EQ(pair.server.count<PrepareLink>(), offers);
+		pair.server.sleep(1);
+		wait_ms *= 2;
+	}
+	pair.client.answers = true;
+	exchange(pair.server, pair.client);
+	EXPECT_EQ(pair.server.active_links(), 2);
+	EXPECT_EQ(pair.client.active_links(), 2);
+}
+
 TEST_P(AddLink, ServerThatCannotGetReadySaysSo)
 {
 	Pair pair(GetParam());
@@ -521,6 +545,8 @@ TEST_P(AddLink, DeletionIsRepeatedSoOftenAndNoMore)
 			pair.server.drop_sent(); // the next ADD_LINK
 		pair.server.sleep(2000);
 	}
+	// The offer once more.
+	EXPECT_TRUE(pair.server.take<wire::AddLink>(/*response=*/false));
 	EXPECT_EQ(pair.server.sent(), 0U);
 	EXPECT_FALSE(pair.server.over());
 }

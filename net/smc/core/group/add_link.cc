@@ -122,6 +122,11 @@ void GroupMachine::addition_failed(std::uint64_t now_ms, Effects &effects)
 					 /*orderly=*/false, now_ms, effects);
 	}
 	give_up_addition(effects);
+	// The way to the other port may be interrupted, which no event tells, nor its end.
+	if (server && state != LinkState::kPreparing) {
+		additions_failed_ = std::min(additions_failed_ + 1, kAdditionFailuresMax);
+		add_due_ms_ = now_ms + (kAdditionForgotten_ms << additions_failed_);
+	}
 }
 
 void GroupMachine::alternate_found(const AlternateFound &event, std::uint64_t now_ms,
@@ -129,6 +134,7 @@ void GroupMachine::alternate_found(const AlternateFound &event, std::uint64_t no
 {
 	const auto carrier = active_link();
 
+	additions_failed_ = 0;
 	if (config_.role == Role::kServer) {
 		(void)look_for_link(/*asked=*/false, now_ms, effects);
 		return;

@@ -21,6 +21,8 @@ inline constexpr std::uint64_t kViolationForgotten_ms = 10000;
 // So many links may be added in a row, and then one in each of these periods.
 inline constexpr std::uint32_t kAdditionsMax = 8;
 inline constexpr std::uint64_t kAdditionForgotten_ms = 2000;
+// So many times it doubles until the next try, where a link cannot be added: four minutes.
+inline constexpr std::uint32_t kAdditionFailuresMax = 7;
 // How often a DELETE_LINK is sent that the peer does not answer.
 inline constexpr std::uint32_t kDeletionTries = 3;
 // Unanswered requests that are remembered, since a response may still come.

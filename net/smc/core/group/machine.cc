@@ -157,6 +157,7 @@ void GroupMachine::link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects
 	if (adding_.under_way && adding_.link == index) {
 		add_link_to_flows();
 		adding_ = {};
+		additions_failed_ = 0;
 	}
 	if (config_.role == Role::kServer)
 		drop_asymmetric(index, now_ms, effects);

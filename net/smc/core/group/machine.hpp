@@ -365,8 +365,9 @@ private:
 	Addition adding_;
 	RingQueue<Deletion, kLinksMax> deletions_;
 	AdditionBudget additions_;
-	std::uint64_t add_due_ms_ = 0; // another look for a link that is lacking; 0: none
-	bool asked_ = false;           // client: our REQ_ADD_LINK may be answered
+	std::uint32_t additions_failed_ = 0; // in a row
+	std::uint64_t add_due_ms_ = 0;       // another look for a link that is lacking; 0: none
+	bool asked_ = false;                 // client: our REQ_ADD_LINK may be answered
 	std::array<std::byte, kRtokensMax * wire::RkeyPairList::kItemSize> rkey_space_{};
 	std::array<std::byte, wire::kAddLinkSizeMax> long_message_{};
 	Counters counters_;
