@@ -466,9 +466,12 @@ std::string run_scenario(const Run &run)
 			scheduler().sleep_us(kSecond_us);
 		while (smcd_ends_are_left())
 			scheduler().sleep_us(1000);
-		const bool net_first = world().knobs.net_first;
+		// The initial namespace ends with the module, when there are no devices any more.
+		const auto ends_first = [](const net *host) {
+			return world().knobs.net_first && host != smc_init_net();
+		};
 		for (const auto &host : world().hosts) {
-			if (net_first)
+			if (ends_first(host.get()))
 				smc_control_net_destroy(host.get(), host->control);
 			for (u32 rail = 0; rail < kRails; rail++)
 				remove_device(host.get(), rail);
@@ -476,7 +479,7 @@ std::string run_scenario(const Run &run)
 		// Segments under way in TCP arrive.
 		scheduler().sleep_us(kTcp_us);
 		for (const auto &host : world().hosts) {
-			if (!net_first)
+			if (!ends_first(host.get()))
 				smc_control_net_destroy(host.get(), host->control);
 		}
 		smc_shell_teardown();
