@@ -9,7 +9,6 @@ from contextlib import contextmanager
 
 from churn import CHURN, connections_are_gone, served, smc_works
 from harness import Guest, case
-from harness.adapters import no_rdma
 from held import ERRORS, Held, ended
 
 XFER = "build/selftests/smc_xfer"
@@ -179,6 +178,21 @@ def interface_goes_down_and_up(vm):
                                                  " ip link set eth0 up"))
         if hurts:
             broke(result)
+
+
+@contextmanager
+def no_rdma(guest: Guest):
+    """The guest's RoCE packets are dropped, and its TCP segments are not."""
+    # The first command loads modules, which takes long on a busy machine.
+    guest.run("modprobe -a sch_prio sch_netem cls_u32", timeout_s=180)
+    try:
+        guest.run("tc qdisc add dev eth0 root handle 1: prio"
+                  " && tc qdisc add dev eth0 parent 1:3 handle 30: netem loss 100%"
+                  " && tc filter add dev eth0 parent 1: protocol ip u32"
+                  " match ip protocol 17 0xff match ip dport 4791 0xffff flowid 1:3")
+        yield
+    finally:
+        guest.run("tc qdisc del dev eth0 root")
 
 
 def transferred(vm) -> dict:

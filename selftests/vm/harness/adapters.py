@@ -123,19 +123,3 @@ def set_fault(guest: Guest, side: str, fault: str, calls: int) -> None:
 def break_device(guest: Guest, side: str, what: str) -> None:
     """what: "queue_pairs", which all go to the error state, or "fatal": the device reports it."""
     guest.run(f"echo {what} >{_DEBUGFS}/{rdma_device(side)}/break")
-
-
-@contextmanager
-def no_rdma(guest: Guest) -> Iterator[None]:
-    """The RoCE packets that a guest sends from its first address are dropped, TCP's are not."""
-    # The first command loads modules, which takes long on a busy machine.
-    guest.run("modprobe -a sch_prio sch_netem cls_u32", timeout_s=180)
-    try:
-        guest.run("tc qdisc add dev eth0 root handle 1: prio"
-                  " && tc qdisc add dev eth0 parent 1:3 handle 30: netem loss 100%"
-                  " && tc filter add dev eth0 parent 1: protocol ip u32"
-                  f" match ip src {guest.ip4}/32 match ip protocol 17 0xff"
-                  " match ip dport 4791 0xffff flowid 1:3")
-        yield
-    finally:
-        guest.run("tc qdisc del dev eth0 root")
