@@ -383,31 +383,43 @@ TEST_P(AddLink, CarrierIsLostMeanwhile)
 	EXPECT_TRUE(pair.client.over());
 }
 
-TEST_P(AddLink, ThatGoesOnForEverIsRefused)
+// The server's second end, by hand.
+Bytes offer_of(wire::LinkId link, wire::LlcVersion version)
 {
-	Pair pair(GetParam());
 	wire::AddLink offer;
 
-	pair.server.other_port.reset();
-	pair.form();
 	offer.mac = second_end(1).identity.mac;
 	offer.gid = second_end(1).identity.gid;
 	offer.qpn = wire::Qpn{0x55};
+	offer.link = link;
 	offer.mtu = wire::QpMtu{3};
-	if (GetParam() == wire::LlcVersion::kV2)
+	if (version == wire::LlcVersion::kV2)
 		offer.extension.emplace();
-	for (std::uint8_t i = 0; i < 20; i++) {
-		wire::DeleteLink end;
+	return encoded(offer, /*response=*/false, version);
+}
 
-		offer.link = end.link = wire::LinkId{static_cast<std::uint8_t>(2 + i)};
-		pair.client.receive(encoded(offer, /*response=*/false, GetParam()));
-		pair.client.receive(encoded(end, /*response=*/false, GetParam()));
-		pair.client.drop_sent();
-	}
+void offer_and_take_back(Member &client, wire::LinkId link, wire::LlcVersion version)
+{
+	wire::DeleteLink end;
+
+	end.link = link;
+	client.receive(offer_of(link, version));
+	client.receive(encoded(end, /*response=*/false, version));
+	client.drop_sent();
+}
+
+TEST_P(AddLink, ThatGoesOnForEverIsRefused)
+{
+	Pair pair(GetParam());
+
+	pair.server.other_port.reset();
+	pair.form();
+	for (std::uint8_t i = 0; i < 20; i++)
+		offer_and_take_back(pair.client, wire::LinkId{static_cast<std::uint8_t>(2 + i)},
+				    GetParam());
 	EXPECT_EQ(pair.client.count<PrepareLink>(), static_cast<int>(kAdditionsMax));
 	pair.client.sleep(kAdditionForgotten_ms);
-	offer.link = wire::LinkId{99};
-	pair.client.receive(encoded(offer, /*response=*/false, GetParam()));
+	pair.client.receive(offer_of(wire::LinkId{99}, GetParam()));
 	EXPECT_EQ(pair.client.count<PrepareLink>(), static_cast<int>(kAdditionsMax) + 1);
 }
 
@@ -458,24 +470,12 @@ TEST_P(AddLink, PortThatComesMeanwhileIsLookedForLater)
 TEST_P(AddLink, ClientThatRefusedForTheNumberAsksLater)
 {
 	Pair pair(GetParam());
-	wire::AddLink offer;
 
 	pair.server.other_port.reset();
 	pair.form();
-	offer.mac = second_end(1).identity.mac;
-	offer.gid = second_end(1).identity.gid;
-	offer.qpn = wire::Qpn{0x55};
-	offer.mtu = wire::QpMtu{3};
-	if (GetParam() == wire::LlcVersion::kV2)
-		offer.extension.emplace();
-	for (std::uint8_t i = 0; i <= kAdditionsMax; i++) {
-		wire::DeleteLink end;
-
-		offer.link = end.link = wire::LinkId{static_cast<std::uint8_t>(2 + i)};
-		pair.client.receive(encoded(offer, /*response=*/false, GetParam()));
-		pair.client.receive(encoded(end, /*response=*/false, GetParam()));
-		pair.client.drop_sent();
-	}
+	for (std::uint8_t i = 0; i <= kAdditionsMax; i++)
+		offer_and_take_back(pair.client, wire::LinkId{static_cast<std::uint8_t>(2 + i)},
+				    GetParam());
 	const int sought = pair.client.count<SeekAlternate>();
 	pair.client.sleep(kAdditionForgotten_ms);
 	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
