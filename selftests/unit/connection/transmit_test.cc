@@ -310,11 +310,11 @@ TEST(TransmitTest, LargeAmountsDoNotWait)
 	Pair pair;
 	pair.a.send("1");
 	pair.a.send("2");
-	EXPECT_EQ(pair.a.send(std::string(4095, 'x')), 4095u);
+	EXPECT_EQ(pair.a.send(std::string(8191, 'x')), 8191u);
 	EXPECT_EQ(pair.a.posted.size(), 2u);
 	pair.a.send("y");
-	EXPECT_EQ(pair.a.posted.size(), 3u); // a quarter of the send buffer has come together
-	EXPECT_EQ(pair.a.last_plan.write_bytes, 4096u);
+	EXPECT_EQ(pair.a.posted.size(), 3u); // half of the send buffer has come together
+	EXPECT_EQ(pair.a.last_plan.write_bytes, 8192u);
 	EXPECT_TRUE(pair.a.last_plan.signal);
 }
 

@@ -50,7 +50,7 @@ void Connection::set_send_limits()
 	quarter_bytes_ = send_.size_bytes() / 4;
 	writable_from_bytes_ = send_.size_bytes() / 3;
 	crumb_bytes_ = send_.peer_size_bytes() / 8;
-	autocork_bytes_ = std::min(quarter_bytes_, autocork_max_bytes_);
+	autocork_bytes_ = std::min(send_.size_bytes() / 2, autocork_max_bytes_);
 }
 
 void Connection::set_receive_limits()
