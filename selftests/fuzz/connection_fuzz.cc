@@ -12,7 +12,9 @@
 #include "script.hpp"
 #include "support.hpp"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 #include <vector>
 
 using namespace smc;
@@ -49,12 +51,52 @@ Knobs make_knobs(fuzz::Script &script)
 	knobs.config.peer_token = 2;
 	knobs.smcd = (choice & 0x40) != 0;
 	knobs.config.compact = (choice & 0x20) != 0 && !knobs.smcd;
+	knobs.config.growing = (choice & 0x10) != 0 && !knobs.smcd;
 	return knobs;
 }
 
+// Where the bytes of a stream lie. A larger ring goes on at the same cursor.
+class Ring {
+public:
+	explicit Ring(std::uint64_t size_bytes) : size_bytes_(size_bytes) {}
+
+	[[nodiscard]] std::uint64_t size_bytes() const { return size_bytes_; }
+	[[nodiscard]] std::uint64_t offset_bytes(std::uint64_t position_bytes) const
+	{
+		return (position_bytes + shift_bytes_) % size_bytes_;
+	}
+	[[nodiscard]] ring::Cursor cursor(std::uint64_t position_bytes) const
+	{
+		return cursor_at(position_bytes + shift_bytes_,
+				 static_cast<std::uint32_t>(size_bytes_));
+	}
+	[[nodiscard]] std::uint64_t ahead(ring::Cursor cursor, std::uint64_t position_bytes) const
+	{
+		return ahead_bytes(cursor, position_bytes + shift_bytes_,
+				   static_cast<std::uint32_t>(size_bytes_));
+	}
+	void grow(std::uint64_t position_bytes, std::uint64_t size_bytes)
+	{
+		const std::uint64_t at_bytes = position_bytes + shift_bytes_;
+
+		shift_bytes_ = at_bytes / size_bytes_ * size_bytes + at_bytes % size_bytes_ -
+			       position_bytes;
+		size_bytes_ = size_bytes;
+	}
+
+private:
+	std::uint64_t size_bytes_;
+	std::uint64_t shift_bytes_ = 0;
+};
+
 class Live {
 public:
-	explicit Live(const Knobs &knobs) : knobs_(knobs) { fuzz::demand(c_.init(knobs.config)); }
+	explicit Live(const Knobs &knobs)
+		: knobs_(knobs), own_ring_(knobs.config.rmb_size_bytes),
+		  peer_ring_(knobs.config.peer_rmb_size_bytes)
+	{
+		fuzz::demand(c_.init(knobs.config));
+	}
 
 	void run(fuzz::Script script)
 	{
@@ -72,7 +114,7 @@ private:
 
 	void act(fuzz::Script &script)
 	{
-		switch (script.below(20)) {
+		switch (script.below(22)) {
 		case 0: send(script.number(1), SendHint::kNormal); break;
 		case 1: send(script.number(3), SendHint::kNormal); break;
 		case 2: send(script.number(1), SendHint::kMore); break;
@@ -93,6 +135,8 @@ private:
 		case 17: close(); break;
 		case 18: abort(); break;
 		case 19: lose(script.byte()); break;
+		case 20: offer(script.number(2)); break;
+		case 21: take_offer(script.number(2)); break;
 		}
 	}
 
@@ -114,7 +158,7 @@ private:
 	{
 		const ring::Segments segments = c_.read_segments(bytes);
 
-		check_segments(segments, segments.length_bytes(), config().rmb_size_bytes);
+		check_segments(segments, segments.length_bytes(), own_ring_.size_bytes());
 		fuzz::demand(segments.length_bytes() <= stored_bytes());
 		const bool tell = c_.consume(segments.length_bytes());
 		consumed_bytes_ += segments.length_bytes();
@@ -133,7 +177,7 @@ private:
 			fuzz::demand(segments.length_bytes() <= max_bytes);
 			fuzz::demand(segments.empty() ||
 				     segments.length_bytes() + skip_bytes <= stored_bytes());
-			check_segments(segments, segments.length_bytes(), config().rmb_size_bytes);
+			check_segments(segments, segments.length_bytes(), own_ring_.size_bytes());
 		}
 	}
 
@@ -228,11 +272,47 @@ private:
 		return c_.plan_transmit(plan);
 	}
 
+	void offer(std::uint32_t size_bytes)
+	{
+		const bool offered = c_.offer_ring(size_bytes);
+
+		fuzz::demand(!offered || (config().growing && offered_bytes_ == 0 &&
+					  size_bytes > own_ring_.size_bytes()));
+		if (!offered)
+			return;
+		offered_bytes_ = size_bytes;
+		fuzz::demand(can_transmit());
+	}
+
+	void take_offer(std::uint32_t size_bytes)
+	{
+		if (!c_.wants_peer_ring(size_bytes)) {
+			if (size_bytes % 8 == 0)
+				c_.drop_peer_ring();
+			return;
+		}
+		fuzz::demand(config().growing && size_bytes > peer_ring_.size_bytes());
+		c_.take_peer_ring(size_bytes);
+		next_peer_bytes_ = size_bytes;
+	}
+
+	void change_peer_ring()
+	{
+		if (!c_.ring_change_due())
+			return;
+		fuzz::demand(acknowledged_bytes_ == sent_bytes_);
+		c_.change_peer_ring();
+		peer_ring_.grow(sent_bytes_, next_peer_bytes_);
+		peer_ring_number_++;
+		fuzz::demand(c_.peer_rmb_size_bytes() == next_peer_bytes_);
+	}
+
 	// If so many plans find no room in the send queue, the first of them is not committed.
 	void transmit(std::uint32_t room)
 	{
 		TransmitPlan plan;
 
+		change_peer_ring();
 		for (int plans = 0; c_.plan_transmit(plan); plans++) {
 			fuzz::demand(plans < kPlansMax);
 			check_plan(plan);
@@ -265,24 +345,22 @@ private:
 			fuzz::demand(write.length_bytes != 0);
 			fuzz::demand(write.sndbuf_offset_bytes ==
 				     at_bytes % config().sndbuf_size_bytes);
-			fuzz::demand(write.peer_offset_bytes ==
-				     at_bytes % config().peer_rmb_size_bytes);
+			fuzz::demand(write.peer_offset_bytes == peer_ring_.offset_bytes(at_bytes));
 			fuzz::demand(write.sndbuf_offset_bytes + write.length_bytes <=
 				     config().sndbuf_size_bytes);
 			fuzz::demand(write.peer_offset_bytes + write.length_bytes <=
-				     config().peer_rmb_size_bytes);
+				     peer_ring_.size_bytes());
 			bytes += write.length_bytes;
 		}
 		fuzz::demand(bytes == plan.write_bytes);
 		fuzz::demand(sent_bytes_ + bytes <= appended_bytes_);
-		fuzz::demand(sent_bytes_ + bytes - acknowledged_bytes_ <=
-			     config().peer_rmb_size_bytes);
+		fuzz::demand(sent_bytes_ + bytes - acknowledged_bytes_ <= peer_ring_.size_bytes());
 		fuzz::demand(message.token == config().peer_token);
 		fuzz::demand(message.sequence == static_cast<std::uint16_t>(sent_messages_ + 1));
-		fuzz::demand(message.producer ==
-			     cursor_at(sent_bytes_ + bytes, config().peer_rmb_size_bytes));
-		fuzz::demand(message.consumer ==
-			     cursor_at(consumed_bytes_, config().rmb_size_bytes));
+		fuzz::demand(message.producer == peer_ring_.cursor(sent_bytes_ + bytes));
+		fuzz::demand(message.consumer == own_ring_.cursor(consumed_bytes_));
+		fuzz::demand(message.ring == peer_ring_number_);
+		fuzz::demand(message.offers_ring == (offered_bytes_ != 0));
 		// Flags are never withdrawn. Those that end the stream come after its last byte.
 		fuzz::demand((sent_flags_ & ~message.state_flags) == 0);
 		fuzz::demand(sent_flags_ == 0 || bytes == 0);
@@ -296,9 +374,10 @@ private:
 	// A receiver that knows all messages before can tell from it what the long form would say.
 	void check_compact(const TransmitPlan &plan) const
 	{
-		const std::uint64_t peer_bytes = config().peer_rmb_size_bytes;
 		const std::uint64_t before_bytes =
-			plan.brief.wrapped ? peer_bytes - sent_bytes_ % peer_bytes : 0;
+			plan.brief.wrapped
+				? peer_ring_.size_bytes() - peer_ring_.offset_bytes(sent_bytes_)
+				: 0;
 
 		fuzz::demand(config().compact && plan.write_count != 0);
 		fuzz::demand(before_bytes + plan.brief.written_bytes == plan.write_bytes);
@@ -345,10 +424,14 @@ private:
 		CursorMessage message;
 
 		message.sequence = static_cast<std::uint16_t>(peer_sequence_ + script.byte() % 4);
-		message.producer =
-			cursor_at(received_bytes_ + produced_bytes, config().rmb_size_bytes);
-		message.consumer = cursor_at(acknowledged_bytes_ + consumed_bytes,
-					     config().peer_rmb_size_bytes);
+		message.consumer = peer_ring_.cursor(acknowledged_bytes_ + consumed_bytes);
+		message.ring = own_ring_number_;
+		Ring ring = own_ring_;
+		if (config().growing && message.sequence % 4 == 0) {
+			message.ring++;
+			ring.grow(received_bytes_, std::max(offered_bytes_, 1U));
+		}
+		message.producer = ring.cursor(received_bytes_ + produced_bytes);
 		message.producer_flags = script.byte() & 0xf8;
 		message.state_flags = script.byte() & state_flag::kAll;
 		if (config().compact && (message.producer_flags & 0x08) == 0 &&
@@ -363,9 +446,10 @@ private:
 
 	void receive_compact(const CompactMessage &compact)
 	{
-		const std::uint64_t rmb_bytes = config().rmb_size_bytes;
+		const std::uint64_t rmb_bytes = own_ring_.size_bytes();
 		const std::uint64_t produced_bytes =
-			(compact.wrapped ? rmb_bytes - received_bytes_ % rmb_bytes : 0) +
+			(compact.wrapped ? rmb_bytes - own_ring_.offset_bytes(received_bytes_)
+					 : 0) +
 			compact.written_bytes;
 		const bool fits =
 			produced_bytes <= rmb_bytes - (received_bytes_ - confirmed_bytes_) &&
@@ -381,13 +465,13 @@ private:
 			fuzz::demand(verdict.violation == Violation::kCursorOutsideRing);
 		else
 			take_in({.sequence = peer_sequence_,
-				 .producer = cursor_at(received_bytes_ + produced_bytes,
-						       config().rmb_size_bytes),
-				 .consumer = cursor_at(acknowledged_bytes_ + compact.consumed_bytes,
-						       config().peer_rmb_size_bytes),
+				 .producer = own_ring_.cursor(received_bytes_ + produced_bytes),
+				 .consumer = peer_ring_.cursor(acknowledged_bytes_ +
+							       compact.consumed_bytes),
 				 .producer_flags = compact.write_blocked
 							   ? producer_flag::kWriteBlocked
-							   : std::uint8_t{0}},
+							   : std::uint8_t{0},
+				 .ring = own_ring_number_},
 				verdict);
 		check_verdict(before, verdict);
 	}
@@ -450,7 +534,7 @@ private:
 		take_in_flags(message.state_flags & state_flag::kAll, verdict);
 		if (verdict.has(event::kUrgent)) {
 			fuzz::demand(c_.urgent_offset_bytes() ==
-				     (received_bytes_ - 1) % config().rmb_size_bytes);
+				     own_ring_.offset_bytes(received_bytes_ - 1));
 			c_.store_urgent('!');
 			follow_urgent_skip();
 		}
@@ -476,14 +560,21 @@ private:
 
 	// What the protocol allows as the message's cursors.
 	Violation judge(const CursorMessage &message, std::uint64_t &produced_bytes,
-			std::uint64_t &consumed_bytes) const
+			std::uint64_t &consumed_bytes)
 	{
-		const std::uint64_t rmb_bytes = config().rmb_size_bytes;
-		const std::uint64_t peer_bytes = config().peer_rmb_size_bytes;
+		if (!knobs_.smcd && message.ring != own_ring_number_) {
+			if (message.ring != static_cast<std::uint8_t>(own_ring_number_ + 1) ||
+			    offered_bytes_ == 0 || confirmed_bytes_ != received_bytes_)
+				return Violation::kWrongRing;
+			own_ring_.grow(received_bytes_, std::exchange(offered_bytes_, 0));
+			own_ring_number_++;
+		}
+		const std::uint64_t rmb_bytes = own_ring_.size_bytes();
+		const std::uint64_t peer_bytes = peer_ring_.size_bytes();
 
 		if (message.producer.count >= rmb_bytes || message.consumer.count >= peer_bytes)
 			return Violation::kCursorOutsideRing;
-		produced_bytes = ahead_bytes(message.producer, received_bytes_, rmb_bytes);
+		produced_bytes = own_ring_.ahead(message.producer, received_bytes_);
 		if (produced_bytes > rmb_bytes - (received_bytes_ - confirmed_bytes_)) {
 			const bool behind = 65536 * rmb_bytes - produced_bytes <= rmb_bytes;
 			if (!behind)
@@ -492,7 +583,7 @@ private:
 				return Violation::kProducerBackward;
 			produced_bytes = 0;
 		}
-		consumed_bytes = ahead_bytes(message.consumer, acknowledged_bytes_, peer_bytes);
+		consumed_bytes = peer_ring_.ahead(message.consumer, acknowledged_bytes_);
 		if (consumed_bytes > sent_bytes_ - acknowledged_bytes_) {
 			const bool behind = 65536 * peer_bytes - consumed_bytes <= peer_bytes;
 			if (!behind)
@@ -536,7 +627,7 @@ private:
 		if (!verdict.ok()) {
 			const Diagnostics now = c_.diagnostics();
 
-			fuzz::demand(verdict.events == 0);
+			fuzz::demand((verdict.events & ~event::kNewRing) == 0);
 			fuzz::demand(now.rx_producer == before.diagnostics.rx_producer &&
 				     now.rx_consumer == before.diagnostics.rx_consumer &&
 				     now.rx_state_flags == before.diagnostics.rx_state_flags &&
@@ -578,17 +669,17 @@ private:
 		fuzz::demand(c_.queued_bytes() == appended_bytes_ - freed_bytes);
 		fuzz::demand(appended_bytes_ - freed_bytes <= config().sndbuf_size_bytes);
 		fuzz::demand(c_.peer_window_bytes() ==
-			     config().peer_rmb_size_bytes - (sent_bytes_ - acknowledged_bytes_));
-		fuzz::demand(received_bytes_ - confirmed_bytes_ <= config().rmb_size_bytes);
+			     peer_ring_.size_bytes() - (sent_bytes_ - acknowledged_bytes_));
+		fuzz::demand(received_bytes_ - confirmed_bytes_ <= own_ring_.size_bytes());
 		fuzz::demand(c_.readable_bytes() <= stored_bytes() &&
 			     c_.readable_bytes() + 1 >= stored_bytes());
 		fuzz::demand(c_.inquired_bytes() <= stored_bytes());
-		fuzz::demand(now.tx_consumer ==
-			     cursor_at(consumed_bytes_, config().rmb_size_bytes));
+		fuzz::demand(now.tx_consumer == own_ring_.cursor(consumed_bytes_));
 		fuzz::demand(c_.high_water_bytes() ==
-			     (aborted_ ? config().rmb_size_bytes
-				       : std::min<std::uint64_t>(received_bytes_,
-								 config().rmb_size_bytes)));
+			     (aborted_ || own_ring_number_ != 0
+				      ? own_ring_.size_bytes()
+				      : std::min<std::uint64_t>(received_bytes_,
+								own_ring_.size_bytes())));
 
 		fuzz::demand(!c_.at_orderly_end() || c_.at_eof());
 		fuzz::demand(!c_.both_ended() || c_.peer_finished_sending());
@@ -607,7 +698,7 @@ private:
 	}
 
 	static void check_segments(const ring::Segments &segments, std::uint32_t length_bytes,
-				   std::uint32_t size_bytes)
+				   std::uint64_t size_bytes)
 	{
 		std::uint64_t sum_bytes = 0;
 
@@ -630,8 +721,8 @@ private:
 	// The reader may have been moved past an urgent byte, and past no more than that.
 	void follow_urgent_skip()
 	{
-		const std::uint64_t skipped_bytes = ahead_bytes(
-			c_.diagnostics().tx_consumer, consumed_bytes_, config().rmb_size_bytes);
+		const std::uint64_t skipped_bytes =
+			own_ring_.ahead(c_.diagnostics().tx_consumer, consumed_bytes_);
 
 		fuzz::demand(skipped_bytes <= 1 && skipped_bytes <= stored_bytes());
 		consumed_bytes_ += skipped_bytes;
@@ -642,6 +733,12 @@ private:
 	std::vector<TransmitMarker> markers_;
 
 	// The account.
+	Ring own_ring_;
+	Ring peer_ring_;
+	std::uint8_t own_ring_number_ = 0;
+	std::uint8_t peer_ring_number_ = 0;
+	std::uint32_t offered_bytes_ = 0; // 0: no ring is on offer
+	std::uint32_t next_peer_bytes_ = 0;
 	std::uint64_t appended_bytes_ = 0;
 	std::uint64_t sent_bytes_ = 0;
 	std::uint64_t acknowledged_bytes_ = 0;

@@ -72,6 +72,8 @@ extern const std::span<const Case> ring_cases;
 extern const std::span<const Case> path_cases;
 // Links on two rails, and the loss of one (rail_cases.cc).
 extern const std::span<const Case> rail_cases;
+// Rings between hosts that grow (growth_cases.cc).
+extern const std::span<const Case> growth_cases;
 // All cases.
 [[nodiscard]] std::span<const std::span<const Case>> case_tables();
 

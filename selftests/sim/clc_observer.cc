@@ -19,6 +19,13 @@ const std::string kEyecatcher("\xe2\xd4\xc3\xd9", 4);
 const std::string kEyecatcherD("\xe2\xd4\xc3\xc4", 4);
 constexpr std::size_t kHeader = 8;
 
+// What a host can do beyond the protocol.
+u16 capabilities_of(const net &host)
+{
+	return static_cast<u16>((host.compact ? kCompactMessages : 0) |
+				(host.growing ? kGrowingRings : 0));
+}
+
 enum Type : u8 {
 	kProposal = 1,
 	kAccept = 2,
@@ -39,7 +46,7 @@ struct Side {
 	u8 release = 0;
 	u8 max_conns = 0;
 	u8 max_links = 0;
-	bool compact = false;
+	u16 capabilities = 0;
 	bool direct = false;
 };
 
@@ -175,8 +182,8 @@ private:
 		const u64 v2_offset = in.number(50, 2);
 		expect(prefix_offset == (v1 == 0 ? 40U : 0U), "Proposal: offset of the prefixes");
 		expect(in.is_zero(40, 10) && in.is_zero(60, 20), "Proposal: SMC-D");
-		if (v2r && host->compact)
-			expect(in.number(52, 4) == 0x02534d01 && in.number(56, 4) == 0x00010000,
+		if (const u32 offered = capabilities_of(*host); v2r && offered != 0)
+			expect(in.number(52, 4) == 0x02534d01 && in.number(56, 4) == offered << 16,
 			       "Proposal: vendor options");
 		else
 			expect(in.is_zero(52, 8), "Proposal: vendor options");
@@ -331,8 +338,10 @@ private:
 		expect(out.max_conns >= 16 && out.max_conns <= hosts_[0]->max_conns &&
 			       out.max_conns <= hosts_[1]->max_conns,
 		       "max_conns");
-		out.compact = hosts_[0]->compact && hosts_[1]->compact;
-		expect(in.number(144, 4) == (out.compact ? 0x80000001 : 0), "vendor options");
+		out.capabilities = capabilities_of(*hosts_[0]) & capabilities_of(*hosts_[1]);
+		expect(in.number(144, 4) ==
+			       (out.capabilities != 0 ? 0x80000000 | out.capabilities : 0),
+		       "vendor options");
 		expect(in.is_zero(142, 2) && in.is_zero(148, 8), "mask, reserved");
 		if (type == kAccept) {
 			expect(in.size() == 160, "length");
@@ -399,8 +408,8 @@ private:
 		       "Confirm: not what the Accept says");
 		expect(c.mtu <= a.mtu, "Confirm: MTU");
 		confirmed_ = !c.first_contact;
-		observe_connection(connection_, c.version, c.first_contact, a.compact, a.max_links,
-				   a.rmb, c.rmb);
+		observe_connection(connection_, c.version, c.first_contact, a.capabilities,
+				   a.max_links, a.rmb, c.rmb);
 	}
 
 	u64 connection_;

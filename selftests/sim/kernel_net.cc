@@ -58,6 +58,11 @@ bool smc_sysctl_smcr_compact(net *net)
 	return net->compact;
 }
 
+bool smc_sysctl_smcr_growing_rings(net *net)
+{
+	return net->growing;
+}
+
 u32 smc_sysctl_smcd_loopback(net *)
 {
 	return world().knobs.loopback;

@@ -38,6 +38,9 @@ struct Direction {
 	u8 flags = 0;             // state flags sent
 	u8 flags_heard = 0;       // those of messages that have reached the other end
 	u32 qpn = 0;              // the sender's queue pair
+	u8 ring = 0;              // of the receiver, that is written
+	u64 shift = 0;            // a position's place in that ring, less the position
+	u8 ring_heard = 0;        // as the receiver knows
 	bool repeating = false;   // failover: what may not have arrived is sent once more
 	u64 repeated = 0;         // up to here
 };
@@ -46,7 +49,10 @@ struct Connection {
 	u64 id = 0;
 	std::array<Announced, 2> rmb; // [0]: the client's, which the server writes
 	std::array<RmbNumber, 2> rmb_number{};
-	std::array<Direction, 2> from; // [0]: what the client sends
+	std::array<std::optional<Announced>, 2> offer; // the next one
+	std::array<bool, 2> offer_heard{};
+	std::array<std::pair<RmbNumber, u32>, 2> left; // the one before, until that is heard
+	std::array<Direction, 2> from;                 // [0]: what the client sends
 };
 
 // Of an RMB.
@@ -64,6 +70,15 @@ struct Cdc {
 	u64 producer_wrap, producer_count;
 	u64 consumer_wrap, consumer_count;
 	u8 producer_flags, state_flags;
+	u8 ring;
+	bool offers;
+	Announced offer; // without a token
+};
+
+// Whose RMB it is.
+struct User {
+	u64 connection = 0;
+	unsigned side = 0;
 };
 
 std::map<u64, Connection> connections;
@@ -72,9 +87,10 @@ std::map<std::pair<u64, u32>, std::pair<u64, unsigned>> by_token;
 // The same by the slot alone: the newest one.
 std::map<std::pair<u64, u32>, std::pair<u64, unsigned>> by_slot;
 std::set<u64> compact_sides;
-std::map<Element, u64> rmb_users;    // → connection
+std::set<u64> growing_sides;
+std::map<Element, User> rmb_users;
 std::map<Element, Promise> promised; // who has no answer yet
-u64 cdcs, compacts, writes, moves;
+u64 cdcs, compacts, writes, moves, rings_left;
 
 Cdc read_cdc(const smc_ib_link &link, const std::string &message)
 {
@@ -82,7 +98,11 @@ Cdc read_cdc(const smc_ib_link &link, const std::string &message)
 
 	if (message.size() != kMessage || in.byte(1) != kMessage)
 		fail("qp %u: a CDC of %zu bytes", link.qpn, message.size());
-	if (!in.is_zero(8, 2) || !in.is_zero(16, 2) || !in.is_zero(26, 18))
+	const bool may_grow = growing_sides.contains(side_of(link.qpn));
+	const bool offers = may_grow && (in.byte(27) & 0x80) != 0;
+	if (!in.is_zero(8, 2) || !in.is_zero(16, 2) || (!may_grow && in.byte(26) != 0) ||
+	    !(offers ? in.is_zero(29, 3) && (in.byte(27) & 0x70) == 0 && in.byte(28) != 0
+		     : in.is_zero(27, 17)))
 		fail("qp %u: a CDC with reserved bytes set", link.qpn);
 	if ((in.byte(24) & 0x07) != 0 || (in.byte(25) & 0x1f) != 0)
 		fail("qp %u: a CDC with unknown flags", link.qpn);
@@ -93,20 +113,28 @@ Cdc read_cdc(const smc_ib_link &link, const std::string &message)
 		in.number(18, 2),
 		in.number(20, 4),
 		in.byte(24),
-		in.byte(25)};
+		in.byte(25),
+		in.byte(26),
+		offers,
+		{.qpn = link.qpn,
+		 .rkey = static_cast<u32>(in.number(32, 4)),
+		 .address = in.number(36, 8),
+		 .element = in.byte(28) - 1U,
+		 .size_bytes = 16384U << (in.byte(27) & 0x0f)}};
 }
 
-// The position of a cursor, the first one from @base on.
-u64 position(u64 wrap, u64 count, u64 size, u64 base, const char *which, u32 qpn)
+// The position of a cursor in the ring that @written has written, the first one from @base on.
+u64 position(u64 wrap, u64 count, u64 size, const Direction &written, u64 base, const char *which,
+	     u32 qpn)
 {
 	if (count >= size)
 		fail("qp %u: %s cursor outside of the ring", qpn, which);
-	const u64 lap = base / size;
+	const u64 from = base + written.shift;
+	const u64 lap = from / size;
 	const u64 laps = (wrap - lap) & 0xffff;
 	const u64 at = (lap + laps) * size + count;
-	if (at < base)
-		return at + 0x10000 * size;
-	return at;
+
+	return (at < from ? at + 0x10000 * size : at) - written.shift;
 }
 
 // Where the ring that @to receives in lies for writes on that link.
@@ -130,7 +158,7 @@ u64 repeated_from(const smc_ib_link &link, const Post &post, const RmbKey &key, 
 	const u64 offset = post.writes.front().remote_address - key.address;
 	if (offset >= size)
 		fail("qp %u: a write outside of the RMB", link.qpn);
-	const u64 behind = (from.produced % size + size - offset) % size;
+	const u64 behind = ((from.produced + from.shift) % size + size - offset) % size;
 	const u64 at = from.produced - (behind != 0 ? behind : size);
 
 	if (at > std::max(from.produced_arrived, from.repeated))
@@ -145,6 +173,7 @@ void check_writes(const smc_ib_link &link, const Post &post, const Connection &c
 	const u64 size = connection.rmb[to].size_bytes;
 	const RmbKey key = post.writes.empty() ? RmbKey{} : key_for(link, connection, to);
 	u64 at = from.repeating ? repeated_from(link, post, key, size, from) : from.produced;
+	const auto offset = [&] { return (at + from.shift) % size; };
 
 	for (const Write &write : post.writes) {
 		if (write.length_bytes == 0)
@@ -152,12 +181,12 @@ void check_writes(const smc_ib_link &link, const Post &post, const Connection &c
 		if (is_forgotten(write.remote_key))
 			fail("qp %u: a write with rkey %x behind the answer to its DELETE_RKEY",
 			     link.qpn, write.remote_key);
-		if (write.remote_key != key.rkey || write.remote_address != key.address + at % size)
+		if (write.remote_key != key.rkey || write.remote_address != key.address + offset())
 			fail("qp %u: a write to %llx of rkey %x, where the ring goes on at %llx of "
 			     "%x",
 			     link.qpn, write.remote_address, write.remote_key,
-			     key.address + at % size, key.rkey);
-		if (at % size + write.length_bytes > size)
+			     key.address + offset(), key.rkey);
+		if (offset() + write.length_bytes > size)
 			fail("qp %u: a write over the end of the RMB", link.qpn);
 		at += write.length_bytes;
 		writes++;
@@ -233,6 +262,103 @@ void note_sender(Post &post, const Connection &connection, unsigned side, u64 pr
 	post.said = {connection.id, side, produced, connection.from[side].consumed_said};
 }
 
+// An RMB may be given to another connection only if the one that had it has ended on the wire.
+void check_reuse(const Announced &rmb, RmbNumber number)
+{
+	const auto user = rmb_users.find({number, rmb.element});
+
+	if (user == rmb_users.end())
+		return;
+	const auto [id, owner] = user->second;
+	const Connection &before = connections[id];
+	if ((before.from[1 - owner].flags_heard & kAnyClose) == 0)
+		fail("rkey %x of tcp-%llu is given to another connection although its peer has not "
+		     "closed",
+		     rmb.rkey, id);
+	if ((before.from[owner].flags & kAnyClose) == 0)
+		fail("rkey %x of tcp-%llu is given to another connection although its owner has "
+		     "not closed",
+		     rmb.rkey, id);
+}
+
+// Bytes that others have received in it must not be read there, whatever the peer announces.
+void check_empty(const Announced &rmb)
+{
+	const smc_ib_region *region = fabric().by_remote_key(rmb.rkey);
+	const auto is_empty = [&rmb](const std::vector<u8> &bytes) {
+		const std::size_t from = std::size_t{rmb.size_bytes} * rmb.element;
+		const std::size_t to = std::min(bytes.size(), from + rmb.size_bytes);
+
+		return std::all_of(bytes.data() + std::min(from, to), bytes.data() + to,
+				   [](u8 byte) { return byte == 0; });
+	};
+
+	if (region == nullptr)
+		return;
+	if (!is_empty(region->buffer->bytes))
+		fail("rkey %x is told with old bytes in it", rmb.rkey);
+	if (!is_empty(region->bounce))
+		fail("rkey %x is told, and its device still has old bytes", rmb.rkey);
+}
+
+// @side has a larger ring. Each message says so until the other side writes there.
+void check_offer(const smc_ib_link &link, Connection &connection, unsigned side,
+		 const Announced &offer)
+{
+	const auto number = rmb_of(offer.rkey);
+	const Direction &writer = connection.from[1 - side];
+
+	// It has not heard yet that it is used.
+	if (writer.ring != writer.ring_heard) {
+		if (number != connection.rmb_number[side] ||
+		    offer.element != connection.rmb[side].element)
+			fail("qp %u: another ring is offered before that one is used", link.qpn);
+		return;
+	}
+	if (!number || !rmb_on(*number, link.qpn))
+		fail("qp %u: rkey %x is offered, which the peer does not know", link.qpn,
+		     offer.rkey);
+	if (const auto &before = connection.offer[side]) {
+		if (rmb_of(before->rkey) != number || before->element != offer.element ||
+		    before->size_bytes != offer.size_bytes)
+			fail("qp %u: another ring is offered before that one is used", link.qpn);
+		return;
+	}
+	if (offer.size_bytes <= connection.rmb[side].size_bytes)
+		fail("qp %u: a ring of %u bytes is offered in place of one of %u", link.qpn,
+		     offer.size_bytes, connection.rmb[side].size_bytes);
+	check_reuse(offer, *number);
+	check_empty(offer);
+	rmb_users[{*number, offer.element}] = {connection.id, side};
+	connection.offer[side] = offer;
+	connection.offer_heard[side] = false;
+}
+
+// From here on the other ring of @to is written, at the same cursors.
+void change_ring(const smc_ib_link &link, Connection &connection, unsigned to, u8 ring)
+{
+	Direction &from = connection.from[1 - to];
+	Announced &rmb = connection.rmb[to];
+	const auto offer = connection.offer[to];
+
+	if (ring != static_cast<u8>(from.ring + 1) || !offer || !connection.offer_heard[to])
+		fail("qp %u: ring %u is written behind ring %u", link.qpn, ring, from.ring);
+	if (from.consumed_heard != from.produced)
+		fail("qp %u: ring %u is left with %llu of %llu bytes read", link.qpn, from.ring,
+		     from.consumed_heard, from.produced);
+	const u64 at = from.produced + from.shift;
+	from.shift = at / rmb.size_bytes * offer->size_bytes + at % rmb.size_bytes - from.produced;
+	from.ring = ring;
+	connection.left[to] = {connection.rmb_number[to], rmb.element};
+	connection.rmb_number[to] = *rmb_of(offer->rkey);
+	rmb.rkey = offer->rkey;
+	rmb.address = offer->address;
+	rmb.element = offer->element;
+	rmb.size_bytes = offer->size_bytes;
+	connection.offer[to].reset();
+	rings_left++;
+}
+
 void check_cdc(const smc_ib_link &link, Post &post)
 {
 	const Cdc cdc = read_cdc(link, post.message);
@@ -245,7 +371,6 @@ void check_cdc(const smc_ib_link &link, Post &post)
 	const unsigned to = found->second.second;
 	Direction &from = connection.from[1 - to];
 	Direction &back = connection.from[to];
-	const u64 size = connection.rmb[to].size_bytes;
 
 	if (side_of(connection.rmb[1 - to].qpn) != side_of(link.qpn))
 		fail("qp %u: a CDC on a link that is not the connection's", link.qpn);
@@ -259,19 +384,26 @@ void check_cdc(const smc_ib_link &link, Post &post)
 		fail("qp %u: sequence %u behind %u", link.qpn, cdc.sequence, from.sequence);
 	const u64 before = from.produced;
 	from.sequence = cdc.sequence;
+	if (cdc.ring != from.ring)
+		change_ring(link, connection, to, cdc.ring);
+	const u64 size = connection.rmb[to].size_bytes;
+	if (cdc.offers)
+		check_offer(link, connection, 1 - to, cdc.offer);
+	else if (connection.offer[1 - to])
+		fail("qp %u: the offer of a ring is taken back", link.qpn);
 	check_writes(link, post, connection, to, from);
 	// What is sent again may end before what the peer has heard of.
 	const u64 least =
 		from.repeating ? from.produced - std::min(from.produced, size) : from.produced;
-	const u64 produced =
-		position(cdc.producer_wrap, cdc.producer_count, size, least, "producer", link.qpn);
+	const u64 produced = position(cdc.producer_wrap, cdc.producer_count, size, from, least,
+				      "producer", link.qpn);
 	check_flags(link, cdc, from, back, produced != 0);
 	if (from.repeating ? produced > from.produced : produced != from.produced)
 		fail("qp %u: producer cursor at %llu, %llu were written", link.qpn, produced,
 		     from.produced);
 	const u64 consumed =
 		position(cdc.consumer_wrap, cdc.consumer_count, connection.rmb[1 - to].size_bytes,
-			 from.consumed_said, "consumer", link.qpn);
+			 back, from.consumed_said, "consumer", link.qpn);
 	if (consumed > back.produced_heard)
 		fail("qp %u: consumer cursor at %llu, %llu have come", link.qpn, consumed,
 		     back.produced_heard);
@@ -323,7 +455,30 @@ void check_compact(const smc_ib_link &link, Post &post)
 	note_sender(post, connection, 1 - to, from.produced);
 }
 
-void hear_cdc(const smc_ib_link &link, const std::string &message)
+// What the message says has come. By another link later messages may be heard of before.
+void hear(const Said &said, u8 flags)
+{
+	Direction &from = connections[said.connection].from[said.side];
+	Direction &back = connections[said.connection].from[1 - said.side];
+
+	from.produced_heard = std::max(from.produced_heard, said.produced);
+	back.consumed_heard = std::max(back.consumed_heard, said.consumed);
+	from.flags_heard |= flags;
+}
+
+void hear_rings(Connection &connection, unsigned side, const Cdc &cdc)
+{
+	Direction &from = connection.from[side];
+
+	if (cdc.offers)
+		connection.offer_heard[side] = true;
+	if (from.ring_heard == cdc.ring)
+		return;
+	from.ring_heard = cdc.ring;
+	rmb_users.erase(connection.left[1 - side]);
+}
+
+void hear_cdc(const smc_ib_link &link, const std::string &message, const Said &said)
 {
 	const Cdc cdc = read_cdc(link, message);
 	const auto found = by_token.find({side_of(link.qpn), cdc.token});
@@ -333,70 +488,41 @@ void hear_cdc(const smc_ib_link &link, const std::string &message)
 		return;
 	Connection &connection = connections[found->second.first];
 	const unsigned to = found->second.second;
-	Direction &from = connection.from[1 - to];
-	Direction &back = connection.from[to];
-
-	// By another link later messages may be heard of before.
-	const auto hear = [&](u64 &heard, u64 wrap, u64 count, u64 size, const char *which) {
-		heard = std::max(heard, position(wrap, count, size, heard - std::min(heard, size),
-						 which, link.qpn));
-	};
-	hear(from.produced_heard, cdc.producer_wrap, cdc.producer_count,
-	     connection.rmb[to].size_bytes, "producer");
-	hear(back.consumed_heard, cdc.consumer_wrap, cdc.consumer_count,
-	     connection.rmb[1 - to].size_bytes, "consumer");
-	from.flags_heard |= cdc.state_flags;
-}
-
-// An RMB may be announced again only if the connection that had it has ended on the wire.
-void check_reuse(const Announced &rmb, RmbNumber number)
-{
-	const auto user = rmb_users.find({number, rmb.element});
-
-	if (user == rmb_users.end())
-		return;
-	const Connection &before = connections[user->second];
-	const unsigned owner = before.rmb_number[0] == number ? 0 : 1;
-	if ((before.from[1 - owner].flags_heard & kAnyClose) == 0)
-		fail("rkey %x of tcp-%llu is given to another connection although its peer has not "
-		     "closed",
-		     rmb.rkey, user->second);
-	if ((before.from[owner].flags & kAnyClose) == 0)
-		fail("rkey %x of tcp-%llu is given to another connection although its owner has "
-		     "not closed",
-		     rmb.rkey, user->second);
-}
-
-// Bytes that others have received in it must not be read there, whatever the peer announces.
-void check_empty(const Announced &rmb)
-{
-	const smc_ib_region *region = fabric().by_remote_key(rmb.rkey);
-	const auto is_empty = [&rmb](const std::vector<u8> &bytes) {
-		const std::size_t from = std::size_t{rmb.size_bytes} * rmb.element;
-		const std::size_t to = std::min(bytes.size(), from + rmb.size_bytes);
-
-		return std::all_of(bytes.data() + std::min(from, to), bytes.data() + to,
-				   [](u8 byte) { return byte == 0; });
+	if (said.connection != 0) {
+		hear(said, cdc.state_flags);
+		return hear_rings(connection, 1 - to, cdc);
+	}
+	const Direction &from = connection.from[1 - to];
+	const Direction &back = connection.from[to];
+	const auto heard = [&](u64 wrap, u64 count, u64 size, const Direction &written, u64 least,
+			       const char *which) {
+		return position(wrap, count, size, written, least - std::min(least, size), which,
+				link.qpn);
 	};
 
-	if (region == nullptr)
-		return;
-	if (!is_empty(region->buffer->bytes))
-		fail("rkey %x is told with old bytes in it", rmb.rkey);
-	if (!is_empty(region->bounce))
-		fail("rkey %x is told, and its device still has old bytes", rmb.rkey);
+	hear({.connection = connection.id,
+	      .side = 1 - to,
+	      .produced =
+		      heard(cdc.producer_wrap, cdc.producer_count, connection.rmb[to].size_bytes,
+			    from, from.produced_heard, "producer"),
+	      .consumed = heard(cdc.consumer_wrap, cdc.consumer_count,
+				connection.rmb[1 - to].size_bytes, back, back.consumed_heard,
+				"consumer")},
+	     cdc.state_flags);
 }
 
 } // namespace
 
-void observe_connection(u64 id, u8 version, bool first_contact, bool compact, u8 max_links,
+void observe_connection(u64 id, u8 version, bool first_contact, u16 capabilities, u8 max_links,
 			const Announced &server, const Announced &client)
 {
 	Connection connection;
 
 	observe_pair(server.qpn, client.qpn, version, first_contact, max_links);
-	if (compact)
+	if ((capabilities & kCompactMessages) != 0)
 		compact_sides.insert({side_of(server.qpn), side_of(client.qpn)});
+	if ((capabilities & kGrowingRings) != 0)
+		growing_sides.insert({side_of(server.qpn), side_of(client.qpn)});
 
 	connection.id = id;
 	connection.rmb = {client, server};
@@ -409,7 +535,7 @@ void observe_connection(u64 id, u8 version, bool first_contact, bool compact, u8
 		connection.from[side].qpn = rmb.qpn;
 		check_reuse(rmb, number);
 		check_empty(rmb);
-		rmb_users[{number, rmb.element}] = id;
+		rmb_users[{number, rmb.element}] = {id, side};
 		// Random: with thousands of tokens, one that is free comes again.
 		const auto user = by_token.find({end, rmb.token});
 		if (user != by_token.end() &&
@@ -485,17 +611,13 @@ void observe_written(const smc_ib_link &link, u32 immediate, const Said &said)
 	if (found == by_slot.end() || found->second.first != said.connection)
 		fail("qp %u: a compact message of tcp-%llu finds another connection in its slot",
 		     link.qpn, said.connection);
-	Direction &from = connections[said.connection].from[said.side];
-	Direction &back = connections[said.connection].from[1 - said.side];
-
-	from.produced_heard = std::max(from.produced_heard, said.produced);
-	back.consumed_heard = std::max(back.consumed_heard, said.consumed);
+	hear(said, 0);
 }
 
-void observe_received(const smc_ib_link &link, const std::string &message)
+void observe_received(const smc_ib_link &link, const std::string &message, const Said &said)
 {
 	if (static_cast<u8>(message[0]) == kCdc)
-		hear_cdc(link, message);
+		hear_cdc(link, message, said);
 	else
 		observe_llc_received(link, message);
 }
@@ -512,7 +634,7 @@ void observe_link_broken(const smc_ib_link &link)
 	if (has_live_sibling(link.qpn))
 		return;
 	std::erase_if(rmb_users, [&](const auto &entry) {
-		const Connection &connection = connections[entry.second];
+		const Connection &connection = connections[entry.second.connection];
 		const u64 side = side_of(link.qpn);
 
 		return side != 0 && (side_of(connection.rmb[0].qpn) == side ||
@@ -526,7 +648,7 @@ std::string observed_counts()
 	       " CDC, " + std::to_string(compacts) + " compact, " + std::to_string(writes) +
 	       " writes, " + std::to_string(observed_llcs()) + " LLC, " +
 	       std::to_string(observed_links()) + " more links, " + std::to_string(moves) +
-	       " moves";
+	       " moves, " + std::to_string(rings_left) + " rings left";
 }
 
 } // namespace sim

@@ -22,9 +22,12 @@ struct Announced {
 };
 
 // A CLC exchange has got to its Confirm: both ends are known.
-// @compact: at first contact, they have agreed on compact messages. @max_links: then, of a group.
-void observe_connection(u64 connection, u8 version, bool first_contact, bool compact, u8 max_links,
-			const Announced &server, const Announced &client);
+// At first contact, @capabilities: what they have agreed on beyond the protocol; @max_links: of a
+// group.
+constexpr u16 kCompactMessages = 1;
+constexpr u16 kGrowingRings = 2;
+void observe_connection(u64 connection, u8 version, bool first_contact, u16 capabilities,
+			u8 max_links, const Announced &server, const Announced &client);
 
 // The Accept of a later contact names this RMB. From its Confirm on the client may write there, so
 // the RMB has to stay until the server knows that it will not, or can tell it.
@@ -42,8 +45,8 @@ void observe_post(const smc_ib_link &link, Post &post);
 void observe_arrived(const Post &post);
 // Immediate data reaches the software at the other end.
 void observe_written(const smc_ib_link &link, u32 immediate, const Said &said);
-// The message reaches the software at the other end.
-void observe_received(const smc_ib_link &link, const std::string &message);
+// The message reaches the software at the other end. @said: nothing if it is forged.
+void observe_received(const smc_ib_link &link, const std::string &message, const Said &said);
 void observe_link_created(const smc_ib_link &link);
 void observe_link_broken(const smc_ib_link &link);
 // Amounts, for the report.

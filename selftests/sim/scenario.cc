@@ -41,6 +41,7 @@ void add_host(u32 index, Random &random)
 	host->name = std::string(1, static_cast<char>('a' + index));
 	host->index = index;
 	host->compact = (world().knobs.compact_hosts >> index & 1) != 0;
+	host->growing = (world().knobs.growing_hosts >> index & 1) != 0;
 	host->rmb_elements = world().knobs.rmb_elements;
 	host->address = {10, 9, 0, static_cast<u8>(index + 1)};
 	host->autocorking_size_bytes = random.pick<u32>({0, 65536, 65536});

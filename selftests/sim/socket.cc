@@ -243,6 +243,11 @@ u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk)
 	return sk->rcvbuf_bytes != 0 ? 0 : 6U << 20;
 }
 
+u32 smc_sk_sndbuf_limit_bytes(const struct sock *sk)
+{
+	return sk->sndbuf_bytes != 0 ? 0 : 4U << 20;
+}
+
 bool smc_sk_nodelay(const struct sock *sk)
 {
 	return sk->nodelay;

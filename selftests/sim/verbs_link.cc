@@ -93,7 +93,7 @@ void repost(smc_ib_link *link)
 		link->receives += std::exchange(link->reposts, 0);
 }
 
-void take_in(smc_ib_link *link, const std::string &message)
+void take_in(smc_ib_link *link, const std::string &message, const Said &said)
 {
 	const size_t head = std::min<size_t>(message.size(), SMC_IB_MESSAGE_HEAD_BYTES);
 	// In memory of its own, so that a read behind the end is noticed.
@@ -104,7 +104,7 @@ void take_in(smc_ib_link *link, const std::string &message)
 	if (!is_deaf(link->device->host, slot->head)) {
 		smc_ib_receive_slot *receive = slot.get();
 
-		observe_received(*link, message);
+		observe_received(*link, message, said);
 		// It may be given back before the call returns.
 		link->kept[receive] = std::move(slot);
 		if (!smc_ib_link_received(link->context, receive, receive->head.data(),
@@ -143,7 +143,9 @@ void poll_link(smc_ib_link *link)
 			break;
 		switch (completion.kind) {
 		case Completion::Kind::kSent: retire(link, completion); break;
-		case Completion::Kind::kReceived: take_in(link, completion.message); break;
+		case Completion::Kind::kReceived:
+			take_in(link, completion.message, completion.said);
+			break;
 		case Completion::Kind::kWritten: take_in_write(link, completion); break;
 		case Completion::Kind::kRegistered: registered(link, completion); break;
 		}
@@ -272,7 +274,10 @@ void deliver(smc_ib_link *peer, const Post &post)
 	std::string message = post.message;
 	if (link_forger())
 		link_forger()(message);
-	complete(peer, {.kind = Completion::Kind::kReceived, .message = std::move(message)});
+	const Said said = message == post.message ? post.said : Said{};
+	complete(
+		peer,
+		{.kind = Completion::Kind::kReceived, .message = std::move(message), .said = said});
 }
 
 // The oldest post arrives, or tries to.

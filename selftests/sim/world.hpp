@@ -41,6 +41,7 @@ struct net {
 	u64 memory_group = 0;       // memory cgroup of its programs, 0: none
 	bool has_neighbours = true; // false: its neighbours' MACs cannot be resolved
 	bool compact = true;        // net.smc.smcr_compact
+	bool growing = true;        // net.smc.smcr_growing_rings
 	u32 rmb_elements = 1;       // net.smc.smcr_rmb_elements
 	bool keeps_gid = true;      // false: it loses its GID before a queue pair uses it
 };
@@ -62,6 +63,7 @@ struct Knobs {
 	bool smcr_v2 = true;
 	bool gateway = false;
 	u32 compact_hosts = 3;   // bit 0: host a uses compact messages, bit 1: host b
+	u32 growing_hosts = 3;   // the same of rings that grow
 	u32 rmb_elements = 1;    // net.smc.smcr_rmb_elements, on both hosts
 	bool bouncing = false;   // devices see memory through bounce buffers
 	bool scattered = false;  // no send buffer is contiguous, so each one has to be registered

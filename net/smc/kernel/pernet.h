@@ -28,6 +28,7 @@ struct smc_sysctl {
 	int inherit_eids;
 	int host_ports;
 	int smcr_compact;
+	int smcr_growing_rings;
 	int smcr_rmb_elements;
 	u32 tcp2smc;
 };

@@ -214,6 +214,13 @@ u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk)
 	return READ_ONCE(ipv4->sysctl_tcp_rmem[2]);
 }
 
+u32 smc_sk_sndbuf_limit_bytes(const struct sock *sk)
+{
+	if (sk->sk_userlocks & SOCK_SNDBUF_LOCK)
+		return 0;
+	return READ_ONCE(sock_net(sk)->ipv4.sysctl_tcp_wmem[2]);
+}
+
 bool smc_sk_nodelay(const struct sock *sk)
 {
 	return tcp_sk(sk)->nonagle & TCP_NAGLE_OFF;

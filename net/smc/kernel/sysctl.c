@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel; smcd_loopback, plain_peer_time, inherit_eids, host_ports, smcr_compact, tcp2smc and
- * tcp2smc_mark are this module's own.
+ * every kernel; smcd_loopback, plain_peer_time, inherit_eids, host_ports, smcr_compact,
+ * smcr_growing_rings, tcp2smc and tcp2smc_mark are this module's own.
  */
 #include <linux/capability.h>
 #include <linux/sizes.h>
@@ -45,6 +45,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.plain_peer_time_s	= 600,
 	.inherit_eids		= 1,
 	.smcr_compact		= 1,
+	.smcr_growing_rings	= 1,
 	.smcr_rmb_elements	= 255,
 };
 
@@ -117,6 +118,8 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("inherit_eids", inherit_eids, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("smcr_compact", smcr_compact, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("smcr_growing_rings", smcr_growing_rings, proc_dointvec_minmax, SYSCTL_ZERO,
+		   SYSCTL_ONE),
 	SMC_SYSCTL("smcr_rmb_elements", smcr_rmb_elements, proc_dointvec_minmax,
 		   SYSCTL_ONE, &smc_elements_max),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
@@ -261,6 +264,11 @@ u32 smc_sysctl_host_ports(struct net *net)
 bool smc_sysctl_smcr_compact(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.smcr_compact);
+}
+
+bool smc_sysctl_smcr_growing_rings(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.smcr_growing_rings);
 }
 
 u32 smc_sysctl_plain_peer_time_s(struct net *net)

@@ -84,7 +84,8 @@ def connections_share_rmbs(vm):
     for elements, least, most in ((255, 5, 6), (1, 30, 60)):
         with sides(vm.a):
             for side in SIDES:
-                vm.a.run(f"{inside(side)} sysctl -q net.smc.smcr_rmb_elements={elements}")
+                vm.a.run(f"{inside(side)} sysctl -q net.smc.smcr_rmb_elements={elements}"
+                         " net.smc.smcr_growing_rings=0")
             for client, server in BOTH_WAYS:
                 before = registered()
                 for _ in range(2):
@@ -148,6 +149,35 @@ def compact_messages(vm):
                 vm.a.run(f"rdma link delete {rdma_device(side)}")
                 vm.a.run(f"{inside(side)} rdma link add {rdma_device(side)} type simrnic"
                          f" netdev veth-{side}")
+
+
+@case(on="ours", hardware=["", "swiotlb"])
+def rings_grow(vm):
+    """A stream that fills its ring gets a larger one. A size that the user has asked for
+    stays, and so does every one where an administrator or the peer does not want that."""
+    def grow(arguments: str, wanted: list[bool], **sysctls: int) -> None:
+        before = [stats(vm.a, inside(side))["ring_grown"] for side in SIDES]
+        for name, value in sysctls.items():
+            vm.a.run(f"{inside('right')} sysctl -q {name.replace('__', '.')}={value}")
+        transfer(vm.a, *SIDES, f"--write 100000 {arguments}")
+        grown = [stats(vm.a, inside(side))["ring_grown"] > was
+                 for side, was in zip(SIDES, before)]
+        assert grown == wanted, f"{arguments}, {sysctls}: {grown}"
+
+    with sides(vm.a):
+        grow("--up 4000000 --down 100", [False, True])
+        grow("--up 4000000 --down 4000000 --connections 2 --parallel 2", [True, True])
+        grow("--up 100 --down 4000000 --rcvbuf 65536", [False, False])
+        grow("--up 4000000 --down 100", [False, False], net__ipv4__tcp_moderate_rcvbuf=0)
+        # Groups that are there stay as they are.
+        grow("--up 4000000 --down 100", [False, True], net__ipv4__tcp_moderate_rcvbuf=1,
+             net__smc__smcr_growing_rings=0)
+        for side in SIDES:
+            vm.a.run(f"rdma link delete {rdma_device(side)}")
+            vm.a.run(f"{inside(side)} rdma link add {rdma_device(side)} type simrnic"
+                     f" netdev veth-{side}")
+        grow("--up 4000000 --down 4000000", [False, False])
+        nothing_went_wrong(vm.a)
 
 
 @case(on="ours")

@@ -417,6 +417,7 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "inherit_eids": (1, (0,), (-1, 2)),
     "host_ports": (0, (1, 2), (-1, 3)),
     "smcr_compact": (1, (0,), (-1, 2)),
+    "smcr_growing_rings": (1, (0,), (-1, 2)),
     "smcr_rmb_elements": (255, (1, 2), (0, 256)),
 }
 # Not on every kernel can they be set: selection.py. All namespaces share the second one.

@@ -191,6 +191,7 @@ private:
 		kComplete,
 		kFail,
 		kRest,
+		kGrow,
 		kActions
 	};
 
@@ -205,13 +206,15 @@ private:
 			.local_token = 1,
 			.peer_token = 2,
 			.completion_frees_sndbuf = !random_.one_in(4),
-			.compact = random_.one_in(2)};
+			.compact = random_.one_in(2),
+			.growing = random_.one_in(2)};
 	}
 	Config peer_config()
 	{
 		Config config = random_config();
 		config.rmb_size_bytes = config_a_.peer_rmb_size_bytes;
 		config.compact = config_a_.compact;
+		config.growing = config_a_.growing;
 		config.peer_rmb_size_bytes = config_a_.rmb_size_bytes;
 		return config;
 	}
@@ -281,6 +284,7 @@ private:
 			return true;
 		case kFail: return fail(app);
 		case kRest: return rest(app);
+		case kGrow: return grow(app);
 		case kActions: break;
 		}
 		return false;
@@ -318,6 +322,12 @@ private:
 			static_cast<std::uint32_t>(app.end.sndbuf.size())));
 		app.writable = app.connection().writable_for_poll();
 		return true;
+	}
+	// A larger ring for what it receives.
+	bool grow(App &app)
+	{
+		return random_.one_in(20) &&
+		       app.end.offer(app.connection().rmb_size_bytes() + 1 + random_.below(5000));
 	}
 	bool end(App &app)
 	{

@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/connection/connection.hpp"
@@ -72,6 +73,15 @@ struct End {
 			data.append(rmb.data() + segment.offset_bytes, segment.length_bytes);
 		return data;
 	}
+	// Offers a ring of that size to the peer.
+	bool offer(std::uint32_t size_bytes)
+	{
+		if (!connection.offer_ring(size_bytes))
+			return false;
+		next_rmb.assign(size_bytes, '\xee');
+		transmit();
+		return true;
+	}
 	// Reads without sending the update that may be due.
 	std::string read(std::uint32_t max_bytes = UINT32_MAX)
 	{
@@ -94,6 +104,8 @@ struct End {
 	{
 		int plans = 0;
 		TransmitPlan plan;
+		if (connection.ring_change_due())
+			connection.change_peer_ring();
 		while (connection.plan_transmit(plan)) {
 			if (posted.size() >= send_queue_limit) {
 				waits_for_room = true;
@@ -117,6 +129,7 @@ struct End {
 	Connection connection;
 	std::vector<char> sndbuf;
 	std::vector<char> rmb;
+	std::vector<char> next_rmb;             // that is on offer
 	std::deque<TransmitPlan> posted;        // not executed yet
 	std::deque<Arrived> arrived;            // messages to this end, not handled yet
 	std::deque<TransmitMarker> completions; // of this end's messages, not handled yet
@@ -142,12 +155,14 @@ public:
 		const TransmitPlan plan = from.posted.front();
 		from.posted.pop_front();
 		std::uint32_t bytes = 0;
+		std::vector<char> &ring =
+			plan.message.ring == to.connection.ring() ? to.rmb : to.next_rmb;
 		for (const WriteSegment &write : plan.write_segments()) {
 			EXPECT_GT(write.length_bytes, 0u);
 			EXPECT_LE(write.sndbuf_offset_bytes + write.length_bytes,
 				  from.sndbuf.size());
-			EXPECT_LE(write.peer_offset_bytes + write.length_bytes, to.rmb.size());
-			std::memcpy(to.rmb.data() + write.peer_offset_bytes,
+			EXPECT_LE(write.peer_offset_bytes + write.length_bytes, ring.size());
+			std::memcpy(ring.data() + write.peer_offset_bytes,
 				    from.sndbuf.data() + write.sndbuf_offset_bytes,
 				    write.length_bytes);
 			bytes += write.length_bytes;
@@ -202,6 +217,10 @@ public:
 		Verdict verdict = arrived.compact ? to.connection.on_cdc(arrived.brief)
 						  : to.connection.on_cdc(arrived.message);
 		EXPECT_EQ(verdict.violation, Violation::kNone);
+		if (verdict.has(event::kNewRing))
+			to.rmb = std::exchange(to.next_rmb, {});
+		if (arrived.message.offers_ring)
+			take_offer(to);
 		if (arrived.compact && to.connection.state() == State::kActive) {
 			const Diagnostics now = to.connection.diagnostics();
 			EXPECT_EQ(now.rx_producer, arrived.message.producer);
@@ -244,6 +263,16 @@ public:
 	}
 
 private:
+	// The offer is still there, or the end that made it has heard that it is used.
+	void take_offer(End &end)
+	{
+		const End &other = &end == &a_ ? b_ : a_;
+		const auto size_bytes = static_cast<std::uint32_t>(other.next_rmb.size());
+
+		if (end.connection.wants_peer_ring(size_bytes))
+			end.connection.take_peer_ring(size_bytes);
+		end.transmit();
+	}
 	bool settle_end(End &end, std::uint16_t &events)
 	{
 		Verdict verdict;

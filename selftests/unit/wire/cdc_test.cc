@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <string>
 
 #include "wire/golden.hpp"
 #include "wire/hex.hpp"
@@ -60,6 +61,23 @@ TEST(Cdc, EachFieldHasItsPlace)
 				  "000000000000000000000000000000000000");
 	EXPECT_EQ(encoded_cdc(cdc), message);
 	EXPECT_EQ(*decode_cdc(message), cdc);
+}
+
+TEST(Cdc, RingAndOfferAreInTheReservedBytes)
+{
+	Cdc cdc{.sequence = 1, .token = Token{2}, .ring = 0x11};
+	const std::string head = "fe2c 0001 00000002 0000 0000 00000000 0000 0000 00000000 00 00";
+
+	const Bytes plain = hex(head + "11 00 00 000000 00000000 0000000000000000");
+	EXPECT_EQ(encoded_cdc(cdc), plain);
+	EXPECT_EQ(*decode_cdc(plain), cdc);
+	cdc.offer = RingOffer{.rkey = Rkey{0x12131415},
+			      .rmb_address = 0x161718191a1b1c1d,
+			      .rmbe_index = 0x1e,
+			      .size = BufferSize{5}};
+	const Bytes offering = hex(head + "11 85 1e 000000 12131415 161718191a1b1c1d");
+	EXPECT_EQ(encoded_cdc(cdc), offering);
+	EXPECT_EQ(*decode_cdc(offering), cdc);
 }
 
 TEST(Cdc, FlagsAreSingleBits)

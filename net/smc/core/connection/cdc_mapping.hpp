@@ -29,7 +29,9 @@ namespace smc::connection {
 		.producer = from_wire(cdc.producer),
 		.consumer = from_wire(cdc.consumer),
 		.producer_flags = cdc.producer_flags.to_byte(),
-		.state_flags = cdc.state_flags.to_byte()};
+		.state_flags = cdc.state_flags.to_byte(),
+		.ring = cdc.ring,
+		.offers_ring = cdc.offer.has_value()};
 }
 
 [[nodiscard]] constexpr wire::Cdc to_wire(const CursorMessage &message)
@@ -39,7 +41,9 @@ namespace smc::connection {
 		.producer = to_wire(message.producer),
 		.consumer = to_wire(message.consumer),
 		.producer_flags = wire::ProducerFlags::from_byte(message.producer_flags),
-		.state_flags = wire::StateFlags::from_byte(message.state_flags)};
+		.state_flags = wire::StateFlags::from_byte(message.state_flags),
+		.ring = message.ring,
+		.offer = {}};
 }
 
 } // namespace smc::connection

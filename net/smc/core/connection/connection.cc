@@ -35,6 +35,7 @@ bool Connection::init(const Config &config)
 	local_token_ = config.local_token;
 	peer_token_ = config.peer_token;
 	compact_ = config.compact;
+	growing_ = config.growing && !config.in_place;
 	autocork_max_bytes_ = config.autocorking_size_bytes;
 	set_send_limits();
 	set_receive_limits();
@@ -123,15 +124,18 @@ void Connection::drop_pending_data()
 std::optional<CursorMessage> Connection::in_full(const CompactMessage &message,
 						 const CursorMessage &before) const
 {
-	if (!ring::is_inside(before.producer, receive_.size_bytes()) ||
+	const auto size_bytes = ring_bytes(before.ring);
+
+	if (!size_bytes || !ring::is_inside(before.producer, *size_bytes) ||
 	    !ring::is_inside(before.consumer, send_.peer_size_bytes()))
 		return std::nullopt;
-	const auto saying = expand(message, before);
+	const auto saying = expand(message, before, *size_bytes);
 
 	if (!saying)
 		return std::nullopt;
 	CursorMessage full = saying->message;
 	full.state_flags = before.state_flags;
+	full.ring = before.ring;
 	return full;
 }
 

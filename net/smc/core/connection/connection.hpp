@@ -25,6 +25,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "core/base/result.hpp"
 #include "core/connection/close_machine.hpp"
@@ -51,6 +52,7 @@ struct Config {
 	bool completion_frees_sndbuf = true; // see SendRing::init()
 	bool in_place = false;               // ditto; needs sndbuf_size == peer_rmb_size
 	bool compact = false; // both ends understand compact messages (core/wire/compact.hpp)
+	bool growing = false; // and that rings are replaced (core/wire/cdc.hpp, RingOffer)
 };
 
 // How the bytes of a produce() are to leave.
@@ -190,6 +192,43 @@ public:
 		return writable_from_bytes_ == kNeverWritable;
 	}
 	void try_send_buffer_again() { set_send_limits(); }
+
+	// --- A larger ring (ring_change.cc) ------------------------------------------------------
+	//
+	// Only with Config::growing. Whoever receives offers it, the peer goes on in it as soon as
+	// it knows that the ring before is empty, at the same cursors, and says so in the message
+	// (CursorMessage::ring).
+
+	// The peer had filled our ring, and the reader has read it empty: each has waited for the
+	// other. Once for each time.
+	[[nodiscard]] bool take_ran_empty() { return std::exchange(ran_empty_, false); }
+	// Offers a ring of @size_bytes, with each message that is not compact, until the peer uses
+	// it: event::kNewRing. Then transmit. False, and nothing is changed, if it is not larger,
+	// another one is on offer, or the connection does not take data any more.
+	[[nodiscard]] bool offer_ring(std::uint32_t size_bytes);
+	// Our ring: the first one is 0.
+	[[nodiscard]] std::uint8_t ring() const { return ring_; }
+	// The one that is on offer, or 0.
+	[[nodiscard]] std::uint32_t offered_ring_bytes() const { return offered_ring_bytes_; }
+
+	// The peer's offer would be of use.
+	[[nodiscard]] bool wants_peer_ring(std::uint32_t size_bytes) const;
+	// It has been made ready: we go on in it when ring_change_due(). Needs wants_peer_ring().
+	void take_peer_ring(std::uint32_t size_bytes) { next_peer_ring_bytes_ = size_bytes; }
+	// It cannot be used after all.
+	void drop_peer_ring() { next_peer_ring_bytes_ = 0; }
+	[[nodiscard]] bool ring_change_due() const
+	{
+		return next_peer_ring_bytes_ != 0 && send_.unacknowledged_bytes() == 0 &&
+		       failover_ == Failover::kNone && send_status() == SendStatus::kOpen;
+	}
+	// All plans from here on are for it. Needs ring_change_due().
+	void change_peer_ring();
+
+	// The writer would have a larger send buffer: until it is idle (see
+	// replace_send_buffer()) the connection is not writable. Then transmit. False if nothing
+	// would end that wait.
+	[[nodiscard]] bool await_send_buffer();
 
 	// --- Another ring, in place --------------------------------------------------------------
 
@@ -473,12 +512,19 @@ private:
 					    std::uint8_t state_flags) const;
 	[[nodiscard]] bool fits_compact(const TransmitPlan &plan) const;
 	// What it says, or nothing if one of its counts is larger than a ring.
-	// @before: the message before it, whose cursors are inside of the rings.
+	// @before: the message before it, whose cursors are inside of the rings; ours has that
+	// size.
 	[[nodiscard]] std::optional<Saying> expand(const CompactMessage &message,
-						   const CursorMessage &before) const;
+						   const CursorMessage &before,
+						   std::uint32_t ring_size_bytes) const;
 	[[nodiscard]] Verdict weigh(const Saying &saying);
 	void mark_sent(const CursorMessage &message, std::uint32_t write_bytes);
 	[[nodiscard]] std::optional<Saying> speak_up();
+	// Those of the peer's messages.
+	[[nodiscard]] bool cursors_count() const
+	{
+		return close_.started() && !close_.finished() && !close_.locally_aborted();
+	}
 	// The verdict on a message whose cursors do not count any more; its flags are applied.
 	// Nothing if they do count.
 	[[nodiscard]] std::optional<Verdict> dismiss(const CursorMessage &message);
@@ -500,6 +546,10 @@ private:
 	void set_send_limits();
 	void set_receive_limits();
 	Verdict on_failover_validation(std::int16_t ahead);
+	// The peer says that it writes to another ring. False if it must not.
+	[[nodiscard]] bool enter_ring(std::uint8_t ring);
+	// The size of ours with that number; nothing if there is none.
+	[[nodiscard]] std::optional<std::uint32_t> ring_bytes(std::uint8_t ring) const;
 	// failover.cc
 	void plan_failover(TransmitPlan &plan) const;
 	void commit_failover(const TransmitPlan &plan);
@@ -536,17 +586,21 @@ private:
 	std::uint64_t last_signalled_bytes_ = 0;
 
 	std::uint32_t peer_token_ = 0;
-	std::uint32_t quantum_bytes_ = 0;       // see send_quantum_bytes()
-	std::uint32_t quarter_bytes_ = 0;       // of the send buffer
-	std::uint32_t writable_from_bytes_ = 0; // a third of it
-	std::uint32_t autocork_max_bytes_ = 0;  // Config::autocorking_size_bytes
-	std::uint32_t autocork_bytes_ = 0;      // pending data below this waits for the clock
-	std::uint32_t crumb_bytes_ = 0;         // windows below this are not worth a write
-	std::uint32_t update_floor_bytes_ = 0;  // consumption up to this is never worth a message
-	std::uint32_t update_above_bytes_ = 0;  // above this it is, when the peer's room is short
-	std::uint16_t peer_sequence_ = 0;       // of the newest message
-	std::uint8_t peer_producer_flags_ = 0;  // of the newest message
-	std::uint8_t sent_producer_flags_ = 0;  // of our newest message
+	std::uint32_t quantum_bytes_ = 0;        // see send_quantum_bytes()
+	std::uint32_t quarter_bytes_ = 0;        // of the send buffer
+	std::uint32_t writable_from_bytes_ = 0;  // a third of it
+	std::uint32_t autocork_max_bytes_ = 0;   // Config::autocorking_size_bytes
+	std::uint32_t autocork_bytes_ = 0;       // pending data below this waits for the clock
+	std::uint32_t crumb_bytes_ = 0;          // windows below this are not worth a write
+	std::uint32_t update_floor_bytes_ = 0;   // consumption up to this is never worth a message
+	std::uint32_t update_above_bytes_ = 0;   // above this it is, when the peer's room is short
+	std::uint16_t peer_sequence_ = 0;        // of the newest message
+	std::uint8_t peer_producer_flags_ = 0;   // of the newest message
+	std::uint8_t sent_producer_flags_ = 0;   // of our newest message
+	std::uint8_t ring_ = 0;                  // ours: how many there were before
+	std::uint8_t peer_ring_ = 0;             // the peer's
+	std::uint32_t offered_ring_bytes_ = 0;   // a larger one of ours; 0: none is on offer
+	std::uint32_t next_peer_ring_bytes_ = 0; // of the peer's; 0: none
 
 	// What goes out next after fail_over().
 	enum class Failover : std::uint8_t {
@@ -556,6 +610,9 @@ private:
 	};
 	Failover failover_ = Failover::kNone;
 	bool compact_ = false;              // Config::compact
+	bool growing_ = false;              // Config::growing
+	bool ran_empty_ = false;            // see take_ran_empty()
+	bool rings_told_ = true;            // a message has said peer_ring_, and our offer
 	bool heard_ = false;                // a message of the peer, on this link
 	bool update_due_ = false;           // a message must go out for its consumer cursor
 	bool completion_requested_ = false; // the next one must be signalled

@@ -106,6 +106,7 @@ void Connection::commit_failover(const TransmitPlan &plan)
 	sent_messages_++;
 	sent_producer_flags_ = plan.message.producer_flags;
 	update_due_ = false;
+	rings_told_ = true;
 	completion_requested_ = false;
 	release_told_ = false;
 	last_signalled_message_ = plan.marker.message_number;

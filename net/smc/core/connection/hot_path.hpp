@@ -141,7 +141,9 @@ inline CursorMessage Connection::message(ring::Cursor producer, std::uint32_t wr
 		.producer = producer,
 		.consumer = receive_.consumer(),
 		.producer_flags = producer_flags(write_bytes, state_flags),
-		.state_flags = state_flags};
+		.state_flags = state_flags,
+		.ring = peer_ring_,
+		.offers_ring = offered_ring_bytes_ != 0};
 }
 
 inline void Connection::plan_writes(TransmitPlan &plan, ring::Cursor from, ring::Cursor to,
@@ -197,7 +199,7 @@ inline bool Connection::fits_compact(const TransmitPlan &plan) const
 {
 	constexpr auto unsayable = static_cast<std::uint8_t>(~producer_flag::kWriteBlocked);
 
-	return heard_ && (plan.message.producer_flags & unsayable) == 0 &&
+	return heard_ && rings_told_ && (plan.message.producer_flags & unsayable) == 0 &&
 	       plan.message.state_flags == 0 &&
 	       receive_.unconfirmed_bytes() <= wire::kCompactConsumedMaxBytes &&
 	       (plan.write_count == 1 ||
@@ -235,6 +237,7 @@ inline void Connection::mark_sent(const CursorMessage &message, std::uint32_t wr
 	sent_messages_++;
 	sent_producer_flags_ = message.producer_flags;
 	update_due_ = false;
+	rings_told_ = true;
 	if ((message.producer_flags & producer_flag::kUrgentPresent) != 0) [[unlikely]] {
 		urgent_message_ = sent_messages_;
 		urgent_end_bytes_ = send_.sent_bytes();
@@ -336,27 +339,35 @@ inline Verdict Connection::on_cdc(const CursorMessage &message)
 		stale_messages_++;
 		return {.events = event::kStale};
 	}
-	const Verdict verdict = on_cursors(message);
+	std::uint16_t events = 0;
+	if (message.ring != ring_ && cursors_count()) [[unlikely]] {
+		if (!enter_ring(message.ring))
+			return {.violation = Violation::kWrongRing};
+		events = event::kNewRing;
+	}
+	Verdict verdict = on_cursors(message);
+	verdict.events |= events;
 	if (verdict.ok())
 		peer_sequence_ = message.sequence;
 	return verdict;
 }
 
 inline std::optional<Saying> Connection::expand(const CompactMessage &message,
-						const CursorMessage &before) const
+						const CursorMessage &before,
+						std::uint32_t ring_size_bytes) const
 {
 	const std::uint32_t before_bytes =
-		message.wrapped ? receive_.size_bytes() - before.producer.count : 0;
+		message.wrapped ? ring_size_bytes - before.producer.count : 0;
 
-	if (message.written_bytes > receive_.size_bytes() - before_bytes ||
+	if (message.written_bytes > ring_size_bytes - before_bytes ||
 	    message.consumed_bytes > send_.peer_size_bytes())
 		return std::nullopt;
 	const std::uint32_t produced_bytes = before_bytes + message.written_bytes;
 	return Saying{
 		.message = {.sequence = static_cast<std::uint16_t>(before.sequence + 1),
 			    .token = local_token_,
-			    .producer = ring::advance(before.producer, produced_bytes,
-						      receive_.size_bytes()),
+			    .producer =
+				    ring::advance(before.producer, produced_bytes, ring_size_bytes),
 			    .consumer = ring::advance(before.consumer, message.consumed_bytes,
 						      send_.peer_size_bytes()),
 			    .producer_flags = message.write_blocked ? producer_flag::kWriteBlocked
@@ -373,10 +384,12 @@ inline Verdict Connection::on_cdc(const CompactMessage &message)
 	heard_ = true;
 	if (const auto dismissed = dismiss({})) [[unlikely]]
 		return *dismissed;
-	const auto saying = expand(message, {.sequence = before,
-					     .token = local_token_,
-					     .producer = receive_.producer(),
-					     .consumer = send_.peer_consumer()});
+	const auto saying = expand(message,
+				   {.sequence = before,
+				    .token = local_token_,
+				    .producer = receive_.producer(),
+				    .consumer = send_.peer_consumer()},
+				   receive_.size_bytes());
 	if (!saying) [[unlikely]]
 		return {.violation = Violation::kCursorOutsideRing};
 	Verdict verdict = weigh(*saying);
@@ -409,10 +422,10 @@ inline Result<Connection::Progress, Violation> Connection::check(const CursorMes
 
 inline std::optional<Verdict> Connection::dismiss(const CursorMessage &message)
 {
-	if (!close_.started() || close_.finished()) [[unlikely]]
-		return Verdict{.events = event::kIgnored};
-	if (!close_.locally_aborted()) [[likely]]
+	if (cursors_count()) [[likely]]
 		return std::nullopt;
+	if (!close_.started() || close_.finished())
+		return Verdict{.events = event::kIgnored};
 	// The data does not count any more, but the peer's flags do.
 	Verdict verdict{.events = take_in_state_flags(message.state_flags)};
 	verdict.events |= tell_if_releasable();
@@ -574,8 +587,10 @@ inline bool Connection::consume(std::uint32_t bytes)
 	receive_.consume(bytes);
 	if (urgent_rx_.has_mark()) [[unlikely]]
 		reader_moved();
-	if (update_due(receive_.size_bytes() / 2))
+	if (update_due(receive_.size_bytes() / 2)) {
 		update_due_ = true;
+		ran_empty_ = growing_ && peer_is_blocked() && receive_.stored_bytes() == 0;
+	}
 	return update_due_ && close_.may_transmit();
 }
 

@@ -37,6 +37,9 @@ struct CursorMessage {
 	ring::Cursor consumer{};    // next byte that the sender has yet to take from its own ring
 	std::uint8_t producer_flags = 0;
 	std::uint8_t state_flags = 0;
+	// Config::growing: which of the receiver's rings the producer cursor is in.
+	std::uint8_t ring = 0;
+	bool offers_ring = false; // says where Connection::offer_ring()'s is, too
 };
 
 // The same for bytes and cursors alone, relative to the sender's message before (SMC-R between two

@@ -46,8 +46,9 @@ public:
 	// Ring bytes from the start of the ring that may have been written so far.
 	[[nodiscard]] std::uint32_t high_water_bytes() const
 	{
-		return received_bytes_ < size_bytes_ ? static_cast<std::uint32_t>(received_bytes_)
-						     : size_bytes_;
+		return widened_ || received_bytes_ >= size_bytes_
+			       ? size_bytes_
+			       : static_cast<std::uint32_t>(received_bytes_);
 	}
 	[[nodiscard]] ring::Cursor producer() const { return producer_; }
 	[[nodiscard]] ring::Cursor consumer() const { return consumer_; }
@@ -89,6 +90,18 @@ public:
 	}
 	// A message with the consumer cursor has gone out.
 	void confirm() { confirmed_bytes_ = consumed_bytes_; }
+	// Nothing is stored, and the peer knows that: it may go on in another ring.
+	[[nodiscard]] bool known_empty() const
+	{
+		return stored_bytes() == 0 && unconfirmed_bytes() == 0;
+	}
+	// A larger ring takes the place of this one. The cursors stay where they are, so messages
+	// that are on their way mean the same in either. Needs known_empty().
+	void widen(std::uint32_t size_bytes)
+	{
+		size_bytes_ = size_bytes;
+		widened_ = true;
+	}
 	// Another ring takes the place of this one, and the peer knows. Needs stored_bytes() == 0.
 	void replace(std::uint32_t size_bytes)
 	{
@@ -103,6 +116,7 @@ private:
 	std::uint64_t consumed_bytes_ = 0;
 	std::uint64_t confirmed_bytes_ = 0;
 	std::uint32_t size_bytes_ = 0;
+	bool widened_ = false; // this ring was not begun at its start
 	ring::Cursor producer_{};
 	ring::Cursor consumer_{};
 };

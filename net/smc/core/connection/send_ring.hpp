@@ -166,6 +166,9 @@ public:
 		peer_consumer_ = {};
 		acknowledged_bytes_ = sent_bytes_;
 	}
+	// The peer's ring is another one, larger. The cursors stay where they are. Needs
+	// unacknowledged_bytes() == 0, and not in place.
+	void widen_peer(std::uint32_t peer_size_bytes) { peer_size_bytes_ = peer_size_bytes; }
 	// The send buffer begins anew, with another size. Needs used_bytes() == 0, and not in
 	// place.
 	void restart(std::uint32_t size_bytes)

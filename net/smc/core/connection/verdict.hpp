@@ -22,6 +22,8 @@ inline constexpr std::uint16_t kIgnored = 0x0200; // the connection takes no mor
 inline constexpr std::uint16_t kReleasable = 0x0400; // releasable() became true
 inline constexpr std::uint16_t kRefused = 0x0800;    // data that nobody will read: we have aborted
 inline constexpr std::uint16_t kEndSeen = 0x1000;    // eof_withheld() is over: the end counts
+// The peer writes to the ring of offer_ring() from here on. Also with a violation.
+inline constexpr std::uint16_t kNewRing = 0x2000;
 } // namespace event
 
 // Why a message breaks the protocol. Everything but kNone: nothing of the message was applied, the
@@ -34,6 +36,7 @@ enum class Violation : std::uint8_t {
 	kProducerBehindEnd,  // announces bytes behind the end of its stream
 	kConsumerBackward,   // takes back consumption
 	kConsumerBeyondSent, // claims bytes that were never written to it
+	kWrongRing,          // one that was not offered, or before the one before is empty
 	kMessagesLost, // failover: the peer's messages did not all arrive (no fault of the peer's)
 };
 

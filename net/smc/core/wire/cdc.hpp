@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -83,6 +84,18 @@ struct StateFlags {
 	friend constexpr bool operator==(const StateFlags &, const StateFlags &) = default;
 };
 
+// Beyond the protocol, in bytes that it reserves (capability::kGrowingRings): the sender of the
+// message would have the receiver write into this RMB element instead, once the one before is
+// empty.
+struct RingOffer {
+	Rkey rkey;                     // of the RMB, on the link of the message
+	std::uint64_t rmb_address = 0; // of its first element
+	std::uint8_t rmbe_index = 0;   // from 1
+	BufferSize size;
+
+	friend constexpr bool operator==(const RingOffer &, const RingOffer &) = default;
+};
+
 struct Cdc {
 	std::uint16_t sequence = 0; // per connection and direction; the first one is 1; wraps
 	Token token;                // the receiver's
@@ -90,6 +103,10 @@ struct Cdc {
 	CdcCursor consumer;         // next byte that the sender has yet to read from its own ring
 	ProducerFlags producer_flags;
 	StateFlags state_flags;
+	// Beyond the protocol, only where both ends know it: which of the receiver's rings the
+	// producer cursor is in, 0 being the first; and a ring of the sender's own.
+	std::uint8_t ring = 0;
+	std::optional<RingOffer> offer;
 
 	friend constexpr bool operator==(const Cdc &, const Cdc &) = default;
 };
@@ -103,7 +120,8 @@ struct Cdc {
 void encode(const Cdc &cdc, std::span<std::byte, kCdcSize> out);
 
 // Takes all that was received. Bytes behind the 44th do not matter; reserved bytes and unknown
-// flags are ignored.
+// flags are ignored. Where the ends have not agreed on more, ring and offer are reserved bytes: the
+// caller ignores them.
 [[nodiscard]] Result<Cdc, CdcError> decode_cdc(ByteSpan received);
 
 } // namespace smc::wire

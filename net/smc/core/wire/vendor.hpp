@@ -19,6 +19,7 @@ namespace smc::wire {
 using Capabilities = std::uint16_t;
 namespace capability {
 inline constexpr Capabilities kCompactMessages = 0x0001; // wire/compact.hpp
+inline constexpr Capabilities kGrowingRings = 0x0002;    // wire/cdc.hpp, RingOffer
 } // namespace capability
 
 inline constexpr std::array<std::uint8_t, 3> kVendorOui{0x02, 0x53, 0x4d};

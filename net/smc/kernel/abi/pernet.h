@@ -36,6 +36,8 @@ bool smc_sysctl_inherit_eids(struct net *net);
 u32 smc_sysctl_host_ports(struct net *net);	/* SMC_HOST_PORTS_* */
 /* Whether new link groups may use compact messages, if the peer can. */
 bool smc_sysctl_smcr_compact(struct net *net);
+/* The same of rings that grow with use. */
+bool smc_sysctl_smcr_growing_rings(struct net *net);
 /* Elements of one RMB, at most: the connections that one rkey serves. */
 u32 smc_sysctl_smcr_rmb_elements(struct net *net);	/* 1 .. 255 */
 /* Seconds for which a stranger is remembered, 0 = not at all. */

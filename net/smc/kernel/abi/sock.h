@@ -96,6 +96,8 @@ u32 smc_sk_asked_rcvbuf_bytes(const struct sock *sk);
  * tcp_rmem. 0: not at all, or the user has set its size.
  */
 u32 smc_sk_rcvbuf_limit_bytes(const struct sock *sk);
+/* The same of a send buffer, by tcp_wmem. */
+u32 smc_sk_sndbuf_limit_bytes(const struct sock *sk);
 /* TCP_NODELAY and TCP_CORK as set on the sock. */
 bool smc_sk_nodelay(const struct sock *sk);
 bool smc_sk_corked(const struct sock *sk);

@@ -180,6 +180,8 @@ void Endpoint::consume(u32 bytes)
 		const u16 events = abort_broken_locked();
 
 		transmit_locked();
+		if (conn_.take_ran_empty()) [[unlikely]]
+			ring_ran_empty_locked();
 		if (conn_.eof_withheld())
 			arm_locked();
 		return events;
@@ -282,10 +284,13 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 template <class Message>
 connection::Verdict Endpoint::take_message_locked(const Message &message)
 {
-	if (!arrivals_need_sync_) [[likely]]
-		return conn_.on_cdc(message);
 	const u64 before_bytes = conn_.received_bytes();
 	const connection::Verdict verdict = conn_.on_cdc(message);
+
+	if (verdict.has(event::kNewRing)) [[unlikely]]
+		enter_ring_locked();
+	if (!arrivals_need_sync_) [[likely]]
+		return verdict;
 	const ring::Segments arrived =
 		conn_.newest_segments(static_cast<u32>(conn_.received_bytes() - before_bytes));
 

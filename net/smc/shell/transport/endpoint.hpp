@@ -26,6 +26,7 @@
 #include <atomic>
 #include <cstddef>
 #include <optional>
+#include <utility>
 
 #include "core/connection/connection.hpp"
 #include "core/connection/early_messages.hpp"
@@ -157,12 +158,10 @@ public:
 	}
 	// Before the next send: after a ring that was full has been read empty, both ends had
 	// waited for each other. The ring is replaced by a larger one if the transport can do that.
-	void widen_if_full()
+	// True: the caller is to wait for room once more, since that needs the buffer to be empty.
+	[[nodiscard]] bool widen_if_full()
 	{
-		if (full_) [[unlikely]] {
-			full_ = false;
-			widen();
-		}
+		return full_ && std::exchange(full_, false) && widen();
 	}
 	// For sock_diag. Process.
 	void snapshot(smc_sock_info &info);
@@ -256,6 +255,8 @@ protected:
 	[[nodiscard]] bool writing_locked() const SMC_REQUIRES(lock_) { return writing_; }
 	// The memory of the send buffer; it has none any more.
 	void set_send_buffer_locked(std::byte *sndbuf) SMC_REQUIRES(lock_) { sndbuf_ = sndbuf; }
+	// The memory of the ring is another one from here on.
+	void set_rmb_memory_locked(std::byte *rmb) SMC_REQUIRES(lock_) { rmb_ = rmb; }
 	void drop_send_buffer_locked() SMC_REQUIRES(lock_);
 	// See take_send_buffer().
 	void note_send_buffer_lacks_locked() SMC_REQUIRES(lock_);
@@ -367,7 +368,11 @@ private:
 	// arrivals_need_sync_ is set.
 	virtual void sync_arrived_locked(const ring::Segments & /*arrived*/) SMC_REQUIRES(lock_) {}
 	// See widen_if_full(). Process, socket lock held.
-	virtual void widen() {}
+	[[nodiscard]] virtual bool widen() { return false; }
+	// The reader has emptied a ring that its peer had filled.
+	virtual void ring_ran_empty_locked() SMC_REQUIRES(lock_) {}
+	// event::kNewRing: the peer's message is about that ring.
+	virtual void enter_ring_locked() SMC_REQUIRES(lock_) {}
 	// The user has released it. True if it stays for its peer, with memory.
 	[[nodiscard]] virtual bool released_locked() SMC_REQUIRES(lock_) = 0;
 	// At the start of run(): the transport's own work. Process.

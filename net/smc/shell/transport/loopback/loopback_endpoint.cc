@@ -141,7 +141,7 @@ bool LoopbackEndpoint::released_locked()
 	return false;
 }
 
-void LoopbackEndpoint::widen()
+bool LoopbackEndpoint::widen()
 {
 	Pair &pair = *pair_;
 	DmbPool &pool = pair.device_.pool();
@@ -150,29 +150,29 @@ void LoopbackEndpoint::widen()
 	{
 		shell::Guard guard(lock_);
 		if (neighbour_ == nullptr)
-			return;
+			return false;
 		shares_lock_with(*peer_locked());
 		if (!connection::Connection::ring_is_replaceable(conn_, peer_locked()->conn_))
-			return;
+			return false;
 		holds_lock_of(pair);
 		size = pair.dmbs_[1 - side_]->size();
 		// A streaming sender comes here each time its ring is full, long after the ring has
 		// grown.
 		if (size.code() >= DmbPool::kGrownCodeMax)
-			return;
+			return false;
 		reader = shell::Ref<LoopbackEndpoint>::share(peer_locked());
 	}
 	const wire::BufferSize larger{static_cast<u8>(size.code() + 1)};
 	if (smc_sk_asked_sndbuf_bytes(sk()) != 0 ||
 	    larger.bytes() > smc_sk_rcvbuf_limit_bytes(reader->sk()))
-		return;
+		return false;
 	const u64 now_ms = smc_now_ms();
 	if (now_ms < widen_after_ms_)
-		return;
+		return false;
 	Dmb *dmb = pool.take_spare(reader->sk(), larger);
 	if (dmb == nullptr) {
 		widen_after_ms_ = now_ms + kWidenPause_ms;
-		return;
+		return false;
 	}
 	bool replaced;
 	{
@@ -195,6 +195,7 @@ void LoopbackEndpoint::widen()
 		smc_stat_rx_buf(reader->netns(), SMC_TECH_D, larger.bytes(), 1);
 	}
 	pool.give_back(dmb, replaced ? size.bytes() : 0);
+	return false;
 }
 
 std::optional<handshake::Event> LoopbackEndpoint::set_up(const handshake::Effect &wanted)

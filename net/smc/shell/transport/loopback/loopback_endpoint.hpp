@@ -81,7 +81,7 @@ private:
 	void send_locked() override SMC_REQUIRES(lock_);
 	[[nodiscard]] bool pass_locked(u32 bytes) override SMC_REQUIRES(lock_);
 	// Doubles the ring that this end fills, if it is empty.
-	void widen() override;
+	[[nodiscard]] bool widen() override;
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_);
 	// Frees the ring that this end filled if the peer has gone, unless the user is copying into
 	// it.

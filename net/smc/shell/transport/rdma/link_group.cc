@@ -44,6 +44,7 @@ LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const 
 	: table_(table), key_(key), home_gid_(founding.ends.peer_gid),
 	  founder_address_(founding.founder),
 	  compact_((founding.agreement.capabilities & wire::capability::kCompactMessages) != 0),
+	  growing_((founding.agreement.capabilities & wire::capability::kGrowingRings) != 0),
 	  agreement_(founding.agreement), direct_(founding.direct),
 	  pool_(key.netns, port.device.info().buffer_max_bytes),
 	  control_(*this, links_, key.netns,
@@ -202,8 +203,7 @@ void LinkGroup::rtokens_deleted(const group::RtokensDeleted &deleted)
 {
 	endpoints_.for_each([this, &deleted](RdmaEndpoint &endpoint) {
 		lock_.assert_held();
-		if (endpoint.rtoken_held_.under(lock_) &&
-		    deleted.rtokens.contains(endpoint.rtoken_.under(lock_))) {
+		if (endpoint.rtoken_held_.under(lock_) && loses_ring(endpoint, deleted)) {
 			endpoint.rmb_deleted_.under(lock_) = true;
 			endpoint.forbid_writes();
 		}
@@ -236,9 +236,8 @@ void LinkGroup::flow_done(const group::FlowDone &done)
 
 	if (endpoint == nullptr)
 		return;
-	if (ok && endpoint->rmb_buffer_ != nullptr)
-		endpoint->rmb_buffer_->slab().note_confirmed(endpoint->announcement_.under(lock_),
-							     lock_);
+	if (Buffer *rmb = announced_rmb(*endpoint, lock_); ok && rmb != nullptr)
+		rmb->slab().note_confirmed(endpoint->announcement_.under(lock_), lock_);
 	tell_announced(*endpoint, ok);
 	announcement_over(*endpoint, ok);
 }
@@ -274,8 +273,8 @@ void LinkGroup::arm()
 		return;
 	// Does not put off a run that was queued to tell the connections of the end, or for
 	// requests that can be answered now: no completion may come that would queue it again.
-	if (activate_due_ || lose_due_ || free_due_ || drop_due_ || other_due_ || to_prepare_ ||
-	    to_ready_ || to_activate_ || (state_ == State::kEnding && !end_told_) ||
+	if (activate_due_ || lose_due_ || free_due_ || drop_due_ || other_due_ || rings_due_ ||
+	    to_prepare_ || to_ready_ || to_activate_ || (state_ == State::kEnding && !end_told_) ||
 	    control_.answers_due())
 		next_ms = now_ms;
 	if (control_.next_ms() != 0)
@@ -298,7 +297,7 @@ void LinkGroup::arm()
 
 void LinkGroup::run()
 {
-	bool activate_now, lose_now, free_now, drop_now, other_now, collect_now, end_now;
+	bool activate_now, lose_now, free_now, rings_now, drop_now, other_now, collect_now, end_now;
 	std::optional<group::PrepareLink> prepare_now;
 	std::optional<group::ReadyLink> ready_now;
 	std::optional<group::LinkIndex> activate_link_now;
@@ -322,6 +321,7 @@ void LinkGroup::run()
 		activate_now = std::exchange(activate_due_, false);
 		lose_now = std::exchange(lose_due_, false);
 		free_now = std::exchange(free_due_, false);
+		rings_now = std::exchange(rings_due_, false);
 		drop_now = std::exchange(drop_due_, false);
 		other_now = std::exchange(other_due_, false);
 		prepare_now = std::exchange(to_prepare_, std::nullopt);
@@ -339,6 +339,8 @@ void LinkGroup::run()
 		lose_connections_on_deleted();
 	if (free_now)
 		free_deleted();
+	if (rings_now && !end_now)
+		tend_rings();
 	if (drop_now && !end_now)
 		drop_links();
 	if (prepare_now)
@@ -390,8 +392,14 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 		found = nullptr;
 	if (const auto endpoint = addressed(found)) {
 		link.serve(endpoint->sk());
-		if (!endpoint->on_message(connection::from_wire(*cdc), &link)) [[unlikely]]
+		connection::CursorMessage heard = connection::from_wire(*cdc);
+
+		if (!growing_)
+			heard.ring = 0;
+		if (!endpoint->on_message(heard, &link)) [[unlikely]]
 			peer_has_moved(*endpoint, link);
+		if (growing_ && cdc->offer) [[unlikely]]
+			take_offer(*endpoint, link, *cdc->offer);
 	}
 }
 

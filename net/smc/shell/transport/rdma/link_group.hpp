@@ -220,9 +220,11 @@ public:
 	void disown(const TcpAddress &from) override;
 	void remove(RdmaEndpoint &endpoint) override;
 	[[nodiscard]] wire::BufferSize send_buffer_size(struct sock *sk) const override;
-	[[nodiscard]] Buffer *lend_send_buffer(struct sock *sk) override;
+	[[nodiscard]] Buffer *lend_send_buffer(struct sock *sk, wire::BufferSize size) override;
 	void take_back_send_buffer(Buffer &buffer, bool idle) override;
 	[[nodiscard]] bool speaks_compactly() const override { return compact_; }
+	[[nodiscard]] bool grows_rings() const override { return growing_; }
+	void look_at_rings() override;
 	void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) override;
 
 	// ---- Ending -----------------------------------------------------------------------------
@@ -347,6 +349,24 @@ private:
 	[[nodiscard]] Result<void, wire::DeclineReason> bring_up(Link &link,
 								 const group::LinkEnd &peer);
 	void take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done);
+	void take_back_other_rmbs(RdmaEndpoint &endpoint, bool peer_is_done);
+	// link_group_rings.cc: rings that grow.
+	void tend_rings();
+	void tend_ring(RdmaEndpoint &endpoint);
+	void take_back_left_rmb(RdmaEndpoint &endpoint);
+	void grow_rmb(RdmaEndpoint &endpoint, wire::BufferSize size);
+	void finish_growth(RdmaEndpoint &endpoint);
+	void leave_peer_ring(RdmaEndpoint &endpoint);
+	// The peer has deleted an RMB that it writes to, or is about to.
+	[[nodiscard]] bool loses_ring(const RdmaEndpoint &endpoint,
+				      const group::RtokensDeleted &deleted) const
+		SMC_REQUIRES(lock_);
+	void take_offer(RdmaEndpoint &endpoint, const Link &link, const wire::RingOffer &offer);
+	// The RMB that it announces, or has announced last.
+	[[nodiscard]] static Buffer *announced_rmb(const RdmaEndpoint &endpoint,
+						   const shell::SpinLock &lock) SMC_REQUIRES(lock);
+	// An announcement has come to its end.
+	void tell_of_announcement(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
 	[[nodiscard]] RdmaEndpoint *look(std::size_t slot) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side) SMC_NO_LOCK_CHECK // it needs no lock
@@ -405,6 +425,7 @@ private:
 	const wire::Gid home_gid_;
 	const TcpAddress founder_address_;
 	const bool compact_; // both ends understand compact messages
+	const bool growing_; // and rings that are replaced
 	handshake::Agreement agreement_ SMC_GUARDED_BY(lock_);
 	bool direct_;
 	u64 serial_ = 0;
@@ -440,8 +461,9 @@ private:
 	bool activate_due_ SMC_GUARDED_BY(lock_) = false;
 	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;
-	bool end_told_ SMC_GUARDED_BY(lock_) = false; // to the connections
-	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0; // 0: it has connections
+	bool rings_due_ SMC_GUARDED_BY(lock_) = false; // tend_rings()
+	bool end_told_ SMC_GUARDED_BY(lock_) = false;  // to the connections
+	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0;  // 0: it has connections
 	// For whoever finds no other send buffer: established connections must never wait for each
 	// other for good.
 	Buffer *reserve_ SMC_GUARDED_BY(lock_) = nullptr;

@@ -61,9 +61,9 @@ void LinkGroup::free_reserve()
 		pool_.drop(slab);
 }
 
-Buffer *LinkGroup::lend_send_buffer(struct sock *sk)
+Buffer *LinkGroup::lend_send_buffer(struct sock *sk, wire::BufferSize size)
 {
-	Buffer *buffer = take_mapped(sk, SMC_IB_BUFFER_SEND, send_buffer_size(sk));
+	Buffer *buffer = take_mapped(sk, SMC_IB_BUFFER_SEND, size);
 	shell::Guard guard(lock_);
 
 	if (buffer == nullptr && state_ < State::kEnding) {
@@ -161,6 +161,7 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 		rmb_in_doubt = endpoint.rmb_in_doubt_.under(lock_);
 	}
 	endpoint.release_send_buffer();
+	take_back_other_rmbs(endpoint, peer_is_done);
 	if (rmb == nullptr)
 		return;
 	if (rmb_in_doubt) {
@@ -174,6 +175,17 @@ void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 	free_unless_kept(pool_.give_back(rmb, endpoint.with_lock([](connection::Connection &conn) {
 		return conn.high_water_bytes();
 	})));
+}
+
+// Of a ring that grew: the one before, and the one on offer.
+void LinkGroup::take_back_other_rmbs(RdmaEndpoint &endpoint, bool peer_is_done)
+{
+	take_back_left_rmb(endpoint);
+	Buffer *offered = endpoint.take_offered_rmb();
+	if (offered == nullptr)
+		return;
+	free_unless_kept(peer_is_done ? pool_.give_back(offered, offered->size().bytes())
+				      : pool_.doubt(offered));
 }
 
 void LinkGroup::take_back_send_buffer(Buffer &buffer, bool idle)

@@ -21,6 +21,7 @@ void LinkGroup::remove(RdmaEndpoint &endpoint)
 void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 {
 	shell::Ref<RdmaEndpoint> tables; // reference, which goes when all else is done
+	Buffer *growing;
 	bool was_full;
 
 	// A message or a completion may be on its way to it.
@@ -28,14 +29,17 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 	{
 		shell::Guard guard(lock_);
 		was_full = full();
+		growing = endpoint.growing_rmb_.under(lock_);
+		// Its CONFIRM_RKEY has not been sent: the peer will not know of this use of the
+		// RMB. (If it is for a larger one, the peer uses the one before.)
 		const bool unannounced =
-			registering_.linked(endpoint) &&
-			endpoint.after_registration_.under(lock_) == AfterRegistration::kAnnounce;
+			growing == nullptr && ((registering_.linked(endpoint) &&
+						endpoint.after_registration_.under(lock_) ==
+							AfterRegistration::kAnnounce) ||
+					       control_.machine().flow_waits(endpoint.token_) ||
+					       endpoint.awaits_announcement_.under(lock_));
 		registering_.remove(endpoint);
-		// If its CONFIRM_RKEY still waits to be sent, the peer will not know of this use of
-		// the RMB.
-		if (unannounced || control_.machine().flow_waits(endpoint.token_) ||
-		    endpoint.awaits_announcement_.under(lock_))
+		if (unannounced)
 			peer_is_done = true;
 		else if (endpoint.rmb_buffer_ != nullptr)
 			endpoint.rmb_buffer_->slab().note_told(lock_);
@@ -59,6 +63,13 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 		}
 		control_.step(group::CancelFlow{endpoint.token_});
 		announcement_over(endpoint, std::nullopt);
+		if (growing != nullptr)
+			growing->slab().note_told(lock_);
+		endpoint.growing_rmb_.under(lock_) = nullptr;
+		endpoint.growing_rmb_known_.under(lock_).reset();
+		if (const auto next =
+			    std::exchange(endpoint.next_rtoken_.under(lock_), std::nullopt))
+			control_.machine().release_rtoken(*next);
 		if (std::exchange(endpoint.rtoken_held_.under(lock_), false))
 			control_.machine().release_rtoken(endpoint.rtoken_.under(lock_));
 		if (founder_.get() == &endpoint)
@@ -70,6 +81,9 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 	}
 	if (was_full)
 		table_.reopen(*this);
+	// Nobody has been told what it is for.
+	if (growing != nullptr)
+		free_unless_kept(pool_.give_back(growing, 0));
 	take_back_buffers(endpoint, peer_is_done);
 }
 

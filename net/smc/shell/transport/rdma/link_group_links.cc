@@ -230,6 +230,7 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 {
 	std::optional<group::LinkIndex> to;
 	std::optional<wire::RemoteToken> rtoken;
+	std::optional<wire::RemoteToken> next;
 	{
 		shell::Guard guard(lock_);
 		auto &stranded = endpoint.stranded_.under(lock_);
@@ -255,18 +256,22 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 		stranded.reset();
 		if (to && endpoint.rtoken_held_.under(lock_))
 			rtoken = control_.machine().rtoken(endpoint.rtoken_.under(lock_), *to);
+		if (const auto index = endpoint.next_rtoken_.under(lock_); to && index)
+			next = control_.machine().rtoken(*index, *to);
 		// The peer has closed and taken its RMB back; it is still to hear of our end.
 		if (to && endpoint.writes_forbidden())
-			rtoken = wire::RemoteToken{};
-		if (rtoken)
+			rtoken = next = wire::RemoteToken{};
+		if (to)
 			records_[*to].connections++;
 	}
-	if (rtoken) {
-		endpoint.move_to(links_[*to], *rtoken);
+	if (to && endpoint.move_to(links_[*to], rtoken, next)) {
 		smc_stat_inc(key_.netns, SMC_STAT_CONN_MOVED);
-	} else {
-		endpoint.on_transport_lost(ECONNRESET);
+		return;
 	}
+	endpoint.on_transport_lost(ECONNRESET);
+	shell::Guard guard(lock_);
+	if (to)
+		leave_link(links_[*to]);
 }
 
 // The order matters. A queue pair that still lives repeats packets out of the send buffers, which

@@ -292,7 +292,7 @@ bool LinkGroup::peer_knows(const Slab &rmb) const
 void LinkGroup::announce(RdmaEndpoint &endpoint)
 {
 	delete_surplus();
-	Slab &slab = endpoint.rmb_buffer_->slab();
+	Slab &slab = announced_rmb(endpoint, lock_)->slab();
 
 	announcements_++;
 	endpoint.announcement_.under(lock_) = announcements_;
@@ -307,16 +307,19 @@ void LinkGroup::announce(RdmaEndpoint &endpoint)
 // have elements of the same slab.
 void LinkGroup::announcement_over(RdmaEndpoint &announcer, std::optional<bool> confirmed)
 {
-	if (announcer.rmb_buffer_ == nullptr)
+	const Buffer *rmb = announced_rmb(announcer, lock_);
+
+	if (rmb == nullptr)
 		return;
-	Slab &slab = announcer.rmb_buffer_->slab();
+	Slab &slab = rmb->slab();
 
 	if (slab.announcer(lock_) != announcer.token_)
 		return;
 	slab.announcer(lock_) = 0;
 	endpoints_.for_each([this, &slab, confirmed](RdmaEndpoint &other) {
 		lock_.assert_held();
-		if (!other.awaits_announcement_.under(lock_) || &other.rmb_buffer_->slab() != &slab)
+		if (!other.awaits_announcement_.under(lock_) ||
+		    &announced_rmb(other, lock_)->slab() != &slab)
 			return;
 		if (confirmed) {
 			other.awaits_announcement_.under(lock_) = false;
@@ -335,10 +338,7 @@ void LinkGroup::tell_announced(RdmaEndpoint &endpoint, bool confirmed)
 	const bool lost =
 		control_.machine().link_state(endpoint.link()->index()) == group::LinkState::kDown;
 
-	if (confirmed && !lost)
-		tell(&endpoint, SetupResult::kRkeyAnnounced, wire::DeclineReason::kNone);
-	else
-		tell(&endpoint, SetupResult::kRkeyAnnounceFailed, wire::DeclineReason::kErrRegBuf);
+	tell_of_announcement(endpoint, confirmed && !lost);
 }
 
 group::LinkRkeys LinkGroup::rkeys_of(const Slab &rmb) const

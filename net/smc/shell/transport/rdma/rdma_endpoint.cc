@@ -39,6 +39,7 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer, const wire::Rem
 		.local_token = token_,
 		.peer_token = peer.token.value(),
 		.compact = group_->speaks_compactly(),
+		.growing = group_->grows_rings(),
 	};
 	{
 		shell::Guard guard(lock_);
@@ -90,13 +91,28 @@ void RdmaEndpoint::hear_by(const Link &carrier)
 	arrivals_need_sync_ = rmb_buffer_->must_sync(carrier.index());
 }
 
-void RdmaEndpoint::move_to(Link &to, const wire::RemoteToken &rtoken)
+bool RdmaEndpoint::move_to(Link &to, const std::optional<wire::RemoteToken> &rtoken,
+			   const std::optional<wire::RemoteToken> &next)
 {
+	bool known = false;
+
 	change([&]() -> u16 {
 		lock_.assert_held();
-		point_to(to, rtoken);
+		const auto &current = peer_ring_begun() ? next : rtoken;
+
+		known = current.has_value();
+		if (!known)
+			return 0;
+		point_to(to, *current);
+		if (next) {
+			next_peer_ring_.address = next->address;
+			next_peer_ring_.rkey = next->rkey.value();
+		} else {
+			conn_.drop_peer_ring();
+		}
 		return send_again_locked();
 	});
+	return known;
 }
 
 void RdmaEndpoint::hear_without(const Link &lost)
@@ -126,14 +142,15 @@ void RdmaEndpoint::keep_early_locked(const connection::CursorMessage &message, c
 {
 	const bool has_cursors =
 		(message.producer_flags & connection::producer_flag::kFailoverValidation) == 0;
+	const Buffer *rmb = rmb_of_locked(message.ring);
 
-	if (has_cursors && rmb_buffer_ != nullptr && rmb_buffer_->must_sync(by.index())) {
+	if (has_cursors && rmb != nullptr && rmb->must_sync(by.index())) {
 		const ring::Cursor from = early_.newest() ? early_.newest()->producer
 							  : conn_.diagnostics().rx_producer;
 		const ring::Segments arrived =
-			ring::between(from, message.producer, rmb_buffer_->size().bytes());
+			ring::between(from, message.producer, rmb->size().bytes());
 
-		rmb_buffer_->sync_for_cpu(by.index(), arrived);
+		rmb->sync_for_cpu(by.index(), arrived);
 	}
 	early_.keep(message);
 	early_link_ = &by;
@@ -218,7 +235,14 @@ bool RdmaEndpoint::admit_locked(const connection::CompactMessage &message, const
 
 bool RdmaEndpoint::take_send_buffer()
 {
-	Buffer *buffer = group_->lend_send_buffer(sk());
+	if (with_lock([this](connection::Connection &)
+			      SMC_REQUIRES(lock_) { return std::exchange(rested_, false); }))
+		grown_size_.reset();
+	const wire::BufferSize size = grown_size_.value_or(group_->send_buffer_size(sk()));
+	Buffer *buffer = group_->lend_send_buffer(sk(), size);
+
+	if (buffer != nullptr && buffer->size() < size)
+		put_off_widening();
 	{
 		shell::Guard guard(lock_);
 		if (buffer == nullptr) {
@@ -255,8 +279,10 @@ Buffer *RdmaEndpoint::unused_send_buffer_locked(bool at_once)
 	const u64 before_bytes = std::exchange(noted_bytes_, conn_.appended_bytes());
 	if (before_bytes != noted_bytes_ && !at_once)
 		return nullptr;
-	if (conn_.send_buffer_is_idle())
+	if (conn_.send_buffer_is_idle()) {
+		rested_ = true;
 		return leave_send_buffer_locked();
+	}
 	conn_.request_completion();
 	if (!detached())
 		send_locked();
@@ -293,6 +319,8 @@ void RdmaEndpoint::send_locked()
 {
 	connection::TransmitPlan plan;
 
+	if (conn_.ring_change_due()) [[unlikely]]
+		change_peer_ring_locked();
 	while (conn_.plan_transmit(plan)) {
 		if (!post_plan(plan))
 			return;
@@ -328,7 +356,11 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 						   .write_blocked = plan.brief.write_blocked,
 						   .consumed_bytes = plan.brief.consumed_bytes});
 	} else {
-		wire::encode(connection::to_wire(plan.message), message);
+		wire::Cdc cdc = connection::to_wire(plan.message);
+
+		if (plan.message.offers_ring) [[unlikely]]
+			cdc.offer = offer_on(*link());
+		wire::encode(cdc, message);
 		notice.message = message;
 	}
 	if (!link()->post(*this, {writes.data(), n}, notice, plan.signal, plan.marker)) {

@@ -4,12 +4,14 @@
 #pragma once
 
 #include <atomic>
+#include <optional>
 
 #include "core/base/result.hpp"
 #include "core/connection/early_messages.hpp"
 #include "core/group/doubt.hpp"
 #include "core/group/rtoken_table.hpp"
 #include "core/handshake/effect.hpp"
+#include "core/wire/cdc.hpp"
 #include "core/wire/clc.hpp"
 #include "core/wire/decline_reason.hpp"
 #include "kernel/abi/control.h"
@@ -63,15 +65,19 @@ public:
 	virtual void disown(const group::TcpAddress &from) = 0;
 	// A connection has ended and its memory is free. Process.
 	virtual void remove(RdmaEndpoint &endpoint) = 0;
-	// How large a send buffer for @sk is to be.
+	// How large a send buffer for @sk is to be at first.
 	[[nodiscard]] virtual wire::BufferSize send_buffer_size(struct sock *sk) const = 0;
-	// Memory for it, mapped on all links: of that size or smaller. nullptr: there is none, or
+	// Memory for one, mapped on all links: of that size or smaller. nullptr: there is none, or
 	// the group ends. Process.
-	[[nodiscard]] virtual Buffer *lend_send_buffer(struct sock *sk) = 0;
+	[[nodiscard]] virtual Buffer *lend_send_buffer(struct sock *sk, wire::BufferSize size) = 0;
 	// Takes it back. @idle: no work request reads it. Process.
 	virtual void take_back_send_buffer(Buffer &buffer, bool idle) = 0;
 	// Both ends understand compact messages.
 	[[nodiscard]] virtual bool speaks_compactly() const = 0;
+	// Both ends know rings that are replaced by larger ones.
+	[[nodiscard]] virtual bool grows_rings() const = 0;
+	// An endpoint's ring is to be replaced, or has been: see tend_ring(). Any context.
+	virtual void look_at_rings() = 0;
 	// For sock_diag: this side's role, and the endpoint's link. Process.
 	virtual void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) = 0;
 
@@ -100,11 +106,38 @@ public:
 					 const wire::RemoteToken &rtoken, bool elsewhere);
 
 	// The link that it sends by is lost and its queue pair gone. It goes on over @to, where the
-	// peer's RMB is @rtoken: what may not have arrived is sent once more. Process.
-	void move_to(Link &to, const wire::RemoteToken &rtoken);
+	// peer's RMB is @rtoken, and the next one (take_peer_ring()) @next: what may not have
+	// arrived is sent once more. False if it is not known there. Process.
+	[[nodiscard]] bool move_to(Link &to, const std::optional<wire::RemoteToken> &rtoken,
+				   const std::optional<wire::RemoteToken> &next);
 	// The same for a link that the peer's messages came by, which has been drained. They may
 	// come by any other link from here on: the peer chooses that. Process.
 	void hear_without(const Link &lost);
+
+	// The rings (ring_growth.cc), in this order, each step by the group's worker. Our own: the
+	// size that the next one is to have; nothing if none is wanted.
+	[[nodiscard]] std::optional<wire::BufferSize> next_rmb_size();
+	// The peer knows it now: it is offered. False, and it is not needed, if the connection
+	// takes no data any more.
+	[[nodiscard]] bool offer_rmb(Buffer &rmb);
+	// None is to be had, or the peer does not take it. Another one is wanted later.
+	void put_off_rmb();
+	// The one that the peer does not write to any more; nullptr if there is none.
+	[[nodiscard]] Buffer *take_left_rmb();
+	// What is on offer; for the one who has taken it out of the group.
+	[[nodiscard]] Buffer *take_offered_rmb();
+	// The peer's: its offer is of use. Any context.
+	[[nodiscard]] bool wants_peer_ring(const wire::RingOffer &offer);
+	// It is @rtoken on the link that this end sends by. False if that is too late. Any context.
+	[[nodiscard]] bool take_peer_ring(const wire::RingOffer &offer,
+					  const wire::RemoteToken &rtoken);
+	// This end writes there: the ring before is not needed any more. Any context.
+	[[nodiscard]] bool peer_ring_begun() const
+	{
+		return peer_ring_begun_.load(std::memory_order_acquire);
+	}
+	// The one before is given up. Any context.
+	void note_peer_ring_left() { peer_ring_begun_.store(false, std::memory_order_release); }
 
 	// Memory for what is to be sent; release_unused_send_buffer() takes it away again.
 	[[nodiscard]] bool take_send_buffer() override;
@@ -152,6 +185,9 @@ private:
 	{
 		return !conn_.finished();
 	}
+	[[nodiscard]] bool widen() override;
+	void ring_ran_empty_locked() override SMC_REQUIRES(lock_);
+	void enter_ring_locked() override SMC_REQUIRES(lock_);
 	void retire() override;
 	void destroy() override;
 	void snapshot_transport(smc_sock_info &info) override;
@@ -162,6 +198,15 @@ private:
 	void keep_early_locked(const connection::CursorMessage &message, const Link &by)
 		SMC_REQUIRES(lock_);
 	void point_to(Link &to, const wire::RemoteToken &rtoken) SMC_REQUIRES(lock_);
+	void put_off_widening();
+	[[nodiscard]] wire::RingOffer offer_on(const Link &link) const SMC_REQUIRES(lock_);
+	// Writes go to the peer's next ring from here on.
+	void change_peer_ring_locked() SMC_REQUIRES(lock_);
+	// The one of ours that has this number.
+	[[nodiscard]] Buffer *rmb_of_locked(u8 ring) const SMC_REQUIRES(lock_)
+	{
+		return ring == conn_.ring() ? rmb_buffer_ : offered_rmb_;
+	}
 	[[nodiscard]] Buffer *unused_send_buffer_locked(bool at_once) SMC_REQUIRES(lock_);
 	[[nodiscard]] Buffer *leave_send_buffer_locked() SMC_REQUIRES(lock_);
 	// False if it was not posted.
@@ -175,7 +220,24 @@ private:
 	Buffer *rmb_buffer_ = nullptr;
 	Buffer *send_buffer_ SMC_GUARDED_BY(lock_) = nullptr; // while there is something to send
 	u64 noted_bytes_ SMC_GUARDED_BY(lock_) = 0;           // appended when it was last looked at
-	u32 token_ = 0;                                       // ours; the slot in the group's table
+	// What the send buffer has grown to; guarded by the socket lock, as the next one.
+	std::optional<wire::BufferSize> grown_size_;
+	u64 widen_after_ms_ = 0;
+	bool rested_ SMC_GUARDED_BY(lock_) = false; // it was not used, and was taken away
+	// Rings that grow. Ours:
+	bool rmb_wanted_ SMC_GUARDED_BY(lock_) = false;
+	u64 rmb_wanted_after_ms_ SMC_GUARDED_BY(lock_) = 0;
+	Buffer *offered_rmb_ SMC_GUARDED_BY(lock_) = nullptr;
+	Buffer *left_rmb_ SMC_GUARDED_BY(lock_) = nullptr; // the peer has left it
+	// The peer's:
+	struct PeerRing {
+		u64 address = 0; // of the RMB
+		u64 element_offset = 0;
+		u32 rkey = 0;
+	};
+	PeerRing next_peer_ring_ SMC_GUARDED_BY(lock_);
+	std::atomic<bool> peer_ring_begun_{false}; // set under its lock
+	u32 token_ = 0;                            // ours; the slot in the group's table
 	bool first_contact_ = false;
 	u64 element_offset_ = 0; // in the peer's RMB
 	u64 peer_address_ = 0;   // these two change with the link, under its lock
@@ -199,6 +261,11 @@ private:
 	shell::Guarded<AfterRegistration> after_registration_{AfterRegistration::kAnnounce};
 	shell::Guarded<SetupObserver *> observer_; // of its handshake
 	shell::Guarded<u64> announcement_;         // the number of its CONFIRM_RKEY
+	// A larger RMB, while it is being registered and announced, and then what came of it.
+	shell::Guarded<Buffer *> growing_rmb_;
+	shell::Guarded<std::optional<bool>> growing_rmb_known_;
+	// The peer's next one, until it is rtoken_.
+	shell::Guarded<std::optional<group::RtokenIndex>> next_rtoken_;
 	// Another connection's CONFIRM_RKEY, under way, is for the slab of its RMB, too.
 	shell::Guarded<bool> awaits_announcement_;
 };

@@ -48,7 +48,9 @@ void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 {
 	offer.max_conns = static_cast<u8>(smc_sysctl_smcr_max_conns_per_lgr(seeker.netns));
 	if (smc_sysctl_smcr_compact(seeker.netns))
-		offer.capabilities = wire::capability::kCompactMessages;
+		offer.capabilities |= wire::capability::kCompactMessages;
+	if (smc_sysctl_smcr_growing_rings(seeker.netns))
+		offer.capabilities |= wire::capability::kGrowingRings;
 	if (!offer.eids.empty()) {
 		if (const auto port = find_port(seeker.netns, *seeker.path, SMC_IB_GID_ROCE_V2)) {
 			offer.smcr_v2 = true;

@@ -46,18 +46,19 @@ void LinkGroup::advance_registrations()
 // its own fails, that is the link's affair.
 Registration LinkGroup::post_registrations(RdmaEndpoint &endpoint)
 {
+	Slab &slab = announced_rmb(endpoint, lock_)->slab();
 	auto others = Registration::kDone;
 
 	for (Link &link : links_) {
 		if (&link == endpoint.link() ||
 		    control_.machine().link_state(link.index()) != group::LinkState::kActive)
 			continue;
-		const Registration one = endpoint.rmb_buffer_->slab().enable(link);
+		const Registration one = slab.enable(link);
 
 		if (one == Registration::kNoRoom || one == Registration::kUnderWay)
 			others = one;
 	}
-	const Registration own = endpoint.rmb_buffer_->slab().enable(*endpoint.link());
+	const Registration own = slab.enable(*endpoint.link());
 
 	return own != Registration::kDone ? own : others;
 }
@@ -67,16 +68,17 @@ void LinkGroup::buffers_registered(RdmaEndpoint &endpoint, bool ok)
 	const auto reason = ok ? wire::DeclineReason::kNone : wire::DeclineReason::kErrRegBuf;
 
 	switch (endpoint.after_registration_.under(lock_)) {
-	case AfterRegistration::kAnnounce:
-		if (!ok)
-			tell(&endpoint, SetupResult::kRkeyAnnounceFailed, reason);
-		else if (peer_knows(endpoint.rmb_buffer_->slab()))
-			tell(&endpoint, SetupResult::kRkeyAnnounced, reason);
-		else if (endpoint.rmb_buffer_->slab().announcer(lock_) != 0)
+	case AfterRegistration::kAnnounce: {
+		Slab &slab = announced_rmb(endpoint, lock_)->slab();
+
+		if (!ok || peer_knows(slab))
+			tell_of_announcement(endpoint, ok);
+		else if (slab.announcer(lock_) != 0)
 			endpoint.awaits_announcement_.under(lock_) = true;
 		else
 			announce(endpoint);
 		break;
+	}
 	case AfterRegistration::kConnected:
 		tell(&endpoint, ok ? SetupResult::kLinkConnected : SetupResult::kLinkConnectFailed,
 		     reason);
