@@ -176,9 +176,12 @@ void tell_on_others(const smc_ib_link &link, const End &end, RmbNumber rmb, cons
 		expect(link, other != end.group->links.end() && other->first != end.id,
 		       "CONFIRM_RKEY: no such link");
 		const u32 qpn = own_qpn(end, other->second);
-		// The link may be going.
-		if (!lives(qpn))
+		// The link may be going; an Accept that is under way may name that rkey still.
+		if (!lives(qpn)) {
+			if (region != nullptr && region->buffer == here->buffer)
+				tell_rmb_on(rmb, qpn, key);
 			continue;
+		}
 		expect(link,
 		       region != nullptr && region->qpn == qpn && region->address == key.address &&
 			       region->buffer == here->buffer,

@@ -15,7 +15,7 @@
 namespace sim {
 namespace {
 
-constexpr unsigned kSynTries = 4;
+constexpr unsigned kSynTries = 30;
 
 std::map<std::pair<net *, u16>, struct sock *> listeners;
 
