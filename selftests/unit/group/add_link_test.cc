@@ -484,7 +484,54 @@ TEST_P(AddLink, ClientThatRefusedForTheNumberAsksLater)
 	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
 }
 
+TEST(AddLinkVersion2, PortThatComesAndGoesAsksOnceInAWhile)
+{
+	Pair pair(wire::LlcVersion::kV2);
+	const AlternateFound found{second_end(2).identity.mac, second_end(2).identity.gid};
+	const Bytes nothing = encoded(wire::ReqAddLink{}, /*response=*/true);
+
+	pair.server.other_port.reset();
+	pair.form();
+	pair.client.drop_sent();
+	for (int i = 0; i < 20; i++)
+		pair.client.deliver(found);
+	EXPECT_TRUE(pair.client.take<wire::ReqAddLink>(/*response=*/false));
+	EXPECT_EQ(pair.client.sent(), 0U);
+	const int sought = pair.client.count<SeekAlternate>();
+	pair.client.sleep(kAdditionForgotten_ms);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
+	pair.client.deliver(found);
+	EXPECT_TRUE(pair.client.take<wire::ReqAddLink>(/*response=*/false));
+	// A slow server answers both.
+	pair.client.receive(nothing);
+	pair.client.receive(nothing);
+	EXPECT_EQ(pair.client.machine().counters().violations(), 0U);
+	pair.client.receive(nothing);
+	EXPECT_EQ(pair.client.machine().counters().violations(), 1U);
+}
+
 // ---- A link of two is lost ------------------------------------------------------------------
+
+// The link that carries an announcement is lost after another one has been added.
+TEST_P(AddLink, AnnouncementIsRepeatedOverALinkThatIsNewerThanIt)
+{
+	Pair pair(GetParam());
+	LinkRkeys rkeys;
+
+	pair.form();
+	EXPECT_TRUE(rkeys.push_back({0, Pair::first(1, 0)}));
+	EXPECT_TRUE(rkeys.push_back({1, {wire::Rkey{0x7777}, kAddress}}));
+	pair.server.deliver(AnnounceRkey{7, rkeys});
+	pair.server.drop_sent();
+	pair.server.deliver(LinkFailed{1});
+	exchange(pair.server, pair.client);
+	ASSERT_EQ(pair.server.machine().link_state(2), LinkState::kActive);
+	pair.server.deliver(LinkFailed{0});
+	EXPECT_TRUE(pair.server.take<wire::DeleteLink>(/*response=*/false));
+	const auto again = pair.server.take<wire::ConfirmRkey>(/*response=*/false);
+	ASSERT_TRUE(again);
+	EXPECT_EQ(again->token, Pair::second(1, 0));
+}
 
 TEST_P(AddLink, LostLinkIsDeletedAndReplaced)
 {

@@ -309,6 +309,40 @@ TEST(Flow, LinkLossRepeatsADeletionElsewhere)
 	EXPECT_EQ(again->rkeys[0], wire::Rkey{101});
 }
 
+// The peer may have heard the first one.
+TEST(Flow, OneThatIsToBeRepeatedDoesNotCountAsUnsent)
+{
+	Member member = member_with_two(Role::kServer);
+
+	member.deliver(AnnounceRkey{1, on_both(1)});
+	member.deliver(AnnounceRkey{2, on_both(2)});
+	member.machine().hold_requests(true);
+	member.deliver(LinkFailed{0});
+	EXPECT_EQ(member.machine().flows_waiting(), 2U);
+	EXPECT_FALSE(member.machine().flow_waits(1));
+	EXPECT_TRUE(member.machine().flow_waits(2));
+}
+
+// Another link has come in the place of one that is gone, and has other rkeys.
+TEST(Flow, IsNotRepeatedByTheRkeyOfALinkThatIsGone)
+{
+	Member member = member_with_two(Role::kServer);
+
+	member.deliver(AnnounceRkey{1, on_both(1)});
+	member.deliver(AnnounceRkey{2, on_both(2)});
+	member.deliver(LinkFailed{1});
+	member.deliver(StartConfirmLink{1, identity_of(1), identity_of(2)});
+	member.receive(encoded(confirm_link_of(2, member.machine().link_id(1).value()),
+			       /*response=*/true),
+		       1);
+	ASSERT_EQ(member.machine().link_state(1), LinkState::kActive);
+	member.drop_sent();
+	member.deliver(LinkFailed{0});
+	EXPECT_EQ(member.flow(1), FlowResult::kLinkLost);
+	EXPECT_TRUE(member.take<wire::DeleteLink>(/*response=*/false));
+	EXPECT_EQ(member.sent(), 0U);
+}
+
 // Nobody waits for it any more.
 TEST(Flow, LinkLossDoesNotRepeatACancelledOne)
 {

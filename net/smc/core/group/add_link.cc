@@ -141,11 +141,17 @@ void GroupMachine::alternate_found(const AlternateFound &event, std::uint64_t no
 	}
 	if (!lacks_link() || !carrier || adds_later(now_ms))
 		return;
+	// A port that comes and goes must not flood the server.
+	if (asked_ms_ != 0 && now_ms - asked_ms_ < kAdditionForgotten_ms) {
+		add_due_ms_ = asked_ms_ + kAdditionForgotten_ms;
+		return;
+	}
+	asked_ms_ = now_ms;
 	if (config_.version == wire::LlcVersion::kV2) {
 		std::array<std::byte, 2 * wire::GidList::kItemSize> space{};
 		const std::array<wire::Gid, 2> gids = {links_[*carrier].local.gid, event.gid};
 
-		asked_ = true;
+		asked_++;
 		send(*carrier, wire::ReqAddLink{wire::GidList::of(gids, space)},
 		     /*response=*/false, effects);
 		return;
@@ -425,8 +431,10 @@ void GroupMachine::req_add_link_request(LinkIndex from, std::uint64_t now_ms, Ef
 
 void GroupMachine::req_add_link_response()
 {
-	if (!std::exchange(asked_, false))
+	if (asked_ == 0)
 		unexpected(/*response=*/true);
+	else
+		asked_--;
 }
 
 // ---- Asymmetric links -----------------------------------------------------------------------

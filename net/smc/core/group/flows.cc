@@ -24,7 +24,11 @@ constexpr int kExpiredPerStep = 2;
 void GroupMachine::add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
 			    Effects &effects)
 {
-	const Flow flow{kind, /*wanted=*/true, id, rkeys, now_ms + turn_ms(kind)};
+	const Flow flow{.kind = kind,
+			.wanted = true,
+			.id = id,
+			.rkeys = rkeys,
+			.deadline_ms = now_ms + turn_ms(kind)};
 
 	if (!waiting_.push(flow))
 		emit(effects, FlowDone{id, FlowResult::kOverload});
@@ -43,6 +47,7 @@ void GroupMachine::repeat_flow(std::uint64_t now_ms, Effects &effects)
 	Flow flow = running_;
 
 	flow.deadline_ms = now_ms + turn_ms(flow.kind);
+	flow.sent = true;
 	if (flow.wanted && other && rkey_on(flow.rkeys, *other) != nullptr &&
 	    waiting_.push_front(flow))
 		running_ = {};
@@ -68,36 +73,52 @@ bool GroupMachine::flow_waits(FlowId id) const
 {
 	for (std::size_t i = 0; i < waiting_.size(); i++) {
 		if (waiting_[i].id == id)
-			return true;
+			return !waiting_[i].sent;
 	}
 	return false;
 }
 
-// The link that has been added is active. What waits was asked for before that, and the peer did
-// not know these RMBs when it was told of those on the new link.
+// The link that has been added is active. What waits, or is not answered, was asked for before
+// that: if it is to go out over that link it needs the rkey there.
 void GroupMachine::add_link_to_flows()
 {
-	for (std::size_t i = 0; i < waiting_.size(); i++) {
-		LinkRkeys &rkeys = waiting_[i].rkeys;
-		const LinkRkey *known = rkey_on(rkeys, adding_.carrier);
+	add_link_to(running_);
+	for (std::size_t i = 0; i < waiting_.size(); i++)
+		add_link_to(waiting_[i]);
+}
 
-		for (std::size_t n = 0; known != nullptr && n < adding_.rkeys.size(); n++) {
-			const wire::RkeyPair pair = adding_.rkeys[n];
+void GroupMachine::add_link_to(Flow &flow) const
+{
+	const LinkRkey *known = rkey_on(flow.rkeys, adding_.carrier);
 
-			if (pair.rkey != known->token.rkey)
-				continue;
-			LinkRkeys all;
+	for (std::size_t n = 0; known != nullptr && n < adding_.rkeys.size(); n++) {
+		const wire::RkeyPair pair = adding_.rkeys[n];
 
-			for (const LinkRkey &rkey : rkeys) {
-				// Of a link that had this place before.
-				if (rkey.link != adding_.link)
-					(void)all.push_back(rkey);
-			}
-			(void)all.push_back({adding_.link, {pair.new_rkey, pair.new_address}});
-			rkeys = all;
-			break;
-		}
+		if (pair.rkey != known->token.rkey)
+			continue;
+		(void)flow.rkeys.push_back({adding_.link, {pair.new_rkey, pair.new_address}});
+		return;
 	}
+}
+
+// Another link may take its place, with other rkeys.
+void GroupMachine::take_link_from_flows(LinkIndex index)
+{
+	const auto take_from = [index](Flow &flow) {
+		LinkRkeys others;
+
+		for (const LinkRkey &rkey : flow.rkeys) {
+			if (rkey.link != index)
+				(void)others.push_back(rkey);
+		}
+		flow.rkeys = others;
+	};
+
+	take_from(running_);
+	for (std::size_t i = 0; i < waiting_.size(); i++)
+		take_from(waiting_[i]);
+	for (std::size_t i = 0; i < overdue_.size(); i++)
+		take_from(overdue_[i].flow);
 }
 
 void GroupMachine::next_flow(std::uint64_t now_ms, Effects &effects)

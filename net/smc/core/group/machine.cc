@@ -193,6 +193,7 @@ void GroupMachine::link_gone(LinkIndex index, std::uint64_t now_ms, Effects &eff
 
 	set_state(links_[index], LinkState::kUnused);
 	links_[index] = {};
+	take_link_from_flows(index);
 	if (served && !look_for_link(/*asked=*/false, now_ms, effects))
 		add_due_ms_ = now_ms + kAdditionForgotten_ms;
 }

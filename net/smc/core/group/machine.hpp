@@ -209,6 +209,7 @@ private:
 	struct Flow {
 		FlowKind kind = FlowKind::kNone;
 		bool wanted = false; // an owner waits for the result
+		bool sent = false;   // over a link that is lost since
 		FlowId id = 0;
 		LinkRkeys rkeys;
 		std::uint64_t deadline_ms = 0; // waiting: to be started; running: for the response
@@ -306,6 +307,8 @@ private:
 	void cancel_flow(FlowId id);
 	void next_flow(std::uint64_t now_ms, Effects &effects);
 	void add_link_to_flows();
+	void add_link_to(Flow &flow) const;
+	void take_link_from_flows(LinkIndex index);
 	void start_flow(const Flow &flow, LinkIndex link, std::uint64_t now_ms, Effects &effects);
 	void flow_timer(std::uint64_t now_ms, Effects &effects);
 	void end_flow(FlowResult result, Effects &effects);
@@ -367,7 +370,8 @@ private:
 	AdditionBudget additions_;
 	std::uint32_t additions_failed_ = 0; // in a row
 	std::uint64_t add_due_ms_ = 0;       // another look for a link that is lacking; 0: none
-	bool asked_ = false;                 // client: our REQ_ADD_LINK may be answered
+	std::uint64_t asked_ms_ = 0;         // client: of the last REQ_ADD_LINK; 0: none
+	std::uint32_t asked_ = 0;            // of them, so many may be answered
 	std::array<std::byte, kRtokensMax * wire::RkeyPairList::kItemSize> rkey_space_{};
 	std::array<std::byte, wire::kAddLinkSizeMax> long_message_{};
 	Counters counters_;
