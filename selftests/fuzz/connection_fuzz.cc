@@ -498,6 +498,8 @@ private:
 		} else if (deaf) {
 			fuzz::demand(verdict.events == event::kIgnored && verdict.ok());
 			peer_sequence_ = message.sequence;
+			if (lost_)
+				peer_flags_ |= message.state_flags & state_flag::kAll;
 		} else {
 			take_in(message, verdict);
 		}

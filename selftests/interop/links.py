@@ -110,7 +110,8 @@ def lose_link(vm, client, server, guest: Guest, device: str) -> None:
     registering it there, so that our first write ends the link. So all connections are active."""
     load = start_load(vm, client, server, 12_000_000)
     guest.run(f"echo queue_pairs >/sys/kernel/debug/simrnic/{device}/break")
-    assert [active(end) for end in vm.guests] == [4, 4], "the load had ended before the link was lost"
+    open_ones = [active(end) for end in vm.guests]
+    assert open_ones == [4, 4], f"{open_ones} connections: the load had ended before the loss"
     load.wait(200)
 
 

@@ -56,6 +56,34 @@ struct LateStart {
 	}
 };
 
+// The peer moves twice before the first link is drained here. What the second validation asks for
+// has come by the second link.
+TEST(EarlyMessagesTest, TwoMovesInARow)
+{
+	Pair pair;
+	EarlyMessages early;
+	const auto keep_all = [&] {
+		while (pair.wire.carry(pair.a)) {}
+		for (const Arrived &arrived : pair.b.arrived)
+			early.keep(arrived.message);
+		pair.b.arrived.clear();
+	};
+
+	pair.a.send("one ");
+	pair.wire.settle();
+	pair.a.send("two");
+	for (int i = 0; i < 2; i++) {
+		pair.wire.lose_link(pair.a, 0, false, 0);
+		Wire::move(pair.a);
+		keep_all();
+		while (!pair.a.completions.empty())
+			(void)pair.wire.complete(pair.a);
+	}
+	for (const CursorMessage &message : early.all_after_move())
+		EXPECT_EQ(pair.b.connection.on_cdc(message).violation, Violation::kNone);
+	EXPECT_EQ(pair.b.read(), "one two");
+}
+
 TEST(EarlyMessagesTest, NothingCame)
 {
 	LateStart late;

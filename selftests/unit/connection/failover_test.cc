@@ -69,6 +69,71 @@ TEST(FailoverTest, ConsumerCursorIsSaidAgain)
 	EXPECT_EQ(pair.b.receive(), "y");
 }
 
+// This end has given up, and hears all the same that the peer's ring may be gone.
+TEST(FailoverTest, NothingIsWrittenAgainToAPeerThatHasClosed)
+{
+	Pair pair;
+
+	pair.a.send("lost, or not");
+	pair.b.connection.abort();
+	pair.b.transmit();
+	pair.a.connection.give_up();
+	pair.a.transmit();
+	while (pair.wire.carry(pair.b)) {}
+	EXPECT_TRUE(pair.wire.deliver(pair.a).has(event::kIgnored));
+	EXPECT_TRUE(pair.a.connection.peer_closed());
+	pair.wire.lose_link(pair.a, 0, false, SIZE_MAX);
+	Wire::move(pair.a);
+	ASSERT_EQ(pair.a.posted.size(), 2u);
+	EXPECT_EQ(pair.a.posted[1].write_count, 0u);
+	EXPECT_EQ(pair.a.posted[1].message.state_flags, state_flag::kAborted);
+}
+
+// This end has given up, and its flag has not gone out yet.
+TEST(FailoverTest, AFlagThatIsOwedFollowsAValidation)
+{
+	Pair pair;
+
+	pair.a.send("abc");
+	pair.a.connection.request_completion();
+	pair.a.transmit();
+	pair.wire.settle();
+	pair.a.connection.give_up();
+	pair.wire.lose_link(pair.a, 0, false, SIZE_MAX);
+	Wire::move(pair.a);
+	ASSERT_EQ(pair.a.posted.size(), 3u);
+	EXPECT_EQ(pair.a.posted[0].message.producer_flags, kMoved);
+	EXPECT_EQ(pair.a.posted[2].message.state_flags, state_flag::kAborted);
+}
+
+// Until the peer has said so by the new link, it may write once more what it has written before.
+TEST(FailoverTest, PeerMayRepeatUntilItSaysThatItHasClosed)
+{
+	Pair pair;
+
+	pair.a.send("abc");
+	pair.a.connection.close();
+	pair.a.transmit();
+	while (pair.wire.carry(pair.a)) {}
+	pair.b.connection.close();
+	pair.b.transmit();
+	while (!pair.b.arrived.empty())
+		pair.wire.deliver(pair.b);
+	EXPECT_TRUE(pair.b.connection.peer_closed());
+	EXPECT_FALSE(pair.b.connection.peer_may_repeat());
+	for (End *end : {&pair.a, &pair.b})
+		pair.wire.lose_link(*end, 0, false, SIZE_MAX);
+	pair.b.connection.expect_repeats();
+	Wire::move(pair.a);
+	Wire::move(pair.b);
+	EXPECT_TRUE(pair.wire.carry(pair.a)); // the validation
+	pair.wire.deliver(pair.b);
+	EXPECT_TRUE(pair.b.connection.peer_may_repeat());
+	EXPECT_TRUE(pair.wire.carry(pair.a));
+	pair.wire.deliver(pair.b);
+	EXPECT_FALSE(pair.b.connection.peer_may_repeat());
+}
+
 TEST(FailoverTest, MessageThatThePeerHadAndHasLostEndsTheConnection)
 {
 	Pair pair;

@@ -43,6 +43,14 @@ public:
 	}
 	void flags_sent(std::uint8_t state_flags) { sent_flags_ |= state_flags; }
 
+	// Flags that come when lost(): nothing follows from them but that the peer's ring may be
+	// gone.
+	void on_late_peer_flags(std::uint8_t state_flags)
+	{
+		if (lost_)
+			peer_flags_ |= state_flags & state_flag::kAll;
+	}
+
 	[[nodiscard]] std::uint8_t owed_flags() const { return owed_flags_; }
 	[[nodiscard]] std::uint8_t sent_flags() const { return sent_flags_; }
 	[[nodiscard]] std::uint8_t peer_flags() const { return peer_flags_; }

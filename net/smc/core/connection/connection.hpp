@@ -147,6 +147,10 @@ public:
 	// written since, once more and into the same places of its ring, then a message with all
 	// cursors and flags. After these the connection goes on as before. Then transmit.
 	void fail_over();
+	// The link that the peer's messages came by is lost and drained: by another one the peer
+	// may write what it has written before once more, until it says there that it has closed.
+	void expect_repeats() { peer_may_repeat_ = true; }
+	[[nodiscard]] bool peer_may_repeat() const { return peer_may_repeat_; }
 	// In place, instead of the three functions above: makes one message, which counts as
 	// delivered at once; the caller hands it to the peer's hear(). Nothing if there is nothing
 	// to send now.
@@ -621,6 +625,7 @@ private:
 	bool push_ = false;                 // nothing is held until all has gone
 	bool urgent_inline_ = false;        // SO_OOBINLINE
 	bool peer_failed_over_ = false;     // has sent a validation: may repeat messages
+	bool peer_may_repeat_ = false;      // see expect_repeats()
 	bool refuses_data_ = false;
 	bool data_due_ = true; // the peer has not announced its end, and we do not refuse its data
 	bool gave_up_withheld_ = false;

@@ -8,6 +8,7 @@
 // No locking: the connection's lock covers it.
 #pragma once
 
+#include <cstdint>
 #include <initializer_list>
 #include <optional>
 
@@ -22,6 +23,10 @@ public:
 	{
 		// Its cursors do not count, so its place among the others does not matter.
 		if ((message.producer_flags & producer_flag::kFailoverValidation) != 0) {
+			// The peer has moved twice. What the second one asks for has come, and
+			// is heard only after the first one.
+			if (validation_ && newest_ && is_at_least(*newest_, message))
+				return;
 			validation_ = message;
 			return;
 		}
@@ -46,6 +51,10 @@ public:
 	}
 
 private:
+	[[nodiscard]] static bool is_at_least(const CursorMessage &one, const CursorMessage &other)
+	{
+		return static_cast<std::int16_t>(one.sequence - other.sequence) >= 0;
+	}
 	[[nodiscard]] static FixedVector<CursorMessage, 3>
 	those_of(std::initializer_list<std::optional<CursorMessage>> kept)
 	{

@@ -21,7 +21,8 @@ void Connection::fail_over()
 	if (completed_messages_ > abandoned_messages_)
 		known_messages_ = completed_messages_;
 	// The last message, which ended the connection, may be lost as well as any other.
-	const bool says_no_more = close_.finished() || !close_.may_transmit();
+	const bool says_no_more =
+		(close_.finished() || !close_.may_transmit()) && !closing_flag_owed();
 	if (says_no_more && transmit_idle() && known_messages_ == sent_messages_)
 		return;
 	// Nothing is posted any more.

@@ -339,6 +339,8 @@ inline Verdict Connection::on_cdc(const CursorMessage &message)
 		stale_messages_++;
 		return {.events = event::kStale};
 	}
+	if ((message.state_flags & state_flag::kAnyClose) != 0) [[unlikely]]
+		peer_may_repeat_ = false;
 	std::uint16_t events = 0;
 	if (message.ring != ring_ && cursors_count()) [[unlikely]] {
 		if (!enter_ring(message.ring))
@@ -424,8 +426,10 @@ inline std::optional<Verdict> Connection::dismiss(const CursorMessage &message)
 {
 	if (cursors_count()) [[likely]]
 		return std::nullopt;
-	if (!close_.started() || close_.finished())
+	if (!close_.started() || close_.finished()) {
+		close_.on_late_peer_flags(message.state_flags);
 		return Verdict{.events = event::kIgnored};
+	}
 	// The data does not count any more, but the peer's flags do.
 	Verdict verdict{.events = take_in_state_flags(message.state_flags)};
 	verdict.events |= tell_if_releasable();

@@ -12,8 +12,10 @@ namespace smc::transport::rdma {
 
 void LinkGroup::remove(RdmaEndpoint &endpoint)
 {
+	// Else nobody else gets the RMB before the peer has answered DELETE_RKEY.
 	const bool clean = endpoint.with_lock([](connection::Connection &conn) {
-		return conn.releasable() && conn.transmit_idle() && conn.peer_closed();
+		return conn.releasable() && conn.transmit_idle() && conn.peer_closed() &&
+		       !conn.closing_flag_owed() && !conn.peer_may_repeat();
 	});
 	take_out(endpoint, clean);
 }

@@ -64,6 +64,8 @@ u16 RdmaEndpoint::begin_messages_locked(bool elsewhere)
 	const Link *carrier = early_link_ != nullptr && takes_early ? early_link_ : link();
 	u16 events;
 
+	if (elsewhere)
+		conn_.expect_repeats();
 	if (!takes_early) {
 		events = begin_locked({}, carrier);
 	} else {
@@ -129,6 +131,7 @@ void RdmaEndpoint::hear_without(const Link &lost)
 		any_link_ = next == nullptr;
 		carrier_ = any_link_ ? static_cast<void *>(this) : next;
 		arrivals_need_sync_ = false;
+		conn_.expect_repeats();
 		const u16 events = hear_again_locked(std::exchange(early_, {}));
 		if (next != nullptr)
 			hear_by(*next);
