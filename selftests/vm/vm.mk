@@ -40,7 +40,7 @@ CHECK_FILES_6.1 := adapter control smc_run loopback selection selection_tools ta
 CHECK_BY_HAND := a_pod_on_ipvlan|over_smcd($$|_by)|fallen_back|unloading|device_comes|port_goes|without_the_
 # A pass over all socket calls takes five minutes: one on 6.12, and a sample on 6.1 by another way in.
 CHECK_BY_HAND_6.12 := an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)
-CHECK_BY_HAND_6.1 := compact_messages|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|over_smcr($$|_by_ulp|_by_selection|_of|_other|_by_protocol$$)|ipv6(_by|$$)
+CHECK_BY_HAND_6.1 := compact_messages|rings_grow|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|over_smcr($$|_by_ulp|_by_selection|_of|_other|_by_protocol$$)|ipv6(_by|$$)
 CHECK_BY_HAND_INTEROP := both_links_are|connections_outlive_a_(link_version_1|port)
 CHECK_TOPOLOGIES := ^ours@6.12\+(ours|kernel|none)@6.12$$
 
