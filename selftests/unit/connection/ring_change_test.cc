@@ -262,11 +262,22 @@ TEST(RingChangeTest, WritableWhenTheSendBufferCanBeReplaced)
 {
 	Pair pair{growing_config()};
 
-	EXPECT_FALSE(pair.a.connection.await_send_buffer()); // it is idle
+	EXPECT_FALSE(pair.a.connection.await_idle_send_buffer()); // it is
 	EXPECT_TRUE(pair.a.connection.writable_for_poll());
 	pair.a.send(std::string(100, 'x'));
-	ASSERT_TRUE(pair.a.connection.await_send_buffer());
+	ASSERT_TRUE(pair.a.connection.await_idle_send_buffer());
 	pair.a.transmit();
+	EXPECT_FALSE(pair.a.connection.writable_for_poll());
+	// The cursor alone does not say that no work request reads it.
+	while (pair.wire.carry(pair.a)) {}
+	while (!pair.b.arrived.empty())
+		pair.wire.deliver(pair.b);
+	(void)pair.b.receive();
+	pair.b.send("answer");
+	while (pair.wire.carry(pair.b)) {}
+	while (!pair.a.arrived.empty())
+		pair.wire.deliver(pair.a);
+	EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 16384u);
 	EXPECT_FALSE(pair.a.connection.writable_for_poll());
 	const Wire::Events events = pair.wire.settle();
 	EXPECT_TRUE((events.a & event::kWritable) != 0);

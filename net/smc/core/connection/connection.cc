@@ -38,6 +38,7 @@ bool Connection::init(const Config &config)
 	growing_ = config.growing && !config.in_place;
 	autocork_max_bytes_ = config.autocorking_size_bytes;
 	set_send_limits();
+	set_peer_limits();
 	set_receive_limits();
 	close_.start();
 	return true;
@@ -50,8 +51,13 @@ void Connection::set_send_limits()
 						      send_.in_place() ? 0 : kQuantumFloorBytes));
 	quarter_bytes_ = send_.size_bytes() / 4;
 	writable_from_bytes_ = send_.size_bytes() / 3;
-	crumb_bytes_ = send_.peer_size_bytes() / 8;
+	awaits_idle_ = false;
 	autocork_bytes_ = std::min(send_.size_bytes() / 2, autocork_max_bytes_);
+}
+
+void Connection::set_peer_limits()
+{
+	crumb_bytes_ = send_.peer_size_bytes() / 8;
 }
 
 void Connection::set_receive_limits()
@@ -75,6 +81,7 @@ bool Connection::replace_ring(Connection &writer, Connection &reader, std::uint3
 		return false;
 	writer.send_.replace(size_bytes);
 	writer.set_send_limits();
+	writer.set_peer_limits();
 	reader.receive_.replace(size_bytes);
 	reader.set_receive_limits();
 	return true;

@@ -229,10 +229,10 @@ public:
 	// All plans from here on are for it. Needs ring_change_due().
 	void change_peer_ring();
 
-	// The writer would have a larger send buffer: until it is idle (see
-	// replace_send_buffer()) the connection is not writable. Then transmit. False if nothing
-	// would end that wait.
-	[[nodiscard]] bool await_send_buffer();
+	// The writer would have a larger send buffer: the connection is not writable before
+	// send_buffer_is_idle(), which each message brings about from here on. Then transmit. False
+	// if it is idle.
+	[[nodiscard]] bool await_idle_send_buffer();
 
 	// --- Another ring, in place --------------------------------------------------------------
 
@@ -548,6 +548,7 @@ private:
 	}
 	[[nodiscard]] std::uint32_t readable_to_mark_bytes() const;
 	void set_send_limits();
+	void set_peer_limits();
 	void set_receive_limits();
 	Verdict on_failover_validation(std::int16_t ahead);
 	// The peer says that it writes to another ring. False if it must not.
@@ -575,6 +576,12 @@ private:
 	[[nodiscard]] std::uint16_t take_in_urgent_flags(const CursorMessage &message,
 							 std::uint32_t produced_bytes);
 	[[nodiscard]] std::uint16_t take_in_state_flags(std::uint8_t state_flags);
+	// Ends the wait of await_idle_send_buffer().
+	void look_for_idle()
+	{
+		if (awaits_idle_ && send_buffer_is_idle()) [[unlikely]]
+			set_send_limits();
+	}
 	// Returns kReleasable, once.
 	[[nodiscard]] std::uint16_t tell_if_releasable();
 	void drop_received_data();
@@ -616,6 +623,7 @@ private:
 	bool compact_ = false;              // Config::compact
 	bool growing_ = false;              // Config::growing
 	bool ran_empty_ = false;            // see take_ran_empty()
+	bool awaits_idle_ = false;          // see await_idle_send_buffer()
 	bool rings_told_ = true;            // a message has said peer_ring_, and our offer
 	bool heard_ = false;                // a message of the peer, on this link
 	bool update_due_ = false;           // a message must go out for its consumer cursor

@@ -91,7 +91,7 @@ inline bool Connection::can_transmit() const
 // later at the latest, and for everything that belongs to the end.
 inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const
 {
-	if (completion_requested_ || state_flags != close_.sent_flags() ||
+	if (completion_requested_ || awaits_idle_ || state_flags != close_.sent_flags() ||
 	    (state_flags & state_flag::kAnyClose) != 0)
 		return true;
 	if (write_bytes == 0)
@@ -320,6 +320,7 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 	const bool was_writable = writable_for_poll();
 	completed_messages_ = std::max(completed_messages_, marker.message_number);
 	send_.complete_to(marker.sent_bytes);
+	look_for_idle();
 	if (!was_writable && writable_for_poll())
 		verdict.events |= event::kWritable;
 	if (can_transmit())
@@ -482,8 +483,10 @@ inline std::uint16_t Connection::take_in(const CursorMessage &message, std::uint
 	const bool was_withheld = eof_withheld();
 	const std::uint32_t readable_before_bytes = readable_bytes();
 
-	if (consumed_bytes != 0)
+	if (consumed_bytes != 0) {
 		send_.acknowledge(message.consumer, consumed_bytes);
+		look_for_idle();
+	}
 	if (produced_bytes != 0)
 		receive_.receive(message.producer, produced_bytes);
 	const bool asked_again = (message.producer_flags & peer_producer_flags_ &

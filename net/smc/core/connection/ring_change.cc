@@ -38,7 +38,7 @@ void Connection::change_peer_ring()
 	send_.widen_peer(std::exchange(next_peer_ring_bytes_, 0));
 	peer_ring_++;
 	rings_told_ = false;
-	set_send_limits();
+	set_peer_limits();
 }
 
 std::optional<std::uint32_t> Connection::ring_bytes(std::uint8_t ring) const
@@ -64,13 +64,12 @@ bool Connection::enter_ring(std::uint8_t ring)
 	return true;
 }
 
-bool Connection::await_send_buffer()
+bool Connection::await_idle_send_buffer()
 {
-	if (send_.used_bytes() == 0) {
-		set_send_limits();
+	if (send_buffer_is_idle())
 		return false;
-	}
-	writable_from_bytes_ = send_.size_bytes();
+	awaits_idle_ = true;
+	writable_from_bytes_ = send_.size_bytes() + 1;
 	request_completion();
 	return true;
 }

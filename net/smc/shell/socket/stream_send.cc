@@ -160,7 +160,7 @@ int Send::run()
 	const UrgentAnnouncement announcement(endpoint_, (flags_ & SMC_MSG_OOB) != 0 && len_ != 0);
 
 	do {
-		if (endpoint_.widen_if_full()) [[unlikely]] {
+		while (endpoint_.widen_if_full()) {
 			const int ret = wait_for_room();
 
 			if (ret != 0)

@@ -178,10 +178,11 @@ bool RdmaEndpoint::widen()
 			conn_.peer_rmb_size_bytes(), wire::BufferSize{kGrownCodeMax}.bytes()));
 
 		if (send_buffer_ == nullptr || size <= send_buffer_->size() ||
+		    conn_.send_status() != connection::SendStatus::kOpen ||
 		    size.bytes() > limit_bytes || smc_now_ms() < widen_after_ms_)
 			return 0;
 		if (!conn_.send_buffer_is_idle()) {
-			wait = conn_.await_send_buffer();
+			wait = conn_.await_idle_send_buffer();
 			send_locked();
 			return 0;
 		}
