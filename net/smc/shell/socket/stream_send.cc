@@ -160,11 +160,13 @@ int Send::run()
 	const UrgentAnnouncement announcement(endpoint_, (flags_ & SMC_MSG_OOB) != 0 && len_ != 0);
 
 	do {
-		while (endpoint_.widen_if_full()) {
+		if (endpoint_.widen_if_full()) [[unlikely]] {
 			const int ret = wait_for_room();
 
 			if (ret != 0)
 				return sent_or(ret);
+			// Unless the wait has another reason to end.
+			(void)endpoint_.widen_if_full();
 		}
 		const Endpoint::Room room = endpoint_.take_room(len_ - sent_);
 
