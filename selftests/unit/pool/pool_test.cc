@@ -381,6 +381,29 @@ TEST_F(PoolTest, FewUnusedOnesAreKept)
 	pool.close();
 }
 
+// Those that rings grow to.
+TEST_F(PoolTest, FewerLargeOnesAreKept)
+{
+	constexpr wire::BufferSize kGrown{5};
+	constexpr u64 kKept_bytes = u64{Pool::keep_max(kGrown)} * kGrown.bytes();
+	Pool pool(&net_, kDevice_bytes);
+	std::vector<Buffer *> taken;
+	std::vector<Slab *> over;
+
+	static_assert(Pool::keep_max(kGrown) == 8 && Pool::keep_max(kSize) == Pool::kKeepMax);
+	for (int i = 0; i < 40; i++)
+		taken.push_back(pool.take(nullptr, SMC_IB_BUFFER_RMB, kGrown));
+	for (Buffer *buffer : taken) {
+		if (Slab *slab = pool.give_back(buffer, 0))
+			over.push_back(slab);
+	}
+	for (Slab *slab : over)
+		pool.drop(slab);
+	EXPECT_LE(pool.bytes(SMC_IB_BUFFER_RMB), kKept_bytes);
+	EXPECT_GE(pool.bytes(SMC_IB_BUFFER_RMB), u64{kGrown.bytes()});
+	pool.close();
+}
+
 TEST_F(PoolTest, WithMemoryScarceNoneIsKept)
 {
 	Pool pool(&net_, kDevice_bytes);

@@ -137,7 +137,8 @@ void LinkGroup::take_offer(RdmaEndpoint &endpoint, const Link &link, const wire:
 
 		if (next || state_ != State::kActive || !endpoint.rtoken_held_.under(lock_))
 			return;
-		if (offer.rmbe_index != 0)
+		const u64 end = named.address + u64{offer.size.bytes()} * offer.rmbe_index;
+		if (offer.rmbe_index != 0 && end >= named.address)
 			next = control_.machine().acquire_known_rtoken(link.index(), named);
 		if (next)
 			rtoken = control_.machine().rtoken(*next, endpoint.link()->index());

@@ -195,7 +195,7 @@ Slab *Pool::give_back(Buffer *buffer, u32 used_bytes)
 		return nullptr;
 	// Once deleted, its elements in doubt can be used again.
 	if (!closed_ && slab.doubtful_.under(lock_) == 0 && !slab.turned_down_.under(lock_) &&
-	    free_of(slab).size() <= kKeepMax && !smc_rings_are_many())
+	    free_of(slab).size() <= keep_max(slab.size()) && !smc_rings_are_many())
 		return nullptr;
 	claim(slab);
 	return &slab;

@@ -12,6 +12,7 @@
 // Locking: its own (class POOL; POOL_UNMAP, taken before it, around unmapping and freeing).
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <span>
 
@@ -31,8 +32,15 @@ namespace smc::transport::rdma {
 
 class Pool {
 public:
-	// Unused elements that are kept of one size and kind; slabs beyond that are freed.
+	// Unused elements that are kept of one size and kind; slabs beyond that are freed. Of large
+	// ones, which rings grow to, as many as take no more memory than so much, or few.
 	static constexpr u32 kKeepMax = 32;
+	static constexpr u32 kKeepMin = 4;
+	static constexpr u32 kKeepMax_bytes = 4U << 20;
+	[[nodiscard]] static constexpr u32 keep_max(wire::BufferSize size)
+	{
+		return std::clamp(kKeepMax_bytes / size.bytes(), kKeepMin, kKeepMax);
+	}
 	static constexpr u32 kQuarantineMax = 64;
 	// A slab that has been unused for longer is freed at some later run of the group.
 	static constexpr u64 kStale_ms = 600'000;
@@ -62,7 +70,7 @@ public:
 	// The same where the peer must not be told, so that the slab stays until the group ends.
 	// The caller counts. Process.
 	void set_aside(Buffer *buffer);
-	// Keeps a slab that give_back() or take_surplus() has returned, above kKeepMax. False if
+	// Keeps a slab that give_back() or take_surplus() has returned, above keep_max(). False if
 	// the peer may still write to it. Process.
 	[[nodiscard]] bool keep(Slab *slab);
 	// The peer may still write to the slab, or a device read it: it stays until the group ends.
