@@ -67,9 +67,12 @@ Buffer *LinkGroup::announced_rmb(const RdmaEndpoint &endpoint, const shell::Spin
 void LinkGroup::grow_rmb(RdmaEndpoint &endpoint, wire::BufferSize size)
 {
 	Buffer *rmb = take_mapped(endpoint.sk(), SMC_IB_BUFFER_RMB, size);
+	// If it ends meanwhile its RMB goes.
+	const u32 now_bytes = endpoint.with_lock(
+		[](const connection::Connection &conn) { return conn.rmb_size_bytes(); });
 	bool begun = false;
 
-	if (rmb != nullptr && rmb->size() > endpoint.rmb_buffer_->size()) {
+	if (rmb != nullptr && rmb->size().bytes() > now_bytes) {
 		shell::Guard guard(lock_);
 		// It may have been taken out of the group meanwhile.
 		begun = state_ == State::kActive && !endpoint.stranded_.under(lock_) &&

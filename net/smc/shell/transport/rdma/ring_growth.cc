@@ -29,8 +29,8 @@ constexpr u64 kPause_ms = 1000;
 
 void RdmaEndpoint::ring_ran_empty_locked()
 {
-	if (rmb_wanted_ || offered_rmb_ != nullptr || rmb_buffer_->size().code() >= kGrownCodeMax ||
-	    detached() || smc_now_ms() < rmb_wanted_after_ms_)
+	if (rmb_wanted_ || detached() || offered_rmb_ != nullptr ||
+	    rmb_buffer_->size().code() >= kGrownCodeMax || smc_now_ms() < rmb_wanted_after_ms_)
 		return;
 	rmb_wanted_ = true;
 	group_->look_at_rings();
