@@ -90,7 +90,8 @@ void RdmaEndpoint::point_to(Link &to, const wire::RemoteToken &rtoken)
 void RdmaEndpoint::hear_by(const Link &carrier)
 {
 	heard_link_.store(&carrier, std::memory_order_relaxed);
-	arrivals_need_sync_ = rmb_buffer_->must_sync(carrier.index());
+	// A message may come when it has given its ring back.
+	arrivals_need_sync_ = rmb_buffer_ != nullptr && rmb_buffer_->must_sync(carrier.index());
 }
 
 bool RdmaEndpoint::move_to(Link &to, const std::optional<wire::RemoteToken> &rtoken,
