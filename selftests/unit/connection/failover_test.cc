@@ -13,15 +13,6 @@ namespace {
 
 constexpr std::uint8_t kMoved = producer_flag::kFailoverValidation;
 
-// Both ends have lost the link with everything on it, and go on.
-void lose_all(Pair &pair)
-{
-	for (End *end : {&pair.a, &pair.b}) {
-		pair.wire.lose_link(*end, 0, false, SIZE_MAX);
-		Wire::move(*end);
-	}
-}
-
 TEST(FailoverTest, SaysWhatIsKnownAndThenEverythingSince)
 {
 	Pair pair;

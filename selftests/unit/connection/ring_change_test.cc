@@ -123,18 +123,12 @@ TEST(RingChangeTest, AnOfferThatIsLostWithItsLinkIsMadeAgain)
 
 	exchange(pair);
 	ASSERT_TRUE(pair.b.offer(kLarger));
-	for (End *end : {&pair.a, &pair.b}) {
-		pair.wire.lose_link(*end, 0, false, SIZE_MAX);
-		Wire::move(*end);
-	}
+	lose_all(pair);
 	pair.wire.settle();
 	pair.a.send("there");
 	EXPECT_EQ(pair.a.last_plan.message.ring, 1u);
 	// And so is the first message in the new ring.
-	for (End *end : {&pair.a, &pair.b}) {
-		pair.wire.lose_link(*end, 0, false, SIZE_MAX);
-		Wire::move(*end);
-	}
+	lose_all(pair);
 	pair.wire.settle();
 	EXPECT_EQ(pair.b.receive(), "there");
 	EXPECT_EQ(pair.b.connection.ring(), 1u);

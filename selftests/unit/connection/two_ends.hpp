@@ -323,4 +323,13 @@ struct Pair {
 	Wire wire;
 };
 
+// Both ends have lost the link with everything on it, and go on.
+inline void lose_all(Pair &pair)
+{
+	for (End *end : {&pair.a, &pair.b}) {
+		pair.wire.lose_link(*end, 0, false, SIZE_MAX);
+		Wire::move(*end);
+	}
+}
+
 } // namespace smc::connection::test

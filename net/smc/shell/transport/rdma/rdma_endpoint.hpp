@@ -198,6 +198,7 @@ private:
 	void keep_early_locked(const connection::CursorMessage &message, const Link &by)
 		SMC_REQUIRES(lock_);
 	void point_to(Link &to, const wire::RemoteToken &rtoken) SMC_REQUIRES(lock_);
+	void put_off_rmb_locked() SMC_REQUIRES(lock_);
 	void put_off_widening();
 	[[nodiscard]] wire::RingOffer offer_on(const Link &link) const SMC_REQUIRES(lock_);
 	// Writes go to the peer's next ring from here on.

@@ -49,8 +49,7 @@ std::optional<wire::BufferSize> RdmaEndpoint::next_rmb_size()
 	while (code > rmb_buffer_->size().code() && wire::BufferSize{code}.bytes() > limit_bytes)
 		code--;
 	if (code <= rmb_buffer_->size().code()) {
-		rmb_wanted_ = false;
-		rmb_wanted_after_ms_ = smc_now_ms() + kPause_ms;
+		put_off_rmb_locked();
 		return std::nullopt;
 	}
 	return wire::BufferSize{code};
@@ -77,6 +76,11 @@ void RdmaEndpoint::put_off_rmb()
 {
 	shell::Guard guard(lock_);
 
+	put_off_rmb_locked();
+}
+
+void RdmaEndpoint::put_off_rmb_locked()
+{
 	rmb_wanted_ = false;
 	rmb_wanted_after_ms_ = smc_now_ms() + kPause_ms;
 }
@@ -96,7 +100,7 @@ void RdmaEndpoint::enter_ring_locked()
 	left_rmb_ = std::exchange(rmb_buffer_, std::exchange(offered_rmb_, nullptr));
 	set_rmb_memory_locked(rmb_buffer_->data());
 	if (heard_link() != nullptr)
-		arrivals_need_sync_ = rmb_buffer_->must_sync(heard_link()->index());
+		hear_by(*heard_link());
 	smc_stat_inc(netns(), SMC_STAT_RING_GROWN);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, left_rmb_->size().bytes(), -1);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
