@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <optional>
+#include <utility>
+
 #include "group/member.hpp"
 
 namespace smc::group::test {
@@ -88,6 +92,7 @@ public:
 
 		config.version = version;
 		config.max_links = 2;
+		config.testlink_idle_ms = 0; // a peer may be silent for minutes
 		return config;
 	}
 
@@ -481,6 +486,67 @@ TEST_P(AddLink, ClientThatRefusedForTheNumberAsksLater)
 	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
 	// Once.
 	pair.client.sleep(5 * kAdditionForgotten_ms);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
+}
+
+// The kernel's own server repeats no offer.
+TEST_P(AddLink, ClientThatCouldNotMakeItsEndAsks)
+{
+	Pair pair(GetParam());
+	const auto port = std::exchange(pair.client.other_port, std::nullopt);
+
+	pair.form();
+	pair.client.sleep(kAdditionForgotten_ms - 1);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), 0);
+	pair.client.sleep(1);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), 1);
+	pair.client.other_port = port;
+	pair.client.deliver(AlternateFound{second_end(2).identity.mac, second_end(2).identity.gid});
+	exchange(pair.client, pair.server);
+	EXPECT_EQ(pair.client.active_links(), 2);
+	EXPECT_EQ(pair.server.active_links(), 2);
+	// It has what it asked for.
+	pair.client.sleep(100 * kAdditionForgotten_ms);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), 1);
+	EXPECT_EQ(pair.client.machine().counters().violations(), 0U);
+}
+
+// No answer, or a link of which nothing comes.
+TEST_P(AddLink, ClientAsksLessAndLessOften)
+{
+	Pair pair(GetParam());
+	const AlternateFound found{second_end(2).identity.mac, second_end(2).identity.gid};
+	std::uint64_t wait_ms = 2 * kAdditionForgotten_ms;
+
+	pair.server.other_port.reset();
+	pair.form();
+	const int sought = pair.client.count<SeekAlternate>();
+	for (int asked = 0; asked < 10; asked++) {
+		pair.client.deliver(found);
+		EXPECT_EQ(pair.client.sent(), 1U);
+		pair.client.drop_sent();
+		pair.client.sleep(wait_ms - 1);
+		EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + asked);
+		pair.client.sleep(1);
+		EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + asked + 1);
+		wait_ms = std::min(2 * wait_ms, kAdditionForgotten_ms << kAdditionFailuresMax);
+	}
+	// Where there is no port any more, the next one that comes is what begins it again.
+	pair.client.sleep(10 * wait_ms);
+	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 10);
+	EXPECT_FALSE(pair.client.over());
+}
+
+TEST_P(AddLink, ClientAsksForALinkThatItsServerHasGivenUp)
+{
+	Pair pair(GetParam());
+
+	pair.server.other_port.reset();
+	pair.form();
+	const int sought = pair.client.count<SeekAlternate>();
+	offer_and_take_back(pair.client, wire::LinkId{2}, GetParam());
+	EXPECT_EQ(pair.client.machine().link_state(1), LinkState::kUnused);
+	pair.client.sleep(kAdditionForgotten_ms);
 	EXPECT_EQ(pair.client.count<SeekAlternate>(), sought + 1);
 }
 

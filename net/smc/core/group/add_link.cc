@@ -122,11 +122,23 @@ void GroupMachine::addition_failed(std::uint64_t now_ms, Effects &effects)
 					 /*orderly=*/false, now_ms, effects);
 	}
 	give_up_addition(effects);
-	// The way to the other port may be interrupted, which no event tells, nor its end.
-	if (server && state != LinkState::kPreparing) {
-		additions_failed_ = std::min(additions_failed_ + 1, kAdditionFailuresMax);
-		add_due_ms_ = now_ms + (kAdditionForgotten_ms << additions_failed_);
-	}
+	if (server && state != LinkState::kPreparing)
+		count_attempt();
+	if (!server || state != LinkState::kPreparing)
+		try_again_later(now_ms);
+}
+
+// A server counts its offers, and a client what it has asked for.
+void GroupMachine::count_attempt()
+{
+	additions_failed_ = std::min(additions_failed_ + 1, kAdditionFailuresMax);
+}
+
+// The way to the other port may be interrupted, which no event tells, nor its end. A server offers
+// again, and a client asks again: Linux repeats neither.
+void GroupMachine::try_again_later(std::uint64_t now_ms)
+{
+	add_due_ms_ = now_ms + (kAdditionForgotten_ms << additions_failed_);
 }
 
 void GroupMachine::alternate_found(const AlternateFound &event, std::uint64_t now_ms,
@@ -134,8 +146,8 @@ void GroupMachine::alternate_found(const AlternateFound &event, std::uint64_t no
 {
 	const auto carrier = active_link();
 
-	additions_failed_ = 0;
 	if (config_.role == Role::kServer) {
+		additions_failed_ = 0;
 		(void)look_for_link(/*asked=*/false, now_ms, effects);
 		return;
 	}
@@ -147,6 +159,8 @@ void GroupMachine::alternate_found(const AlternateFound &event, std::uint64_t no
 		return;
 	}
 	asked_ms_ = now_ms;
+	count_attempt();
+	try_again_later(now_ms);
 	if (config_.version == wire::LlcVersion::kV2) {
 		std::array<std::byte, 2 * wire::GidList::kItemSize> space{};
 		const std::array<wire::Gid, 2> gids = {links_[*carrier].local.gid, event.gid};

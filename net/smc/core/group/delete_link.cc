@@ -77,6 +77,8 @@ void GroupMachine::take_down(LinkIndex index, TerminateCause cause, wire::Delete
 		confirm_failed(index, wire::DeclineReason::kTimeoutCl, now_ms, effects);
 	} else {
 		give_up_addition(effects);
+		if (config_.role == Role::kClient)
+			try_again_later(now_ms);
 		end_if_no_link(cause, reason, effects);
 	}
 }

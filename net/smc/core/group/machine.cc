@@ -158,6 +158,8 @@ void GroupMachine::link_confirmed(LinkIndex index, std::uint64_t now_ms, Effects
 		add_link_to_flows();
 		adding_ = {};
 		additions_failed_ = 0;
+		if (config_.role == Role::kClient)
+			add_due_ms_ = 0;
 	}
 	if (config_.role == Role::kServer)
 		drop_asymmetric(index, now_ms, effects);

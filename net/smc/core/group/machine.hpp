@@ -276,6 +276,8 @@ private:
 	void begin_addition(LinkIndex link, LinkIndex carrier, std::uint64_t now_ms);
 	void give_up_addition(Effects &effects);
 	void addition_failed(std::uint64_t now_ms, Effects &effects);
+	void count_attempt();
+	void try_again_later(std::uint64_t now_ms);
 	void refuse_link(LinkIndex from, const wire::AddLink &request, Effects &effects);
 	void make_ready(std::uint64_t now_ms, Effects &effects);
 	[[nodiscard]] bool is_superseded_by_offer(LinkIndex from) const;
@@ -368,7 +370,7 @@ private:
 	Addition adding_;
 	RingQueue<Deletion, kLinksMax> deletions_;
 	AdditionBudget additions_;
-	std::uint32_t additions_failed_ = 0; // in a row
+	std::uint32_t additions_failed_ = 0; // attempts in a row
 	std::uint64_t add_due_ms_ = 0;       // another look for a link that is lacking; 0: none
 	std::uint64_t asked_ms_ = 0;         // client: of the last REQ_ADD_LINK; 0: none
 	std::uint32_t asked_ = 0;            // of them, so many may be answered
