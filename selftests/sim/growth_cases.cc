@@ -303,6 +303,27 @@ void links_go_meanwhile()
 		fail("no connection has moved");
 }
 
+// One message after the other is lost with all that follow, the first one in the larger ring among
+// them: the peer hears it by the other link, before it knows that this one is lost.
+void messages_are_lost_meanwhile()
+{
+	ask_for_rings();
+	for (u32 posts = 1; posts < 40; posts++) {
+		const Ends ends = connect_ends();
+
+		scheduler().sleep_us(kAdded_us);
+		client().silent_in_posts = posts;
+		stream(ends.client, ends.server, 4 << 20);
+		if (ring_bytes(ends.server) == kRing)
+			fail("the ring has not grown");
+		client().silent_in_posts = 0;
+		ends.close();
+		scheduler().sleep_us(kRecovered_us);
+	}
+	if (client().stats[SMC_STAT_CONN_MOVED] == 0)
+		fail("no connection has moved");
+}
+
 const Case kCases[] = {
 	{"rings-grow", [] { scripted(rings_grow); }},
 	{.name = "rings-grow-v1", .play = [] { scripted(only_where_both_can); }, .smcr_v1 = true},
@@ -338,6 +359,11 @@ const Case kCases[] = {
 	 .bouncing = true,
 	 .second_ports = 3,
 	 .rmb_elements = 4},
+	{.name = "messages-are-lost-while-rings-grow",
+	 .play = [] { scripted(messages_are_lost_meanwhile); },
+	 .lasts_us = 900'000'000,
+	 .bouncing = true,
+	 .second_ports = 3},
 };
 
 } // namespace

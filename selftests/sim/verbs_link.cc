@@ -596,7 +596,10 @@ int post_all(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_write
 		break_link(link, kGeneral);
 		return 0;
 	}
-	if (world().fault(world().knobs.link_silent) && !link->silent) {
+	u32 &silent_in_posts = link->device->host->silent_in_posts;
+	const bool falls_silent = silent_in_posts != 0 && --silent_in_posts == 0;
+
+	if ((falls_silent || world().fault(world().knobs.link_silent)) && !link->silent) {
 		note("qp %u falls silent", link->qpn);
 		link->silent = true;
 	}

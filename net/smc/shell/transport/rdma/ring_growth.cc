@@ -99,7 +99,8 @@ void RdmaEndpoint::enter_ring_locked()
 {
 	left_rmb_ = std::exchange(rmb_buffer_, std::exchange(offered_rmb_, nullptr));
 	set_rmb_memory_locked(rmb_buffer_->data());
-	if (heard_link() != nullptr)
+	// What messages announce that have waited for the end of a link is visible already.
+	if (heard_link() != nullptr && carrier_ == heard_link())
 		hear_by(*heard_link());
 	smc_stat_inc(netns(), SMC_STAT_RING_GROWN);
 	smc_stat_rx_buf(netns(), SMC_TECH_R, left_rmb_->size().bytes(), -1);
