@@ -3,11 +3,12 @@
 """Many SMC connections at a time, which say little.
 
     many.py serve PORT             echoes on each connection, until it is killed
-    many.py connect HOST PORT N    opens N; then, for each line on stdin, sends a byte on every one
+    many.py connect HOST PORT N    opens N; then, for each line on stdin, opens as many more as the
+                                   line says, or sends a byte on every one if it is empty
     many.py --tcp …                the same by TCP
 
-Prints "listening" or "connected", and after each round "answered: <seconds> s", or
-"lost: <errno name>".
+Prints "listening", or "connected" with how many there are, and after each round
+"answered: <seconds> s", or "lost: <errno name>". At the end of stdin all are closed.
 """
 
 import errno
@@ -72,15 +73,22 @@ def go_round(connections: list[socket.socket]) -> None:
 
 
 def connect(host: str, port: int, count: int, new_socket: Callable[[], socket.socket]) -> int:
-    connections = []
-    for _ in range(count):
-        connection = new_socket()
-        connection.connect((host, port))
-        connections.append(connection)
-    print("connected", flush=True)
+    connections: list[socket.socket] = []
+
+    def open_more(more: int) -> None:
+        for _ in range(more):
+            connection = new_socket()
+            connection.connect((host, port))
+            connections.append(connection)
+        print(f"connected {len(connections)}", flush=True)
+
+    open_more(count)
     try:
-        for _ in sys.stdin:
-            go_round(connections)
+        for line in sys.stdin:
+            if line.strip():
+                open_more(int(line))
+            else:
+                go_round(connections)
     except OSError as error:
         print(f"lost: {errno.errorcode.get(error.errno, str(error))}", flush=True)
         return 1
