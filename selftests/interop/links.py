@@ -97,9 +97,9 @@ def start_load(vm, client, server, size: int) -> Process:
     that, and so the link would be lost afterwards: its readers pause."""
     pause_ms = 0
     if max(vm.a.patience, vm.b.patience) > 1:
-        size, pause_ms = size // 4, 400
+        size, pause_ms = size // 2, 400
     load = client.spawn(f"{XFER} --to {server.ip4} --port {PORT} --expect smcr --connections 4"
-                        f" --parallel 4 --hold --up {size} --down {size} --timeout 120"
+                        f" --parallel 4 --hold --up {size} --down {size} --timeout 180"
                         f" --read-pause {pause_ms}")
     for end in vm.guests:
         end.wait_for_call("smcnl.open_by_mode", 4, timeout_s=30)
