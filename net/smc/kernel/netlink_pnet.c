@@ -11,6 +11,7 @@
 #include <smc/genl.h>
 
 #include "kernel/abi/callbacks/control.h"
+#include "kernel/abi/callbacks/verbs.h"
 #include "kernel/abi/control.h"
 #include "kernel/netlink.h"
 
@@ -105,12 +106,16 @@ static int smc_pnet_add(struct sk_buff *skb, struct genl_info *info)
 		.ib_name	= smc_pnet_string(attrs[SMC_NL_PNET_A_IB]),
 		.ib_port	= 1,
 	};
+	int ret;
 
 	if (!request.pnetid)
 		return -EINVAL;
 	if (attrs[SMC_NL_PNET_A_IB_PORT])
 		request.ib_port = nla_get_u8(attrs[SMC_NL_PNET_A_IB_PORT]);
-	return smc_ctl_pnet_add(genl_info_net(info), &request);
+	ret = smc_ctl_pnet_add(genl_info_net(info), &request);
+	if (!ret)
+		smc_ib_pnet_ids_changed();
+	return ret;
 }
 
 static int smc_pnet_del(struct sk_buff *skb, struct genl_info *info)

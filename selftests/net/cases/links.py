@@ -30,6 +30,28 @@ def a_second_link_is_made(vm):
                 assert statistic(vm.a, side, "wire_violation") == 0
 
 
+@case(on="ours")
+def ports_get_their_pnet_ids_later(vm):
+    """The client's, or the server's: the group that is there uses it then. Before that a client's
+    links are both on its first port, from which the server's second one has no way to it."""
+    for late in SIDES:
+        with two_ports(vm.a):
+            vm.a.run(f"{CTL} pnet flush")
+            for side in SIDES:
+                devices = [rdma_device(side)] + ([second_device(side)] if side != late else [])
+                for device in devices:
+                    vm.a.run(f"{CTL} pnet add {side.upper()} --rdma {device} --port 1")
+            with serving(vm.a, "right"):
+                vm.a.run(f"{inside('left')} {XFER} --to {ADDRESSES['right']} --port {PORT}"
+                         " --expect smcr --up 1000 --down 1000")
+                wait_for_links(vm.a, 2 if late == "left" else 1)
+                vm.a.run(f"{CTL} pnet add {late.upper()} --rdma {second_device(late)} --port 1")
+                for side in SIDES:
+                    vm.a.wait_for(f"{inside(side)} {CTL} links | grep -q {second_device(side)}")
+                wait_for_links(vm.a, 2)
+            nothing_went_wrong(vm.a)
+
+
 def lose_links(guest: Guest, v2: bool) -> None:
     """Under load, in both directions, each link on either side."""
     with two_ports(guest, v2):

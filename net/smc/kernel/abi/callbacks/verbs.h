@@ -25,6 +25,8 @@ void smc_ib_device_removing(struct smc_ib_device *dev);
  * now. Called from a work item.
  */
 void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
+/* A port may be in another physical network now. Process context. */
+void smc_ib_pnet_ids_changed(void);
 
 /*
  * ---- Links. sent and received run in softirq, one at a time per

@@ -240,6 +240,12 @@ extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
 		group_table().port_came();
 }
 
+// Groups that have waited for another port find that it was there.
+extern "C" void smc_ib_pnet_ids_changed()
+{
+	group_table().port_came();
+}
+
 namespace smc::transport::rdma {
 
 void begin_end_of_groups_of(net *net)
