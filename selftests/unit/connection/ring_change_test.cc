@@ -117,6 +117,20 @@ TEST(RingChangeTest, TheFirstMessageThereIsNotCompact)
 	EXPECT_TRUE(pair.a.last_plan.compact);
 }
 
+TEST(RingChangeTest, AnOfferThatGoesWithBytesIsNotCompact)
+{
+	Pair pair{growing_config(/*compact=*/true)};
+
+	exchange(pair);
+	exchange(pair);
+	ASSERT_TRUE(pair.b.connection.offer_ring(kLarger));
+	pair.b.send("bytes");
+	EXPECT_FALSE(pair.b.last_plan.compact);
+	EXPECT_TRUE(pair.b.last_plan.message.offers_ring);
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.receive(), "bytes");
+}
+
 TEST(RingChangeTest, AnOfferThatIsLostWithItsLinkIsMadeAgain)
 {
 	Pair pair{growing_config()};
