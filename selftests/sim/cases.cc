@@ -19,6 +19,7 @@ Knobs Case::knobs() const
 	knobs.second_ports = second_ports;
 	knobs.rmb_elements = rmb_elements;
 	knobs.clock_back_ms = clock_back_ms;
+	knobs.loses_links = loses_links;
 	knobs.smcr_v2 = !smcr_v1;
 	knobs.bouncing = bouncing;
 	knobs.scattered = scattered;

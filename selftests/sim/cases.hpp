@@ -34,6 +34,7 @@ struct Case {
 	u32 send_queue = 0; // Knobs', unless 0
 	u32 second_ports = 0;
 	u32 rmb_elements = 1;
+	bool loses_links = false; // its plot does, whatever is under way by them
 
 	[[nodiscard]] Knobs knobs() const;
 };

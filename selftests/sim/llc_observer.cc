@@ -193,7 +193,8 @@ void tell_on_others(const smc_ib_link &link, const End &end, RmbNumber rmb, cons
 	expect(link, in.is_zero(17 + 13 * count, 27 - 13 * count), "CONFIRM_RKEY: reserved");
 }
 
-// Requests about RMBs that wait for an answer. Those of a link that is lost get none.
+// Requests about RMBs that wait for an answer. Those of a link that is lost, at either end, get
+// none.
 unsigned requests_of(const End &end)
 {
 	unsigned waiting = 0;
@@ -201,7 +202,7 @@ unsigned requests_of(const End &end)
 	for (auto &[id, pair] : end.group->links) {
 		const u32 qpn = own_qpn(end, pair);
 
-		if (lives(qpn))
+		if (lives(pair.server_qpn) && lives(pair.client_qpn))
 			waiting += ends[qpn].asked[kConfirmRkey] + ends[qpn].asked[kDeleteRkey];
 	}
 	return waiting;

@@ -10,6 +10,7 @@
 #include "kernel/abi/control.h"
 #include "llc_observer.hpp"
 #include "plot.hpp"
+#include "process.hpp"
 #include "scheduler.hpp"
 #include "trace.hpp"
 
@@ -172,6 +173,26 @@ void rails_flap()
 	close_all(socks);
 }
 
+void await_four_links()
+{
+	for (u64 waited_us = 0; active_links(&client()) + active_links(&server()) < 4;
+	     waited_us += kAdded_us) {
+		if (waited_us > kRecovered_us)
+			fail("no second link");
+		scheduler().sleep_us(kAdded_us);
+	}
+}
+
+void break_first_link_on(net &host, u32 rail)
+{
+	for (const auto &[qpn, link] : fabric().links) {
+		if (link->device == host.devices[rail] && !link->broken) {
+			break_link(link, -EIO);
+			return;
+		}
+	}
+}
+
 // A hundred losses, one after the other. The server adds no more links than it may in a while.
 void losses_in_a_row()
 {
@@ -179,23 +200,48 @@ void losses_in_a_row()
 	const Sockets socks = connect_many(8);
 
 	for (u32 i = 0; i < kLosses; i++) {
-		for (u64 waited_us = 0; active_links(&client()) + active_links(&server()) < 4;
-		     waited_us += kAdded_us) {
-			if (waited_us > kRecovered_us)
-				fail("no second link after loss %u", i);
-			scheduler().sleep_us(kAdded_us);
-		}
-		net &host = i % 2 == 0 ? client() : server();
-		for (const auto &[qpn, link] : fabric().links) {
-			if (link->device == host.devices[i / 2 % kRails] && !link->broken) {
-				break_link(link, -EIO);
-				break;
-			}
-		}
+		await_four_links();
+		break_first_link_on(i % 2 == 0 ? client() : server(), i / 2 % kRails);
 		expect_answers(socks);
 	}
 	expect_one_group(8);
 	close_all(socks);
+}
+
+// A link is lost at some point of the handshakes of those that come. Each of them is answered, by
+// SMC or by TCP, and soon.
+void lost_while_connections_come()
+{
+	constexpr u32 kComing = 4;
+	struct socket *const sock = connect_one();
+
+	for (u32 i = 0; i < 400; i++) {
+		u32 left = kComing;
+
+		await_four_links();
+		for (u32 n = 0; n < kComing; n++) {
+			processes()++;
+			scheduler().spawn("comer", [&left] {
+				struct socket *comer = sys_socket(&client());
+
+				if (const int ret = sys_connect(comer, &server(), kPort); ret != 0)
+					fail("connect() %d", ret);
+				expect_answer(comer);
+				sys_close(comer);
+				left--;
+				processes()--;
+			});
+		}
+		scheduler().sleep_us(i);
+		break_first_link_on(i % 2 == 0 ? client() : server(), i / 2 % kRails);
+		for (u64 waited_us = 0; left != 0; waited_us += kMoment_us / 10) {
+			if (waited_us > kRest_us)
+				fail("%u connections are not answered", left);
+			scheduler().sleep_us(kMoment_us / 10);
+		}
+		expect_answer(sock);
+	}
+	sys_close(sock);
 }
 
 // Until one is there whose CONFIRM_LINK is under way; the server's.
@@ -291,6 +337,19 @@ const Case kCases[] = {
 	 .play = [] { with_server(losses_in_a_row); },
 	 .lasts_us = 400'000'000,
 	 .second_ports = 3},
+	{.name = "lost-while-connections-come",
+	 .play = [] { with_server(lost_while_connections_come); },
+	 .lasts_us = 4'000'000'000,
+	 .second_ports = 3,
+	 .loses_links = true},
+	{.name = "lost-while-connections-come-v1",
+	 .play = [] { with_server(lost_while_connections_come); },
+	 .smcr_v1 = true,
+	 .lasts_us = 4'000'000'000,
+	 .bouncing = true,
+	 .second_ports = 3,
+	 .rmb_elements = 4,
+	 .loses_links = true},
 	{.name = "first-link-is-lost-early",
 	 .play = [] { with_server([] { first_is_lost_early(server()); }); },
 	 .latency_us = 500,

@@ -67,7 +67,7 @@ bool World::lacks(u64 one_in)
 
 bool Knobs::any_fault() const
 {
-	return any_harm() || rail_loss_ms != 0;
+	return any_harm() || rail_loss_ms != 0 || loses_links;
 }
 
 u32 Knobs::rails_of(const net *host) const

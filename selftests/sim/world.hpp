@@ -106,6 +106,7 @@ struct Knobs {
 	// Mean time until a rail is lost while each group has links on another one: no connection
 	// may notice.
 	u64 rail_loss_ms = 0;
+	bool loses_links = false; // a case does
 	u64 efault = 0;
 	u64 signal = 0;
 

@@ -264,6 +264,8 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 		if (to)
 			records_[*to].connections++;
 	}
+	// It may have begun since that link was drained.
+	endpoint.hear_without(*endpoint.link());
 	if (to && endpoint.move_to(links_[*to], rtoken, next)) {
 		smc_stat_inc(key_.netns, SMC_STAT_CONN_MOVED);
 		return;
