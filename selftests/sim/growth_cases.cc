@@ -241,15 +241,14 @@ void ends_meanwhile()
 	expect_one_group(1);
 }
 
-// Many connections at once, whose larger rings are elements of the same RMBs.
-void many_grow()
+// Many connections at once.
+void many_grow(u32 count)
 {
-	constexpr u32 kMany = 12;
 	std::vector<Ends> all;
 	u32 done = 0;
 
 	ask_for_rings();
-	for (u32 i = 0; i < kMany; i++)
+	for (u32 i = 0; i < count; i++)
 		all.push_back(connect_ends());
 	for (const Ends &ends : all) {
 		processes()++;
@@ -259,14 +258,14 @@ void many_grow()
 			processes()--;
 		});
 	}
-	while (done != kMany)
+	while (done != count)
 		scheduler().sleep_us(kMoment_us);
 	for (const Ends &ends : all) {
 		if (ring_bytes(ends.server) == kRing)
 			fail("a ring has not grown");
 		ends.close();
 	}
-	expect_one_group(kMany);
+	expect_one_group(count);
 }
 
 // A link is lost at some point of the growth.
@@ -345,10 +344,15 @@ const Case kCases[] = {
 	 .play = [] { scripted(ends_meanwhile); },
 	 .lasts_us = 100'000'000,
 	 .rmb_elements = 4},
+	// Larger rings are elements of the same RMBs.
 	{.name = "many-rings-grow",
-	 .play = [] { scripted(many_grow); },
+	 .play = [] { scripted([] { many_grow(12); }); },
 	 .lasts_us = 100'000'000,
 	 .rmb_elements = 255},
+	// The peer has to forget those that are left.
+	{.name = "more-rings-are-left-than-are-kept",
+	 .play = [] { scripted([] { many_grow(kKept + 8); }); },
+	 .lasts_us = 100'000'000},
 	{.name = "rings-grow-while-links-go",
 	 .play = [] { scripted(links_go_meanwhile); },
 	 .lasts_us = 900'000'000,
