@@ -208,8 +208,18 @@ void losses_in_a_row()
 	close_all(socks);
 }
 
-// A link is lost at some point of the handshakes of those that come. Each of them is answered, by
-// SMC or by TCP, and soon.
+// By SMC or by TCP.
+struct socket *connect_by_any()
+{
+	struct socket *sock = sys_socket(&client());
+
+	if (const int ret = sys_connect(sock, &server(), kPort); ret != 0)
+		fail("connect() %d", ret);
+	return sock;
+}
+
+// A link is lost at some point of the handshakes of those that come. Each of them is answered,
+// and soon.
 void lost_while_connections_come()
 {
 	constexpr u32 kComing = 4;
@@ -222,10 +232,8 @@ void lost_while_connections_come()
 		for (u32 n = 0; n < kComing; n++) {
 			processes()++;
 			scheduler().spawn("comer", [&left] {
-				struct socket *comer = sys_socket(&client());
+				struct socket *comer = connect_by_any();
 
-				if (const int ret = sys_connect(comer, &server(), kPort); ret != 0)
-					fail("connect() %d", ret);
 				expect_answer(comer);
 				sys_close(comer);
 				left--;
@@ -239,6 +247,48 @@ void lost_while_connections_come()
 				fail("%u connections are not answered", left);
 			scheduler().sleep_us(kMoment_us / 10);
 		}
+		expect_answer(sock);
+	}
+	sys_close(sock);
+}
+
+// One is lost at some point of the ends of those that go: what the peer has not heard of comes once
+// more by the other link, and must not meet somebody else's ring. Those that come take these.
+void lost_while_connections_end()
+{
+	constexpr u32 kGoing = 4;
+	struct socket *const sock = connect_one();
+
+	for (u32 i = 0; i < 200; i++) {
+		u32 left = kGoing;
+
+		await_four_links();
+		const Sockets socks = connect_many(kGoing);
+
+		for (struct socket *going : socks) {
+			processes()++;
+			scheduler().spawn("goer", [going, &left] {
+				u8 byte = 0;
+
+				expect_answer(going);
+				(void)send_byte(going, kBye);
+				if (const int ret = receive_byte(going, &byte); ret != 0)
+					fail("recv() %d", ret);
+				sys_close(going);
+				left--;
+				processes()--;
+			});
+		}
+		scheduler().sleep_us(i);
+		break_first_link_on(i % 2 == 0 ? client() : server(), i / 2 % kRails);
+		while (left != 0)
+			scheduler().sleep_us(1);
+		Sockets next;
+
+		while (next.size() < kGoing)
+			next.push_back(connect_by_any());
+		expect_answers(next);
+		close_all(next);
 		expect_answer(sock);
 	}
 	sys_close(sock);
@@ -339,6 +389,11 @@ const Case kCases[] = {
 	 .second_ports = 3},
 	{.name = "lost-while-connections-come",
 	 .play = [] { with_server(lost_while_connections_come); },
+	 .lasts_us = 4'000'000'000,
+	 .second_ports = 3,
+	 .loses_links = true},
+	{.name = "lost-while-connections-end",
+	 .play = [] { with_server(lost_while_connections_end); },
 	 .lasts_us = 4'000'000'000,
 	 .second_ports = 3,
 	 .loses_links = true},
