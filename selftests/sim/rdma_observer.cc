@@ -167,9 +167,21 @@ u64 repeated_from(const smc_ib_link &link, const Post &post, const RmbKey &key, 
 	return at;
 }
 
+// Whoever has ended gives the RMB to the next one, and its peer must not write there any more.
+void check_user(const smc_ib_link &link, const Connection &connection, unsigned to)
+{
+	const auto user = rmb_users.find({connection.rmb_number[to], connection.rmb[to].element});
+
+	if (user != rmb_users.end() && user->second.connection != connection.id)
+		fail("qp %u: tcp-%llu writes into the RMB that tcp-%llu has now", link.qpn,
+		     connection.id, user->second.connection);
+}
+
 void check_writes(const smc_ib_link &link, const Post &post, const Connection &connection,
 		  unsigned to, Direction &from)
 {
+	if (!post.writes.empty())
+		check_user(link, connection, to);
 	const u64 size = connection.rmb[to].size_bytes;
 	const RmbKey key = post.writes.empty() ? RmbKey{} : key_for(link, connection, to);
 	u64 at = from.repeating ? repeated_from(link, post, key, size, from) : from.produced;
