@@ -179,6 +179,21 @@ bool smc_ib_device_accessible(smc_ib_device *dev, const net *net)
 	return dev->host == net;
 }
 
+u8 smc_ib_device_ports(const smc_ib_device *)
+{
+	return 1;
+}
+
+bool smc_ib_device_iwarp(const smc_ib_device *)
+{
+	return false;
+}
+
+u8 smc_ib_port_mtu(const smc_ib_device *dev, u8 port)
+{
+	return dev->present && port == 1 ? dev->mtu_code : 0;
+}
+
 void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
 {
 	std::memset(static_cast<void *>(out), 0, sizeof(*out));

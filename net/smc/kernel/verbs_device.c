@@ -60,6 +60,16 @@ bool smc_ib_device_accessible(struct smc_ib_device *dev, const struct net *net)
 	return accessible;
 }
 
+u8 smc_ib_device_ports(const struct smc_ib_device *dev)
+{
+	return dev->ports_count;
+}
+
+bool smc_ib_device_iwarp(const struct smc_ib_device *dev)
+{
+	return dev->iwarp;
+}
+
 void smc_ib_device_info(struct smc_ib_device *dev, struct smc_ib_device_info *out)
 {
 	memset(out, 0, sizeof(*out));

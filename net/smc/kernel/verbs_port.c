@@ -48,6 +48,11 @@ void smc_ib_port_refresh(struct smc_ib_device *dev, struct ib_device *ibdev, u8 
 	WRITE_ONCE(state->active, active);
 }
 
+u8 smc_ib_port_mtu(const struct smc_ib_device *dev, u8 port)
+{
+	return smc_ib_port_exists(dev, port) ? READ_ONCE(dev->ports[port - 1].mtu_code) : 0;
+}
+
 void smc_ib_port_update_mtu(struct smc_ib_device *dev, u8 port)
 {
 	struct ib_port_attr attr = {};

@@ -94,19 +94,19 @@ bool smc_ib_device_accessible(smc_ib_device *dev, const net *net)
 	return dev->accessible && dev->of_host == (net == smc_init_net());
 }
 
-void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
+u8 smc_ib_device_ports(const smc_ib_device *dev)
 {
-	*out = {};
-	out->name[0] = static_cast<char>('0' + dev->place);
-	out->ports = static_cast<u8>(dev->ports.size());
-	out->iwarp = dev->iwarp;
+	return static_cast<u8>(dev->ports.size());
 }
 
-int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_port_info *out)
+bool smc_ib_device_iwarp(const smc_ib_device *dev)
 {
-	*out = {};
-	out->mtu_code = dev->ports[port - 1U].known_mtu_code;
-	return 0;
+	return dev->iwarp;
+}
+
+u8 smc_ib_port_mtu(const smc_ib_device *dev, u8 port)
+{
+	return dev->ports[port - 1U].known_mtu_code;
 }
 
 void smc_ib_port_update_mtu(smc_ib_device *dev, u8 port)
@@ -157,13 +157,12 @@ bool smc_pnet_of_netdev(net *, u32, u8 out[SMC_PNETID_LEN])
 	return pad(netdev_pnetid, out);
 }
 
-std::optional<smc::control::PnetIdBytes> smc::control::pnet_of_ib(const char *name, const char *,
-								  u8 port)
+std::optional<smc::control::PnetIdBytes>
+smc::control::pnet_of_port(const smc::shell::IbDevice &device, u8 port)
 {
 	PnetIdBytes id;
 
-	if (!pad(devices[static_cast<std::size_t>(*name - '0')]->ports[port - 1U].pnetid,
-		 id.data()))
+	if (!pad(device.get()->ports[port - 1U].pnetid, id.data()))
 		return std::nullopt;
 	return id;
 }

@@ -92,9 +92,12 @@ struct smc_ib_device *smc_ib_device_find(const char *name);
 bool smc_ib_device_present(const struct smc_ib_device *dev);
 /* True if sockets of @net may use it (RDMA core's namespace mode). Process context. */
 bool smc_ib_device_accessible(struct smc_ib_device *dev, const struct net *net);
+/* How many ports it has, from 1; whether it is an iWARP device. Any context. */
+u8 smc_ib_device_ports(const struct smc_ib_device *dev);
+bool smc_ib_device_iwarp(const struct smc_ib_device *dev);
 /*
- * Process context. Name, ports and counts are filled in even when the device
- * has gone.
+ * For display, and for names. Process context. Name, ports and counts are filled in even when the
+ * device has gone.
  */
 void smc_ib_device_info(struct smc_ib_device *dev, struct smc_ib_device_info *out);
 /*
@@ -107,6 +110,8 @@ int smc_ib_port_info(struct smc_ib_device *dev, u8 port, const struct net *net,
 void smc_ib_port_update_mtu(struct smc_ib_device *dev, u8 port);
 /* Last known state of the port. Any context. */
 bool smc_ib_port_active(const struct smc_ib_device *dev, u8 port);
+/* The same of its path MTU, see smc_ib_port_info; 0: not known, or no such port. Any context. */
+u8 smc_ib_port_mtu(const struct smc_ib_device *dev, u8 port);
 
 /*
  * True if the port sits on netdev @ifindex of @net, or below it (VLAN, bond, ...). Process context.

@@ -39,6 +39,8 @@ public:
 	[[nodiscard]] smc_ib_device *get() const { return device_; }
 	explicit operator bool() const { return device_ != nullptr; }
 
+	[[nodiscard]] u8 ports() const { return smc_ib_device_ports(device_); }
+	[[nodiscard]] bool iwarp() const { return smc_ib_device_iwarp(device_); }
 	// Process.
 	[[nodiscard]] struct smc_ib_device_info info() const
 	{

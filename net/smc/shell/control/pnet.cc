@@ -65,6 +65,13 @@ void describe(const PnetEntry &entry, smc_pnet_entry &out)
 
 } // namespace
 
+bool has_pnet_entries()
+{
+	return Namespace::of(smc_init_net()).with_tables([](Namespace::Tables &tables) {
+		return tables.pnet.size() != 0;
+	});
+}
+
 std::optional<PnetIdBytes> pnet_of_ib(const char *name, const char *parent, u8 port)
 {
 	const std::string_view parent_name = parent ? parent : "";

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "kernel/abi/stats.h"
+#include "shell/control/port_pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 
 namespace smc::transport::rdma {
@@ -36,8 +37,6 @@ Route route_to(const Port &port, const wire::Gid &peer_gid)
 GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agreement &agreement,
 		  const wire::PeerId &peer_id)
 {
-	const struct smc_ib_device_info info = port.device.info();
-
 	return {
 		.netns = seeker.netns,
 		.server = seeker.server,
@@ -45,7 +44,7 @@ GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agree
 		.vlan_id = port.gid.vlan_id,
 		.peer_id = peer_id,
 		.eid = agreement.version == 1 ? wire::Eid{} : agreement.eid,
-		.pnet = control::pnet_of_ib(info.name, info.parent_name, port.number),
+		.pnet = control::pnet_of_port(port.device, port.number),
 	};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/port.hpp"
-#include "shell/control/pnet.hpp"
+#include "shell/control/port_pnet.hpp"
 
 #include <algorithm>
 
@@ -27,8 +27,8 @@ wire::Mac Port::wire_mac() const
 void Port::refresh_mtu()
 {
 	smc_ib_port_update_mtu(device.get(), number);
-	if (const auto info = device.port(number))
-		mtu = wire::QpMtu{info->mtu_code};
+	if (const u8 code = smc_ib_port_mtu(device.get(), number); code != 0)
+		mtu = wire::QpMtu{code};
 }
 
 namespace {
@@ -42,14 +42,14 @@ std::optional<Port> usable(const shell::IbDevice &device, u8 number, const smc_i
 	    !smc_ib_device_accessible(device.get(), query.net) ||
 	    !smc_ib_port_active(device.get(), number))
 		return std::nullopt;
-	const auto info = device.port(number);
-	if (device.info().iwarp || !info)
+	const u8 mtu_code = smc_ib_port_mtu(device.get(), number);
+	if (device.iwarp() || mtu_code == 0)
 		return std::nullopt;
 	if (smc_ib_gid_find(device.get(), number, &query, &port.gid) != 0)
 		return std::nullopt;
 	port.device = device;
 	port.number = number;
-	port.mtu = wire::QpMtu{info->mtu_code};
+	port.mtu = wire::QpMtu{mtu_code};
 	return port;
 }
 
@@ -66,10 +66,9 @@ std::optional<Port> find_usable(Fits &&fits, const smc_ib_gid_query &query, Will
 	std::optional<Port> found;
 	const auto look = [&](smc_ib_device *at) {
 		const auto device = shell::IbDevice::share(at);
-		const struct smc_ib_device_info info = device.info();
 
-		for (u8 number = 1; number <= info.ports && !found; number++) {
-			if (fits(at, info, number))
+		for (u8 number = 1; number <= device.ports() && !found; number++) {
+			if (fits(device, number))
 				found = usable(device, number, query);
 			if (found && !will_do(*found))
 				found.reset();
@@ -95,8 +94,8 @@ bool leads_to(const Port &port, const wire::Gid &peer, bool direct)
 
 std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query)
 {
-	const auto has_it = [&](smc_ib_device *, const struct smc_ib_device_info &info, u8 number) {
-		const auto other = control::pnet_of_ib(info.name, info.parent_name, number);
+	const auto has_it = [&](const shell::IbDevice &device, u8 number) {
+		const auto other = control::pnet_of_port(device, number);
 
 		return other && std::equal(other->begin(), other->end(), pnetid);
 	};
@@ -107,9 +106,8 @@ std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query
 // The port that sits on the network device @ifindex of @net, or below it.
 std::optional<Port> find_below(net *net, u32 ifindex, const smc_ib_gid_query &query)
 {
-	const auto carries = [&](smc_ib_device *device, const struct smc_ib_device_info &,
-				 u8 number) {
-		return smc_ib_port_carries(device, number, net, ifindex);
+	const auto carries = [&](const shell::IbDevice &device, u8 number) {
+		return smc_ib_port_carries(device.get(), number, net, ifindex);
 	};
 
 	return find_usable(carries, query, is_good);
@@ -160,8 +158,7 @@ std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_
 
 std::optional<Port> find_other_port(const OtherPort &wanted)
 {
-	const struct smc_ib_device_info info = wanted.than.device.info();
-	const auto pnet = control::pnet_of_ib(info.name, info.parent_name, wanted.than.number);
+	const auto pnet = control::pnet_of_port(wanted.than.device, wanted.than.number);
 	const smc_ib_gid_query query{.type = wanted.type,
 				     .vlan_id = wanted.vlan_id,
 				     .ipv4 = {},
@@ -170,12 +167,11 @@ std::optional<Port> find_other_port(const OtherPort &wanted)
 
 	if (!pnet)
 		return std::nullopt;
-	const auto fits = [&](smc_ib_device *device, const struct smc_ib_device_info &other,
-			      u8 number) {
+	const auto fits = [&](const shell::IbDevice &device, u8 number) {
 		const bool same =
-			device == wanted.than.device.get() && number == wanted.than.number;
+			device.get() == wanted.than.device.get() && number == wanted.than.number;
 
-		return !same && control::pnet_of_ib(other.name, other.parent_name, number) == pnet;
+		return !same && control::pnet_of_port(device, number) == pnet;
 	};
 	const auto leads_there = [&](const Port &port) {
 		return !wanted.peer || leads_to(port, *wanted.peer, wanted.direct);

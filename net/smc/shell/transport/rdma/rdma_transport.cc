@@ -2,7 +2,7 @@
 #include "shell/transport/rdma/rdma_transport.hpp"
 
 #include "kernel/abi/pernet.h"
-#include "shell/control/pnet.hpp"
+#include "shell/control/port_pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/port.hpp"
 
@@ -14,10 +14,8 @@ namespace {
 // lives longer than that.
 u8 links_offered(net *netns, const Port &port)
 {
-	const struct smc_ib_device_info info = port.device.info();
-
 	return smc_sysctl_smcr_max_links_per_lgr(netns) > 1 &&
-			       control::pnet_of_ib(info.name, info.parent_name, port.number)
+			       control::pnet_of_port(port.device, port.number)
 		       ? 2
 		       : 1;
 }
