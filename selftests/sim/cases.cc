@@ -11,6 +11,7 @@ Knobs Case::knobs() const
 
 	knobs.latency_us = latency_us;
 	knobs.work_us = work_us;
+	knobs.softirq_us = softirq_us;
 	knobs.eid_changes = eid_changes;
 	knobs.deaf_to = deaf_to;
 	if (send_queue != 0)

@@ -23,6 +23,7 @@ struct Case {
 	// Without preemption, with a narrow send queue and the loopback device.
 	bool scripted = false;
 	u64 work_us = 3; // Knobs
+	u64 softirq_us = 5;
 	bool eid_changes = false;
 	u8 deaf_to = 0;
 	bool smcr_v1 = false; // instead of version 2

@@ -302,6 +302,47 @@ void links_go_meanwhile()
 		fail("no connection has moved");
 }
 
+// The peer of the first link on which something has come that nobody has taken in yet, once that has
+// happened so often.
+smc_ib_link *sender_of_unheard(u32 times)
+{
+	for (u32 seen = 0;;) {
+		for (const auto &[qpn, link] : fabric().links) {
+			smc_ib_link *const peer = fabric().link(link->path.peer_qpn);
+
+			if (link->device->host == &server() && !link->completions.empty() &&
+			    peer != nullptr && !peer->broken && ++seen == times)
+				return peer;
+		}
+		scheduler().sleep_us(100);
+	}
+}
+
+// What comes by the other link waits until that has been taken in.
+void links_go_before_their_messages_are_heard()
+{
+	ask_for_rings();
+	for (u32 i = 1; i < 30; i++) {
+		const Ends ends = connect_ends();
+		bool broken = false;
+
+		scheduler().sleep_us(kAdded_us);
+		processes()++;
+		scheduler().spawn("saboteur", [i, &broken] {
+			break_link(sender_of_unheard(i), -EIO);
+			broken = true;
+			processes()--;
+		});
+		stream(ends.client, ends.server, 4 << 20);
+		while (!broken)
+			scheduler().sleep_us(kMoment_us);
+		ends.close();
+		scheduler().sleep_us(kRecovered_us);
+	}
+	if (client().stats[SMC_STAT_CONN_MOVED] < 29)
+		fail("%lld connections have moved", client().stats[SMC_STAT_CONN_MOVED]);
+}
+
 // One message after the other is lost with all that follow, the first one in the larger ring among
 // them: the peer hears it by the other link, before it knows that this one is lost.
 void messages_are_lost_meanwhile()
@@ -363,6 +404,11 @@ const Case kCases[] = {
 	 .bouncing = true,
 	 .second_ports = 3,
 	 .rmb_elements = 4},
+	{.name = "links-go-before-their-messages-are-heard",
+	 .play = [] { scripted(links_go_before_their_messages_are_heard); },
+	 .softirq_us = 2000,
+	 .lasts_us = 900'000'000,
+	 .second_ports = 3},
 	{.name = "messages-are-lost-while-rings-grow",
 	 .play = [] { scripted(messages_are_lost_meanwhile); },
 	 .lasts_us = 900'000'000,
