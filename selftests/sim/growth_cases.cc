@@ -302,8 +302,8 @@ void links_go_meanwhile()
 		fail("no connection has moved");
 }
 
-// The peer of the first link on which something has come that nobody has taken in yet, once that has
-// happened so often.
+// The peer of the first link on which something has come that nobody has taken in yet, once that
+// has happened so often.
 smc_ib_link *sender_of_unheard(u32 times)
 {
 	for (u32 seen = 0;;) {

@@ -222,14 +222,14 @@ struct socket *connect_by_any()
 // and soon.
 void lost_while_connections_come()
 {
-	constexpr u32 kComing = 4;
 	struct socket *const sock = connect_one();
 
 	for (u32 i = 0; i < 400; i++) {
-		u32 left = kComing;
+		const u32 coming = 1 + i % 4;
+		u32 left = coming;
 
 		await_four_links();
-		for (u32 n = 0; n < kComing; n++) {
+		for (u32 n = 0; n < coming; n++) {
 			processes()++;
 			scheduler().spawn("comer", [&left] {
 				struct socket *comer = connect_by_any();
@@ -242,10 +242,12 @@ void lost_while_connections_come()
 		}
 		scheduler().sleep_us(i);
 		break_first_link_on(i % 2 == 0 ? client() : server(), i / 2 % kRails);
-		for (u64 waited_us = 0; left != 0; waited_us += kMoment_us / 10) {
-			if (waited_us > kRest_us)
+		// Both ends have noticed by then.
+		scheduler().sleep_us(kMoment_us);
+		for (u64 waited_us = kMoment_us; left != 0; waited_us += kMoment_us) {
+			if (waited_us > kBreak_us)
 				fail("%u connections are not answered", left);
-			scheduler().sleep_us(kMoment_us / 10);
+			scheduler().sleep_us(kMoment_us);
 		}
 		expect_answer(sock);
 	}
@@ -290,6 +292,8 @@ void lost_while_connections_end()
 		expect_answers(next);
 		close_all(next);
 		expect_answer(sock);
+		// Both ends have noticed by then.
+		scheduler().sleep_us(kMoment_us);
 	}
 	sys_close(sock);
 }
