@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """How the connections that a guest opened and accepted went, by the counters of its kernel."""
 
+import json
 from dataclasses import dataclass, fields
 
 from harness import Guest
 
+# counters(), stats() and fallbacks() of selftests/vm/guest/smcnl.py.
+_ASK = ("python3 -c 'import json, sys; sys.path.append(\"selftests/vm/guest\"); import smcnl;"
+        " print(json.dumps([smcnl.counters(), smcnl.stats(), smcnl.fallbacks()]))'")
 _TCP = "awk '$1 == \"Tcp:\" && ++line == 2 {print $6, $7, $8}' /proc/net/snmp"
 
 _PEER_NO_SMC = 0x03010000
@@ -33,10 +37,12 @@ class Account:
     bytes: int
 
     @staticmethod
-    def of(guest: Guest) -> "Account":
-        opened, accepted, failed = map(int, guest.run(_TCP).out.split())
-        smcr, smcd = guest.call("smcnl.counters"), guest.call("smcnl.stats").get("smcd", {})
-        unspoken = sum(reason["count"] for reason in guest.call("smcnl.fallbacks")["reasons"]
+    def of(guest: Guest, inside: str = "") -> "Account":
+        """inside: the command that enters the namespace it is about."""
+        opened, accepted, failed = map(int, guest.run(f"{inside} {_TCP}").out.split())
+        smcr, stats, fell = json.loads(guest.run(f"{inside} {_ASK}").out)
+        smcd = stats.get("smcd", {})
+        unspoken = sum(reason["count"] for reason in fell["reasons"]
                        if (reason["role"], reason["code"]) == ("server", _PEER_NO_SMC))
         return Account(opened - failed, accepted, smcr["client"], smcr["server"],
                        smcd.get("client_v2", 0), smcd.get("server_v2", 0),

@@ -36,7 +36,7 @@ def to(stage: Stage, port: int) -> str:
 def postgres(stage: Stage, data: str, port: int) -> Iterator[None]:
     settings = " ".join(f"-c {setting}" for setting in SETTINGS)
     with stage.serving(f"{USER} {BIN}/postgres -D {data} -p {port} {settings}", port):
-        stage.client.wait_for(f"{stage.launcher} {BIN}/pg_isready {to(stage, port)}")
+        stage.client.wait_for(stage.client_command(f"{BIN}/pg_isready {to(stage, port)}"))
         yield
 
 

@@ -34,23 +34,30 @@ _BY_CGROUP = ("by cgroup", f"{SMC_RUN} --cgroup", False)
 @dataclass(frozen=True)
 class Stage:
     """client, server: the same guest if there is only one. address: the server's, for the client.
-    launcher: the command in front of programs whose sockets are tested, or nothing."""
+    launcher: the command in front of programs whose sockets are tested, or nothing. client_in,
+    server_in: the command that enters a namespace, or nothing."""
 
     client: Guest
     server: Guest
     address: str
     launcher: str
+    client_in: str = ""
+    server_in: str = ""
+
+    def client_command(self, command: str) -> str:
+        return f"{self.client_in} {self.launcher} {command}"
 
     def run(self, command: str, timeout_s: float = 400, check: bool = True) -> Result:
         """Runs the client, or a part of it."""
-        return self.client.run(f"{self.launcher} {command}", timeout_s, check)
+        return self.client.run(self.client_command(command), timeout_s, check)
 
     @contextmanager
     def serving(self, command: str, port: int) -> Iterator[Process]:
-        process = self.server.spawn(f"exec {self.launcher} {command}")
+        process = self.server.spawn(f"exec {self.server_in} {self.launcher} {command}")
         try:
             try:
-                self.server.wait_for(f"ss -Htln 'sport = :{port}' | grep -q .", 60)
+                self.server.wait_for(f"{self.server_in} ss -Htln 'sport = :{port}' | grep -q .",
+                                     60)
             except CommandFailed:
                 process.kill()
                 said = process.wait(30, check=False)
