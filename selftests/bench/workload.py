@@ -3,7 +3,7 @@
 
 import re
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Callable, ContextManager, Iterator
 
 import memcached
@@ -82,7 +82,7 @@ def _data(port: int) -> str:
 
 def _prepare_postgresql(stage: Stage, port: int) -> None:
     # Over TCP, whatever is measured.
-    plain = Stage(stage.client, stage.server, stage.address, "")
+    plain = replace(stage, launcher="")
     postgresql.prepare(plain, _data(port))
     with _postgresql(plain, port):
         plain.run(f"{postgresql.BIN}/pgbench -i -q --no-vacuum {postgresql.to(plain, port)}"
