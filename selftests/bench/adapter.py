@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator
 
-from harness.adapters import SIDES, adapters, inside, set_parameters
+from harness.adapters import SIDES, adapters, counters, inside, set_parameters
 from harness.guest import Guest
 
 from inside import APART, BULK, SHORT, CountRow, Place
@@ -34,6 +34,10 @@ class Apart(Place):
 
     def server(self, command: str) -> str:
         return f"{inside(SERVER)} {command}"
+
+    def counted(self, guest: Guest) -> dict[str, int]:
+        left, right = (counters(guest, side) for side in SIDES)
+        return {name: left[name] + right[name] for name in left}
 
     def leave(self, guest: Guest, variant: str) -> None:
         pass

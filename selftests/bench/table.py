@@ -87,16 +87,34 @@ def how_often(rounds: int, seconds: float) -> str:
             " first is the faster.")
 
 
-def write_results(path: Path, heading: str, about: str, shown: str, command: str) -> None:
+# Of an adapter, for each message that a program sends.
+COUNTERS = ("requests", "doorbells", "completions", "upcalls", "polls", "arms")
+# counted[variant][row name][counter]
+Counted = dict[str, dict[str, dict[str, float]]]
+
+
+def counter_table(counted: Counted, rows: tuple[Row, ...], variants: tuple[str, str]) -> str:
+    lines = [" | ".join(["", *COUNTERS]), " | ".join(["---"] * (1 + len(COUNTERS)))]
+    for row in rows:
+        each = [counted[variant][row.name] for variant in variants]
+        lines.append(" | ".join([row.label, *(" / ".join(f"{one[name]:.2f}" for one in each)
+                                              for name in COUNTERS)]))
+    return "".join(f"| {line} |\n" for line in lines)
+
+
+def write_results(path: Path, heading: str, about: str, shown: str, command: str,
+                  picture: bool = True) -> None:
     """Replaces the text from the heading to the command of selftests/bench, and keeps the text
     behind it. Draws the picture, too."""
     page = path.read_text() if path.exists() else \
         "<!-- SPDX-License-Identifier: GPL-2.0-only -->\n# Benchmarks\n"
     begin = f"## {heading}\n"
-    section = f"{begin}\n{about}\n\n{shown}\n{link(heading)}\n\n    {command}\n"
+    drawn = f"{link(heading)}\n\n" if picture else ""
+    section = f"{begin}\n{about}\n\n{shown}\n{drawn}    {command}\n"
     page, found = re.subn(rf"{re.escape(begin)}((?!## ).*\n)*?    selftests/bench/.*\n",
                           lambda _: section, page, count=1)
     path.parent.mkdir(exist_ok=True)
     path.write_text(page if found else f"{page}\n{section}")
-    draw(path, heading, shown)
+    if picture:
+        draw(path, heading, shown)
     print(section)

@@ -61,6 +61,7 @@ static char buffer[SIZE_MAX_BYTES];
 static struct channel channels[CHANNELS_MAX];
 /* Of the client, in the whole run. */
 static uint64_t connections;
+static uint64_t messages; /* both ways */
 
 __attribute__((noreturn)) static void die(const char *what, int error)
 {
@@ -336,6 +337,7 @@ static void round_trips(const struct order *order)
 		ret = read_whole(channels[i].in, buffer, size);
 	if (ret)
 		die("round trip", -ret);
+	messages += 2 * (uint64_t)order->channels;
 }
 
 /* µs for one round trip. */
@@ -390,6 +392,7 @@ static double run_one_way(const struct order *order, const struct address *serve
 		die("end of bulk", -ret);
 	if (read_there != count * size)
 		die("bytes were lost", EIO);
+	messages += count;
 	elapsed_s = now_s() - start_s;
 	close(channels[0].in);
 	return (double)count / elapsed_s;
@@ -478,10 +481,10 @@ static void run_client(const struct order *order, const struct address *server, 
 	}
 	if (control >= 0)
 		close(control);
-	printf("{\"value\":%.3f,\"unit\":\"%s\",\"connections\":%" PRIu64 ",\"smcr\":%" PRIu64
-	       ",\"smcd\":%" PRIu64 ",\"fallbacks\":%" PRIu64 ",\"server_fallbacks\":%" PRIu64
-	       "}\n",
-	       value, units[order->test], connections, delta.smcr.client_handshakes,
+	printf("{\"value\":%.3f,\"unit\":\"%s\",\"connections\":%" PRIu64 ",\"messages\":%" PRIu64
+	       ",\"smcr\":%" PRIu64 ",\"smcd\":%" PRIu64 ",\"fallbacks\":%" PRIu64
+	       ",\"server_fallbacks\":%" PRIu64 "}\n",
+	       value, units[order->test], connections, messages, delta.smcr.client_handshakes,
 	       delta.smcd.client_handshakes, delta.client_fallbacks, delta.server_fallbacks);
 }
 
