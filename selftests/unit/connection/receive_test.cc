@@ -226,10 +226,10 @@ TEST(ReceiveTest, NoUpdateWhileThePeerHasRoom)
 	}
 }
 
-TEST(ReceiveTest, UpdateWhenHalfTheRingIsUnconfirmed)
+TEST(ReceiveTest, UpdateWhenLessThanHalfTheRingIsLeft)
 {
 	Pair pair;
-	pair.a.send(std::string(8192, 'x'));
+	pair.a.send(std::string(8193, 'x'));
 	pair.wire.settle();
 	pair.b.read(2304);
 	EXPECT_FALSE(pair.b.update_wanted); // not worth a message yet
@@ -239,7 +239,21 @@ TEST(ReceiveTest, UpdateWhenHalfTheRingIsUnconfirmed)
 	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{0, 2305}));
 	EXPECT_FALSE(pair.b.last_plan.signal);
 	pair.wire.settle();
-	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 16384u - 8192u + 2305u);
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 16384u - 8193u + 2305u);
+}
+
+// An answer of that size tells it. Between two of a ring of 128 KiB a turn of 64 KiB each way takes
+// one message each.
+TEST(ReceiveTest, NoUpdateWhileHalfTheRingIsLeft)
+{
+	Pair pair;
+	pair.a.send(std::string(8192, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read().size(), 8192u);
+	EXPECT_FALSE(pair.b.update_wanted);
+	pair.b.send("x");
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 16384u);
 }
 
 // Where the peer has room left, the reader is expected to take what has just come, too.
@@ -247,10 +261,10 @@ TEST(ReceiveTest, OneUpdateForSeveralMessages)
 {
 	Pair pair;
 	for (int i = 1; i <= 2; i++) {
-		pair.a.send(std::string(4096, 'x'));
+		pair.a.send(std::string(4097, 'x'));
 		pair.wire.settle();
 		EXPECT_EQ(pair.b.transmit(), 0);
-		EXPECT_EQ(pair.b.read().size(), 4096u);
+		EXPECT_EQ(pair.b.read().size(), 4097u);
 		EXPECT_EQ(pair.b.update_wanted, i == 2);
 	}
 	EXPECT_EQ(pair.b.transmit(), 1);

@@ -87,8 +87,9 @@ inline bool Connection::can_transmit() const
 
 // A completion costs the device and us, so most messages are not signalled. A signal is wanted to
 // learn when the send buffer is free: as the clock that paces coalescing, while the peer has not
-// read everything before (then this may be a stream, and not an answer), a quarter of the buffer
-// later at the latest, and for everything that belongs to the end.
+// read everything before (then this may be a stream, and not an answer, which tells that by its
+// cursor), more than half of the buffer later at the latest, and for everything that belongs to the
+// end.
 inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const
 {
 	if (completion_requested_ || awaits_idle_ || state_flags != close_.sent_flags() ||
@@ -100,7 +101,7 @@ inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t stat
 		return true;
 	const std::uint64_t known_bytes =
 		std::max(last_signalled_bytes_, send_.acknowledged_bytes());
-	return send_.sent_bytes() + write_bytes - known_bytes >= quarter_bytes_;
+	return send_.sent_bytes() + write_bytes - known_bytes > send_.size_bytes() / 2;
 }
 
 inline std::uint8_t Connection::producer_flags(std::uint32_t write_bytes,
@@ -594,7 +595,9 @@ inline bool Connection::consume(std::uint32_t bytes)
 	receive_.consume(bytes);
 	if (urgent_rx_.has_mark()) [[unlikely]]
 		reader_moved();
-	if (update_due(receive_.size_bytes() / 2)) {
+	// With half of the ring left the peer can send as much once more, and the answer to that much
+	// says that it was read.
+	if (update_due(receive_.size_bytes() / 2 - 1)) {
 		update_due_ = true;
 		ran_empty_ = growing_ && peer_is_blocked() && receive_.stored_bytes() == 0;
 	}
