@@ -595,8 +595,8 @@ inline bool Connection::consume(std::uint32_t bytes)
 	receive_.consume(bytes);
 	if (urgent_rx_.has_mark()) [[unlikely]]
 		reader_moved();
-	// With half of the ring left the peer can send as much once more, and the answer to that much
-	// says that it was read.
+	// With half of the ring left the peer can send as much once more, and the answer to that
+	// much says that it was read.
 	if (update_due(receive_.size_bytes() / 2 - 1)) {
 		update_due_ = true;
 		ran_empty_ = growing_ && peer_is_blocked() && receive_.stored_bytes() == 0;
