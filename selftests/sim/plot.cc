@@ -82,13 +82,20 @@ void scripted(void (*script)())
 	scheduler().sleep_us(kRest_us);
 }
 
-struct socket *connect_one(bool smc)
+struct socket *connect_by_any()
 {
 	struct socket *sock = sys_socket(&client());
 	const int ret = sys_connect(sock, &server(), kPort);
 
 	if (ret != 0)
 		fail("connect() fails, errno %d", -ret);
+	return sock;
+}
+
+struct socket *connect_one(bool smc)
+{
+	struct socket *sock = connect_by_any();
+
 	if (sys_uses_smc(sock) != smc)
 		fail("it goes by %s", smc ? "TCP" : "SMC");
 	return sock;

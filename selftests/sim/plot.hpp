@@ -37,6 +37,8 @@ void scripted(void (*script)());
 
 // A client's connection, which must come up, as SMC or as TCP.
 [[nodiscard]] struct socket *connect_one(bool smc = true);
+// The same, whichever it is.
+[[nodiscard]] struct socket *connect_by_any();
 [[nodiscard]] Sockets connect_many(u32 count);
 // In a process of its own, for a client that never completes the handshake, so that it falls back.
 void connect_in_vain(int &under_way);

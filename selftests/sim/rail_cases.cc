@@ -183,8 +183,12 @@ void await_four_links()
 	}
 }
 
-void break_first_link_on(net &host, u32 rail)
+// Host and rail take turns.
+void break_one_of_four(u32 turn)
 {
+	const net &host = turn % 2 == 0 ? client() : server();
+	const u32 rail = turn / 2 % kRails;
+
 	for (const auto &[qpn, link] : fabric().links) {
 		if (link->device == host.devices[rail] && !link->broken) {
 			break_link(link, -EIO);
@@ -201,21 +205,11 @@ void losses_in_a_row()
 
 	for (u32 i = 0; i < kLosses; i++) {
 		await_four_links();
-		break_first_link_on(i % 2 == 0 ? client() : server(), i / 2 % kRails);
+		break_one_of_four(i);
 		expect_answers(socks);
 	}
 	expect_one_group(8);
 	close_all(socks);
-}
-
-// By SMC or by TCP.
-struct socket *connect_by_any()
-{
-	struct socket *sock = sys_socket(&client());
-
-	if (const int ret = sys_connect(sock, &server(), kPort); ret != 0)
-		fail("connect() %d", ret);
-	return sock;
 }
 
 // A link is lost at some point of the handshakes of those that come. Each of them is answered,
@@ -241,7 +235,7 @@ void lost_while_connections_come()
 			});
 		}
 		scheduler().sleep_us(i);
-		break_first_link_on(i % 2 == 0 ? client() : server(), i / 2 % kRails);
+		break_one_of_four(i);
 		// Both ends have noticed by then.
 		scheduler().sleep_us(kMoment_us);
 		for (u64 waited_us = kMoment_us; left != 0; waited_us += kMoment_us) {
@@ -282,7 +276,7 @@ void lost_while_connections_end()
 			});
 		}
 		scheduler().sleep_us(i);
-		break_first_link_on(i % 2 == 0 ? client() : server(), i / 2 % kRails);
+		break_one_of_four(i);
 		while (left != 0)
 			scheduler().sleep_us(1);
 		Sockets next;

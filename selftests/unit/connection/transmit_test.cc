@@ -315,6 +315,7 @@ TEST(TransmitTest, LargeAmountsDoNotWait)
 	pair.a.send("y");
 	EXPECT_EQ(pair.a.posted.size(), 3u); // half of the send buffer has come together
 	EXPECT_EQ(pair.a.last_plan.write_bytes, 8192u);
+	EXPECT_FALSE(pair.a.last_plan.signal); // the one before is, and no more than half since
 }
 
 TEST(TransmitTest, AutocorkingSizeBoundsTheWait)
