@@ -6,24 +6,22 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Iterator
 
-from harness.adapters import SIDES, adapters, counters, inside, set_parameters
+from harness.adapters import SIDES, adapters, counters, inside, keep_to_adapters, set_parameters
 from harness.guest import Guest
 
 from inside import APART, BULK, SHORT, CountRow, Place
-from variant import OTHER, OURS
+from variant import COSTS_NOTHING, OTHER, OURS
 
 CLIENT, SERVER = SIDES
 KIB = 1024
 
 
 class Apart(Place):
-    """Each in a namespace of its own, with an adapter. Of a write the adapter moves 64 bytes, since
-    the copies of hardware cost the processor nothing."""
+    """Each in a namespace of its own, with an adapter that costs nothing."""
 
     @contextmanager
     def ready(self, guest: Guest) -> Iterator[None]:
-        # The kernel's own module has a short RNR timer.
-        with adapters(guest, "copy_bytes=64 rnr_timer_min=0"):
+        with adapters(guest, COSTS_NOTHING):
             yield
 
     def address(self, guest: Guest) -> str:
@@ -80,8 +78,7 @@ class AdapterRow(CountRow):
         for side in SIDES:
             guest.run(f"{inside(side)} sysctl -q net.smc.wmem={self.buffer_bytes}"
                       f" net.smc.rmem={self.buffer_bytes}")
-            # Inside one kernel it would be used. The kernel's own module may not have it.
-            guest.run(f"{inside(side)} sysctl -q -e net.smc.smcd_loopback=0")
+        keep_to_adapters(guest)
 
 
 TIMINGS = tuple(Timing(late_us, upcall_us) for late_us in (0, 2, 10) for upcall_us in (0, 8, 30))

@@ -52,6 +52,13 @@ def adapters(guest: Guest, options: str = "") -> Iterator[None]:
         guest.wait_for("rmmod simrnic")
 
 
+def keep_to_adapters(guest: Guest) -> None:
+    """Of whichever module is loaded: inside one kernel it would use its loopback device. The
+    kernel's own may have none."""
+    for side in SIDES:
+        guest.run(f"{inside(side)} sysctl -q -e net.smc.smcd_loopback=0")
+
+
 # The address of each side's second network device, and the name of its RDMA device.
 SECOND = {"left": "10.8.0.1", "right": "10.8.0.2"}
 
