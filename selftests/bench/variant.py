@@ -10,8 +10,8 @@ from harness.own import own_module
 
 PROGRAM = "build/selftests/smc_bench"
 PORT = 7400
-# Options of simrnic.ko: an adapter that moves 64 bytes of a write only, since the copies of hardware
-# cost the processor nothing. The kernel's own module has a short RNR timer.
+# Options of simrnic.ko: an adapter that moves 64 bytes of a write only, since the copies of
+# hardware cost the processor nothing. The kernel's own module has a short RNR timer.
 COSTS_NOTHING = "copy_bytes=64 rnr_timer_min=0"
 TCP, OTHER, OURS = "TCP", "kernel's smc.ko", "this smc.ko"
 UNIX, PIPE = "AF_UNIX", "pipe"
