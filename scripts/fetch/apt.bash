@@ -8,8 +8,9 @@
 # Options for apt; empty while the machine's own lists do.
 apt_options=()
 
-# A Debian release that no machine needs any more but for its kernel, to be met as a peer.
-older_suite=bullseye
+# Debian releases whose kernels are wanted, too: newer ones, and one that no machine needs any more but for
+# its kernel, to be met as a peer.
+other_suites=(trixie bullseye)
 
 # own_lists [deb|deb-src]…
 # Turns to our own lists, of packages unless told, once; fails the second time.
@@ -18,17 +19,23 @@ own_lists() {
 	read_lists '' "$@"
 }
 
-# older_lists
-# The same and $older_suite, once; fails the second time.
-older_lists() {
-	[ -n "$older_suite" ] || return 1
-	read_lists "$older_suite"
-	older_suite=
+# other_lists
+# The same and another of $other_suites each time; fails when there is none left.
+other_lists() {
+	[ ${#other_suites[@]} -gt 0 ] || return 1
+	read_lists "${other_suites[0]}"
+	other_suites=("${other_suites[@]:1}")
+}
+
+# debian_mirror
+# Where apt has Debian itself from, as one line.
+debian_mirror() {
+	apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' | grep -m 1 '/debian/\?$'
 }
 
 # read_lists <further suite, or ''> [deb|deb-src]…
 read_lists() {
-	local apt=$cache/apt key='' older=$1 sources
+	local apt=$cache/apt key='' other=$1 sources
 	shift
 	command -v apt-get >/dev/null || die "no apt-get here: set KDIR to a kernel build folder"
 	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
@@ -36,15 +43,15 @@ read_lists() {
 		key='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
 	# Every suite that apt knows, and for each base suite its backports, at the same address.
 	sources=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
-		awk -v key="$key" -v types="${*:-deb}" -v older="$older" '
+		awk -v key="$key" -v types="${*:-deb}" -v other="$other" '
 			function list(uri, suite) {
 				for (i in type) print type[i], key, uri, suite, "main"
 			}
 			BEGIN { split(types, type) }
 			/debian/ { list($1, $2) }
 			/debian\/? / && $2 !~ /-/ { list($1, $2 "-backports") }
-			older && /debian\/? / { list($1, older) }
-			older && /debian-security\/? / { list($1, older "-security") }' |
+			other && /debian\/? / { list($1, other); list($1, other "-backports") }
+			other && /debian-security\/? / { list($1, other "-security") }' |
 		sort -u)
 	printf '%s\n' "$sources" >"$apt/sources.list"
 	apt_options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null

@@ -46,6 +46,15 @@ enum smc_tcp_opened smc_tcp_opened(const struct sock *sk)
 	return sk->crossed ? SMC_TCP_OPENED_CROSSED : SMC_TCP_OPENED;
 }
 
+bool smc_tcp_sees_crossed_option()
+{
+	return true;
+}
+
+void smc_tcp_hold_answers() {}
+
+void smc_tcp_drop_answers() {}
+
 // There is one kernel.
 bool smc_tcp_addr_is_here(const struct sock *, const struct sockaddr *, int)
 {

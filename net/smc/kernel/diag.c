@@ -16,6 +16,7 @@
 
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
+#include "kernel/compat.h"
 #include "kernel/stages.h"
 
 /* Position of a dump; lives in the callback's zeroed context. */
@@ -49,7 +50,7 @@ static void smc_diag_fill_msg(struct smc_diag_msg *msg, const struct smc_sock_in
 	msg->diag_state = info->state;
 	msg->diag_mode = info->mode;
 	smc_diag_fill_id(&msg->id, info->sk);
-	msg->diag_uid = from_kuid_munged(user_ns, sock_i_uid(info->sk));
+	msg->diag_uid = from_kuid_munged(user_ns, sk_uid(info->sk));
 	msg->diag_inode = sock_i_ino(info->sk);
 }
 

@@ -11,6 +11,7 @@
 #include <net/sock.h>
 
 #include "kernel/abi/sock_message.h"
+#include "kernel/compat.h"
 
 static_assert(SMC_MSG_OOB == MSG_OOB && SMC_MSG_PEEK == MSG_PEEK);
 static_assert(SMC_MSG_TRUNC == MSG_TRUNC && SMC_MSG_DONTWAIT == MSG_DONTWAIT);
@@ -61,7 +62,7 @@ int smc_zerocopy_begin(struct sock *sk, const struct msghdr *msg, size_t len,
 	/* With a uarg of its own (io_uring) the caller notifies. */
 	if (!len || msg->msg_ubuf || !sock_flag(sk, SOCK_ZEROCOPY))
 		return 0;
-	uarg = msg_zerocopy_realloc(sk, len, NULL);
+	uarg = msg_zerocopy_realloc(sk, len, NULL, false);
 	if (!uarg)
 		return -ENOBUFS;
 	uarg_to_msgzc(uarg)->zerocopy = 0;

@@ -9,11 +9,18 @@
 
 #include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock_wait.h"
+#include "kernel/compat.h"
 #include "kernel/sock_ops.h"
+#include "kernel/tcp_af.h"
 
-static int smc_bind(struct socket *sock, struct sockaddr *addr, int addr_len)
+static int smc_bind(struct socket *sock, struct sockaddr_unsized *addr, int addr_len)
 {
 	return smc_base_ops(sock->sk)->bind(sock, addr, addr_len);
+}
+
+static int smc_connect(struct socket *sock, struct sockaddr_unsized *addr, int addr_len, int flags)
+{
+	return smc_op_connect(sock, (struct sockaddr *)addr, addr_len, flags);
 }
 
 #ifdef HAVE_PROTO_ACCEPT_ARG
@@ -108,7 +115,7 @@ static const struct proto_ops own_ops = {
 	.owner = THIS_MODULE,
 	.release = smc_op_release,
 	.bind = smc_bind,
-	.connect = smc_op_connect,
+	.connect = smc_connect,
 	.socketpair = sock_no_socketpair,
 	.accept = smc_accept,
 	.getname = smc_getname,
@@ -154,13 +161,13 @@ int __init smc_ops_setup(void)
 		return ret;
 	fill(&smc_ops_v4, probe->ops);
 	smc_fallen_learn(probe->ops);
-	smc_tcp_learn_af(probe->sk);
+	smc_af_learn(probe->sk);
 	sock_release(probe);
 	if (sock_create_kern(&init_net, PF_INET6, SOCK_STREAM, IPPROTO_TCP, &probe) == 0) {
 		smc_tables_learn_v6(probe->ops);
 		fill(&smc_ops_v6, probe->ops);
 		smc_fallen_learn(probe->ops);
-		smc_tcp_learn_af(probe->sk);
+		smc_af_learn(probe->sk);
 		sock_release(probe);
 	}
 	return 0;

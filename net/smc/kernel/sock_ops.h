@@ -55,6 +55,10 @@ void smc_ulp_teardown(void);
  * socket is being released.
  */
 void smc_drop_ulp(struct sock *sk);
+/* True for a sock that has it. */
+bool smc_ulp_is_ours(const struct sock *sk);
+/* TCP's protocol of an IPv6 sock, as that layer has it if the sock has the layer. */
+struct proto *smc_ulp_prot(const struct sock *sk);
 
 /* sock_creator.c */
 extern struct proto smc_inet_prot;
@@ -73,18 +77,18 @@ void smc_drop_creator(struct sock *sk);
  */
 void smc_deselect(struct socket *sock);
 
-/* tcp_listener.c */
+/* tcp_af.c */
 /*
- * Removes what smc_tcp_watch_children() has put into a sock, when it does not listen any more, or
- * is a child that nobody else has seen. Any context; also for a sock that has nothing.
+ * Gives a sock TCP's own table of functions in place of one of ours, when it neither listens nor
+ * connects any more, or is a child that nobody else has seen. Any context; also for a sock that has
+ * TCP's.
  */
 void smc_tcp_give_back_af(struct sock *sk);
+
+/* tcp_listener.c */
 /*
  * Removes what smc_tcp_limit_handshakes() and smc_tcp_watch_children() have left in a sock that may
  * outlive this module. -EOPNOTSUPP: it listens. With its lock, sleeps.
  */
 int smc_tcp_unlimit_handshakes(struct sock *sk);
-/* Stores TCP's table for the family of @sk, a fresh sock. */
-void smc_tcp_learn_af(const struct sock *sk);
-
 #endif

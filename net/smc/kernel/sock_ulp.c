@@ -113,13 +113,21 @@ void smc_ulp_teardown(void)
 		tcp_unregister_ulp(&smc_ulp);
 }
 
+bool smc_ulp_is_ours(const struct sock *sk)
+{
+	return inet_csk(sk)->icsk_ulp_ops == &smc_ulp;
+}
+
+struct proto *smc_ulp_prot(const struct sock *sk)
+{
+	return smc_ulp_is_ours(sk) ? taken_v6_prot : &tcpv6_prot;
+}
+
 void smc_drop_ulp(struct sock *sk)
 {
-	struct inet_connection_sock *icsk = inet_csk(sk);
-
-	if (icsk->icsk_ulp_ops != &smc_ulp)
+	if (!smc_ulp_is_ours(sk))
 		return;
 	give_back_prot(sk);
-	icsk->icsk_ulp_ops = NULL;
+	inet_csk(sk)->icsk_ulp_ops = NULL;
 	module_put(smc_ulp.owner);
 }

@@ -30,7 +30,7 @@ void smc_ib_completions_teardown(void);
 int smc_ib_init(void);
 void smc_ib_exit(void);
 
-/* tcp.c: TCP can write and read the option (RFC 7609 section 3.1). */
+/* tcp_option_*.c: the option can be written and read (RFC 7609 section 3.1). */
 int smc_tcp_setup(void);
 void smc_tcp_teardown(void);
 

@@ -7,14 +7,15 @@
 #include "kernel/abi/stats.h"
 #include "kernel/pernet.h"
 
+/* An address of every CPU is in an address space of its own, which compilers know since gcc 14. */
 struct smc_counters *smc_counters(struct net *net)
 {
-	return (struct smc_counters __force *)smc_pernet(net)->stats;
+	return (struct smc_counters *)(uintptr_t __force)smc_pernet(net)->stats;
 }
 
 static u64 __percpu *values_of(struct smc_counters *counters)
 {
-	return (u64 __percpu __force *)counters;
+	return (u64 __percpu __force *)(uintptr_t)counters;
 }
 
 void smc_count(struct smc_counters *counters, u32 index, s64 n)

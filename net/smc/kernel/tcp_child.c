@@ -18,6 +18,7 @@
 
 #include "kernel/abi/tcp_child.h"
 #include "kernel/abi/tcp_clc.h"
+#include "kernel/compat.h"
 #include "kernel/sock_ops.h"
 #include "kernel/tcp_charge.h"
 
@@ -61,8 +62,9 @@ static void put_request(struct request_sock_queue *queue, struct request_sock *r
 			req->sk = NULL;
 		spin_unlock_bh(&queue->fastopenq.lock);
 	}
+	/* reqsk_put() calls what is not open to modules everywhere. */
 	if (!wanted)
-		reqsk_put(req);
+		sock_gen_put(req_to_sk(req));
 }
 
 /* The locks of a child's own accept queue, as accept() leaves them. */
@@ -132,7 +134,7 @@ struct socket *smc_tcp_wrap(struct sock *sk)
 	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &sock))
 		return NULL;
 	/* The user's, not that of the work item: rules and filters look at it. */
-	SOCK_INODE(sock)->i_uid = sk->sk_uid;
+	SOCK_INODE(sock)->i_uid = sk_uid(sk);
 	smc_tcp_adopt(sk, sock);
 	return sock;
 }
@@ -160,7 +162,7 @@ struct socket *smc_tcp_keep(struct socket *sock)
 	/* The user's close() has lingered; ours, in a work item, must not. */
 	sock_reset_flag(sk, SOCK_LINGER);
 	release_sock(sk);
-	SOCK_INODE(kept)->i_uid = sk->sk_uid;
+	SOCK_INODE(kept)->i_uid = sk_uid(sk);
 	smc_tcp_adopt(smc_tcp_orphan(sock), kept);
 	kept->ops = smc_base_ops(sk);
 	/* IPv6 may be a module; the socket's release puts it. */

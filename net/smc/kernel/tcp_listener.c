@@ -6,7 +6,6 @@
 #include <linux/if_ether.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
-#include <linux/percpu.h>
 #include <linux/rcupdate.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
@@ -19,8 +18,9 @@
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
-#include "kernel/abi/tcp_listener.h"
+#include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
+#include "kernel/tcp_option.h"
 
 enum smc_accept_head smc_tcp_accept_head(struct sock *listener)
 {
@@ -31,8 +31,8 @@ enum smc_accept_head smc_tcp_accept_head(struct sock *listener)
 		return head;
 	spin_lock_bh(&queue->rskq_lock);
 	if (queue->rskq_accept_head)
-		head = tcp_sk(queue->rskq_accept_head->sk)->syn_smc ? SMC_ACCEPT_SMC
-								     : SMC_ACCEPT_PLAIN;
+		head = smc_tcp_agreed(queue->rskq_accept_head->sk) ? SMC_ACCEPT_SMC
+								   : SMC_ACCEPT_PLAIN;
 	spin_unlock_bh(&queue->rskq_lock);
 	return head;
 }
@@ -48,7 +48,7 @@ u32 smc_tcp_accept_up_to_smc(struct sock *listener)
 	spin_lock_bh(&queue->rskq_lock);
 	for (req = queue->rskq_accept_head; req; req = req->dl_next) {
 		place++;
-		if (tcp_sk(req->sk)->syn_smc)
+		if (smc_tcp_agreed(req->sk))
 			last = place;
 	}
 	spin_unlock_bh(&queue->rskq_lock);
@@ -67,7 +67,7 @@ enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 	req = READ_ONCE(queue->rskq_accept_tail);
 	if (req)
 		child = READ_ONCE(req->sk);
-	if (child && READ_ONCE(tcp_sk(child)->syn_smc))
+	if (child && smc_tcp_agreed(child))
 		youngest = SMC_ACCEPT_SMC;
 	else if (req && req != READ_ONCE(queue->rskq_accept_head))
 		youngest = SMC_ACCEPT_PLAIN;
@@ -75,15 +75,8 @@ enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 	return youngest;
 }
 
-/*
- * The SYN that this CPU takes, for the calls below. SYNs are taken with softirqs off, one at a
- * time.
- */
-static DEFINE_PER_CPU(const struct sk_buff *, smc_syn);
-
-static bool client_is_allowed(const struct sock *listener)
+static bool client_is_allowed(const struct sock *listener, const struct sk_buff *syn)
 {
-	const struct sk_buff *syn = this_cpu_read(smc_syn);
 	struct in6_addr address;
 
 	/* A listener whose table of functions is TCP's has no rules. */
@@ -97,148 +90,93 @@ static bool client_is_allowed(const struct sock *listener)
 				      inet_sk(listener)->inet_num);
 }
 
-/* TCP calls these at each SYN with the option, without the listener's lock. */
-static bool always_congested(const struct sock *listener)
+/* How many connections may be in the queues of @listener. */
+static u32 room(const struct sock *listener, enum smc_answering answering)
 {
-	smc_stat_inc(sock_net(listener), SMC_STAT_HS_LIMITED);
-	return true;
+	bool limited = answering == SMC_ANSWER_LIMITED;
+
+	if (answering == SMC_ANSWER_BY_NET)
+		limited = smc_sysctl_limit_smc_hs(sock_net(listener));
+	return limited ? min_t(u32, SMC_TCP_QUEUE_MAX, READ_ONCE(listener->sk_max_ack_backlog))
+		       : SMC_TCP_QUEUE_MAX;
 }
 
-static bool more_queued_than(const struct sock *listener, u32 most)
+bool smc_listener_answers(const struct sock *listener, const struct sk_buff *syn,
+			  enum smc_answering answering)
 {
 	const u32 queued = READ_ONCE(listener->sk_ack_backlog) +
 			   inet_csk_reqsk_queue_len(listener);
 
-	if (queued > most)
-		return always_congested(listener);
-	return !client_is_allowed(listener);
-}
-
-static bool congested_beyond_backlog(const struct sock *listener)
-{
-	return more_queued_than(listener, min_t(u32, SMC_TCP_QUEUE_MAX,
-						READ_ONCE(listener->sk_max_ack_backlog)));
-}
-
-static bool congested_beyond_memory(const struct sock *listener)
-{
-	return more_queued_than(listener, SMC_TCP_QUEUE_MAX);
-}
-
-static bool congested_by_net(const struct sock *listener)
-{
-	return smc_sysctl_limit_smc_hs(sock_net(listener)) ? congested_beyond_backlog(listener)
-							    : congested_beyond_memory(listener);
+	if (answering == SMC_ANSWER_NOBODY || queued > room(listener, answering)) {
+		smc_stat_inc(sock_net(listener), SMC_STAT_HS_LIMITED);
+		return false;
+	}
+	return client_is_allowed(listener, syn);
 }
 
 void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limit limit)
 {
-	static bool (*const congested[])(const struct sock *listener) = {
-		[SMC_HS_LIMIT_NET] = congested_by_net,
-		[SMC_HS_LIMIT_OFF] = congested_beyond_memory,
-		[SMC_HS_LIMIT_ON] = congested_beyond_backlog,
+	static const enum smc_answering answering[] = {
+		[SMC_HS_LIMIT_NET] = SMC_ANSWER_BY_NET,
+		[SMC_HS_LIMIT_OFF] = SMC_ANSWER_UNLIMITED,
+		[SMC_HS_LIMIT_ON] = SMC_ANSWER_LIMITED,
 	};
 
-	/* Not back to NULL while it listens: TCP reads it twice. */
-	WRITE_ONCE(tcp_sk(listener)->smc_hs_congested,
-		   full ? always_congested : congested[limit]);
+	smc_option_set_answering(listener, full ? SMC_ANSWER_NOBODY : answering[limit]);
 }
 
 /*
- * TCP copies a listener into each of its children, with the fields above. When a listener of ours
- * ends, a child may be given to a listener of TCP's own (net.ipv4.tcp_migrate_req), without a call
- * of ours, and outlive this module there. So each child is cleaned when it is made, before anything
- * else can happen to it. The function that makes children is in a table of TCP's; our listeners
- * have a copy of that table, which differs in that function and in the one that takes SYNs.
+ * TCP copies a listener into each of its children. When a listener of ours ends, a child may be
+ * given to a listener of TCP's own (net.ipv4.tcp_migrate_req), without a call of ours, and outlive
+ * this module there. So each child is cleaned when it is made, before anything else can happen to
+ * it.
  */
-struct listening_af {
-	struct inet_connection_sock_af_ops ops;
-	const struct inet_connection_sock_af_ops *base;
-};
-
-static struct listening_af listening_v4 __ro_after_init;
-static struct listening_af listening_v6 __ro_after_init;
-
-static struct listening_af *listening_af_of(const struct sock *sk)
-{
-	return sk->sk_family == AF_INET6 ? &listening_v6 : &listening_v4;
-}
-
-void smc_tcp_give_back_af(struct sock *sk)
-{
-	struct inet_connection_sock *icsk = inet_csk(sk);
-	const struct listening_af *af = listening_af_of(sk);
-
-	/* Connecting an IPv6 socket to an IPv4 address puts another table there. */
-	if (icsk->icsk_af_ops == &af->ops)
-		WRITE_ONCE(icsk->icsk_af_ops, af->base);
-}
-
-static struct sock *looked_after(struct sock *child)
+static struct sock *looked_after(struct sock *child, const struct request_sock *req, bool hashed)
 {
 	if (child) {
-		tcp_sk(child)->smc_hs_congested = NULL;
+		smc_option_init_child(child, req, hashed);
 		smc_tcp_give_back_af(child);
 	}
 	return child;
 }
 
-static int take_syn(struct sock *listener, struct sk_buff *skb)
-{
-	int ret;
-
-	this_cpu_write(smc_syn, skb);
-	ret = listening_af_of(listener)->base->conn_request(listener, skb);
-	this_cpu_write(smc_syn, NULL);
-	return ret;
-}
-
 #ifdef HAVE_SYN_RECV_SOCK_CHILD_INIT
-static struct sock *make_child(const struct sock *listener, struct sk_buff *skb,
-			       struct request_sock *req, struct dst_entry *dst,
-			       struct request_sock *unhash, bool *own_req,
-			       void (*complete)(struct sock *child, const struct sock *listener))
+struct sock *smc_option_make_child(const struct sock *listener, struct sk_buff *skb,
+				   struct request_sock *req, struct dst_entry *dst,
+				   struct request_sock *unhash, bool *own_req,
+				   void (*complete)(struct sock *child,
+						    const struct sock *listener))
 {
-	const struct inet_connection_sock_af_ops *base = listening_af_of(listener)->base;
-
-	return looked_after(base->syn_recv_sock(listener, skb, req, dst, unhash, own_req,
-						complete));
+	return looked_after(smc_af_base(listener)->syn_recv_sock(listener, skb, req, dst, unhash,
+								 own_req, complete),
+			    req, unhash);
 }
 #else
-static struct sock *make_child(const struct sock *listener, struct sk_buff *skb,
-			       struct request_sock *req, struct dst_entry *dst,
-			       struct request_sock *unhash, bool *own_req)
+struct sock *smc_option_make_child(const struct sock *listener, struct sk_buff *skb,
+				   struct request_sock *req, struct dst_entry *dst,
+				   struct request_sock *unhash, bool *own_req)
 {
-	const struct inet_connection_sock_af_ops *base = listening_af_of(listener)->base;
-
-	return looked_after(base->syn_recv_sock(listener, skb, req, dst, unhash, own_req));
+	return looked_after(smc_af_base(listener)->syn_recv_sock(listener, skb, req, dst, unhash,
+								 own_req),
+			    req, unhash);
 }
 #endif
 
-void __init smc_tcp_learn_af(const struct sock *sk)
-{
-	struct listening_af *af = listening_af_of(sk);
-
-	af->base = inet_csk(sk)->icsk_af_ops;
-	af->ops = *af->base;
-	af->ops.syn_recv_sock = make_child;
-	af->ops.conn_request = take_syn;
-}
-
 void smc_tcp_watch_children(struct sock *listener)
 {
-	WRITE_ONCE(inet_csk(listener)->icsk_af_ops, &listening_af_of(listener)->ops);
+	smc_tcp_give_back_af(listener);
+	smc_af_change(listener, SMC_AF_NONE, SMC_AF_LISTENING);
 }
 
 int smc_tcp_unlimit_handshakes(struct sock *sk)
 {
-	if (!READ_ONCE(tcp_sk(sk)->smc_hs_congested))
+	if (!smc_option_is_left_in(sk))
 		return 0;
 	if (sk->sk_state == TCP_LISTEN)
 		return -EOPNOTSUPP;
 	/* Until the last SYN that has found a listener has been handled. */
 	synchronize_rcu();
-	WRITE_ONCE(tcp_sk(sk)->smc_hs_congested, NULL);
+	smc_option_clean(sk);
 	smc_tcp_give_back_af(sk);
 	return 0;
 }

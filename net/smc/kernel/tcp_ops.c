@@ -7,7 +7,9 @@
 #include <net/sock.h>
 
 #include "kernel/abi/tcp_ops.h"
+#include "kernel/compat.h"
 #include "kernel/sock_ops.h"
+#include "kernel/tcp_option.h"
 
 static const struct proto_ops *tcp_ops(const struct socket *sock)
 {
@@ -38,14 +40,21 @@ int smc_tcp_ops_release(struct socket *sock)
 int smc_tcp_ops_connect(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
 {
 	smc_drop_creator(sock->sk);
-	return tcp_ops(sock)->connect(sock, addr, addr_len, flags);
+	return tcp_ops(sock)->connect(sock, (struct sockaddr_unsized *)addr, addr_len, flags);
 }
 
 int smc_tcp_connect_locked(struct socket *sock, struct sockaddr *addr, int addr_len, int flags)
 {
-	smc_drop_creator(sock->sk);
+	struct sock *sk = sock->sk;
+	int ret;
+
+	smc_drop_creator(sk);
+	smc_mapped_begin(sk, addr, addr_len);
 	/* What both families' connect() does under the lock. */
-	return __inet_stream_connect(sock, addr, addr_len, flags, 0);
+	ret = __inet_stream_connect(sock, (struct sockaddr_unsized *)addr, addr_len, flags,
+				    0);
+	smc_mapped_end(sk);
+	return ret;
 }
 
 u32 smc_tcp_ops_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)

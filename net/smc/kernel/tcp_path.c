@@ -10,7 +10,6 @@
 #include <net/addrconf.h>
 #include <net/dst.h>
 #include <net/ipv6.h>
-#include <net/ipv6_stubs.h>
 #include <net/route.h>
 #include <net/sock.h>
 
@@ -174,7 +173,7 @@ static struct dst_entry *host_route_v6(const u8 peer[16])
 	struct dst_entry *dst;
 
 	memcpy(&flow.daddr, peer, sizeof(flow.daddr));
-	dst = ipv6_stub->ipv6_dst_lookup_flow(&init_net, NULL, &flow, NULL);
+	dst = ip6_dst_lookup_flow(&init_net, NULL, &flow, NULL);
 	return IS_ERR(dst) ? NULL : dst;
 #else
 	return NULL;

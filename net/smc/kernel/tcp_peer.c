@@ -15,6 +15,7 @@
 
 #include "kernel/abi/tcp.h"
 #include "kernel/abi/tcp_peer.h"
+#include "kernel/compat.h"
 
 static_assert(sizeof_field(struct smc_tcp_attempt, addr) == sizeof(struct sockaddr_in6));
 
@@ -98,8 +99,8 @@ int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *att
 	take_port_again(sk, attempt->port);
 	WRITE_ONCE(tcp_sk(sk)->window_clamp, attempt->window_clamp);
 	sock->state = SS_UNCONNECTED;
-	return __inet_stream_connect(sock, (struct sockaddr *)&addr, attempt->addr_len, O_NONBLOCK,
-				     0);
+	return __inet_stream_connect(sock, (struct sockaddr_unsized *)&addr, attempt->addr_len,
+				     O_NONBLOCK, 0);
 }
 
 u32 smc_tcp_round_trip_ms(const struct sock *sk)

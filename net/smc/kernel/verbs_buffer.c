@@ -95,7 +95,7 @@ int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes
 		return -ENOMEM;
 	for (i = 0; i < count; i++)
 		pages[i] = buffer->pages
-				   ? nth_page(buffer->pages, i)
+				   ? buffer->pages + i
 				   : vmalloc_to_page(buffer->data + ((size_t)i << PAGE_SHIFT));
 	rc = sg_alloc_table_from_pages_segment(sgt, pages, count, 0, buffer->size_bytes,
 					       segment_bytes, GFP_KERNEL);

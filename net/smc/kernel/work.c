@@ -18,6 +18,7 @@
 #include <linux/workqueue.h>
 
 #include "kernel/abi/lock.h"
+#include "kernel/compat.h"
 #include "kernel/stages.h"
 
 struct work_item {
@@ -128,9 +129,9 @@ void smc_work_flush_all(void)
 
 int smc_work_setup(void)
 {
-	smc_transport_queue = alloc_workqueue("smc", 0, RUNS_MAX);
-	smc_socket_queue = alloc_workqueue("smc_socket", 0, RUNS_MAX);
-	smc_handshake_queue = alloc_workqueue("smc_handshake", 0, RUNS_MAX);
+	smc_transport_queue = alloc_workqueue("smc", WQ_PERCPU, RUNS_MAX);
+	smc_socket_queue = alloc_workqueue("smc_socket", WQ_PERCPU, RUNS_MAX);
+	smc_handshake_queue = alloc_workqueue("smc_handshake", WQ_PERCPU, RUNS_MAX);
 	if (smc_transport_queue && smc_socket_queue && smc_handshake_queue)
 		return 0;
 	smc_work_teardown();

@@ -62,6 +62,17 @@ TEST(TcpOption, IsNothingElse)
 	EXPECT_FALSE(find_tcp_option(hex("fe04e2d4c3d9")));
 }
 
+TEST(TcpOption, SignaturesAreSeen)
+{
+	EXPECT_TRUE(has_tcp_signature(hex("1312 00000000000000000000000000000000")));
+	EXPECT_TRUE(has_tcp_signature(hex("020405b4 0101 1d10 0101 000000000000000000000000")));
+	EXPECT_FALSE(has_tcp_signature({}));
+	EXPECT_FALSE(has_tcp_signature(hex(golden::kSynOptions)));
+	EXPECT_FALSE(has_tcp_signature(hex("fe06131d1313"))); // in the middle of another option
+	EXPECT_FALSE(has_tcp_signature(hex("00 1312")));      // behind the end of the list
+	EXPECT_FALSE(has_tcp_signature(hex("1313 00")));      // longer than the block
+}
+
 TEST(TcpOption, MalformedBlocksEnd)
 {
 	EXPECT_FALSE(find_tcp_option(hex("02")));

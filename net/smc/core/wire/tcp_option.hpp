@@ -18,6 +18,10 @@ inline constexpr std::size_t kTcpOptionPaddedSize = 8;
 // there is no room for them.
 [[nodiscard]] std::size_t encode_tcp_option(MutableByteSpan out);
 
+// True if the block carries a signature of the segment (MD5, RFC 2385; AO, RFC 5925), which is over
+// all options but itself.
+[[nodiscard]] bool has_tcp_signature(ByteSpan options);
+
 // Offset of the option's kind byte in a TCP option block (what follows the 20-byte header), or
 // nothing. A block that is malformed ends where it goes wrong, as TCP itself has it.
 [[nodiscard]] std::optional<std::size_t> find_tcp_option(ByteSpan options);

@@ -32,6 +32,17 @@ enum smc_tcp_opened {
 	SMC_TCP_OPENED_SELF,	/* the socket has connected to its own address and port */
 };
 enum smc_tcp_opened smc_tcp_opened(const struct sock *sk);
+/*
+ * Whether CROSSED means that the peer's SYN had the option. Otherwise it may have been another one
+ * that TCP does not know, and the peer is to be sent nothing first.
+ */
+bool smc_tcp_sees_crossed_option(void);
+/*
+ * Before a socket listens, until it does so no more: its SYN-ACKs can have the option. Sleeps, and
+ * the first call takes milliseconds. Each hold is followed by one drop.
+ */
+void smc_tcp_hold_answers(void);
+void smc_tcp_drop_answers(void);
 
 SMC_ABI_END
 

@@ -186,7 +186,7 @@ void Handshake::begin()
 	owner_->clc_begins(saved_.rcvlowat);
 	turn_at_sock_.give();
 	const u64 epoch = control::DeviceEpoch::current();
-	const handshake::LocalOffer offer = setup_.offer();
+	const handshake::LocalOffer offer = make_offer();
 	if (role_ == Role::kClient && !offer.any() &&
 	    offer.unavailable == wire::DeclineReason::kNoSmcDev)
 		owner_->on_no_device(epoch);
@@ -209,6 +209,18 @@ void Handshake::begin()
 		deadline_ms_ = smc_now_ms() + kAlone_ms;
 	else
 		step(handshake::Start{.crossed = crossed_});
+}
+
+handshake::LocalOffer Handshake::make_offer()
+{
+	// Who offers nothing is silent until the peer proposes.
+	if (crossed_ && !smc_tcp_sees_crossed_option()) {
+		handshake::LocalOffer nothing;
+
+		nothing.unavailable = wire::DeclineReason::kOptUnsupp;
+		return nothing;
+	}
+	return setup_.offer();
 }
 
 handshake::Timeouts Handshake::timeouts()

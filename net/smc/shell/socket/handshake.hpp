@@ -152,6 +152,7 @@ private:
 	void on(const handshake::StopTimer &);
 	[[nodiscard]] bool on(const handshake::Finished &wanted);
 	void begin();
+	[[nodiscard]] handshake::LocalOffer make_offer();
 	[[nodiscard]] handshake::Timeouts timeouts();
 	[[nodiscard]] bool has_more_time();
 	void look_for_server();

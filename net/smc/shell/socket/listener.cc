@@ -6,6 +6,7 @@
 
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "kernel/abi/tcp.h"
 #include "shell/socket/orphans.hpp"
 
 namespace smc::shell {
@@ -18,9 +19,13 @@ bool limits_handshakes(smc_hs_limit limit, net *net)
 Listener::Listener(struct socket *sock, smc_hs_limit limit)
 	: sk_(smc_sock_sk(sock)), limit_(limit), hook_(sock, *this)
 {
+	smc_tcp_hold_answers();
 }
 
-Listener::~Listener() = default;
+Listener::~Listener()
+{
+	smc_tcp_drop_answers();
+}
 
 void Listener::open()
 {

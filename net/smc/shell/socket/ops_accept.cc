@@ -125,11 +125,14 @@ int smc_op_listen(struct socket *sock, int backlog)
 		return -EINVAL;
 	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
 		return smc_tcp_ops_listen(sock, backlog);
+	// The listener holds them, too; the first hold takes long, and is not to be under the lock.
+	smc_tcp_hold_answers();
 	smc_sk_lock(sk);
 	const bool ours = smc_sock_ss(sock) == SMC_SS_UNCONNECTED && state->become_listener();
 	if (ours)
 		smc_tcp_offer(sk);
 	smc_sk_unlock(sk);
+	smc_tcp_drop_answers();
 	if (!ours && state->mode() == Mode::kIdle && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
 		return -ENOMEM;
 	const int ret = smc_tcp_ops_listen(sock, backlog);
