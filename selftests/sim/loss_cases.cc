@@ -248,6 +248,28 @@ void dead_fabric()
 	close_all(socks);
 }
 
+// Groups that have no connection are all told that their device goes, though each is gone as soon as
+// it knows: none is left to its own time.
+void idle_groups_go()
+{
+	constexpr u32 kGroups = 6;
+	constexpr u64 kTogether_us = 15'000'000;
+
+	for (int i = 0; i < 20; i++) {
+		close_all(connect_many(kGroups * kFewest));
+		const u64 began_us = scheduler().now_us();
+		// So that a group has gone before the next one is told.
+		scheduler().current()->stall_one_in = 16;
+		scheduler().current()->stall_us = 500'000;
+		remove_device(&server());
+		scheduler().current()->stall_one_in = 0;
+		if (scheduler().now_us() - began_us > kTogether_us)
+			fail("round %d: the device goes after %llu us", i,
+			     scheduler().now_us() - began_us);
+		add_device(&server());
+	}
+}
+
 const Case kCases[] = {
 	{"close-many", [] { with_server(close_many); }},
 	{"close-many-far", [] { with_server(close_many); }, 5000},
@@ -260,6 +282,7 @@ const Case kCases[] = {
 	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
 	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
+	{"idle-groups-go", [] { with_server(idle_groups_go); }, 20, kFewest},
 };
 
 } // namespace

@@ -182,8 +182,27 @@ void Scheduler::yield()
 
 void Scheduler::maybe_yield()
 {
-	if (current_ != nullptr && !current_->in_hook && random_.one_in(preempt_one_in_))
+	if (current_ == nullptr || current_->in_hook)
+		return;
+	if (current_->stall_one_in != 0 && !current_->is_atomic() &&
+	    random_.one_in(current_->stall_one_in))
+		stall();
+	else if (random_.one_in(preempt_one_in_))
 		yield();
+}
+
+// Not a sleep of the fiber's own: who wakes it meanwhile has woken its next one.
+void Scheduler::stall()
+{
+	Fiber *fiber = current_;
+
+	fiber->timer_ = after(random_.below(fiber->stall_us), [this, fiber] {
+		fiber->timer_ = 0;
+		fiber->state_ = Fiber::State::kReady;
+		ready_.push_back(fiber);
+	});
+	fiber->state_ = Fiber::State::kBlocked;
+	switch_back();
 }
 
 bool Scheduler::block(std::optional<std::uint64_t> deadline_us)

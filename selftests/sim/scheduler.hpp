@@ -39,6 +39,10 @@ public:
 	int rcu_depth = 0;
 	std::uint64_t rcu_since = 0; // grace period in which the outermost read side began
 	bool in_hook = false;        // runs with interrupts off: no lock, no interruption
+	// One in so many calls of maybe_yield(), without a spinlock, take its processor away for as
+	// long, at most; 0: none.
+	std::uint64_t stall_one_in = 0;
+	std::uint64_t stall_us = 0;
 	bool signalled = false;
 	bool exiting = false;
 
@@ -111,6 +115,7 @@ private:
 	static void enter();
 	void switch_to(Fiber &fiber);
 	void switch_back();
+	void stall();
 	void remove_ready(std::size_t index);
 	void reap(Fiber *fiber);
 

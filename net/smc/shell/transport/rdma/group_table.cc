@@ -164,11 +164,12 @@ void GroupTable::leave_device(const smc_ib_device *device)
 {
 	const auto uses_it = [device](LinkGroup &group) { return group.uses(device); };
 
-	// All begin before any is waited for: with a dead peer each takes its time.
+	// All begin before any is waited for: with a dead peer each takes its time. Under the lock,
+	// since one that knows may be gone at once, and is not to move others up in the list.
 	for (Bucket &bucket : buckets_) {
-		u32 n = 0;
-
-		while (auto group = find(bucket, n++, uses_it))
+		shell::Guard guard(bucket.lock);
+		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
+		     group = bucket.groups.next(*group))
 			group->lose_links_on(device);
 	}
 	// Each round ends with one less. New links find that the device is going.
