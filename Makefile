@@ -14,7 +14,7 @@ endif
 
 BUILD := build
 # Kernel series that `make check` builds for and that the documentation promises.
-KERNELS := 6.12 6.1
+KERNELS := 6.12 6.1 7.2
 
 # Which kernel: KDIR=<kernel build folder>, or KVER=<series or release>, fetched if it is not here.
 # Without either, the running kernel if its headers are here, else the first of KERNELS.
@@ -167,7 +167,7 @@ format:
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
 CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
 CHECK_ON_HOST := lint unit sim
-CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop
+CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
 CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) interop

@@ -51,11 +51,16 @@ static struct notifier_block sim_netdev_notifier = {
 	.notifier_call = sim_netdev_event,
 };
 
+/* Newer kernels want it said. */
+#ifndef HAVE_WQ_PERCPU
+#define WQ_PERCPU 0
+#endif
+
 static int __init sim_init(void)
 {
 	int rc;
 
-	sim_wq = alloc_workqueue("simrnic", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
+	sim_wq = alloc_workqueue("simrnic", WQ_HIGHPRI | WQ_MEM_RECLAIM | WQ_PERCPU, 0);
 	if (!sim_wq)
 		return -ENOMEM;
 	sim_counters_init();

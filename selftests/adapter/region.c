@@ -91,8 +91,13 @@ struct ib_mr *sim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_sg)
 }
 
 /* There is no interface for programs, but the RDMA core requires the function. */
+#ifdef HAVE_REG_USER_MR_DMAH
+struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 address, int access,
+			      struct ib_dmah *dmah, struct ib_udata *udata)
+#else
 struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 address, int access,
 			      struct ib_udata *udata)
+#endif
 {
 	return ERR_PTR(-EOPNOTSUPP);
 }

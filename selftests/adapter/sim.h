@@ -251,8 +251,13 @@ int sim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 int sim_dealloc_pd(struct ib_pd *ibpd, struct ib_udata *udata);
 struct ib_mr *sim_get_dma_mr(struct ib_pd *ibpd, int access);
 struct ib_mr *sim_alloc_mr(struct ib_pd *ibpd, enum ib_mr_type type, u32 max_sg);
+#ifdef HAVE_REG_USER_MR_DMAH
+struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 address, int access,
+			      struct ib_dmah *dmah, struct ib_udata *udata);
+#else
 struct ib_mr *sim_reg_user_mr(struct ib_pd *ibpd, u64 start, u64 length, u64 address, int access,
 			      struct ib_udata *udata);
+#endif
 int sim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigned int *offset);
 int sim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata);
 /*

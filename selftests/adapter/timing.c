@@ -67,12 +67,21 @@ static enum hrtimer_restart sim_execute_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
+#ifndef HAVE_HRTIMER_SETUP
+static void hrtimer_setup(struct hrtimer *timer,
+			  enum hrtimer_restart (*function)(struct hrtimer *timer), clockid_t clock,
+			  enum hrtimer_mode mode)
+{
+	hrtimer_init(timer, clock, mode);
+	timer->function = function;
+}
+#endif
+
 void sim_timing_init_qp(struct sim_qp *qp)
 {
 	INIT_DELAYED_WORK(&qp->work, sim_execute_work);
 	tasklet_setup(&qp->tasklet, sim_execute_tasklet);
-	hrtimer_init(&qp->timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	qp->timer.function = sim_execute_timer;
+	hrtimer_setup(&qp->timer, sim_execute_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 }
 
 void sim_timing_exit_qp(struct sim_qp *qp)
@@ -130,8 +139,7 @@ static enum hrtimer_restart sim_upcall_timer(struct hrtimer *timer)
 
 void sim_timing_init_cq(struct sim_cq *cq)
 {
-	hrtimer_init(&cq->upcall, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
-	cq->upcall.function = sim_upcall_timer;
+	hrtimer_setup(&cq->upcall, sim_upcall_timer, CLOCK_MONOTONIC, HRTIMER_MODE_REL_SOFT);
 }
 
 void sim_timing_exit_cq(struct sim_cq *cq)

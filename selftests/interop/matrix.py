@@ -10,10 +10,11 @@ from harness.topology import Vm
 
 # Both ends can use soft-RoCE: every connection has to become SMC-R.
 SMCR = ("ours@6.12+kernel@6.12", "ours@6.1+kernel@6.12", "ours@6.12+ours@6.12",
-        "ours@6.1+ours@6.1", "ours@6.12+ours@6.1")
+        "ours@6.1+ours@6.1", "ours@6.12+ours@6.1", "ours@7.2+kernel@6.12", "ours@7.2+ours@6.12",
+        "ours@7.2+ours@7.2", "ours@6.12:own+kernel@6.12")
 # The peer has an smc.ko without a device that it could use, or has no SMC at all.
-DECLINES = ("ours@6.12+kernel@6.1", "ours@6.1+kernel@6.1")
-PLAIN = ("ours@6.12+none@6.12", "ours@6.1+none@6.12")
+DECLINES = ("ours@6.12+kernel@6.1", "ours@6.1+kernel@6.1", "ours@7.2+kernel@6.1")
+PLAIN = ("ours@6.12+none@6.12", "ours@6.1+none@6.12", "ours@7.2+none@6.12")
 # Debian 11: its smc.ko knows version 1 alone. Without RoCE v1 it declines at once; with it, it proposes
 # version 1 and declines version 2; where both ends have it they meet in SMC-Rv1.
 OLD_WITHOUT_DEVICE = ("ours@6.12+kernel@5.10",)

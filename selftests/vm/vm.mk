@@ -10,12 +10,15 @@
 VM := selftests/vm
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
-.PHONY: vm-modules test-programs harness-test selftest interop demo \
-	check-selftest-6.12 check-selftest-6.1 check-interop
+.PHONY: vm-modules own-option test-programs harness-test selftest interop demo \
+	check-selftest-6.12 check-selftest-6.1 check-selftest-7.2 check-interop check-interop-7.2
 
-# One smc.ko for each kernel that guests boot.
-vm-modules:
+# One smc.ko for each kernel that guests boot, and one that does without what 6.12's TCP does for it.
+vm-modules: own-option
 	+@set -e; for kernel in $(KERNELS); do $(MAKE) module KVER=$$kernel; done
+
+own-option:
+	+@$(MAKE) module KVER=6.12 BUILD=$(BUILD)/own-option SMC_OWN_OPTION=y
 
 test-programs:
 	+@$(MAKE) -C selftests/net
@@ -35,24 +38,34 @@ interop: vm-modules test-programs
 # What `make check` runs of the two above, so that all of it fits into three quarters of an hour. The
 # whole of them is for running by hand: make selftest, make interop.
 CHECK_FILES_6.12 := adapter adapter_faults busy_poll containers control smc_run install hostile_clc links loopback misuse rules selection selection_tools strangers \
-	takeover socket_calls stand_churn vlan
-CHECK_FILES_6.1 := adapter control smc_run loopback selection selection_tools takeover socket_calls
+	takeover tcp_option socket_calls stand_churn vlan
+CHECK_FILES_6.1 := adapter control smc_run loopback socket_calls
+CHECK_FILES_7.2 := adapter control smc_run loopback selection takeover tcp_option
 CHECK_BY_HAND := a_pod_on_ipvlan|over_smcd($$|_by)|fallen_back|unloading|device_comes|port_goes|without_the_
+# Both writers of the option are tried on 6.12.
+CHECK_OPTIONS_7.2 := --topology '^ours@7.2'
+BY_HAND_TCP_OPTION := repeated_syns|lossy_ways|signed_segments|through_a|with_and_without|a_probe_while
 # A pass over all socket calls takes five minutes: one on 6.12, and a sample on 6.1 by another way in.
-CHECK_BY_HAND_6.12 := an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)
+CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)
 CHECK_BY_HAND_6.1 := compact_messages|rings_grow|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|over_smcr($$|_by_ulp|_by_selection|_of|_other|_by_protocol$$)|ipv6(_by|$$)
+CHECK_BY_HAND_7.2 := $(CHECK_BY_HAND_6.1)|$(BY_HAND_TCP_OPTION)|moves_to|switched_under|unloaded_under|locks_that|a_namespace_that_ends
 CHECK_BY_HAND_INTEROP := both_links_are|connections_outlive_a_(link_version_1|port)
 CHECK_TOPOLOGIES := ^ours@6.12\+(ours|kernel|none)@6.12$$
 
-check-selftest-6.12 check-selftest-6.1: check-selftest-%: vm-modules test-programs tools
+check-selftest-6.12 check-selftest-6.1 check-selftest-7.2: check-selftest-%: vm-modules test-programs tools
 	@$(VM)/run-cases --kernel $* --result selftest-$* \
-		--only '^(?!$(CHECK_BY_HAND)|$(CHECK_BY_HAND_$*))' \
+		--only '^(?!$(CHECK_BY_HAND)|$(CHECK_BY_HAND_$*))' $(CHECK_OPTIONS_$*) \
 		$(CHECK_FILES_$*:%=selftests/net/cases/%.py)
 
 check-interop: vm-modules test-programs
 	@$(VM)/run-cases --result interop --topology '$(CHECK_TOPOLOGIES)' \
 		--only '^(?!$(CHECK_BY_HAND_INTEROP))' \
 		$(sort $(wildcard selftests/interop/*.py))
+
+# A kernel without an smc.ko of its own meets the one of 6.12.
+check-interop-7.2: vm-modules test-programs
+	@$(VM)/run-cases --result interop-7.2 --topology '^ours@7.2\+kernel@6.12$$' \
+		--only '^(large|many_at_once|falls_back_without_a_common)' selftests/interop/smcr.py
 
 demo:
 	@selftests/demo/demo

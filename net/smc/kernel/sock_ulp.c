@@ -22,6 +22,7 @@
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
+#include "kernel/tcp_option.h"
 
 /*
  * A copy of TCP's, which differs by its address only. Half-open requests of a listener use it as
@@ -118,10 +119,12 @@ bool smc_ulp_is_ours(const struct sock *sk)
 	return inet_csk(sk)->icsk_ulp_ops == &smc_ulp;
 }
 
+#ifdef SMC_OPTION_IS_OURS
 struct proto *smc_ulp_prot(const struct sock *sk)
 {
 	return smc_ulp_is_ours(sk) ? taken_v6_prot : &tcpv6_prot;
 }
+#endif
 
 void smc_drop_ulp(struct sock *sk)
 {

@@ -50,10 +50,12 @@ static enum table_family family_of(const struct inet_connection_sock_af_ops *ops
 	return family;
 }
 
+#ifdef SMC_OPTION_IS_OURS
 enum smc_af_kind smc_af_kind(const struct sock *sk)
 {
 	return kind_of(READ_ONCE(inet_csk(sk)->icsk_af_ops));
 }
+#endif
 
 const struct inet_connection_sock_af_ops *smc_af_base(const struct sock *sk)
 {

@@ -102,8 +102,10 @@ def listeners_that_were_ours(vm):
     vm.a.run("modprobe tls")
     vm.a.load_module()
     outcome = json.loads(process.wait().out.split("ready\n")[1])
+    # Where TCP writes the option, it has something of ours for as long as it listens.
+    last = "ENOENT" if vm.option_is_ours else "ENOTSUP"
     assert outcome == {"layer": "ENOENT", "listen": "fine", "heard": "hello",
-                       "layer of a listener": "ENOTSUP"}, outcome
+                       "layer of a listener": last}, outcome
     vm.a.unload_module()
     vm.a.run("rmmod tls")
     vm.a.load_module()

@@ -29,6 +29,11 @@ class Kernel:
         return self.version == "debug"
 
     @property
+    def has_smc(self) -> bool:
+        """It comes with an smc.ko of its own."""
+        return (self.modules / "kernel/net/smc").exists()
+
+    @property
     def patience(self) -> int:
         """How many times longer than on a stock kernel anything may take."""
         return 5 if self.debug else 1

@@ -8,7 +8,10 @@ from .kernel import Kernel
 from .paths import BUILD
 
 
-def own_module(kernel: Kernel) -> Path:
-    """SMC_KO names one file for every kernel; else it is what `make KVER=<version>` built."""
+def own_module(kernel: Kernel, own_option: bool = False) -> Path:
+    """SMC_KO names one file for every kernel; else it is what `make KVER=<version>` built, or
+    with SMC_OWN_OPTION=y what `make own-option` did."""
     forced = os.environ.get("SMC_KO")
-    return Path(forced) if forced else BUILD / kernel.release / "smc.ko"
+    if forced:
+        return Path(forced)
+    return BUILD / ("own-option" if own_option else "") / kernel.release / "smc.ko"

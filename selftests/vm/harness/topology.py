@@ -42,19 +42,24 @@ class VerdictFailed(AssertionError):
 @dataclass(frozen=True)
 class Spec:
     """Which module on which kernel: "ours@6.12", "kernel@6.1", "none@6.12". "kernel@5.10:v1": with
-    RoCE v1 GIDs besides those of RoCE v2 (selftests/vm/roce-v1), so that SMC-Rv1 is possible."""
+    RoCE v1 GIDs besides those of RoCE v2 (selftests/vm/roce-v1), so that SMC-Rv1 is possible.
+    "ours@6.12:own": built with SMC_OWN_OPTION, as for kernels without CONFIG_SMC."""
 
     module: str
     version: str
-    roce_v1: bool = False
+    more: str = ""
+
+    @property
+    def roce_v1(self) -> bool:
+        return self.more == "v1"
 
     @staticmethod
     def parse(text: str) -> "Spec":
         module, _, rest = text.partition("@")
         version, _, more = rest.partition(":")
-        if module not in VARIANTS or not version or more not in ("", "v1"):
-            raise ValueError(f"{text!r} is not <{'|'.join(VARIANTS)}>@<kernel>[:v1]")
-        return Spec(module, version, more == "v1")
+        if module not in VARIANTS or not version or more not in ("", "v1", "own"):
+            raise ValueError(f"{text!r} is not <{'|'.join(VARIANTS)}>@<kernel>[:v1|:own]")
+        return Spec(module, version, more)
 
     @property
     def has_rdma(self) -> bool:
@@ -63,7 +68,7 @@ class Spec:
         return (self.module, self.version) != ("kernel", "6.1")
 
     def __str__(self) -> str:
-        return f"{self.module}@{self.version}{':v1' if self.roce_v1 else ''}"
+        return f"{self.module}@{self.version}{f':{self.more}' if self.more else ''}"
 
 
 class Vm:
@@ -123,7 +128,8 @@ class Vm:
         self._lock = VmLock() if self._beside is None else self._beside._lock
         try:
             trees = [module_tree(found, spec.module,
-                                 own_module(found) if spec.module == "ours" else None,
+                                 own_module(found, spec.more == "own")
+                                 if spec.module == "ours" else None,
                                  roce_v1(found) if spec.roce_v1 else None)
                      for found, spec in zip(kernels, self.specs)]
             self._boot(kernels, trees)
@@ -140,6 +146,11 @@ class Vm:
                 self.conclude()
         finally:
             self._end()
+
+    @property
+    def option_is_ours(self) -> bool:
+        """In the first guest our module writes the TCP option, not TCP itself."""
+        return self.specs[0].more == "own" or not self.a.kernel.has_smc
 
     def begin(self, name: str) -> None:
         """Marks the begin of a case in every guest's log."""

@@ -29,7 +29,7 @@ struct Option {
 // The offset of the first option that @is_it says yes to. A block that is malformed ends where it
 // goes wrong.
 template <class Predicate>
-std::optional<std::size_t> find(ByteSpan options, Predicate is_it)
+inline std::optional<std::size_t> find(ByteSpan options, Predicate is_it)
 {
 	std::size_t at = 0;
 
