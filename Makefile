@@ -16,14 +16,17 @@ BUILD := build
 # Kernel series that `make check` builds for and that the documentation promises.
 KERNELS := 6.12 6.1 7.2
 
-# Which kernel: KDIR=<kernel build folder>, or KVER=<series or release>, fetched if it is not here.
+# Which kernel: KDIR=<kernel build folder>, or KVER=<series or release>, fetched if it is not here; for
+# another machine with ARCH=arm64.
 # Without either, the running kernel if its headers are here, else the first of KERNELS.
 # What is installed is for the running kernel or for one that was asked for: nobody wants another.
 running := $(shell uname -r)
 kernel-asked := $(KDIR)$(KVER)
 ifndef KDIR
 ifndef KVER
-ifneq ($(wildcard /lib/modules/$(running)/build/Makefile),)
+ifdef ARCH
+KVER := $(firstword $(KERNELS))
+else ifneq ($(wildcard /lib/modules/$(running)/build/Makefile),)
 KDIR := /lib/modules/$(running)/build
 else ifneq ($(filter install,$(MAKECMDGOALS)),)
 $(error no headers of the running kernel: install linux-headers-$(running), or say for which one \
@@ -37,7 +40,7 @@ endif
 ifndef KDIR
 KDIR = $(eval KDIR := $$(fetched-kernel))$(KDIR)
 endif
-fetched-kernel = $(or $(shell scripts/fetch/fetch-kernel --path $(KVER)),$(error no kernel $(KVER)))/build
+fetched-kernel = $(or $(shell scripts/fetch/fetch-kernel --path $(if $(ARCH),--arch $(ARCH)) $(KVER)),$(error no kernel $(KVER)))/build
 KREL = $(eval KREL := $$(kernel-release))$(KREL)
 kernel-release = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 	$(KDIR)/include/generated/utsrelease.h),$(error $(KDIR) is no kernel build folder))
@@ -161,12 +164,12 @@ format:
 
 # --- checks --------------------------------------------------------------------------------------
 
-.PHONY: check check-all deps lint unit coverage check-tools check-build $(KERNELS:%=check-build-%)
+.PHONY: check check-all deps lint unit coverage check-tools check-arm64 check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
 CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
-CHECK_ON_HOST := lint unit sim
+CHECK_ON_HOST := lint unit sim check-arm64
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
@@ -188,6 +191,11 @@ check-build: $(KERNELS:%=check-build-%)
 
 $(KERNELS:%=check-build-%): check-build-%:
 	+@scripts/check/check-build $*
+
+# That it builds for another machine. Nothing runs.
+check-arm64:
+	+@if $(MAKE) module ARCH=arm64 KVER=6.12; then \
+		scripts/check/report arm64 1 0; else scripts/check/report arm64 0 1; fi
 
 check-tools:
 	@$(MAKE) tools && scripts/check/report tools $(words $(TOOLS)) 0 || scripts/check/report tools 0 1

@@ -23,11 +23,13 @@ smc-kernel-flags = $(filter-out -W% -std=% -fms-extensions -g% -femit-struct-deb
 
 # -fbuiltin: -ffreestanding alone would make a call of each memcpy() of a few bytes.
 # -Wno-maybe-uninitialized: gcc 12 sees ghosts in std::optional and std::variant (the kernel has it off, too).
+# -mno-outline-atomics: else atomics are calls into a library that the kernel does not have.
 # -g0: pahole cannot read DWARF of C++ types, and the module's BTF would fail.
 smc-cxx-flags = $(smc-kernel-flags) -std=gnu++20 -ffreestanding -fbuiltin -fno-exceptions -fno-rtti \
 	-fno-threadsafe-statics -fno-use-cxa-atexit -fno-gnu-unique -fno-sized-deallocation -g0 \
 	-Wall -Wextra -Werror -Wswitch -Wnon-virtual-dtor -Woverloaded-virtual -Wsuggest-override \
 	-Wundef -Wvla -Wimplicit-fallthrough -Wno-missing-field-initializers -Wno-maybe-uninitialized \
+	$(if $(CONFIG_ARM64),-mno-outline-atomics) \
 	-Wno-invalid-offsetof -Wframe-larger-than=$(or $(CONFIG_FRAME_WARN),2048) \
 	$(smc-includes) -include $(objtree)/include/generated/autoconf.h
 

@@ -7,6 +7,8 @@
 
 # Options for apt; empty while the machine's own lists do.
 apt_options=()
+# Another architecture, of Debian's name, whose packages are wanted besides; or nothing.
+other_arch=
 
 # Debian releases whose kernels are wanted, too: newer ones, and one that no machine needs any more but for
 # its kernel, to be met as a peer.
@@ -35,12 +37,19 @@ debian_mirror() {
 
 # read_lists <further suite, or ''> [deb|deb-src]…
 read_lists() {
-	local apt=$cache/apt key='' other=$1 sources
+	local apt=$cache/apt key='' other=$1 sources machine
 	shift
 	command -v apt-get >/dev/null || die "no apt-get here: set KDIR to a kernel build folder"
 	mkdir -p "$apt/lists/partial" "$apt/archives/partial"
 	[ -e /usr/share/keyrings/debian-archive-keyring.gpg ] &&
 		key='[signed-by=/usr/share/keyrings/debian-archive-keyring.gpg]'
+	machine=$(dpkg --print-architecture)
+	if [ -n "$other_arch" ]; then
+		apt=$apt-$other_arch
+		mkdir -p "$apt/lists/partial" "$apt/archives/partial"
+		key=${key:-[]}
+		key="[arch=$machine,$other_arch ${key#[}"
+	fi
 	# Every suite that apt knows, and for each base suite its backports, at the same address.
 	sources=$(apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' |
 		awk -v key="$key" -v types="${*:-deb}" -v other="$other" '
@@ -57,6 +66,9 @@ read_lists() {
 	apt_options=(-o "Dir::Etc::sourcelist=$apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
 		-o "Dir::State::lists=$apt/lists" -o "Dir::Cache::archives=$apt/archives"
 		-o APT::Update::Post-Invoke-Success::= -o APT::Sandbox::User=)
+	# The cache of apt's binary index is of the machine's own architecture.
+	[ -z "$other_arch" ] || apt_options+=(-o "APT::Architectures::=$machine"
+		-o "APT::Architectures::=$other_arch" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=)
 	say "reading package lists"
 	# A mirror may lack one suite; what matters is whether the package turns up afterwards.
 	apt-get "${apt_options[@]}" -o Acquire::Retries=3 -qq update >&2 || true

@@ -175,7 +175,7 @@ def _derived(kernel: Kernel, name: str, updates: list[Path], smc: bool = True) -
     shutil.copytree(_leaf(base, kernel) / "kernel", leaf / "kernel", copy_function=os.link)
     for index in ("modules.builtin", "modules.builtin.modinfo", "modules.order"):
         shutil.copyfile(_leaf(base, kernel) / index, leaf / index)
-    if not smc:
+    if not smc and kernel.has_smc:
         shutil.rmtree(leaf / "kernel" / "net" / "smc")
     (leaf / "updates").mkdir()
     for ko in updates:
