@@ -248,8 +248,8 @@ void dead_fabric()
 	close_all(socks);
 }
 
-// Groups that have no connection are all told that their device goes, though each is gone as soon as
-// it knows: none is left to its own time.
+// Groups that have no connection are all told that their device goes, though each is gone as soon
+// as it knows: none is left to its own time.
 void idle_groups_go()
 {
 	constexpr u32 kGroups = 6;

@@ -47,6 +47,10 @@ static int __init smc_init(void)
 	size_t done;
 	int ret;
 
+	if (IS_BUILTIN(CONFIG_SMC)) {
+		pr_err("smc: the kernel has SMC built in (CONFIG_SMC=y), and keeps it\n");
+		return -EEXIST;
+	}
 	for (done = 0; done < ARRAY_SIZE(stages); done++) {
 		ret = stages[done].setup();
 		if (ret) {

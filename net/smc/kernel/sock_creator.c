@@ -16,7 +16,9 @@
 #include "kernel/sock_ops.h"
 
 struct proto smc_inet_prot __ro_after_init;
+#if IS_ENABLED(CONFIG_IPV6)
 struct proto smc_inet6_prot __ro_after_init;
+#endif
 
 static int become_tcp(struct sock *sk, struct proto *prot)
 {
@@ -37,7 +39,9 @@ static void change_creator(struct sock *sk, struct proto *from, struct proto *to
 void smc_drop_creator(struct sock *sk)
 {
 	change_creator(sk, &smc_inet_prot, &tcp_prot);
+#if IS_ENABLED(CONFIG_IPV6)
 	change_creator(sk, &smc_inet6_prot, &tcpv6_prot);
+#endif
 }
 
 static int inet_smc_init(struct sock *sk)
@@ -45,17 +49,21 @@ static int inet_smc_init(struct sock *sk)
 	return become_tcp(sk, &tcp_prot);
 }
 
+#if IS_ENABLED(CONFIG_IPV6)
 static int inet6_smc_init(struct sock *sk)
 {
 	return become_tcp(sk, &tcpv6_prot);
 }
+#endif
 
 void __init smc_creators_setup(void)
 {
 	smc_inet_prot = tcp_prot;
 	smc_inet_prot.init = inet_smc_init;
 	smc_inet_prot.owner = THIS_MODULE;
+#if IS_ENABLED(CONFIG_IPV6)
 	smc_inet6_prot = tcpv6_prot;
 	smc_inet6_prot.init = inet6_smc_init;
 	smc_inet6_prot.owner = THIS_MODULE;
+#endif
 }

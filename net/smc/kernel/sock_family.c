@@ -73,6 +73,8 @@ static struct inet_protosw inet_smc_protosw = {
 	.flags = INET_PROTOSW_ICSK,
 };
 
+#if IS_ENABLED(CONFIG_IPV6)
+
 static struct inet_protosw inet6_smc_protosw = {
 	.type = SOCK_STREAM,
 	.protocol = IPPROTO_SMC_VALUE,
@@ -81,9 +83,40 @@ static struct inet_protosw inet6_smc_protosw = {
 	.flags = INET_PROTOSW_ICSK,
 };
 
-/* ---- Setup -------------------------------------------------------------------------- */
-
 static bool smc_protocol_v6;
+
+static void __init register_v6(void)
+{
+	int ret;
+
+	if (!smc_have_ipv6())
+		return;
+	/* If IPv6 has that protocol already, the other ways remain. */
+	ret = inet6_register_protosw(&inet6_smc_protosw);
+	smc_protocol_v6 = ret == 0;
+	if (ret)
+		pr_err("smc: no IPPROTO_SMC for IPv6: error %d\n", ret);
+}
+
+static void unregister_v6(void)
+{
+	if (smc_protocol_v6)
+		inet6_unregister_protosw(&inet6_smc_protosw);
+}
+
+#else
+
+static void __init register_v6(void)
+{
+}
+
+static void unregister_v6(void)
+{
+}
+
+#endif
+
+/* ---- Setup -------------------------------------------------------------------------- */
 
 /*
  * An open socket holds the module, but a module whose loading fails goes all the same. So
@@ -107,13 +140,7 @@ int __init smc_sock_setup(void)
 		return ret;
 	}
 	inet_register_protosw(&inet_smc_protosw);
-	if (smc_have_ipv6()) {
-		/* If IPv6 has that protocol already, the other ways remain. */
-		ret = inet6_register_protosw(&inet6_smc_protosw);
-		smc_protocol_v6 = ret == 0;
-		if (ret)
-			pr_err("smc: no IPPROTO_SMC for IPv6: error %d\n", ret);
-	}
+	register_v6();
 	smc_ulp_setup();
 	return 0;
 }
@@ -121,8 +148,7 @@ int __init smc_sock_setup(void)
 void smc_sock_teardown(void)
 {
 	smc_ulp_teardown();
-	if (smc_protocol_v6)
-		inet6_unregister_protosw(&inet6_smc_protosw);
+	unregister_v6();
 	inet_unregister_protosw(&inet_smc_protosw);
 	sock_unregister(PF_SMC);
 	smc_ops_teardown();

@@ -12,6 +12,7 @@
 #include "kernel/compat.h"
 #include "kernel/sock_ops.h"
 #include "kernel/tcp_af.h"
+#include "kernel/tcp_option.h"
 
 static int smc_bind(struct socket *sock, struct sockaddr_unsized *addr, int addr_len)
 {
@@ -156,18 +157,19 @@ int __init smc_ops_setup(void)
 	int ret;
 
 	smc_fallen_setup();
+	smc_mapped_setup();
 	ret = sock_create_kern(&init_net, PF_INET, SOCK_STREAM, IPPROTO_TCP, &probe);
 	if (ret)
 		return ret;
 	fill(&smc_ops_v4, probe->ops);
 	smc_fallen_learn(probe->ops);
-	smc_af_learn(probe->sk);
+	smc_af_learn(probe->sk, smc_tables_fill);
 	sock_release(probe);
 	if (sock_create_kern(&init_net, PF_INET6, SOCK_STREAM, IPPROTO_TCP, &probe) == 0) {
 		smc_tables_learn_v6(probe->ops);
 		fill(&smc_ops_v6, probe->ops);
 		smc_fallen_learn(probe->ops);
-		smc_af_learn(probe->sk);
+		smc_af_learn(probe->sk, smc_tables_fill);
 		sock_release(probe);
 	}
 	return 0;

@@ -31,6 +31,23 @@
  */
 static struct proto *taken_v6_prot __ro_after_init;
 
+#if IS_ENABLED(CONFIG_IPV6)
+
+static struct proto *tcps_v6_prot(void)
+{
+	return &tcpv6_prot;
+}
+
+#else
+
+/* No sock has it. */
+static struct proto *tcps_v6_prot(void)
+{
+	return &tcp_prot;
+}
+
+#endif
+
 static int ulp_init(struct sock *sk)
 {
 	struct socket *sock = sk->sk_socket;
@@ -44,7 +61,7 @@ static int ulp_init(struct sock *sk)
 		return -EEXIST;
 	/* Another layer has put its own there. */
 	if (READ_ONCE(sock->ops) != smc_base_ops(sk) ||
-	    (sk->sk_family == AF_INET6 && sk->sk_prot != &tcpv6_prot))
+	    (sk->sk_family == AF_INET6 && sk->sk_prot != tcps_v6_prot()))
 		return -EINVAL;
 	/*
 	 * Released with the socket, as for any module's ops, instead of the reference held so far:
@@ -64,7 +81,7 @@ static int ulp_init(struct sock *sk)
 static void give_back_prot(struct sock *sk)
 {
 	if (sk->sk_prot == taken_v6_prot)
-		WRITE_ONCE(sk->sk_prot, &tcpv6_prot);
+		WRITE_ONCE(sk->sk_prot, tcps_v6_prot());
 }
 
 /* A listener's children have no reference to the layer, and do not need it. */
@@ -73,7 +90,7 @@ static void ulp_clone(const struct request_sock *req, struct sock *child, const 
 	inet_csk(child)->icsk_ulp_ops = NULL;
 	give_back_prot(child);
 	if (child->sk_prot_creator == taken_v6_prot)
-		child->sk_prot_creator = &tcpv6_prot;
+		child->sk_prot_creator = tcps_v6_prot();
 }
 
 static struct tcp_ulp_ops smc_ulp __read_mostly = {
@@ -85,7 +102,7 @@ static struct tcp_ulp_ops smc_ulp __read_mostly = {
 
 int __init smc_ulp_prepare(void)
 {
-	taken_v6_prot = kmemdup(&tcpv6_prot, sizeof(tcpv6_prot), GFP_KERNEL);
+	taken_v6_prot = kmemdup(tcps_v6_prot(), sizeof(struct proto), GFP_KERNEL);
 	return taken_v6_prot ? 0 : -ENOMEM;
 }
 
@@ -122,7 +139,7 @@ bool smc_ulp_is_ours(const struct sock *sk)
 #ifdef SMC_OPTION_IS_OURS
 struct proto *smc_ulp_prot(const struct sock *sk)
 {
-	return smc_ulp_is_ours(sk) ? taken_v6_prot : &tcpv6_prot;
+	return smc_ulp_is_ours(sk) ? taken_v6_prot : tcps_v6_prot();
 }
 #endif
 

@@ -97,7 +97,7 @@ void smc_tcp_give_back_af(struct sock *sk)
 static const struct tcp_sock_af_ops *signatures[FAMILIES];
 #endif
 
-static void copy(enum table_family family, const struct sock *sk)
+static void copy(enum table_family family, const struct sock *sk, smc_af_fill_t *fill)
 {
 	const struct inet_connection_sock_af_ops *ops = inet_csk(sk)->icsk_af_ops;
 	enum smc_af_kind kind;
@@ -106,12 +106,7 @@ static void copy(enum table_family family, const struct sock *sk)
 		struct inet_connection_sock_af_ops *into = &copies[family][kind];
 
 		*into = *ops;
-		if (kind < SMC_AF_LISTENING) {
-			smc_option_fill_offering(into);
-		} else {
-			into->conn_request = smc_option_take_syn;
-			into->syn_recv_sock = smc_option_make_child;
-		}
+		fill(kind, into);
 	}
 #ifdef SIGNATURES
 	signatures[family] = tcp_sk(sk)->af_specific;
@@ -120,9 +115,9 @@ static void copy(enum table_family family, const struct sock *sk)
 	smp_store_release(&base[family], ops);
 }
 
-void smc_af_learn(const struct sock *sk)
+void smc_af_learn(const struct sock *sk, smc_af_fill_t *fill)
 {
-	copy(sk->sk_family == AF_INET6 ? V6 : V4, sk);
+	copy(sk->sk_family == AF_INET6 ? V6 : V4, sk, fill);
 }
 
 #if defined(SMC_OPTION_IS_OURS) && IS_ENABLED(CONFIG_IPV6)
@@ -137,7 +132,7 @@ bool smc_af_knows_mapped(void)
  * TCP has that table for itself. A sock that is being repaired connects without a packet, and
  * shows it.
  */
-static void ask_tcp(struct sock *sk)
+static void ask_tcp(struct sock *sk, smc_af_fill_t *fill)
 {
 	struct sockaddr_in6 to = { .sin6_family = AF_INET6, .sin6_port = htons(9) };
 
@@ -145,11 +140,11 @@ static void ask_tcp(struct sock *sk)
 	tcp_sk(sk)->repair = 1;
 	if (sk->sk_prot->connect(sk, (void *)&to, sizeof(to)))
 		return;
-	copy(MAPPED, sk);
+	copy(MAPPED, sk, fill);
 	sk->sk_prot->disconnect(sk, 0);
 }
 
-void smc_af_learn_mapped(void)
+void smc_af_learn_mapped(smc_af_fill_t *fill)
 {
 	static DEFINE_MUTEX(lock);
 	struct socket *sock;
@@ -158,7 +153,7 @@ void smc_af_learn_mapped(void)
 	if (!base[MAPPED] && base[V6] &&
 	    !sock_create_kern(&init_net, PF_INET6, SOCK_STREAM, IPPROTO_TCP, &sock)) {
 		lock_sock(sock->sk);
-		ask_tcp(sock->sk);
+		ask_tcp(sock->sk, fill);
 		release_sock(sock->sk);
 		sock_release(sock);
 	}

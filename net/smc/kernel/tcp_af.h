@@ -34,15 +34,17 @@ const struct inet_connection_sock_af_ops *smc_af_base(const struct sock *sk);
 /* Gives @sk a copy, in place of @from. False if it has another table. Any context. */
 bool smc_af_change(struct sock *sk, enum smc_af_kind from, enum smc_af_kind to);
 
+/* Puts functions of ours into a copy. */
+typedef void smc_af_fill_t(enum smc_af_kind kind, struct inet_connection_sock_af_ops *ops);
 /* Stores TCP's table for the family of @sk, a fresh sock, and makes the copies. */
-void smc_af_learn(const struct sock *sk);
+void smc_af_learn(const struct sock *sk, smc_af_fill_t *fill);
 /*
  * The table by which an IPv6 sock speaks IPv4. It is known after smc_af_learn_mapped(), which
  * sleeps, takes the lock of a sock of the kernel, and finds it only while there is a route to
  * 127.0.0.1.
  */
 bool smc_af_knows_mapped(void);
-void smc_af_learn_mapped(void);
+void smc_af_learn_mapped(smc_af_fill_t *fill);
 /*
  * Gives a sock of IPv6 that is about to connect by IPv4 what TCP would give it, with the copy for
  * those that offer; and what TCP gives it back if connecting fails. With the sock's lock.

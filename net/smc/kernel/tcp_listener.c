@@ -3,21 +3,14 @@
  * A listener: its accept queue, its offers of SMC, and the fields that TCP copies into its
  * children.
  */
-#include <linux/if_ether.h>
-#include <linux/ip.h>
-#include <linux/ipv6.h>
 #include <linux/rcupdate.h>
 #include <linux/skbuff.h>
 #include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
-#include <net/ipv6.h>
 #include <net/request_sock.h>
 #include <net/sock.h>
 #include <net/tcp.h>
 
-#include "kernel/abi/callbacks/control.h"
-#include "kernel/abi/pernet.h"
-#include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
 #include "kernel/sock_ops.h"
 #include "kernel/tcp_option.h"
@@ -75,45 +68,6 @@ enum smc_accept_head smc_tcp_accept_hint(const struct sock *listener)
 	return youngest;
 }
 
-static bool client_is_allowed(const struct sock *listener, const struct sk_buff *syn)
-{
-	struct in6_addr address;
-
-	/* A listener whose table of functions is TCP's has no rules. */
-	if (!syn)
-		return true;
-	if (syn->protocol == htons(ETH_P_IP))
-		ipv6_addr_set_v4mapped(ip_hdr(syn)->saddr, &address);
-	else
-		address = ipv6_hdr(syn)->saddr;
-	return smc_ctl_client_allowed(sock_net(listener), address.s6_addr,
-				      inet_sk(listener)->inet_num);
-}
-
-/* How many connections may be in the queues of @listener. */
-static u32 room(const struct sock *listener, enum smc_answering answering)
-{
-	bool limited = answering == SMC_ANSWER_LIMITED;
-
-	if (answering == SMC_ANSWER_BY_NET)
-		limited = smc_sysctl_limit_smc_hs(sock_net(listener));
-	return limited ? min_t(u32, SMC_TCP_QUEUE_MAX, READ_ONCE(listener->sk_max_ack_backlog))
-		       : SMC_TCP_QUEUE_MAX;
-}
-
-bool smc_listener_answers(const struct sock *listener, const struct sk_buff *syn,
-			  enum smc_answering answering)
-{
-	const u32 queued = READ_ONCE(listener->sk_ack_backlog) +
-			   inet_csk_reqsk_queue_len(listener);
-
-	if (answering == SMC_ANSWER_NOBODY || queued > room(listener, answering)) {
-		smc_stat_inc(sock_net(listener), SMC_STAT_HS_LIMITED);
-		return false;
-	}
-	return client_is_allowed(listener, syn);
-}
-
 void smc_tcp_limit_handshakes(struct sock *listener, bool full, enum smc_hs_limit limit)
 {
 	static const enum smc_answering answering[] = {
@@ -141,7 +95,7 @@ static struct sock *looked_after(struct sock *child, const struct request_sock *
 }
 
 #ifdef HAVE_SYN_RECV_SOCK_CHILD_INIT
-struct sock *smc_option_make_child(const struct sock *listener, struct sk_buff *skb,
+struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
 				   struct request_sock *req, struct dst_entry *dst,
 				   struct request_sock *unhash, bool *own_req,
 				   void (*complete)(struct sock *child,
@@ -152,7 +106,7 @@ struct sock *smc_option_make_child(const struct sock *listener, struct sk_buff *
 			    req, unhash);
 }
 #else
-struct sock *smc_option_make_child(const struct sock *listener, struct sk_buff *skb,
+struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
 				   struct request_sock *req, struct dst_entry *dst,
 				   struct request_sock *unhash, bool *own_req)
 {

@@ -87,7 +87,7 @@ void smc_mapped_begin(struct sock *sk, const struct sockaddr *addr, int length)
 	    smc_af_kind(sk) != SMC_AF_OFFERING || sk->sk_prot != smc_ulp_prot(sk))
 		return;
 	if (is_mapped((const struct sockaddr_in6 *)addr, length) && !smc_af_knows_mapped())
-		smc_af_learn_mapped();
+		smc_af_learn_mapped(smc_tables_fill);
 	/* For other addresses as well, since a BPF program may yet change it. */
 	WRITE_ONCE(sk->sk_prot, connecting_prot(sk));
 }

@@ -10,6 +10,7 @@
 #ifndef SMC_KERNEL_TCP_OPTION_H
 #define SMC_KERNEL_TCP_OPTION_H
 
+#include <linux/tcp.h>
 #include <net/inet_connection_sock.h>
 #include <net/request_sock.h>
 #include <net/sock.h>
@@ -38,29 +39,31 @@ void smc_option_init_child(struct sock *child, const struct request_sock *req, b
 /* Takes it out of a sock that does not listen any more. */
 void smc_option_clean(struct sock *sk);
 
-/* ---- tcp_listener.c, for both ways ------------------------------------------------ */
+/* ---- tcp_answer.c, tcp_listener.c, tcp_tables.c: for both ways --------------------- */
 
 /* True if the option goes on the answer to @syn, which has it. Context as of take_syn. */
 bool smc_listener_answers(const struct sock *listener, const struct sk_buff *syn,
 			  enum smc_answering answering);
 #ifdef HAVE_SYN_RECV_SOCK_CHILD_INIT
-struct sock *smc_option_make_child(const struct sock *listener, struct sk_buff *skb,
+struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
 				   struct request_sock *req, struct dst_entry *dst,
 				   struct request_sock *unhash, bool *own_req,
 				   void (*complete)(struct sock *child,
 						    const struct sock *listener));
 #else
-struct sock *smc_option_make_child(const struct sock *listener, struct sk_buff *skb,
+struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
 				   struct request_sock *req, struct dst_entry *dst,
 				   struct request_sock *unhash, bool *own_req);
 #endif
+
+void smc_tables_fill(enum smc_af_kind kind, struct inet_connection_sock_af_ops *ops);
 
 /* ---- tcp.c ------------------------------------------------------------------------ */
 
 /* A sock that has connected to its own address and port. */
 bool smc_tcp_is_own_peer(const struct sock *sk);
 
-/* ---- tcp_synack.c and tcp_mapped.c: parts of tcp_option_own.c ----------------------- */
+/* ---- tcp_synack.c, tcp_option_header.c, tcp_mapped.c: parts of tcp_option_own.c ------ */
 
 /* The SYN that this CPU takes is to be answered with the option; NULL when that is over. */
 void smc_synack_answer(const struct sk_buff *syn);
@@ -69,6 +72,8 @@ bool smc_synack_answered(const struct request_sock *req);
 int smc_synack_setup(void);
 void smc_synack_teardown(void);
 
+/* True if the option is in a header that TCP has looked at. */
+bool smc_option_is_in(const struct tcphdr *th);
 /*
  * Puts the option behind those of a TCP header at skb->data. The checksum is the caller's. False if
  * there is no room, or the header is signed.
@@ -89,6 +94,10 @@ static inline void smc_mapped_begin(struct sock *sk, const struct sockaddr *addr
 }
 
 static inline void smc_mapped_end(struct sock *sk)
+{
+}
+
+static inline void smc_mapped_setup(void)
 {
 }
 #endif

@@ -25,45 +25,6 @@
 
 #ifdef SMC_OPTION_IS_OURS
 
-/* ---- In the header -------------------------------------------------------------------- */
-
-#define HEADER_BYTES_MAX 60
-
-static const u8 *options_of(const struct tcphdr *th)
-{
-	return (const u8 *)(th + 1);
-}
-
-/* TCP has looked at doff, and at the length of the packet. */
-static size_t options_bytes(const struct tcphdr *th)
-{
-	return th->doff * 4 - sizeof(*th);
-}
-
-static bool has_option(const struct tcphdr *th)
-{
-	return smc_op_tcp_option_is_there(options_of(th), options_bytes(th));
-}
-
-bool smc_option_put(struct sk_buff *skb)
-{
-	const struct tcphdr *th = (const struct tcphdr *)skb->data;
-	const unsigned int header_bytes = th->doff * 4;
-	u8 *header;
-
-	/* What comes below TCP takes its headroom without asking; MAX_TCP_HEADER has enough. */
-	if (header_bytes + SMC_TCP_OPTION_BYTES > HEADER_BYTES_MAX ||
-	    skb_headroom(skb) < MAX_HEADER + SMC_TCP_OPTION_BYTES ||
-	    smc_op_tcp_options_are_signed(options_of(th), options_bytes(th)))
-		return false;
-	header = skb_push(skb, SMC_TCP_OPTION_BYTES);
-	memmove(header, header + SMC_TCP_OPTION_BYTES, header_bytes);
-	skb_reset_transport_header(skb);
-	tcp_hdr(skb)->doff += SMC_TCP_OPTION_BYTES / 4;
-	smc_op_tcp_option_write(header + header_bytes);
-	return true;
-}
-
 /* ---- A sock that connects ----------------------------------------------------------- */
 
 /*
@@ -105,7 +66,7 @@ static void see_answer(struct sock *sk, const struct sk_buff *skb)
 
 	if (sk->sk_state == TCP_ESTABLISHED && th->syn && th->ack &&
 	    smc_af_change(sk, SMC_AF_OFFERING, SMC_AF_NONE))
-		tcp_sk(sk)->rx_opt.smc_ok = has_option(th);
+		tcp_sk(sk)->rx_opt.smc_ok = smc_option_is_in(th);
 	smc_af_base(sk)->sk_rx_dst_set(sk, skb);
 }
 
@@ -156,7 +117,7 @@ bool smc_tcp_sees_crossed_option(void)
 int smc_option_take_syn(struct sock *listener, struct sk_buff *syn)
 {
 	const enum smc_af_kind kind = smc_af_kind(listener);
-	const bool answer = kind >= SMC_AF_LISTENING && has_option(tcp_hdr(syn)) &&
+	const bool answer = kind >= SMC_AF_LISTENING && smc_option_is_in(tcp_hdr(syn)) &&
 			    smc_listener_answers(listener, syn, kind - SMC_AF_LISTENING);
 	int ret;
 
@@ -199,7 +160,6 @@ void smc_option_clean(struct sock *sk)
 
 int __init smc_tcp_setup(void)
 {
-	smc_mapped_setup();
 	return smc_synack_setup();
 }
 

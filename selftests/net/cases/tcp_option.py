@@ -6,7 +6,9 @@ ends have seen the option."""
 import json
 from contextlib import contextmanager
 
+import two_sides
 from harness import case
+from harness.adapters import inside
 
 PROGRAM = "python3 selftests/net/tcp_option.py"
 XFER = "build/selftests/smc_xfer"
@@ -19,10 +21,6 @@ BYTES = "--up 3000 --down 3000"
 # One's own module on a kernel whose TCP could do it, and what users have.
 WRITERS = ["ours", "ours@6.12:own"]
 PROBES = "/sys/kernel/debug/kprobes"
-
-
-def inside(side: str) -> str:
-    return f"ip netns exec {side}"
 
 
 @contextmanager
@@ -57,15 +55,8 @@ def namespaces(vm, modules: str = ""):
             vm.a.wait_for(f"modprobe -r {module}")
 
 
-@contextmanager
-def serving(vm, before: str = ""):
-    server = vm.a.spawn(f"{inside('right')} {before} {XFER} --serve --port {PORT}")
-    server.expect(r"\bready\b")
-    try:
-        yield
-    finally:
-        server.kill()
-        server.wait(10, check=False)
+def serving(vm, by: str = ""):
+    return two_sides.serving(vm.a, "right", PORT, by)
 
 
 def transfer(vm, options: str = "", to: str = ADDRESS4["right"], before: str = "",
@@ -164,7 +155,9 @@ def signed_segments(vm):
 def through_a_vrf(vm):
     """Packets pass the IP layer twice on their way out. The other namespace is not looked for through
     it, so the connection is TCP in the end."""
-    with namespaces(vm, "vrf"):
+    # It cannot be unloaded again.
+    vm.a.run("modprobe vrf", timeout_s=60)
+    with namespaces(vm):
         for side in SIDES:
             vm.a.run(f"""set -e
                 {inside(side)} ip link add blue type vrf table 10

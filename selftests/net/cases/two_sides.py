@@ -32,8 +32,9 @@ def sides(guest: Guest, v2: bool = True, options: str = ""):
 
 
 @contextmanager
-def serving(guest: Guest, side: str):
-    server = guest.spawn(f"{inside(side)} {XFER} --serve --port {PORT}")
+def serving(guest: Guest, side: str, port: int = PORT, by: str = ""):
+    """by: what runs the program."""
+    server = guest.spawn(f"{inside(side)} {by} {XFER} --serve --port {port}")
     server.expect(r"\bready\b")
     try:
         yield
