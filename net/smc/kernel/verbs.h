@@ -5,6 +5,7 @@
 
 #include <linux/completion.h>
 #include <linux/dim.h>
+#include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/netdevice.h>
@@ -117,6 +118,9 @@ struct smc_ib_completions {
 	struct ib_cq *cq;
 	struct napi_struct napi;
 	struct dim dim; /* without priv: the device moderates nothing */
+#ifdef CONFIG_PREEMPT_RT
+	struct irq_work come; /* reports, from without the driver's locks */
+#endif
 	struct ib_wc batch[SMC_IB_COMPLETION_BATCH]; /* the poller's */
 };
 

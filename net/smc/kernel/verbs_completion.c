@@ -70,6 +70,37 @@ static int smc_ib_completions_poll(struct napi_struct *napi, int budget)
 	return taken;
 }
 
+#ifdef CONFIG_PREEMPT_RT
+
+/*
+ * Drivers report under locks of theirs, which are mutexes here, and so is what turns softirqs off.
+ * The poll holds that, and takes those locks: so a report does not turn softirqs off, but leaves it
+ * to an interrupt.
+ */
+static void smc_ib_completions_have_come(struct irq_work *come)
+{
+	napi_schedule(&container_of(come, struct smc_ib_completions, come)->napi);
+}
+
+static void smc_ib_completions_come(struct ib_cq *cq, void *context)
+{
+	struct smc_ib_link *link = context;
+
+	irq_work_queue(&link->completions.come);
+}
+
+static void smc_ib_completions_init_report(struct smc_ib_completions *queue)
+{
+	queue->come = IRQ_WORK_INIT_HARD(smc_ib_completions_have_come);
+}
+
+static void smc_ib_completions_end_report(struct smc_ib_completions *queue)
+{
+	irq_work_sync(&queue->come);
+}
+
+#else
+
 /* Drivers report from interrupts, softirqs and workers. */
 static void smc_ib_completions_come(struct ib_cq *cq, void *context)
 {
@@ -85,6 +116,16 @@ static void smc_ib_completions_come(struct ib_cq *cq, void *context)
 	local_bh_enable();
 }
 
+static void smc_ib_completions_init_report(struct smc_ib_completions *queue)
+{
+}
+
+static void smc_ib_completions_end_report(struct smc_ib_completions *queue)
+{
+}
+
+#endif
+
 int smc_ib_completions_create(struct smc_ib_link *link, struct ib_device *ibdev, u32 count)
 {
 	struct smc_ib_completions *queue = &link->completions;
@@ -94,6 +135,7 @@ int smc_ib_completions_create(struct smc_ib_link *link, struct ib_device *ibdev,
 		.comp_vector = (u32)atomic_inc_return(&smc_ib_cq_count) % vectors,
 	};
 
+	smc_ib_completions_init_report(queue);
 	queue->cq = ib_create_cq(ibdev, smc_ib_completions_come, NULL, link, &attr);
 	if (IS_ERR(queue->cq))
 		return PTR_ERR(queue->cq);
@@ -117,6 +159,7 @@ void smc_ib_completions_destroy(struct smc_ib_completions *queue)
 	if (queue->dim.priv)
 		cancel_work_sync(&queue->dim.work);
 	ib_destroy_cq(queue->cq);
+	smc_ib_completions_end_report(queue);
 	mutex_lock(&smc_ib_napi_mutex);
 	netif_napi_del(&queue->napi);
 	mutex_unlock(&smc_ib_napi_mutex);
