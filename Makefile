@@ -173,7 +173,7 @@ CHECK_ON_HOST := lint unit sim check-arm64
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
-CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) interop
+CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) check-selftest-rt interop
 
 check: deps
 	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)

@@ -11,7 +11,7 @@ VM := selftests/vm
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
 .PHONY: vm-modules own-option test-programs harness-test selftest interop demo \
-	check-selftest-6.12 check-selftest-6.1 check-selftest-7.2 check-interop check-interop-7.2
+	check-selftest-6.12 check-selftest-6.1 check-selftest-7.2 check-selftest-rt check-interop check-interop-7.2
 
 # One smc.ko for each kernel that guests boot, and one that does without what 6.12's TCP does for it.
 vm-modules: own-option
@@ -40,6 +40,7 @@ interop: vm-modules test-programs
 CHECK_FILES_6.12 := adapter adapter_faults busy_poll containers control smc_run install hostile_clc links loopback misuse rules selection selection_tools strangers \
 	takeover tcp_option socket_calls stand_churn vlan
 CHECK_FILES_6.1 := adapter control smc_run loopback socket_calls
+RT_FILES := adapter control smc_run loopback selection takeover tcp_option races stand_churn
 CHECK_FILES_7.2 := adapter control smc_run loopback selection takeover tcp_option
 CHECK_BY_HAND := a_pod_on_ipvlan|over_smcd($$|_by)|fallen_back|unloading|device_comes|port_goes|without_the_
 # Both writers of the option are tried on 6.12.
@@ -61,6 +62,14 @@ check-interop: vm-modules test-programs
 	@$(VM)/run-cases --result interop --topology '$(CHECK_TOPOLOGIES)' \
 		--only '^(?!$(CHECK_BY_HAND_INTEROP))' \
 		$(sort $(wildcard selftests/interop/*.py))
+
+# Debian's 6.12 with PREEMPT_RT. By hand, and in make check-all.
+rt-release = $(patsubst %-amd64,%-rt-amd64,$(shell scripts/fetch/fetch-kernel 6.12))
+check-selftest-rt: test-programs tools
+	+@$(MAKE) module KVER=$(rt-release)
+	@$(VM)/run-cases --kernel $(rt-release) --result selftest-rt --topology '-rt-' \
+		--only '^(?!$(CHECK_BY_HAND)|$(CHECK_BY_HAND_7.2))|under_load|a_thousand_opened' \
+		$(RT_FILES:%=selftests/net/cases/%.py)
 
 # A kernel without an smc.ko of its own meets the one of 6.12.
 check-interop-7.2: vm-modules test-programs
