@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * sk_uid() reads the user of a sock, and sock_i_uid() is gone.
- * Since 6.17 (e84a4927a404, "net: annotate races around sk->sk_uid").
+ * In 7.2, not in 6.12.
  */
 #include <net/sock.h>
 

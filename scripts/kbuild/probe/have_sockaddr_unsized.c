@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * bind() and connect() take a struct sockaddr_unsized *.
- * Since 6.19 (0e50474fa514, "net: Convert proto_ops bind() callbacks to use sockaddr_unsized").
+ * In 7.2, not in 6.12.
  */
 #include <linux/net.h>
 #include <net/sock.h>

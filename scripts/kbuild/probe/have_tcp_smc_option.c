@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * TCP writes and reads the option of SMC: kernels with CONFIG_SMC, which distributions have begun
- * to leave out. Since 4.15 (60e2a7780793, "tcp: TCP experimental option for SMC").
+ * to leave out.
  * exported: tcp_have_smc
  */
 #include <linux/tcp.h>

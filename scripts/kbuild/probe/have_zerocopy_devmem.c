@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * msg_zerocopy_realloc() is told whether the data are in the memory of a device.
- * Since 6.16 (bd61848900bf, "net: devmem: Implement TX path").
+ * In 7.2, not in 6.12.
  */
 #include <linux/skbuff.h>
 
