@@ -95,8 +95,7 @@ help:
 # --- module --------------------------------------------------------------------------------------
 
 # A kernel of another Debian release is built for with that one's tools.
-build-root = $(wildcard $(dir $(patsubst %/,%,$(KDIR)))root)
-in-build-root = $(if $(build-root),scripts/fetch/build-root --run $(build-root))
+where-it-builds = scripts/fetch/build-root --for $(dir $(patsubst %/,%,$(KDIR)))
 
 # Headers without vmlinux (Debian 6.1) cannot make BTF, and Kbuild would say so each time.
 no-btf = $(if $(wildcard $(KDIR)/vmlinux),,CONFIG_DEBUG_INFO_BTF_MODULES=)
@@ -106,7 +105,7 @@ module:
 	@mkdir -p $(KBUILD)
 	@printf 'SMC_ROOT := %s\ninclude $$(SMC_ROOT)/net/smc/Kbuild\n' '$(CURDIR)' >$(KBUILD)/Kbuild.new
 	@cmp -s $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild || cp $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild
-	+@flock $(KBUILD)/.lock $(in-build-root) $(if $(build-root),make,$(MAKE)) -C $(KDIR) M=$(KBUILD) $(no-btf) modules
+	+@flock $(KBUILD)/.lock $(where-it-builds) $(MAKE) -C $(KDIR) M=$(KBUILD) $(no-btf) modules
 
 INSTALL_MOD_PATH ?=
 module-trees = $(INSTALL_MOD_PATH)/lib/modules

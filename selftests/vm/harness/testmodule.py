@@ -10,12 +10,6 @@ from .kernel import Kernel
 from .paths import BUILD, ROOT
 
 
-def _in_build_root(kernel: Kernel) -> list[str | Path]:
-    """What runs a command with the tools that a kernel of another Debian release is built with."""
-    root = kernel.directory / "root"
-    return [ROOT / "scripts/fetch/build-root", "--run", root] if root.exists() else []
-
-
 def built_module(kernel: Kernel, folder: str, name: str) -> Path:
     """<name>.ko, of all that is in the source tree's folder, which has a Kbuild."""
     home = BUILD / kernel.release / name
@@ -25,6 +19,7 @@ def built_module(kernel: Kernel, folder: str, name: str) -> Path:
         # What has not changed keeps its time, and so is not compiled again.
         if source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
             shutil.copyfile(source, target)
-    subprocess.run([*_in_build_root(kernel), "make", "-s", "-C", kernel.directory / "build", f"M={home}", "modules"],
+    subprocess.run([ROOT / "scripts/fetch/build-root", "--for", kernel.directory, "make", "-s", "-C",
+                    kernel.directory / "build", f"M={home}", "modules"],
                    stdout=sys.stderr, check=True)
     return home / f"{name}.ko"
