@@ -96,10 +96,10 @@ static struct sock *looked_after(struct sock *child, const struct request_sock *
 
 #ifdef HAVE_SYN_RECV_SOCK_CHILD_INIT
 struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
-				   struct request_sock *req, struct dst_entry *dst,
-				   struct request_sock *unhash, bool *own_req,
-				   void (*complete)(struct sock *child,
-						    const struct sock *listener))
+				     struct request_sock *req, struct dst_entry *dst,
+				     struct request_sock *unhash, bool *own_req,
+				     void (*complete)(struct sock *child,
+						      const struct sock *listener))
 {
 	return looked_after(smc_af_base(listener)->syn_recv_sock(listener, skb, req, dst, unhash,
 								 own_req, complete),
@@ -107,8 +107,8 @@ struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff
 }
 #else
 struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
-				   struct request_sock *req, struct dst_entry *dst,
-				   struct request_sock *unhash, bool *own_req)
+				     struct request_sock *req, struct dst_entry *dst,
+				     struct request_sock *unhash, bool *own_req)
 {
 	return looked_after(smc_af_base(listener)->syn_recv_sock(listener, skb, req, dst, unhash,
 								 own_req),

@@ -18,9 +18,7 @@
 #include "kernel/sock_ops.h"
 #include "kernel/tcp_option.h"
 
-#ifdef SMC_OPTION_IS_OURS
-
-#if IS_ENABLED(CONFIG_IPV6)
+#if defined(SMC_OPTION_IS_OURS) && IS_ENABLED(CONFIG_IPV6)
 
 /* Of sockets with TCP_ULP "smc", and of others: see sock_ulp.c. */
 static struct proto connecting[2] __ro_after_init;
@@ -107,21 +105,5 @@ void __init smc_mapped_setup(void)
 		connecting[i].connect = connect_v6;
 	}
 }
-
-#else
-
-void smc_mapped_begin(struct sock *sk, const struct sockaddr *addr, int length)
-{
-}
-
-void smc_mapped_end(struct sock *sk)
-{
-}
-
-void __init smc_mapped_setup(void)
-{
-}
-
-#endif
 
 #endif

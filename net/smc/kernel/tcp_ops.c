@@ -51,8 +51,7 @@ int smc_tcp_connect_locked(struct socket *sock, struct sockaddr *addr, int addr_
 	smc_drop_creator(sk);
 	smc_mapped_begin(sk, addr, addr_len);
 	/* What both families' connect() does under the lock. */
-	ret = __inet_stream_connect(sock, (struct sockaddr_unsized *)addr, addr_len, flags,
-				    0);
+	ret = __inet_stream_connect(sock, (struct sockaddr_unsized *)addr, addr_len, flags, 0);
 	smc_mapped_end(sk);
 	return ret;
 }

@@ -46,14 +46,14 @@ bool smc_listener_answers(const struct sock *listener, const struct sk_buff *syn
 			  enum smc_answering answering);
 #ifdef HAVE_SYN_RECV_SOCK_CHILD_INIT
 struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
-				   struct request_sock *req, struct dst_entry *dst,
-				   struct request_sock *unhash, bool *own_req,
-				   void (*complete)(struct sock *child,
-						    const struct sock *listener));
+				     struct request_sock *req, struct dst_entry *dst,
+				     struct request_sock *unhash, bool *own_req,
+				     void (*complete)(struct sock *child,
+						      const struct sock *listener));
 #else
 struct sock *smc_listener_make_child(const struct sock *listener, struct sk_buff *skb,
-				   struct request_sock *req, struct dst_entry *dst,
-				   struct request_sock *unhash, bool *own_req);
+				     struct request_sock *req, struct dst_entry *dst,
+				     struct request_sock *unhash, bool *own_req);
 #endif
 
 void smc_tables_fill(enum smc_af_kind kind, struct inet_connection_sock_af_ops *ops);
@@ -84,7 +84,7 @@ bool smc_option_put(struct sk_buff *skb);
  * An IPv6 sock that offers, and connects by IPv4, goes on offering. Around a call of
  * __inet_stream_connect(), with the sock's lock.
  */
-#ifdef SMC_OPTION_IS_OURS
+#if defined(SMC_OPTION_IS_OURS) && IS_ENABLED(CONFIG_IPV6)
 void smc_mapped_begin(struct sock *sk, const struct sockaddr *addr, int length);
 void smc_mapped_end(struct sock *sk);
 void smc_mapped_setup(void);

@@ -184,7 +184,7 @@ def through_a_vlan_and_a_bridge(vm):
                 {inside(side)} ip addr add 10.6.7.{last}/24 dev bridge0
                 {inside(side)} sysctl -q net.bridge.bridge-nf-call-iptables=1""")
         with serving(vm):
-            transfer(vm, f"--expect smcd", "10.6.7.2")
+            transfer(vm, "--expect smcd", "10.6.7.2")
 
 
 @case(on=WRITERS)

@@ -17,6 +17,14 @@ CursorMessage message(std::uint16_t sequence, ring::Cursor producer, ring::Curso
 	return {.sequence = sequence, .token = 0x1111, .producer = producer, .consumer = consumer};
 }
 
+// Of one send(), which is under way no more.
+void read_all_of(Pair &pair, std::size_t bytes)
+{
+	pair.a.send(std::string(bytes, 'x'));
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.read().size(), bytes);
+}
+
 TEST(ReceiveTest, BytesComeInOrder)
 {
 	Pair pair;
@@ -219,9 +227,7 @@ TEST(ReceiveTest, NoUpdateWhileThePeerHasRoom)
 {
 	Pair pair;
 	for (int i = 0; i < 3; i++) {
-		pair.a.send(std::string(2000, 'x'));
-		pair.wire.settle();
-		EXPECT_EQ(pair.b.read().size(), 2000u);
+		read_all_of(pair, 2000);
 		EXPECT_FALSE(pair.b.update_wanted);
 	}
 }
@@ -247,9 +253,7 @@ TEST(ReceiveTest, UpdateWhenLessThanHalfTheRingIsLeft)
 TEST(ReceiveTest, NoUpdateWhileHalfTheRingIsLeft)
 {
 	Pair pair;
-	pair.a.send(std::string(8192, 'x'));
-	pair.wire.settle();
-	EXPECT_EQ(pair.b.read().size(), 8192u);
+	read_all_of(pair, 8192);
 	EXPECT_FALSE(pair.b.update_wanted);
 	pair.b.send("x");
 	pair.wire.settle();
@@ -303,9 +307,7 @@ TEST(ReceiveTest, UpdateStaysDueUntilItIsPosted)
 TEST(ReceiveTest, DataCarriesTheUpdate)
 {
 	Pair pair;
-	pair.a.send(std::string(16384, 'x'));
-	pair.wire.settle();
-	EXPECT_EQ(pair.b.read().size(), 16384u);
+	read_all_of(pair, 16384);
 	EXPECT_TRUE(pair.b.update_wanted);
 	EXPECT_EQ(pair.b.send("reply"), 5u);
 	EXPECT_EQ(pair.b.posted.size(), 1u);

@@ -131,7 +131,7 @@ void GroupTable::begin_each(Match &&match, End &&end)
 	};
 
 	for (Bucket &bucket : buckets_) {
-		while (auto group = find(bucket, 0, goes_on))
+		while (auto group = find(bucket, goes_on))
 			end(*group);
 	}
 }

@@ -81,14 +81,14 @@ private:
 	static void thin_out(Bucket &bucket);
 	// The same in any bucket, when places for servers' groups become scarce.
 	void make_room(net *net, const TcpAddress &from);
-	// The n-th group that matches.
+	// The first group that matches.
 	template <class Match>
-	[[nodiscard]] static shell::Ref<LinkGroup> find(Bucket &bucket, u32 n, Match &&match)
+	[[nodiscard]] static shell::Ref<LinkGroup> find(Bucket &bucket, Match &&match)
 	{
 		shell::Guard guard(bucket.lock);
 		for (LinkGroup *group = bucket.groups.front(); group != nullptr;
 		     group = bucket.groups.next(*group)) {
-			if (match(*group) && n-- == 0)
+			if (match(*group))
 				return shell::Ref<LinkGroup>::share(group);
 		}
 		return {};
@@ -97,7 +97,7 @@ private:
 	[[nodiscard]] shell::Ref<LinkGroup> find_anywhere(Match &&match)
 	{
 		for (Bucket &bucket : buckets_) {
-			if (auto group = find(bucket, 0, match))
+			if (auto group = find(bucket, match))
 				return group;
 		}
 		return {};
@@ -107,7 +107,7 @@ private:
 	template <class Match>
 	[[nodiscard]] shell::Ref<LinkGroup> find_by_link(const wire::Gid &peer_gid, Match &&match)
 	{
-		if (auto group = find(bucket_of(peer_gid), 0, match))
+		if (auto group = find(bucket_of(peer_gid), match))
 			return group;
 		return find_anywhere(match);
 	}
