@@ -47,7 +47,7 @@ ip link set eth0 mtu "$MTU" up
 ip addr add "$ADDRESS4" dev eth0
 [ -z "$ipv6" ] || ip addr add "$ADDRESS6" dev eth0 nodad
 if [ "$RDMA" = 1 ]; then
-	modprobe -a rdma_rxe ib_uverbs
+	modprobe -a rdma_rxe ib_uverbs rdma_cm
 	rdma link add rxe0 type rxe netdev eth0
 fi
 dmesg -n 7

@@ -44,12 +44,22 @@ class Kernel:
         return self.directory / "lib" / "modules" / self.release
 
 
+def _driver(script: str, version: str) -> Path:
+    done = subprocess.run([ROOT / "selftests/vm" / script, version], stdout=subprocess.PIPE,
+                          stderr=sys.stderr, text=True, check=True)
+    return Path(done.stdout.strip())
+
+
 @functools.cache
 def roce_v1(kernel: Kernel) -> Path:
     """The soft-RoCE of this kernel that has RoCE v1 GIDs, too; built if need be."""
-    done = subprocess.run([ROOT / "selftests/vm/roce-v1", kernel.version], stdout=subprocess.PIPE,
-                          stderr=sys.stderr, text=True, check=True)
-    return Path(done.stdout.strip())
+    return _driver("roce-v1", kernel.version)
+
+
+@functools.cache
+def siw(kernel: Kernel) -> Path:
+    """soft-iWARP for this kernel, which has none of its own; built if need be."""
+    return _driver("siw", kernel.version)
 
 
 @functools.cache
