@@ -60,6 +60,8 @@ help:
 	@echo '  make install-modprobe   modprobe.d/smc.conf alone, for a module that DKMS installs'
 	@echo '  make uninstall          takes them away again, for the running kernel, KVER or KDIR'
 	@echo '  make install-tools      tools and man pages below PREFIX (/usr/local); uninstall-tools'
+	@echo '  make deb                packages for Debian: smc-dkms and smc-utils'
+	@echo '  make dist | release     the sources as an archive | checked, and what to tag it with'
 	@echo '  make clean              removes $(BUILD)/'
 	@echo 'Trying'
 	@echo '  make demo               two guests, programs over SMC-R, and fallback to TCP'
@@ -73,6 +75,7 @@ help:
 	@echo '  make lint               layers, style, and that the checks themselves can fail'
 	@echo '  make check-build        both kernels: warnings, dependencies, symbols'
 	@echo '  make check-tools        that smc_run and smc_ctl build'
+	@echo '  make check-packages     packages: the same bytes from another folder, lintian is silent'
 	@echo '  make harness-test       that what runs the guests notices each kind of failure'
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
 	@echo '  make sim                core and shell on a simulated kernel (SEED=n or CASE=name for one run, TRACE=1)'
@@ -163,12 +166,12 @@ format:
 
 # --- checks --------------------------------------------------------------------------------------
 
-.PHONY: check check-all deps lint unit coverage check-tools check-arm64 check-build $(KERNELS:%=check-build-%)
+.PHONY: check check-all deps lint unit coverage check-tools check-packages check-arm64 check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
 CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
-CHECK_ON_HOST := lint unit sim check-arm64
+CHECK_ON_HOST := lint unit sim check-packages check-arm64
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
@@ -199,6 +202,9 @@ check-arm64:
 check-tools:
 	@$(MAKE) tools && scripts/check/report tools $(words $(TOOLS)) 0 || scripts/check/report tools 0 1
 
+check-packages:
+	@scripts/check/check-packages
+
 unit:
 	@selftests/unit/run $(UNIT)
 
@@ -209,6 +215,7 @@ coverage:
 
 tools:
 -include tools/tools.mk
+-include packaging/packaging.mk
 -include selftests/vm/vm.mk
 -include selftests/kunit/kunit.mk
 -include selftests/fuzz/fuzz.mk
