@@ -38,14 +38,22 @@ std::string root()
 
 } // namespace
 
-Cgroup::Cgroup(const std::string &path)
+std::string Cgroup::directory(const std::string &path)
 {
 	const std::string top = root();
 	const bool is_file = path == top || path.starts_with(top + "/");
-	const std::string directory = is_file ? path : top + "/" + path;
+	std::string directory = fs::path(is_file ? path : top + "/" + path).lexically_normal();
+
+	if (directory.ends_with('/'))
+		directory.pop_back();
+	return directory;
+}
+
+Cgroup::Cgroup(const std::string &path)
+{
 	struct stat found;
 
-	fd_ = open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	fd_ = open(directory(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (fd_ < 0 || fstat(fd_, &found) != 0)
 		throw std::system_error(errno, std::generic_category(), "cgroup " + path);
 	id_ = found.st_ino;

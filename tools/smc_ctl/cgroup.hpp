@@ -21,6 +21,8 @@ public:
 	// What the kernel calls it.
 	[[nodiscard]] std::uint64_t id() const { return id_; }
 
+	// The directory that @path means, whether it is there or not.
+	[[nodiscard]] static std::string directory(const std::string &path);
 	// The directory of the one in which this process is.
 	[[nodiscard]] static std::string own();
 	// The directory with this ID, if it is there still.

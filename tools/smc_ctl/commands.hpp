@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 // The subcommands of smc_ctl. All throw NetlinkError.
 namespace smc_ctl {
@@ -11,16 +12,25 @@ namespace smc_ctl {
 void eid_add(const std::string &eid);
 void eid_del(const std::string &eid);
 void eid_flush();
+std::vector<std::string> eids();
 void eid_show();
 
 struct PnetDevice {
-	std::string eth; // empty: none
-	std::string ib;  // empty: none
+	std::string eth{}; // empty: none
+	std::string ib{};  // empty: none
 	std::uint8_t ib_port = 1;
 };
 void pnet_add(const std::string &id, const PnetDevice &device);
 void pnet_del(const std::string &id);
 void pnet_flush();
+// One device in each entry.
+struct PnetEntry {
+	std::string id;
+	PnetDevice device;
+};
+std::vector<PnetEntry> pnet_entries();
+// "netdev eth0" or "rdma mlx5_0 port 1".
+std::string text_of(const PnetDevice &device);
 // @id empty: all entries.
 void pnet_show(const std::string &id);
 
@@ -30,7 +40,7 @@ void peers_flush();
 
 struct Rule {
 	bool allow = false;
-	std::string peer; // a prefix; empty: any
+	std::string peer{}; // a prefix; empty: any
 	std::uint16_t port_first = 0;
 	std::uint16_t port_last = UINT16_MAX;
 	bool out = false;
@@ -39,16 +49,28 @@ struct Rule {
 void rule_add(const Rule &rule);
 void rule_del(const Rule &rule);
 void rules_flush();
+// In the order in which they apply.
+std::vector<Rule> rules();
+// As a line of smc.conf has it.
+std::string text_of(const Rule &rule);
+// "80", "80-90", or empty for all.
+void parse_ports(const std::string &ports, Rule &rule);
 void rules_show();
 
 // Whose TCP sockets become SMC sockets. These throw std::system_error, too.
 struct Selection {
-	std::optional<std::string> netns; // of /run/netns; empty: this one
-	std::string cgroup;
-	std::string unit;
+	std::optional<std::string> netns{}; // of /run/netns; empty: this one
+	std::string cgroup{};
+	std::string unit{};
 };
 void select_add(const Selection &what);
 void select_del(const Selection &what);
+struct Selected {
+	Selection what; // a cgroup as a directory, or as its ID if that has gone
+	// A cgroup that is selected while a program of select_run() or a unit runs in it.
+	bool passing = false;
+};
+std::vector<Selected> selections();
 void select_list();
 // What units need, and what is not needed when nothing is selected.
 void select_prepare();
@@ -57,6 +79,16 @@ void select_tidy();
 void select_clear();
 // Runs the program in a cgroup of its own that is selected; returns its exit status.
 int select_run(char *const *command);
+
+// /etc/smc.conf, or another file in that form.
+struct ApplyOptions {
+	std::string file;
+	bool dry_run = false;
+};
+// Makes what is in force be what the file says, and prints the difference. Returns the exit status.
+int apply(const ApplyOptions &options);
+// Writes what is in force; "-": to standard output.
+void save(const std::string &file);
 
 void groups_show();
 void links_show();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
+#include "names.hpp"
 #include "netlink.hpp"
 
 #include <smc/genl.h>
 
-#include <algorithm>
-#include <cctype>
 #include <cerrno>
 #include <cstdio>
 
@@ -20,20 +19,19 @@ Family gen_family()
 }
 
 // The form that the kernel wants: upper case, padded with blanks.
-std::string canonical(std::string eid)
+std::string padded(const std::string &eid)
 {
 	if (eid.size() > kEidSize)
 		throw NetlinkError("an EID has at most 32 characters", 0);
-	std::transform(eid.begin(), eid.end(), eid.begin(),
-		       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
-	eid.resize(kEidSize, ' ');
-	return eid;
+	std::string text = upper(eid);
+	text.resize(kEidSize, ' ');
+	return text;
 }
 
 void change(std::uint8_t command, const std::string &eid)
 {
 	gen_family().request(command, [&](nl_msg &message) {
-		put_text(message, SMC_NL_UEID_ENTRY, canonical(eid));
+		put_text(message, SMC_NL_UEID_ENTRY, padded(eid));
 	});
 }
 
@@ -77,11 +75,20 @@ void eid_flush()
 	gen_family().request(SMC_NL_FLUSH_UEID);
 }
 
+std::vector<std::string> eids()
+{
+	std::vector<std::string> found;
+
+	gen_family().dump(SMC_NL_DUMP_UEID, [&](std::uint8_t, const Attributes &message) {
+		found.push_back(message.text(SMC_NL_UEID_ENTRY));
+	});
+	return found;
+}
+
 void eid_show()
 {
-	gen_family().dump(SMC_NL_DUMP_UEID, [](std::uint8_t, const Attributes &message) {
-		std::printf("%s\n", message.text(SMC_NL_UEID_ENTRY).c_str());
-	});
+	for (const std::string &eid : eids())
+		std::printf("%s\n", eid.c_str());
 }
 
 } // namespace smc_ctl

@@ -9,7 +9,6 @@
 #include <CLI/CLI.hpp>
 
 #include <cerrno>
-#include <charconv>
 #include <cstdio>
 #include <exception>
 #include <string>
@@ -17,6 +16,8 @@
 
 namespace smc_ctl {
 namespace {
+
+constexpr const char *kConfiguration = "/etc/smc.conf";
 
 // The command line; filled in by the parser.
 struct Arguments {
@@ -27,7 +28,8 @@ struct Arguments {
 	std::string ports;
 	Selection selection;
 	std::string netns;
-	int status = 0; // of a program that was run
+	ApplyOptions apply{.file = kConfiguration};
+	int status = 0;
 };
 
 void add_eid_commands(CLI::App &app, Arguments &arguments)
@@ -68,28 +70,6 @@ void add_pnet_commands(CLI::App &app, Arguments &arguments)
 	CLI::App *show = pnet->add_subcommand("show", "list them");
 	show->add_option("id", arguments.id, "only this ID");
 	show->callback([&] { pnet_show(arguments.id); });
-}
-
-std::uint16_t parse_port(const std::string &text)
-{
-	const char *end = text.data() + text.size();
-	std::uint16_t port = 0;
-	const auto [rest, error] = std::from_chars(text.data(), end, port);
-
-	if (error != std::errc() || rest != end)
-		throw NetlinkError("\"" + text + "\" is no port", 0);
-	return port;
-}
-
-void parse_ports(const std::string &ports, Rule &rule)
-{
-	const std::size_t dash = ports.find('-');
-
-	if (ports.empty())
-		return;
-	rule.port_first = parse_port(ports.substr(0, dash));
-	rule.port_last =
-		dash == std::string::npos ? rule.port_first : parse_port(ports.substr(dash + 1));
 }
 
 void add_rule_options(CLI::App &command, Arguments &arguments, void (*change)(const Rule &))
@@ -171,6 +151,20 @@ void add_select_commands(CLI::App &app, Arguments &arguments)
 	});
 }
 
+void add_file_commands(CLI::App &app, Arguments &arguments)
+{
+	CLI::App *apply_it = app.add_subcommand("apply", "do what a file says");
+	apply_it->add_option("file", arguments.apply.file, "in the form of smc.conf(5)")
+		->default_str(kConfiguration);
+	apply_it->add_flag("--dry-run", arguments.apply.dry_run,
+			   "show the difference, change nothing");
+	apply_it->callback([&] { arguments.status = apply(arguments.apply); });
+	CLI::App *save_it = app.add_subcommand("save", "write what is in force into a file");
+	save_it->add_option("file", arguments.apply.file, "\"-\": to standard output")
+		->default_str(kConfiguration);
+	save_it->callback([&] { save(arguments.apply.file); });
+}
+
 void add_show_commands(CLI::App &app)
 {
 	app.add_subcommand("groups", "link groups")->callback(groups_show);
@@ -192,6 +186,7 @@ int run(int argc, char **argv)
 	add_pnet_commands(app, arguments);
 	add_peer_commands(app, arguments);
 	add_select_commands(app, arguments);
+	add_file_commands(app, arguments);
 	add_show_commands(app);
 	try {
 		app.parse(argc, argv);

@@ -5,6 +5,8 @@
 
 #include <net/if.h>
 
+#include <algorithm>
+#include <cctype>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +21,14 @@ namespace smc_ctl {
 [[nodiscard]] inline unsigned long long number64(const Attributes &attributes, int type)
 {
 	return attributes.number(type);
+}
+
+// What the kernel makes of EIDs and PNET IDs.
+[[nodiscard]] inline std::string upper(std::string text)
+{
+	std::transform(text.begin(), text.end(), text.begin(),
+		       [](unsigned char c) { return static_cast<char>(std::toupper(c)); });
+	return text;
 }
 
 // "-" if it is empty.

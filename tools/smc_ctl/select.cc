@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <system_error>
 
 namespace smc_ctl {
@@ -94,6 +95,16 @@ void del_unit(const std::string &name)
 	select_tidy();
 	if (!was)
 		throw NetlinkError("unit " + name + " is not selected", 0);
+}
+
+// Empty also where systemd does not run, and so no unit does.
+std::string cgroup_of_unit(const std::string &name)
+{
+	try {
+		return unit::cgroup(name);
+	} catch (const std::system_error &) {
+		return {};
+	}
 }
 
 const std::string kRunPrefix = "smc_run-";
@@ -195,20 +206,46 @@ void select_del(const Selection &what)
 		del_unit(what.unit);
 }
 
-void select_list()
+std::vector<Selected> selections()
 {
 	std::ifstream file(kSwitch);
+	std::vector<Selected> found;
+	std::set<std::string> of_units;
 	int on = 0;
 
 	if (file >> on && on != 0)
-		std::puts("netns (this one)");
+		found.push_back({.what = {.netns = ""}});
+	const std::vector<std::string> units = unit::selected();
+	for (const std::string &name : units) {
+		if (const std::string cgroup = cgroup_of_unit(name); !cgroup.empty())
+			of_units.insert(Cgroup::directory(cgroup));
+	}
 	for (const std::uint64_t id : marker::attached()) {
 		const auto path = Cgroup::find(id);
+		const std::string directory = path ? *path : std::to_string(id);
 
-		std::printf("cgroup %s\n", path ? path->c_str() : std::to_string(id).c_str());
+		found.push_back({.what = {.cgroup = directory},
+				 .passing = !path || of_units.contains(directory) ||
+					    fs::path(directory).filename().string().starts_with(
+						    kRunPrefix)});
 	}
-	for (const std::string &name : unit::selected())
-		std::printf("unit %s\n", name.c_str());
+	for (const std::string &name : units)
+		found.push_back({.what = {.unit = name}});
+	return found;
+}
+
+void select_list()
+{
+	for (const Selected &selected : selections()) {
+		const Selection &what = selected.what;
+
+		if (what.netns)
+			std::puts("netns (this one)");
+		else if (!what.cgroup.empty())
+			std::printf("cgroup %s\n", what.cgroup.c_str());
+		else
+			std::printf("unit %s\n", what.unit.c_str());
+	}
 }
 
 int select_run(char *const *command)

@@ -4,7 +4,7 @@
 
 TOOLS         += $(TOOLS_OUT)/smc_ctl
 TOOLS_INSTALL += install-smc_ctl
-TOOLS_FILES   += $(BINDIR)/smc_ctl $(MANDIR)/man8/smc_ctl.8
+TOOLS_FILES   += $(BINDIR)/smc_ctl $(MANDIR)/man8/smc_ctl.8 $(MANDIR)/man5/smc.conf.5
 
 HOSTCXX        ?= c++
 SMC_CTL_CXXFLAGS := -O2 -g -std=c++20 -Wall -Wextra -Werror -Iinclude -isystem /usr/include/libnl3 \
@@ -39,3 +39,4 @@ $(TOOLS_OUT)/smc_ctl: $(SMC_CTL_OBJECTS)
 install-smc_ctl: $(TOOLS_OUT)/smc_ctl
 	install -D -m 755 $(TOOLS_OUT)/smc_ctl $(DESTDIR)$(BINDIR)/smc_ctl
 	install -D -m 644 Documentation/man/smc_ctl.8 $(DESTDIR)$(MANDIR)/man8/smc_ctl.8
+	install -D -m 644 Documentation/man/smc.conf.5 $(DESTDIR)$(MANDIR)/man5/smc.conf.5

@@ -12,6 +12,9 @@ STATIC = "build/selftests/smc_churn_static"
 PORT = 7650
 SWITCH = "/proc/sys/net/smc/tcp2smc"
 MARK = "/proc/sys/net/smc/tcp2smc_mark"
+CTL = "build/tools/smc_ctl"
+CGROUP = "/sys/fs/cgroup/chosen"
+PINS = "/sys/fs/bpf/smc"
 
 
 def needs_selection(guest: Guest) -> None:
@@ -52,3 +55,19 @@ NOTHING = {"selected": 0, "smcd_client_v2": 0, "smcd_server_v2": 0}
 def all_of(count: int) -> dict[str, int]:
     """Each client's socket and the listener; accepted sockets are SMC's by their listener."""
     return {"selected": count + 1, "smcd_client_v2": count, "smcd_server_v2": count}
+
+
+@contextmanager
+def cgroup(guest: Guest, directory: str = CGROUP):
+    """A prefix for programs of a new cgroup."""
+    guest.run(f"mkdir {directory}")
+    try:
+        yield f"sh -c 'echo $$ >{directory}/cgroup.procs && exec \"$@\"' sh"
+    finally:
+        guest.wait_for(f"rmdir {directory}", 20)
+
+
+def nothing_is_left(guest: Guest) -> None:
+    assert guest.run(f"{CTL} select list").out == ""
+    assert guest.run(f"cat {MARK} {SWITCH}").out == "0\n0\n"
+    guest.run(f"test ! -e {PINS}")

@@ -1,17 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """smc_ctl select and smc_run --cgroup: selection as its users switch it on and off."""
 
-from contextlib import contextmanager
-
 from churn import connections_are_gone, served
 from harness import case
 from harness.guest import Guest
-from selecting import MARK, NOTHING, PORT, STATIC, SWITCH, all_of, needs_selection, talk
+from selecting import (CGROUP, CTL, NOTHING, PINS, PORT, STATIC, all_of, cgroup, needs_selection,
+                       nothing_is_left, talk)
 
-CTL = "build/tools/smc_ctl"
 RUN = "build/tools/smc_run"
-CGROUP = "/sys/fs/cgroup/chosen"
-PINS = "/sys/fs/bpf/smc"
 UNIT = "/etc/systemd/system/web.service.d/50-smc.conf"
 # systemctl of a host on which the unit runs in a cgroup of its own.
 _SYSTEMCTL = """#!/bin/sh
@@ -23,22 +19,6 @@ echo "$@" >>/run/played/called
 def refused(guest: Guest, command: str, why: str) -> None:
     said = guest.run(command, check=False)
     assert said.rc != 0 and why in said.err, f"{command}: {said.rc} {said.err}"
-
-
-@contextmanager
-def cgroup(guest: Guest, directory: str = CGROUP):
-    """A prefix for programs of a new cgroup."""
-    guest.run(f"mkdir {directory}")
-    try:
-        yield f"sh -c 'echo $$ >{directory}/cgroup.procs && exec \"$@\"' sh"
-    finally:
-        guest.wait_for(f"rmdir {directory}", 20)
-
-
-def nothing_is_left(guest: Guest) -> None:
-    assert guest.run(f"{CTL} select list").out == ""
-    assert guest.run(f"cat {MARK} {SWITCH}").out == "0\n0\n"
-    guest.run(f"test ! -e {PINS}")
 
 
 @case(on="ours")
