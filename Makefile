@@ -77,6 +77,7 @@ help:
 	@echo '  make check-tools        that smc_run and smc_ctl build'
 	@echo '  make check-packages     packages: the same bytes from another folder, lintian is silent'
 	@echo '  make harness-test       that what runs the guests notices each kind of failure'
+	@echo '  make litmus             memory order of what needs no lock, by herd7; by hand'
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
 	@echo '  make sim                core and shell on a simulated kernel (SEED=n or CASE=name for one run, TRACE=1)'
 	@echo '  make sim-soak           new seeds for MINUTES=m'
@@ -166,7 +167,7 @@ format:
 
 # --- checks --------------------------------------------------------------------------------------
 
-.PHONY: check check-all deps lint unit coverage check-tools check-packages check-arm64 check-build $(KERNELS:%=check-build-%)
+.PHONY: check check-all deps lint litmus unit coverage check-tools check-packages check-arm64 check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
@@ -204,6 +205,9 @@ check-tools:
 
 check-packages:
 	@scripts/check/check-packages
+
+litmus:
+	@selftests/litmus/run
 
 unit:
 	@selftests/unit/run $(UNIT)
