@@ -6,12 +6,12 @@
 #   make release                   the same of a clean tree, and the command that tags it (TAG=1: does it)
 #   make deb                       build/deb/*.deb from it
 #   make install-dkms DESTDIR=…    the module's source below /usr/src, modprobe's file below /usr/lib
-#   make install-completion        for bash, below PREFIX
+#   make install-completion install-unit    what make install-tools also installs: for bash, for systemd
 
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"$$/\1/p' dkms.conf)
 DIST := $(BUILD)/smc-$(VERSION).tar.xz
 
-.PHONY: dist release deb install-dkms install-completion
+.PHONY: dist release deb install-dkms install-completion install-unit
 
 dist:
 	@packaging/dist $(DIST) smc-$(VERSION)
@@ -34,8 +34,16 @@ install-dkms:
 	install -D -m 644 scripts/kbuild/modprobe-smc.conf $(DESTDIR)/usr/lib/modprobe.d/smc.conf
 
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
+UNITDIR       ?= $(PREFIX)/lib/systemd/system
+TOOLS_FILES   += $(COMPLETIONDIR)/smc_ctl $(COMPLETIONDIR)/smc_run $(UNITDIR)/smc.service
+
+install-tools: install-completion install-unit
 
 install-completion:
 	@for program in smc_ctl smc_run; do \
 		install -D -m 644 packaging/completion/$$program $(DESTDIR)$(COMPLETIONDIR)/$$program || exit; \
 	done
+
+install-unit:
+	install -D -m 644 packaging/smc.service $(DESTDIR)$(UNITDIR)/smc.service
+	sed -i 's|/usr/bin/|$(BINDIR)/|' $(DESTDIR)$(UNITDIR)/smc.service
