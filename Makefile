@@ -61,6 +61,7 @@ help:
 	@echo '  make uninstall          takes them away again, for the running kernel, KVER or KDIR'
 	@echo '  make install-tools      tools and man pages below PREFIX (/usr/local); uninstall-tools'
 	@echo '  make deb                packages for Debian: smc-dkms and smc-utils'
+	@echo '  make rpm                the same two for distributions with rpm'
 	@echo '  make dist | release     the sources as an archive | checked, and what to tag it with'
 	@echo '  make clean              removes $(BUILD)/'
 	@echo 'Trying'

@@ -5,13 +5,14 @@
 #   make dist                      build/smc-<version>.tar.xz: what git knows, as it is here
 #   make release                   the same of a clean tree, and the command that tags it (TAG=1: does it)
 #   make deb                       build/deb/*.deb from it
+#   make rpm                       build/rpm/*.rpm from it
 #   make install-dkms DESTDIR=…    the module's source below /usr/src, modprobe's file below /usr/lib
 #   make install-completion install-unit    what make install-tools also installs: for bash, for systemd
 
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"$$/\1/p' dkms.conf)
 DIST := $(BUILD)/smc-$(VERSION).tar.xz
 
-.PHONY: dist release deb install-dkms install-completion install-unit
+.PHONY: dist release deb rpm install-dkms install-completion install-unit
 
 dist:
 	@packaging/dist $(DIST) smc-$(VERSION)
@@ -21,6 +22,9 @@ release:
 
 deb: dist
 	@packaging/deb $(DIST) smc-$(VERSION) $(BUILD)/deb
+
+rpm: dist
+	@packaging/rpm $(DIST) $(VERSION) $(BUILD)/rpm
 
 # dkms.conf says what DKMS builds with.
 dkms-folder = $(DESTDIR)/usr/src/smc-$(VERSION)
