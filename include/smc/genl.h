@@ -78,6 +78,8 @@ enum {
 	SMC_NL_SYS_SEID,		/* string */
 	SMC_NL_SYS_IS_SMCR_V2,		/* u8 */
 	SMC_NL_SYS_END,
+	/* Ours: string, the EID of a namespace for which none is set; not there if one is. */
+	SMC_NL_SYS_DEFAULT_EID = 0x1000,
 };
 
 /* In LGR_SMCR. */

@@ -26,6 +26,11 @@ bool smc_sysctl_inherit_eids(net *net)
 	return net->inherit_eids;
 }
 
+bool smc_sysctl_default_eid(net *net)
+{
+	return net->default_eid;
+}
+
 u32 smc_sysctl_plain_peer_time_s(net *net)
 {
 	return net->plain_peer_time_s;

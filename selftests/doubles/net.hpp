@@ -13,6 +13,7 @@ struct net {
 	std::map<u32, s64> stats;
 	u32 plain_peer_time_s = 0;
 	bool inherit_eids = false;
+	bool default_eid = false;
 };
 
 namespace doubles {

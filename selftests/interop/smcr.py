@@ -126,6 +126,23 @@ def falls_back_without_a_common_eid(vm, client, server):
         transfer(client, server, "--up 1009 --down 1013")
 
 
+@in_both_roles("ours@6.12+kernel@6.12")
+def the_default_eid_is_one_like_others(vm, client, server):
+    """A foreign host that is given it speaks with a host of ours that is given none."""
+    ours, foreign = sorted((client, server), key=lambda guest: guest.module == "kernel")
+    ours.call("smcnl.flush_ueids")
+    foreign.call("smcnl.flush_ueids")
+    try:
+        with Server(server):
+            transfer(client, server, "--up 1009 --down 1013", expect="fallback")
+            foreign.call("smcnl.add_ueid", "SMC-KO-DEFAULT")
+            transfer(client, server, "--up 1009 --down 1013")
+    finally:
+        foreign.call("smcnl.flush_ueids")
+        for guest in vm.guests:
+            guest.call("smcnl.add_ueid", guest.eid)
+
+
 @in_both_roles(*SMCR)
 def falls_back_without_a_device(vm, client, server):
     """The RDMA device goes while a link group is idle, and comes back."""

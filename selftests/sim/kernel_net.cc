@@ -73,6 +73,11 @@ bool smc_sysctl_inherit_eids(net *)
 	return false;
 }
 
+bool smc_sysctl_default_eid(net *)
+{
+	return false;
+}
+
 u32 smc_sysctl_host_ports(net *)
 {
 	return SMC_HOST_PORTS_NONE;

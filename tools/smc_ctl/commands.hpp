@@ -13,6 +13,8 @@ void eid_add(const std::string &eid);
 void eid_del(const std::string &eid);
 void eid_flush();
 std::vector<std::string> eids();
+// What a namespace for which none is set has instead; empty if it has no such.
+std::string default_eid();
 void eid_show();
 
 struct PnetDevice {

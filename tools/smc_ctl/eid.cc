@@ -85,10 +85,22 @@ std::vector<std::string> eids()
 	return found;
 }
 
+std::string default_eid()
+{
+	std::string eid;
+
+	gen_family().dump(SMC_NL_GET_SYS_INFO, [&](std::uint8_t, const Attributes &message) {
+		eid = message.nest(SMC_NL_A_SYS_INFO).text(SMC_NL_SYS_DEFAULT_EID);
+	});
+	return eid;
+}
+
 void eid_show()
 {
 	for (const std::string &eid : eids())
 		std::printf("%s\n", eid.c_str());
+	if (const std::string eid = default_eid(); !eid.empty())
+		std::printf("%s (default)\n", eid.c_str());
 }
 
 } // namespace smc_ctl

@@ -21,9 +21,10 @@
 #define SMC_NL_OUR_VERSION 2
 #define SMC_NL_OUR_RELEASE 1
 
-static int smc_nl_put_sys_info(struct sk_buff *skb)
+static int smc_nl_put_sys_info(struct sk_buff *skb, struct net *net)
 {
 	char host[SMC_HOSTNAME_LEN + 1] = "";
+	u8 eid[SMC_EID_LEN];
 
 	smc_hostname_of_caller(host);
 	if (nla_put_u8(skb, SMC_NL_SYS_VER, SMC_NL_OUR_VERSION) ||
@@ -31,6 +32,9 @@ static int smc_nl_put_sys_info(struct sk_buff *skb)
 	    nla_put_u8(skb, SMC_NL_SYS_IS_ISM_V2, 0) ||
 	    nla_put_u8(skb, SMC_NL_SYS_IS_SMCR_V2, 1) ||
 	    nla_put_string(skb, SMC_NL_SYS_LOCAL_HOST, host))
+		return -EMSGSIZE;
+	if (smc_ctl_default_eid(net, eid) &&
+	    smc_nl_put_field(skb, SMC_NL_SYS_DEFAULT_EID, eid, sizeof(eid), false))
 		return -EMSGSIZE;
 	return 0;
 }
@@ -43,7 +47,7 @@ static int smc_nl_dump_sys_info(struct sk_buff *skb, struct netlink_callback *cb
 	if (ctx->done)
 		return skb->len;
 	if (smc_nl_message_begin(&message, skb, cb, SMC_NL_GET_SYS_INFO, SMC_NL_A_SYS_INFO) ||
-	    smc_nl_message_end(&message, smc_nl_put_sys_info(skb)))
+	    smc_nl_message_end(&message, smc_nl_put_sys_info(skb, sock_net(skb->sk))))
 		return -EMSGSIZE;
 	ctx->done = true;
 	return skb->len;

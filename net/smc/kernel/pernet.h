@@ -26,6 +26,7 @@ struct smc_sysctl {
 	int smcd_loopback;
 	int plain_peer_time_s;
 	int inherit_eids;
+	int default_eid;
 	int host_ports;
 	int smcr_compact;
 	int smcr_growing_rings;

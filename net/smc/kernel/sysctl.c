@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
- * every kernel; smcd_loopback, plain_peer_time, inherit_eids, host_ports, smcr_compact,
- * smcr_growing_rings, tcp2smc and tcp2smc_mark are this module's own.
+ * every kernel; smcd_loopback, plain_peer_time, inherit_eids, default_eid, host_ports,
+ * smcr_compact, smcr_growing_rings, tcp2smc and tcp2smc_mark are this module's own.
  */
 #include <linux/capability.h>
 #include <linux/sizes.h>
@@ -44,6 +44,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.smcd_loopback		= SMC_LOOPBACK_KERNEL,
 	.plain_peer_time_s	= 600,
 	.inherit_eids		= 1,
+	.default_eid		= 1,
 	.smcr_compact		= 1,
 	.smcr_growing_rings	= 1,
 	.smcr_rmb_elements	= 255,
@@ -116,6 +117,7 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("plain_peer_time", plain_peer_time_s, proc_dointvec_minmax,
 		   SYSCTL_ZERO, &smc_peer_time_max),
 	SMC_SYSCTL("inherit_eids", inherit_eids, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("default_eid", default_eid, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("smcr_compact", smcr_compact, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("smcr_growing_rings", smcr_growing_rings, proc_dointvec_minmax, SYSCTL_ZERO,
@@ -254,6 +256,11 @@ u32 smc_sysctl_smcd_loopback(struct net *net)
 bool smc_sysctl_inherit_eids(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.inherit_eids);
+}
+
+bool smc_sysctl_default_eid(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.default_eid);
 }
 
 u32 smc_sysctl_host_ports(struct net *net)

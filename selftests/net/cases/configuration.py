@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""smc_ctl apply and save: what is in force becomes what a file says, and the other way round."""
+"""smc_ctl apply and save: what is in force becomes what a file says, and the other way round; and
+what two hosts do without either."""
 
 from contextlib import contextmanager
 
@@ -8,6 +9,7 @@ from harness.guest import Guest
 from selecting import CGROUP, CTL, SWITCH, cgroup, needs_selection, nothing_is_left
 
 FILE = "/run/smc.conf"
+XFER = "build/selftests/smc_xfer"
 WMEM = "/proc/sys/net/smc/wmem"
 NOBODY = "setpriv --reuid=65534 --clear-groups --bounding-set=-all"
 WHOLE = """# Every kind, in another order than they are applied
@@ -198,3 +200,33 @@ def selection_is_configured(vm):
         runs.kill(15)
         runs.wait(20, check=False)
         nothing_is_left(vm.a)
+
+
+@case(on="ours+ours")
+def two_hosts_without_configuration(vm):
+    """They speak SMC-R by the default EID, unless either host has an EID, or does without."""
+    def connects(expect: str) -> None:
+        server = vm.b.spawn(f"{XFER} --serve --port 7310")
+        try:
+            server.expect(r"\bready\b")
+            vm.a.run(f"{XFER} --to {vm.b.ip4} --port 7310 --expect {expect} --up 9000 --down 9000")
+        finally:
+            server.kill()
+            server.wait(10, check=False)
+
+    with unconfigured(vm.a), unconfigured(vm.b):
+        assert vm.a.run(f"{CTL} eid show").out == "SMC-KO-DEFAULT (default)\n"
+        connects("smcr")
+        assert "eid SMC-KO-DEFAULT " in vm.a.run(f"{CTL} groups").out
+        # It is neither saved nor to be removed.
+        assert "eid" in saved(vm.a) and vm.a.call("smcnl.ueids") == []
+        assert vm.a.run("unshare -n build/tools/smc_ctl eid show").out.endswith("(default)\n")
+        for guest in vm.guests:
+            guest.run(f"{CTL} eid add OTHER")
+            assert guest.run(f"{CTL} eid show").out == "OTHER\n"
+            connects("fallback")
+            guest.run(f"{CTL} eid flush && sysctl -q net.smc.default_eid=0")
+            assert guest.run(f"{CTL} eid show").out == ""
+            connects("fallback")
+            guest.run("sysctl -q net.smc.default_eid=1")
+        connects("smcr")

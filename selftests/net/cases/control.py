@@ -416,6 +416,7 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "smcd_loopback": (2, (0, 1), (-1, 3)),
     "plain_peer_time": (600, (0, 1, 86400), (-1, 86401)),
     "inherit_eids": (1, (0,), (-1, 2)),
+    "default_eid": (1, (0,), (-1, 2)),
     "host_ports": (0, (1, 2), (-1, 3)),
     "smcr_compact": (1, (0,), (-1, 2)),
     "smcr_growing_rings": (1, (0,), (-1, 2)),

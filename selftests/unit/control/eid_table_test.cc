@@ -24,6 +24,7 @@ TEST(UeidTest, AcceptsWhatTheProtocolAllows)
 	EXPECT_TRUE(is_valid_ueid(eid("A")));
 	EXPECT_TRUE(is_valid_ueid(eid("7")));
 	EXPECT_TRUE(is_valid_ueid(eid("SMCV2-TEST-UEID")));
+	EXPECT_TRUE(is_valid_ueid(default_eid()));
 	EXPECT_TRUE(is_valid_ueid(eid("A.B-C.9")));
 	EXPECT_TRUE(is_valid_ueid(eid(std::string(32, 'Z'))));
 }

@@ -224,6 +224,51 @@ TEST_F(ControlTest, EidsAreInheritedWhereBothNamespacesWantThat)
 	init_->inherit_eids = false;
 }
 
+TEST_F(ControlTest, TheDefaultEidIsThatOfWhoHasNone)
+{
+	u8 out[SMC_EID_LEN];
+	init_->default_eid = other_.default_eid = true;
+	init_->inherit_eids = other_.inherit_eids = true;
+	for (net *has_none : {init_, &other_}) {
+		ASSERT_EQ(eids_of(has_none).size(), 1u);
+		EXPECT_EQ(eids_of(has_none)[0], default_eid());
+		ASSERT_TRUE(smc_ctl_default_eid(has_none, out));
+		EXPECT_TRUE(std::equal(out, out + sizeof(out), default_eid().begin()));
+	}
+	// It is in no table.
+	u64 cursor = 0;
+	EXPECT_EQ(smc_ctl_ueid_next(init_, &cursor, out), 0);
+	EXPECT_EQ(smc_ctl_ueid_del(init_, default_eid().data()), -ENOENT);
+
+	// Who inherits it needs both settings of both namespaces.
+	for (net *stops : {init_, &other_}) {
+		stops->inherit_eids = false;
+		EXPECT_TRUE(eids_of(&other_).empty());
+		EXPECT_EQ(eids_of(init_).size(), 1u);
+		stops->inherit_eids = true;
+	}
+	other_.default_eid = false;
+	EXPECT_TRUE(eids_of(&other_).empty());
+	EXPECT_EQ(eids_of(init_).size(), 1u);
+	other_.default_eid = true;
+	init_->default_eid = false;
+	EXPECT_TRUE(eids_of(&other_).empty());
+	EXPECT_TRUE(eids_of(init_).empty());
+	EXPECT_FALSE(smc_ctl_default_eid(init_, out));
+	init_->default_eid = true;
+
+	// One that is set takes its place, for those that inherit as well.
+	EXPECT_EQ(smc_ctl_ueid_add(init_, eid("ONE").data()), 0);
+	for (net *has_one : {init_, &other_}) {
+		ASSERT_EQ(eids_of(has_one).size(), 1u);
+		EXPECT_EQ(eids_of(has_one)[0], eid("ONE"));
+		EXPECT_FALSE(smc_ctl_default_eid(has_one, out));
+	}
+	smc_ctl_ueid_flush(init_);
+	EXPECT_EQ(eids_of(init_).size(), 1u);
+	init_->default_eid = init_->inherit_eids = false;
+}
+
 TEST_F(ControlTest, EndsInsideTheKernelAreCountedByNamespace)
 {
 	Namespace &one = Namespace::of(init_);

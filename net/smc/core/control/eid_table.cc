@@ -4,6 +4,7 @@
 #include "core/control/ascii.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 namespace smc::control {
 
@@ -23,6 +24,17 @@ bool is_valid_ueid(const Eid &eid)
 			return false;
 	}
 	return true;
+}
+
+Eid default_eid()
+{
+	constexpr std::string_view kText = "SMC-KO-DEFAULT";
+	static_assert(kText.size() <= kEidSize);
+	Eid eid;
+
+	eid.fill(' ');
+	std::copy(kText.begin(), kText.end(), eid.begin());
+	return eid;
 }
 
 EidTable::Added EidTable::add(const Eid &eid)

@@ -16,6 +16,10 @@ using Eid = std::array<std::uint8_t, kEidSize>;
 // A user's EID: A-Z, 0-9, '.' and '-', a letter or a digit first, blanks only at the end.
 [[nodiscard]] bool is_valid_ueid(const Eid &eid);
 
+// Of hosts with this module for which none is set: they speak with each other, and with nobody
+// else.
+[[nodiscard]] Eid default_eid();
+
 // The user EIDs of one network namespace. No lock: the caller's.
 class EidTable {
 public:

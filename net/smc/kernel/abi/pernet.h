@@ -32,6 +32,7 @@ u32 smc_sysctl_smcr_max_conns_per_lgr(struct net *net);	/* 16 .. 255 */
 u32 smc_sysctl_smcd_loopback(struct net *net);		/* SMC_LOOPBACK_* */
 /* See shell/control/eid.hpp. */
 bool smc_sysctl_inherit_eids(struct net *net);
+bool smc_sysctl_default_eid(struct net *net);
 /* Whether connections may go by RDMA ports of the initial namespace. */
 u32 smc_sysctl_host_ports(struct net *net);	/* SMC_HOST_PORTS_* */
 /* Whether new link groups may use compact messages, if the peer can. */

@@ -34,6 +34,16 @@ Eids own_eids_of(net *net)
 	});
 }
 
+// @net has inherited nothing else.
+Eids default_for(net *net)
+{
+	Eids eids;
+
+	if (smc_sysctl_default_eid(net) && smc_sysctl_default_eid(smc_init_net()))
+		(void)eids.push_back(default_eid());
+	return eids;
+}
+
 void copy_out(const Eid &eid, u8 *out)
 {
 	std::copy(eid.begin(), eid.end(), out);
@@ -46,9 +56,14 @@ Eids eids_of(net *net)
 	const Eids own = own_eids_of(net);
 	struct net *const initial = smc_init_net();
 
-	if (!own.empty() || !smc_sysctl_inherit_eids(net) || !smc_sysctl_inherit_eids(initial))
+	if (!own.empty())
 		return own;
-	return own_eids_of(initial);
+	if (net == initial)
+		return default_for(net);
+	if (!smc_sysctl_inherit_eids(net) || !smc_sysctl_inherit_eids(initial))
+		return own;
+	const Eids inherited = own_eids_of(initial);
+	return inherited.empty() ? default_for(net) : inherited;
 }
 
 } // namespace smc::control
@@ -72,12 +87,27 @@ int smc_ctl_ueid_del(net *net, const u8 *eid)
 {
 	const bool removed = Namespace::of(net).with_tables(
 		[&](Namespace::Tables &tables) { return tables.eids.remove(to_eid(eid)); });
-	return removed ? 0 : -ENOENT;
+	if (!removed)
+		return -ENOENT;
+	// There may be those of others instead.
+	DeviceEpoch::begin();
+	return 0;
 }
 
 void smc_ctl_ueid_flush(net *net)
 {
 	Namespace::of(net).with_tables([](Namespace::Tables &tables) { tables.eids.clear(); });
+	DeviceEpoch::begin();
+}
+
+bool smc_ctl_default_eid(net *net, u8 *out)
+{
+	const Eids eids = eids_of(net);
+
+	if (eids.size() != 1 || eids[0] != default_eid())
+		return false;
+	copy_out(eids[0], out);
+	return true;
 }
 
 int smc_ctl_ueid_next(net *net, u64 *cursor, u8 *out)

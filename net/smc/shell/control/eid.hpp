@@ -7,8 +7,10 @@
 
 namespace smc::control {
 
-// The user EIDs that connections of a network namespace have: its own or, if it has none, those of
-// the initial one, unless net.smc.inherit_eids is 0 in either of the two. Any context.
+// The EIDs that connections of a network namespace have: its own or, if it has none, those of the
+// initial one, unless net.smc.inherit_eids is 0 in either of the two. The initial one without any
+// has the default EID, unless net.smc.default_eid is 0 there; a namespace in which that is 0 does
+// not inherit it. Any context.
 using Eids = FixedVector<Eid, EidTable::kCapacity>;
 [[nodiscard]] Eids eids_of(net *net);
 

@@ -51,6 +51,8 @@ int smc_ctl_ueid_add(struct net *net, const u8 eid[SMC_EID_LEN]);
 int smc_ctl_ueid_del(struct net *net, const u8 eid[SMC_EID_LEN]);
 void smc_ctl_ueid_flush(struct net *net);
 int smc_ctl_ueid_next(struct net *net, u64 *cursor, u8 out[SMC_EID_LEN]);
+/* False unless connections of @net have the default EID, which is in no table. */
+bool smc_ctl_default_eid(struct net *net, u8 out[SMC_EID_LEN]);
 
 /* ---- peers that are remembered, for kernel/netlink_peers.c ---- */
 
