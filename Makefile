@@ -89,6 +89,7 @@ help:
 	@echo '  make mutants            whether faults put into core and shell are noticed'
 	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
+	@echo '  make packages           installs, upgrades and purges the packages on a bare Debian 12'
 	@echo '  make programs           redis, nginx, PostgreSQL, … over TCP and over SMC'
 	@echo '  make debug-kernel       builds a kernel with KASAN, lockdep, kmemleak … (a quarter of an hour, once)'
 	@echo '  make kunit              the unit tests of the core inside that kernel, by KUnit'

@@ -6,13 +6,14 @@
 #   make release                   the same of a clean tree, and the command that tags it (TAG=1: does it)
 #   make deb                       build/deb/*.deb from it
 #   make rpm                       build/rpm/*.rpm from it
+#   make packages                  what a user does with the former (selftests/packages)
 #   make install-dkms DESTDIR=…    the module's source below /usr/src, modprobe's file below /usr/lib
 #   make install-completion install-unit    what make install-tools also installs: for bash, for systemd
 
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"$$/\1/p' dkms.conf)
 DIST := $(BUILD)/smc-$(VERSION).tar.xz
 
-.PHONY: dist release deb rpm install-dkms install-completion install-unit
+.PHONY: dist release deb rpm packages install-dkms install-completion install-unit
 
 dist:
 	@packaging/dist $(DIST) smc-$(VERSION)
@@ -25,6 +26,11 @@ deb: dist
 
 rpm: dist
 	@packaging/rpm $(DIST) $(VERSION) $(BUILD)/rpm
+
+packages:
+	@scripts/fetch/install-deps build deb
+	@$(MAKE) deb
+	@unshare --mount --propagation private selftests/packages/check
 
 # dkms.conf says what DKMS builds with.
 dkms-folder = $(DESTDIR)/usr/src/smc-$(VERSION)
