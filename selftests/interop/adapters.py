@@ -4,10 +4,10 @@ guest: in version 2, and in version 1, which soft-RoCE has no GIDs for. smc_xfer
 that both modules count each connection as SMC-R.
 """
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 
 from harness.adapters import across
-from matrix import Server, in_both_roles, transfer
+from matrix import Server, in_both_roles, transfer, without_eids
 
 MEET = ("ours@6.12+kernel@6.12",)
 SIZES = ((0, 1), (65535, 65537), (299983, 300007))
@@ -15,21 +15,12 @@ SIZES = ((0, 1), (65535, 65537), (299983, 300007))
 
 @contextmanager
 def adapters(vm, version: int):
-    """Without an EID there is version 1 only."""
-    with across(*vm.guests):
-        if version == 1:
-            for guest in vm.guests:
-                guest.call("smcnl.flush_ueids")
-        try:
-            yield
-            for guest in vm.guests:
-                smcr = guest.call("smcnl.stats")["smcr"]
-                made = [smcr.get(f"{role}_v{version}", 0) for role in ("client", "server")]
-                assert sum(made) > 0, f"{guest.module}: no connection of version {version}: {smcr}"
-        finally:
-            for guest in vm.guests:
-                if guest.eid not in guest.call("smcnl.ueids"):
-                    guest.call("smcnl.add_ueid", guest.eid)
+    with across(*vm.guests), without_eids(*vm.guests) if version == 1 else nullcontext():
+        yield
+        for guest in vm.guests:
+            smcr = guest.call("smcnl.stats")["smcr"]
+            made = [smcr.get(f"{role}_v{version}", 0) for role in ("client", "server")]
+            assert sum(made) > 0, f"{guest.module}: no connection of version {version}: {smcr}"
 
 
 def all_ways(client, server) -> None:

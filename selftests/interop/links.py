@@ -3,12 +3,12 @@
 two adapters in each guest, on one network, that are played or soft-RoCE. The second link is made,
 connections use both, and they go on over the one that is left when the other is lost."""
 
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 import time
 
 from harness import Guest, Process
 from harness.adapters import across
-from matrix import PORT, XFER, Server, in_both_roles, transfer
+from matrix import PORT, XFER, Server, in_both_roles, transfer, without_eids
 
 MEET = ("ours@6.12+kernel@6.12", "ours@6.12+ours@6.12")
 NETWORK = "NETWORK1"
@@ -40,19 +40,14 @@ def remove_second(guest: Guest, device: str = "sim1") -> None:
 
 @contextmanager
 def two_ports(vm, version: int):
-    """Without an EID there is version 1 only."""
-    with across(*vm.guests):
+    with across(*vm.guests), without_eids(*vm.guests) if version == 1 else nullcontext():
         try:
             for guest in vm.guests:
                 add_second(guest)
-                if version == 1:
-                    guest.call("smcnl.flush_ueids")
             yield
         finally:
             for guest in vm.guests:
                 remove_second(guest)
-                if guest.eid not in guest.call("smcnl.ueids"):
-                    guest.call("smcnl.add_ueid", guest.eid)
 
 
 def links_of_groups(guest: Guest) -> list[int]:

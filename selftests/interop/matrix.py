@@ -3,6 +3,7 @@
 
 import functools
 import json
+from contextlib import contextmanager
 from typing import Callable
 
 from harness import Guest, case
@@ -38,6 +39,24 @@ def in_both_roles(*topologies: str) -> Callable:
         return function
 
     return register
+
+
+@contextmanager
+def without_eids(*guests: Guest):
+    """Version 1 only. Two hosts with this module do without the default EID as well, which they would
+    have in common; one that meets the kernel's own module keeps it."""
+    default = all(guest.module == "ours" for guest in guests)
+    for guest in guests:
+        guest.call("smcnl.flush_ueids")
+        if default:
+            guest.run("sysctl -q net.smc.default_eid=0")
+    try:
+        yield
+    finally:
+        for guest in guests:
+            guest.call("smcnl.add_ueid", guest.eid)
+            if default:
+                guest.run("sysctl -q net.smc.default_eid=1")
 
 
 class Server:
