@@ -23,7 +23,7 @@ sim-dir ?= $(BUILD)/sim
 
 # Of the doubles that tests of one thread have, what does not depend on a world of fibers.
 sim-doubles := counters
-sim-sources := $(shell find $(SIM_SOURCE)/core $(SIM_SOURCE)/shell selftests/sim -name '*.cc')
+sim-sources := $(shell find $(SIM_SOURCE)/core $(SIM_SOURCE)/shell selftests/sim -name '*.cc' ! -name without_rdma.cc)
 sim-objects := $(patsubst $(SIM_SOURCE)/%.cc,$(sim-dir)/module/%.o,$(filter $(SIM_SOURCE)/%,$(sim-sources))) \
 	$(patsubst selftests/sim/%.cc,$(sim-dir)/kernel/%.o,$(filter selftests/sim/%,$(sim-sources))) \
 	$(sim-doubles:%=$(sim-dir)/doubles/%.o)

@@ -7,6 +7,7 @@
 #include "kernel/abi/control.h"
 #include "kernel/abi/lock.h"
 #include "kernel/abi/mem.h"
+#include "kernel/abi/pernet.h"
 #include "shell/control/directory.hpp"
 #include "shell/socket/orphans.hpp"
 #include "shell/socket/rendezvous.hpp"
@@ -14,20 +15,11 @@
 #include "shell/socket/socket_list.hpp"
 #include "shell/transport/departed.hpp"
 #include "shell/transport/loopback/device.hpp"
-#include "shell/transport/rdma/group_table.hpp"
+#include "shell/transport/rdma_choice.hpp"
 #include "shell/transport/transports.hpp"
 
 namespace smc::shell {
 namespace {
-
-std::optional<u64> next_group(net *net, u64 after, smc_lgr_info &out)
-{
-	const auto group = transport::rdma::group_table().next(net, after);
-	if (!group)
-		return std::nullopt;
-	group->snapshot(out);
-	return group->serial();
-}
 
 std::optional<u64> next_smcd_group(net *net, u64 after, smc_smcd_lgr_info &out)
 {
@@ -52,7 +44,7 @@ void begin_to_leave_namespace(net *net)
 }
 
 constexpr control::Directory kDirectory{
-	.next_group = next_group,
+	.next_group = transport::next_link_group,
 	.next_smcd_group = next_smcd_group,
 	.next_socket = SmcSocket::next,
 	.namespace_leaves = begin_to_leave_namespace,

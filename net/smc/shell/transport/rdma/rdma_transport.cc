@@ -5,6 +5,7 @@
 #include "shell/control/port_pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/port.hpp"
+#include "shell/transport/rdma_choice.hpp"
 
 namespace smc::transport::rdma {
 
@@ -81,3 +82,23 @@ Result<Acquired, wire::DeclineReason> RdmaTransport::acquire(const handshake::Ef
 }
 
 } // namespace smc::transport::rdma
+
+namespace smc::transport {
+
+Transport *rdma_transport()
+{
+	static constinit rdma::RdmaTransport transport;
+
+	return &transport;
+}
+
+std::optional<u64> next_link_group(net *net, u64 after, smc_lgr_info &out)
+{
+	const auto group = rdma::group_table().next(net, after);
+	if (!group)
+		return std::nullopt;
+	group->snapshot(out);
+	return group->serial();
+}
+
+} // namespace smc::transport
