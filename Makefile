@@ -14,7 +14,7 @@ endif
 
 BUILD := build
 # Kernel series that `make check` builds for and that the documentation promises.
-KERNELS := 6.12 6.1 7.2
+KERNELS := 6.12 6.1 7.2 5.10
 
 # Which kernel: KDIR=<kernel build folder>, or KVER=<series or release>, fetched if it is not here; for
 # another machine with ARCH=arm64.
@@ -103,6 +103,10 @@ help:
 # A kernel of another Debian release is built for with that one's tools.
 where-it-builds = scripts/fetch/build-root --for $(dir $(patsubst %/,%,$(KDIR)))
 
+# Debian's headers name a compiler. If it is not here (Debian 11's), the usual one does.
+headers-cc = $(shell sed -n 's/^CC = .*\(gcc-[0-9]*\)$$/\1/p' $(KDIR)/.kernelvariables 2>/dev/null)
+usual-cc = $(if $(ARCH),,$(foreach cc,$(headers-cc),$(if $(shell $(where-it-builds) sh -c 'command -v $(cc)'),,CC=gcc)))
+
 # Headers without vmlinux (Debian 6.1) cannot make BTF, and Kbuild would say so each time.
 no-btf = $(if $(wildcard $(KDIR)/vmlinux),,CONFIG_DEBUG_INFO_BTF_MODULES=)
 
@@ -111,7 +115,7 @@ module:
 	@mkdir -p $(KBUILD)
 	@printf 'SMC_ROOT := %s\ninclude $$(SMC_ROOT)/net/smc/Kbuild\n' '$(CURDIR)' >$(KBUILD)/Kbuild.new
 	@cmp -s $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild || cp $(KBUILD)/Kbuild.new $(KBUILD)/Kbuild
-	+@flock $(KBUILD)/.lock $(where-it-builds) $(MAKE) -C $(KDIR) M=$(KBUILD) $(no-btf) modules
+	+@flock $(KBUILD)/.lock $(where-it-builds) $(MAKE) -C $(KDIR) M=$(KBUILD) $(usual-cc) $(no-btf) modules
 
 INSTALL_MOD_PATH ?=
 module-trees = $(INSTALL_MOD_PATH)/lib/modules

@@ -40,6 +40,9 @@ smc-cxx-flags = $(smc-kernel-flags) -std=gnu++20 -ffreestanding -fbuiltin -fno-e
 cmd_cxx_ungroup = { echo :; $(NM) $@ | sed -n 's/^[0-9a-f]* W //p'; } >$@.inline; \
 	$(OBJCOPY) --remove-section=.group --localize-symbols=$@.inline $@
 
+# Kbuild's own command, with the semicolon in front that it has on some kernels only.
+cxx-objtool = $(strip $(filter-out ;,$(cmd_objtool)))
+
 quiet_cmd_cxx_o_cc = CXX [M]  $@
       cmd_cxx_o_cc = $(smc-cxx-compiler) -Wp,-MMD,$(depfile) $(smc-cxx-flags) -c -o $@ $<; \
-	$(cmd_cxx_ungroup) $(cmd_objtool)
+	$(cmd_cxx_ungroup) $(if $(cxx-objtool),; $(cxx-objtool))

@@ -11,7 +11,7 @@ VM := selftests/vm
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
 .PHONY: vm-modules own-option test-programs harness-test selftest interop demo \
-	check-selftest-6.12 check-selftest-6.1 check-selftest-7.2 check-selftest-rt check-interop check-interop-7.2
+	$(KERNELS:%=check-selftest-%) check-selftest-rt check-interop check-interop-7.2
 
 # One smc.ko for each kernel that guests boot.
 vm-modules:
@@ -43,6 +43,7 @@ CHECK_FILES_6.12 := adapter adapter_faults busy_poll configuration containers co
 CHECK_FILES_6.1 := adapter control smc_run loopback socket_calls
 RT_FILES := adapter control smc_run loopback selection takeover tcp_option races stand_churn
 CHECK_FILES_7.2 := adapter smc_run loopback takeover tcp_option
+CHECK_FILES_5.10 := smc_run loopback
 CHECK_BY_HAND := a_pod_on_ipvlan|over_smcd($$|_by)|fallen_back|unloading|device_comes|port_goes|without_the_
 # On 6.12 the module writes the option by hand only; on 7.2 it does always.
 CHECK_OPTIONS_6.12 := --topology '^(?!.*:own)'
@@ -52,10 +53,11 @@ BY_HAND_TCP_OPTION := repeated_syns|lossy_ways|signed_segments|through_a|with_an
 CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)
 CHECK_BY_HAND_6.1 := compact_messages|rings_grow|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|over_smcr($$|_by_ulp|_by_selection|_of|_other|_by_protocol$$)|ipv6(_by|$$)
 CHECK_BY_HAND_7.2 := $(CHECK_BY_HAND_6.1)|$(BY_HAND_TCP_OPTION)|moves_to|switched_under|unloaded_under|locks_that|a_namespace_that_ends
+CHECK_BY_HAND_5.10 := $(CHECK_BY_HAND_6.1)|handshakes_meet|the_protocol_it_uses
 CHECK_BY_HAND_INTEROP := both_links_are|connections_outlive_a_(link_version_1|port)
 CHECK_TOPOLOGIES := ^ours@6.12\+(ours|kernel|none)@6.12$$
 
-check-selftest-6.12 check-selftest-6.1 check-selftest-7.2: check-selftest-%: vm-modules test-programs tools
+$(KERNELS:%=check-selftest-%): check-selftest-%: vm-modules test-programs tools
 	@$(VM)/run-cases --kernel $* --result selftest-$* \
 		--only '^(?!$(CHECK_BY_HAND)|$(CHECK_BY_HAND_$*))' $(CHECK_OPTIONS_$*) \
 		$(CHECK_FILES_$*:%=selftests/net/cases/%.py)
@@ -65,8 +67,8 @@ check-interop: vm-modules test-programs
 		--only '^(?!$(CHECK_BY_HAND_INTEROP))' \
 		$(sort $(wildcard selftests/interop/*.py))
 
-# Debian's 6.12 with PREEMPT_RT. By hand, and in make check-all.
-rt-release = $(patsubst %-amd64,%-rt-amd64,$(shell scripts/fetch/fetch-kernel 6.12))
+# Debian's 6.12 with PREEMPT_RT, or RT=6.1's. By hand, and in make check-all.
+rt-release = $(patsubst %-amd64,%-rt-amd64,$(shell scripts/fetch/fetch-kernel $(or $(RT),6.12)))
 check-selftest-rt: test-programs tools
 	+@$(MAKE) module KVER=$(rt-release)
 	@$(VM)/run-cases --kernel $(rt-release) --result selftest-rt --topology '-rt-' \

@@ -191,7 +191,9 @@ static int smc_diag_handle(struct sk_buff *skb, struct nlmsghdr *nlh)
 }
 
 static const struct sock_diag_handler smc_diag_handler = {
+#ifdef HAVE_SOCK_DIAG_OWNER
 	.owner	= THIS_MODULE,
+#endif
 	.family	= AF_SMC,
 	.dump	= smc_diag_handle,
 };

@@ -11,6 +11,7 @@
 
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
+#include "kernel/compat.h"
 #include "kernel/netlink.h"
 #include "kernel/stages.h"
 
@@ -165,7 +166,7 @@ static struct genl_family smc_peers_family = {
 	.module		= THIS_MODULE,
 	.ops		= smc_peers_ops,
 	.n_ops		= ARRAY_SIZE(smc_peers_ops),
-	.resv_start_op	= SMC_NL_RULES_FLUSH + 1,
+	SMC_NL_RESERVED_IS_ZERO_FROM(SMC_NL_RULES_FLUSH + 1)
 };
 
 int __init smc_netlink_peers_init(void)

@@ -13,6 +13,7 @@
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/callbacks/verbs.h"
 #include "kernel/abi/control.h"
+#include "kernel/compat.h"
 #include "kernel/netlink.h"
 
 /* In replies, for the part that an entry does not have. */
@@ -176,5 +177,5 @@ struct genl_family smc_pnet_family = {
 	.module		= THIS_MODULE,
 	.ops		= smc_pnet_ops,
 	.n_ops		= ARRAY_SIZE(smc_pnet_ops),
-	.resv_start_op	= SMC_NL_PNET_FLUSH + 1,
+	SMC_NL_RESERVED_IS_ZERO_FROM(SMC_NL_PNET_FLUSH + 1)
 };

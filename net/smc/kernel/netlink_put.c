@@ -6,6 +6,7 @@
 #include <smc/genl.h>
 
 #include "kernel/abi/control.h"
+#include "kernel/compat.h"
 #include "kernel/netlink.h"
 
 /* Here, since its commands put it into their messages; smc_netlink_init() adds the commands. */
@@ -15,7 +16,7 @@ struct genl_family smc_gen_family = {
 	.maxattr	= SMC_NL_UEID_END - 1,
 	.netnsok	= true,
 	.module		= THIS_MODULE,
-	.resv_start_op	= SMC_NL_CMD_END,
+	SMC_NL_RESERVED_IS_ZERO_FROM(SMC_NL_CMD_END)
 };
 
 int smc_nl_message_begin(struct smc_nl_message *message, struct sk_buff *skb,

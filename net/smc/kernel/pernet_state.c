@@ -27,5 +27,9 @@ struct net *smc_init_net(void)
 
 u64 smc_net_cookie(struct net *net)
 {
+#ifdef HAVE_NET_COOKIE_NUMBER
 	return net->net_cookie;
+#else
+	return atomic64_read(&net->net_cookie);
+#endif
 }

@@ -4,7 +4,6 @@
 #include <linux/cgroup.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <net/tcp.h>
@@ -104,12 +103,12 @@ void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool spare)
 	/* The peer asks for it in a call of its own. */
 	if (spare)
 		gfp &= ~__GFP_DIRECT_RECLAIM;
-	old = set_active_memcg(smc_ring_memcg(sk));
+	old = smc_ring_charge(smc_ring_memcg(sk));
 	ring = kzalloc(size_bytes, gfp | __GFP_NORETRY);
 	if (!ring)
 		ring = spare ? __vmalloc(size_bytes, gfp | __GFP_ZERO)
 			     : smc_ring_vmalloc(size_bytes, gfp);
-	set_active_memcg(old);
+	smc_ring_charge(old);
 	if (!ring)
 		smc_ring_leave(size_bytes);
 	return ring;

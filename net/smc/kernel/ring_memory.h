@@ -4,7 +4,9 @@
 #define SMC_KERNEL_RING_MEMORY_H
 
 #include <linux/gfp.h>
+#include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/sched/mm.h>
 #include <net/sock.h>
 
 #include "kernel/abi/ring_memory.h"
@@ -31,7 +33,21 @@ static inline struct mem_cgroup *smc_ring_memcg(const struct sock *sk)
 }
 
 /*
- * For allocations under set_active_memcg(smc_ring_memcg(@sk)). A work item runs for everybody:
+ * Who pays for this thread's allocations from now on; returns who did until now. Process context:
+ * older kernels do not export what set_active_memcg() needs elsewhere.
+ */
+static inline struct mem_cgroup *smc_ring_charge(struct mem_cgroup *memcg)
+{
+#if defined(HAVE_INT_ACTIVE_MEMCG) || !defined(CONFIG_MEMCG)
+	return set_active_memcg(memcg);
+#else
+	swap(current->active_memcg, memcg);
+	return memcg;
+#endif
+}
+
+/*
+ * For allocations under smc_ring_charge(smc_ring_memcg(@sk)). A work item runs for everybody:
  * where the cgroup is full it takes less, or nothing. It neither reclaims in the cgroup nor waits,
  * as a task does whose cgroup is above its memory.high.
  */

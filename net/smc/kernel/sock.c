@@ -17,6 +17,7 @@
 #include <net/tcp.h>
 
 #include "kernel/abi/sock.h"
+#include "kernel/compat.h"
 
 static_assert(SMC_SS_UNCONNECTED == SS_UNCONNECTED);
 static_assert(SMC_SS_CONNECTING == SS_CONNECTING);
@@ -174,7 +175,7 @@ void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, boo
 	options->low_water_bytes = smc_sk_rcvlowat(sk, waitall, len);
 	options->urgent_inline = sock_flag(sk, SOCK_URGINLINE);
 	options->moves_peek_offset = READ_ONCE(sk->sk_peek_off) >= 0;
-	options->wants_inq = tcp_sk(sk)->recvmsg_inq || msg->msg_get_inq;
+	options->wants_inq = tcp_sk(sk)->recvmsg_inq || msg_wants_inq(msg);
 }
 
 void smc_sk_lock_to_receive(struct sock *sk, const struct msghdr *msg, bool waitall, size_t len,
@@ -238,7 +239,7 @@ bool smc_sk_urgent_inline(const struct sock *sk)
 
 u32 smc_sk_peek_offset(const struct sock *sk)
 {
-	return max(sk_peek_offset(sk, MSG_PEEK), 0);
+	return max(READ_ONCE(sk->sk_peek_off), 0);
 }
 
 void smc_sk_move_peek_offset(struct sock *sk, u32 bytes, bool peeked)

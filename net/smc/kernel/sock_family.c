@@ -12,6 +12,7 @@
 #include <net/protocol.h>
 #include <net/sock.h>
 
+#include "kernel/compat.h"
 #include "kernel/sock_ops.h"
 #include "kernel/stages.h"
 
@@ -51,8 +52,7 @@ static int smc_create(struct net *net, struct socket *sock, int protocol, int ke
 	sock->state = SS_UNCONNECTED;
 	sock->ops = smc_ops_of(sk);
 	sock_graft(sk, sock);
-	if (test_bit(SOCK_SUPPORT_ZC, &inner->flags))
-		set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sock_allow_zerocopy(sock);
 	sock_release(inner);
 	return 0;
 }

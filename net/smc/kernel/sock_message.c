@@ -49,7 +49,7 @@ void smc_msg_put_inq(const struct sock *sk, struct msghdr *msg, u32 inq_bytes)
 {
 	int value = inq_bytes;
 
-	msg->msg_inq = value;
+	msg_set_inq(msg, value);
 	if (tcp_sk(sk)->recvmsg_inq)
 		put_cmsg(msg, SOL_TCP, TCP_CM_INQ, sizeof(value), &value);
 }
@@ -60,7 +60,7 @@ int smc_zerocopy_begin(struct sock *sk, const struct msghdr *msg, size_t len,
 	struct ubuf_info *uarg;
 
 	/* With a uarg of its own (io_uring) the caller notifies. */
-	if (!len || msg->msg_ubuf || !sock_flag(sk, SOCK_ZEROCOPY))
+	if (!len || msg_has_ubuf(msg) || !sock_flag(sk, SOCK_ZEROCOPY))
 		return 0;
 	uarg = msg_zerocopy_realloc(sk, len, NULL, false);
 	if (!uarg)

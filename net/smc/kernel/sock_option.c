@@ -15,6 +15,7 @@
 
 #include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/sock_ops.h"
+#include "kernel/compat.h"
 #include "kernel/sock_ops.h"
 
 static bool is_fastopen_option(int optname)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The ops tables: those of SMC sockets, which sock_ops.c fills, and TCP's own behind them. */
 #include <linux/net.h>
-#include <net/inet_common.h>
+/* Before the next, which on 5.10 does not include what it needs. */
 #include <net/sock.h>
+#include <net/inet_common.h>
 
 #include "kernel/sock_ops.h"
 

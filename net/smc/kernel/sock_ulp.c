@@ -21,6 +21,7 @@
 
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/compat.h"
 #include "kernel/sock_ops.h"
 #include "kernel/tcp_option.h"
 
@@ -70,7 +71,7 @@ static int ulp_init(struct sock *sk)
 	__module_get(THIS_MODULE);
 	module_put(smc_base_ops(sk)->owner);
 	/* TCP has cleared it, as for any socket with a layer; this one sends as TCP does. */
-	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sock_allow_zerocopy(sock);
 	if (sk->sk_family == AF_INET6)
 		WRITE_ONCE(sk->sk_prot, taken_v6_prot);
 	/* Callers read the ops without a lock. */

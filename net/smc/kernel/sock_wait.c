@@ -47,8 +47,12 @@ static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
 	if (!sk_can_busy_loop(sk) || napi_id < MIN_NAPI_ID)
 		return false;
 	release_sock(sk);
+#ifdef HAVE_PREFER_BUSY_POLL
 	napi_busy_loop(napi_id, busy_poll_ends, &poll, READ_ONCE(sk->sk_prefer_busy_poll),
 		       READ_ONCE(sk->sk_busy_poll_budget) ?: BUSY_POLL_BUDGET);
+#else
+	napi_busy_loop(napi_id, busy_poll_ends, &poll);
+#endif
 	lock_sock(sk);
 	return ready(arg);
 }

@@ -106,7 +106,7 @@ void smc_tcp_adopt(struct sock *sk, struct socket *sock)
 	lock_sock(sk);
 	sock_rps_record_flow(sk);
 	/* As TCP sets it for each socket of its own. */
-	set_bit(SOCK_SUPPORT_ZC, &sock->flags);
+	sock_allow_zerocopy(sock);
 	sock_graft(sk, sock);
 	sock->state = SS_CONNECTED;
 	release_sock(sk);

@@ -13,6 +13,7 @@
 #include <net/tcp.h>
 
 #include "kernel/abi/tcp.h"
+#include "kernel/compat.h"
 
 /* TCP's own callback reports readable bytes, which io_uring trusts. */
 static void clc_data_ready(struct sock *sk)

@@ -3,8 +3,9 @@
  * Calls of sockets that go on to TCP's own ops.
  */
 #include <linux/net.h>
-#include <net/inet_common.h>
+/* Before the next, which on 5.10 does not include what it needs. */
 #include <net/sock.h>
+#include <net/inet_common.h>
 
 #include "kernel/abi/tcp_ops.h"
 #include "kernel/compat.h"

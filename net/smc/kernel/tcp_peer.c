@@ -4,7 +4,7 @@
  */
 #include <linux/in.h>
 #include <linux/in6.h>
-#include <linux/math.h>
+#include <linux/kernel.h>
 #include <linux/net.h>
 #include <linux/socket.h>
 #include <linux/tcp.h>

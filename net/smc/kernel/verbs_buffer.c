@@ -6,12 +6,12 @@
 #include <linux/log2.h>
 #include <linux/memcontrol.h>
 #include <linux/mm.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "kernel/ring_memory.h"
 #include "kernel/verbs.h"
+#include "kernel/verbs_compat.h"
 
 /* Without much effort: single pages are nearly as good. */
 static bool smc_ib_buffer_try_contiguous(struct smc_ib_buffer *buffer, gfp_t gfp)
@@ -50,14 +50,14 @@ int smc_ib_buffer_create(struct sock *sk, enum smc_ib_buffer_kind kind, size_t s
 		return -EINVAL;
 	if (!smc_ring_enter(sk, size_bytes, anyway))
 		return -ENOMEM;
-	old = set_active_memcg(smc_ring_memcg(sk));
+	old = smc_ring_charge(smc_ring_memcg(sk));
 	buffer = kzalloc(sizeof(*buffer), gfp | __GFP_NORETRY);
 	if (buffer) {
 		buffer->kind = kind;
 		buffer->size_bytes = size_bytes;
 		ret = smc_ib_buffer_alloc(buffer, contiguous, gfp);
 	}
-	set_active_memcg(old);
+	smc_ring_charge(old);
 	if (ret) {
 		kfree(buffer);
 		smc_ring_leave(size_bytes);

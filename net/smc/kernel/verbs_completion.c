@@ -10,6 +10,7 @@
 
 #include "kernel/stages.h"
 #include "kernel/verbs.h"
+#include "kernel/verbs_compat.h"
 
 /* NAPIs belong to a network device. This one is never registered. */
 static struct net_device *smc_ib_napi_dev;

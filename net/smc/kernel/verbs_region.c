@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 
 #include "kernel/verbs.h"
+#include "kernel/verbs_compat.h"
 
 /*
  * A buffer is mapped for the device of each link. To unmap one of them must not copy what that

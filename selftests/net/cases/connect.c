@@ -292,6 +292,8 @@ static void connect_leaves_socket_usable(struct test *test)
 	expect(reply.elapsed_ms < 1000, "getsockname took %u ms", reply.elapsed_ms);
 	reply = on(test->client, rq_shutdown(fd, SHUT_RDWR));
 	expect(reply.elapsed_ms < 1000, "shutdown took %u ms", reply.elapsed_ms);
+	if (reply.error == EBUSY)
+		skip_case("this TCP cannot be shut down while another thread connects");
 	note_reply("while connecting", reply);
 	expect(!still_running(test->client, 1, 1000), "shutdown did not end connect");
 	reply = finish(test->client, 1);

