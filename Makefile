@@ -17,7 +17,7 @@ BUILD := build
 KERNELS := 6.12 6.1 7.2 5.10
 
 # Which kernel: KDIR=<kernel build folder>, or KVER=<series or release>, fetched if it is not here; for
-# another machine with ARCH=arm64.
+# another machine with ARCH=arm64, or KVER=6.12-arm64.
 # Without either, the running kernel if its headers are here, else the first of KERNELS.
 # What is installed is for the running kernel or for one that was asked for: nobody wants another.
 running := $(shell uname -r)
@@ -40,7 +40,7 @@ endif
 ifndef KDIR
 KDIR = $(eval KDIR := $$(fetched-kernel))$(KDIR)
 endif
-fetched-kernel = $(or $(shell scripts/fetch/fetch-kernel --path $(if $(ARCH),--arch $(ARCH)) $(KVER)),$(error no kernel $(KVER)))/build
+fetched-kernel = $(or $(shell scripts/fetch/fetch-kernel --path $(KVER)$(ARCH:%=-%)),$(error no kernel $(KVER)))/build
 KREL = $(eval KREL := $$(kernel-release))$(KREL)
 kernel-release = $(or $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' \
 	$(KDIR)/include/generated/utsrelease.h),$(error $(KDIR) is no kernel build folder))
@@ -88,6 +88,7 @@ help:
 	@echo '  make coverage           what of the core the tests on the host run through'
 	@echo '  make mutants            whether faults put into core and shell are noticed'
 	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
+	@echo '  make check-selftest-arm64  a sample on an emulated arm64 processor, and with amd64; by hand'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
 	@echo '  make packages           installs, upgrades and purges the packages on a bare Debian 12'
 	@echo '  make programs           redis, nginx, PostgreSQL, … over TCP and over SMC'
@@ -182,7 +183,7 @@ CHECK_ON_HOST := lint unit sim check-packages check-arm64
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
-CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) check-selftest-rt interop
+CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) check-selftest-rt check-selftest-arm64 interop
 
 check: deps
 	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)

@@ -80,3 +80,35 @@ download_package() {
 	(cd "$2" && apt-get "${apt_options[@]}" -o Acquire::Retries=3 -qq \
 		-o APT::Sandbox::User= download "$1") >&2
 }
+
+# download_with_needs <folder> <option of apt>… -- <package>…
+# Packages and all that they depend on and that is not installed, into the folder.
+download_with_needs() {
+	local into=$1 options=()
+	shift
+	while [ "$1" != -- ]; do
+		options+=("$1")
+		shift
+	done
+	shift
+	mkdir -p "$into/partial"
+	say "downloading packages"
+	# Not a lock of dpkg's: nothing is installed, and the machine may be at it.
+	apt-get "${apt_options[@]}" "${options[@]}" -o "Dir::Cache::archives=$into" -o Acquire::Retries=3 \
+		-o Debug::NoLocking=1 -qq -y --download-only --no-install-recommends install "$@" >&2
+}
+
+# unpack_root <folder with packages> <folder>
+# A guest's /lib and its like are links into /usr, and so must they be here.
+unpack_root() {
+	local folder deb
+	say "unpacking"
+	for folder in bin sbin lib lib64; do
+		mkdir -p "$2/usr/$folder"
+		ln -s "usr/$folder" "$2/$folder"
+	done
+	for deb in "$1"/*.deb; do
+		[ -e "$deb" ] || continue
+		dpkg-deb --fsys-tarfile "$deb" | tar -x --keep-directory-symlink -C "$2"
+	done
+}

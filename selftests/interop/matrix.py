@@ -9,10 +9,13 @@ from typing import Callable
 from harness import Guest, case
 from harness.topology import Vm
 
+# This module on two kinds of processors.
+OTHER_MACHINES = ["ours@6.12-arm64+ours@6.12"]
 # Both ends can use soft-RoCE: every connection has to become SMC-R.
 SMCR = ("ours@6.12+kernel@6.12", "ours@6.1+kernel@6.12", "ours@6.12+ours@6.12",
         "ours@6.1+ours@6.1", "ours@6.12+ours@6.1", "ours@7.2+kernel@6.12", "ours@7.2+ours@6.12",
-        "ours@7.2+ours@7.2", "ours@6.12:own+kernel@6.12")
+        "ours@7.2+ours@7.2", "ours@6.12:own+kernel@6.12",
+        *OTHER_MACHINES)
 # The peer has an smc.ko without a device that it could use, or has no SMC at all.
 DECLINES = ("ours@6.12+kernel@6.1", "ours@6.1+kernel@6.1", "ours@7.2+kernel@6.1")
 PLAIN = ("ours@6.12+none@6.12", "ours@6.1+none@6.12", "ours@7.2+none@6.12")

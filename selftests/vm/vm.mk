@@ -10,8 +10,8 @@
 VM := selftests/vm
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
-.PHONY: vm-modules own-option test-programs harness-test selftest interop demo \
-	$(KERNELS:%=check-selftest-%) check-selftest-rt check-interop check-interop-7.2
+.PHONY: guest-programs-arm64 vm-modules own-option test-programs harness-test selftest interop demo \
+	$(KERNELS:%=check-selftest-%) check-selftest-rt check-selftest-arm64 check-interop check-interop-7.2
 
 # One smc.ko for each kernel that guests boot.
 vm-modules:
@@ -24,6 +24,16 @@ own-option:
 test-programs:
 	+@$(MAKE) -C selftests/net
 
+# Both, and the tools, for guests of another architecture, by this machine's headers of the libraries.
+triplet-arm64 := aarch64-linux-gnu
+
+guest-programs-arm64: guest-programs-%:
+	@mkdir -p $(BUILD)/selftests $(BUILD)/tools
+	+@$(MAKE) -C selftests/net OUT=$(abspath $(BUILD)/$*/selftests) CC=$(triplet-$*)-gcc-12
+	+@root=$$(scripts/fetch/guest-root $*) && \
+		$(MAKE) tools TOOLS_OUT=$(BUILD)/$*/tools HOSTCC=$(triplet-$*)-gcc-12 HOSTCXX=$(triplet-$*)-g++-12 \
+			TOOLS_CXXFLAGS='-idirafter /usr/include' TOOLS_LDFLAGS=--sysroot=$$root
+
 harness-test:
 	@$(VM)/check-harness
 
@@ -33,7 +43,8 @@ selftest: vm-modules own-option test-programs tools
 			$(sort $(wildcard selftests/net/cases/*.py $(VM)/cases/*.py)); \
 	done
 
-interop: vm-modules own-option test-programs
+interop: vm-modules own-option test-programs guest-programs-arm64
+	+@$(MAKE) module KVER=6.12-arm64
 	@$(VM)/run-cases --result interop $(CASE_OPTIONS) $(sort $(wildcard selftests/interop/*.py))
 
 # What `make check` runs of the two above, so that all of it fits into three quarters of an hour. The
@@ -74,6 +85,17 @@ check-selftest-rt: test-programs tools
 	@$(VM)/run-cases --kernel $(rt-release) --result selftest-rt --topology '-rt-' \
 		--only '^(?!$(CHECK_BY_HAND)|$(CHECK_BY_HAND_7.2))|under_load|a_thousand_opened' \
 		$(RT_FILES:%=selftests/net/cases/%.py)
+
+# arm64, on an emulated processor: by itself, and with amd64 in both roles. By hand, and in make check-all.
+ARM64_FILES := adapter loopback
+ARM64_BY_HAND := $(CHECK_BY_HAND)|$(CHECK_BY_HAND_7.2)
+
+check-selftest-arm64: test-programs tools guest-programs-arm64
+	+@$(MAKE) module KVER=6.12
+	+@$(MAKE) module KVER=6.12-arm64
+	@$(VM)/run-cases --kernel 6.12-arm64 --result selftest-arm64 --topology '6\.12-arm64' \
+		--only '$(or $(ONLY),^(?!$(ARM64_BY_HAND)))' \
+		$(ARM64_FILES:%=selftests/net/cases/%.py) $(sort $(wildcard selftests/interop/*.py))
 
 # A kernel without an smc.ko of its own meets the one of 6.12.
 check-interop-7.2: vm-modules test-programs

@@ -8,11 +8,12 @@ TOOLS_FILES   += $(BINDIR)/smc_ctl $(MANDIR)/man8/smc_ctl.8 $(MANDIR)/man5/smc.c
 
 HOSTCXX        ?= c++
 SMC_CTL_CXXFLAGS := -O2 -g -std=c++20 -Wall -Wextra -Werror -Iinclude -isystem /usr/include/libnl3 \
-	-isystem $(TOOLS_OUT)/smc_ctl.d $(TOOLS_DEFINES)
+	-isystem $(TOOLS_OUT)/smc_ctl.d $(TOOLS_DEFINES) $(TOOLS_CXXFLAGS)
 BPF_CLANG        ?= clang
 # Not in the PATH of a user of Debian.
 BPFTOOL          ?= $(firstword $(wildcard /usr/sbin/bpftool) bpftool)
-SMC_CTL_ARCH     := $(shell $(HOSTCXX) -print-multiarch)
+# Of this machine, whatever smc_ctl is for: its types are BPF's own.
+SMC_CTL_ARCH     := $(shell c++ -print-multiarch)
 SMC_CTL_OBJECTS  := $(patsubst tools/smc_ctl/%.cc,$(TOOLS_OUT)/smc_ctl.d/%.o,$(sort $(wildcard tools/smc_ctl/*.cc)))
 
 $(TOOLS_OUT)/smc_ctl.d/%.o: tools/smc_ctl/%.cc
@@ -34,7 +35,7 @@ $(TOOLS_OUT)/smc_ctl.d/marker.o: $(TOOLS_OUT)/smc_ctl.d/mark.skel.h
 $(TOOLS_OUT)/smc_ctl.d/main.o: dkms.conf
 
 $(TOOLS_OUT)/smc_ctl: $(SMC_CTL_OBJECTS)
-	$(HOSTCXX) -o $@ $^ -lnl-genl-3 -lnl-3 -lbpf
+	$(HOSTCXX) $(TOOLS_LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -lbpf
 
 install-smc_ctl: $(TOOLS_OUT)/smc_ctl
 	install -D -m 755 $(TOOLS_OUT)/smc_ctl $(DESTDIR)$(BINDIR)/smc_ctl

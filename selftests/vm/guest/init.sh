@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # First program of a guest, in the initramfs. Puts a scratch overlay on the host's file tree and
-# continues there with boot.sh. 9p tags: "root" is the host's /, read-only; "modules" is the tree
-# for /usr/lib/modules/<release>, read-only; "share" is the run's directory, writable.
+# continues there with boot.sh. 9p tags: "root" is the host's /, or a tree for another architecture,
+# read-only; "share" is the run's directory, writable. Its file "mounts" names further ones, read-only, and
+# their places: "modules" is the tree for /usr/lib/modules/<release>.
 
 bb=/bin/busybox
 fail() {
@@ -33,14 +34,14 @@ $bb mkdir /rw/upper /rw/work
 $bb mount -t overlay -o lowerdir=/lower,upperdir=/rw/upper,workdir=/rw/work overlay /new ||
 	fail "no overlay"
 
-tree=/new/usr/lib/modules/$($bb uname -r)
-$bb mkdir -p "$tree"
-$bb mount $p9,ro,cache=loose modules "$tree" || fail "no modules share"
-
 $bb mount -t devtmpfs devtmpfs /new/dev || fail "no devtmpfs"
 $bb mount -t tmpfs -o mode=755 tmpfs /new/run || fail "no /run"
 $bb mkdir /new/run/vm
 $bb mount $p9,cache=none share /new/run/vm || fail "no share"
+while read -r tag place; do
+	$bb mkdir -p "/new$place"
+	$bb mount $p9,ro,cache=loose "$tag" "/new$place" || fail "no $tag share"
+done </new/run/vm/mounts
 $bb mount --move /proc /new/proc
 $bb mount --move /sys /new/sys
 read -r boot </new/run/vm/boot

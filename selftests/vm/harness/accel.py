@@ -17,20 +17,22 @@ from .paths import cache_dir
 # A stock kernel reaches its init in about 1 s under KVM and in 4 s under emulation.
 _PROBE_TIMEOUT_S = 8
 
-# Without ERMS and FSRM the kernel does not copy by `rep movs`, which emulation is slow at. Without
-# CX16 it does without cmpxchg16b (SLUB is full of it), after which QEMU 7.2 has, now and then, bits of
-# a pointer in the flags register: single steps, interrupts switched off, copies that run backwards.
-_EMULATED = "max,-erms,-fsrm,-cx16"
-TCG = ["-accel", "tcg,thread=multi", "-cpu", _EMULATED]
+TCG = ["-accel", "tcg,thread=multi"]
 # The guest's clock counts its instructions: what a program takes repeats to a fraction of a percent,
 # whatever else the host does.
-COUNTING = ["-accel", "tcg,thread=single", "-cpu", _EMULATED,
-            "-icount", "shift=1,sleep=off"]
-KVM = ["-accel", "kvm", "-cpu", "host"]
+COUNTING = ["-accel", "tcg,thread=single", "-icount", "shift=1,sleep=off"]
+KVM = ["-accel", "kvm"]
+
+
+def processor(kernel: Kernel, counting: bool) -> list[str]:
+    """QEMU's arguments. SMC_VM_ACCEL=kvm|tcg overrides the probe."""
+    chosen = COUNTING if counting else accelerator(kernel)
+    return [*chosen, "-cpu", "host" if chosen is KVM else kernel.architecture.processor]
 
 
 def accelerator(kernel: Kernel) -> list[str]:
-    """QEMU's arguments. SMC_VM_ACCEL=kvm|tcg overrides the probe."""
+    if kernel.architecture.foreign:
+        return TCG
     forced = os.environ.get("SMC_VM_ACCEL")
     if forced:
         return {"kvm": KVM, "tcg": TCG}[forced]
@@ -51,8 +53,8 @@ def accelerator(kernel: Kernel) -> list[str]:
 
 
 def _probe(kernel: Kernel) -> bool:
-    command = ["qemu-system-x86_64", *KVM, "-m", "512", "-smp", "1", "-nodefaults", "-no-reboot",
-               "-display", "none", "-serial", "stdio", "-kernel", str(kernel.image),
+    command = ["qemu-system-x86_64", *KVM, "-cpu", "host", "-m", "512", "-smp", "1", "-nodefaults",
+               "-no-reboot", "-display", "none", "-serial", "stdio", "-kernel", str(kernel.image),
                "-initrd", str(initramfs(kernel)),
                "-append", "console=ttyS0 quiet panic=-1 smcvm.probe"]
     try:

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The small initramfs that mounts the host's file tree and switches into it.
+"""The small initramfs that mounts a file tree, the host's own if it can, and switches into it.
 
 It holds a static busybox, guest/init.sh and the modules needed to reach the 9p shares; all other
 programs and modules come from the shares.
 """
 
 import hashlib
-import shutil
 from pathlib import Path
 
 from .cpio import Archive
@@ -33,15 +32,15 @@ def initramfs(kernel: Kernel) -> Path:
 
 
 def _build(kernel: Kernel) -> bytes:
-    busybox = shutil.which("busybox")
-    if busybox is None:
-        raise FileNotFoundError("busybox is not installed (package busybox-static)")
+    busybox = kernel.architecture.root / "bin/busybox"
+    if not busybox.exists():
+        raise FileNotFoundError(f"no {busybox} (package busybox-static)")
     archive = Archive()
     for name in ("bin", "dev", "proc", "sys", "lower", "rw", "new", "modules"):
         archive.directory(name)
     archive.char_device("dev/console", 5, 1)
     archive.char_device("dev/null", 1, 3)
-    archive.file("bin/busybox", Path(busybox).read_bytes(), 0o755)
+    archive.file("bin/busybox", busybox.read_bytes(), 0o755)
     archive.file("init", (GUEST_DIR / "init.sh").read_bytes(), 0o755)
     for number, module in enumerate(dependencies(kernel, _MODULES)):
         archive.file(f"modules/{number:02}-{module.name}", module.read_bytes())

@@ -8,12 +8,13 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from .architecture import Architecture, architecture
 from .paths import ROOT
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """version is the short name ("6.12", "debug"); release is what uname -r says in the guest."""
+    """version is the short name ("6.12", "debug", "6.12-arm64"); release is what uname -r says in the guest."""
 
     version: str
     release: str
@@ -22,6 +23,10 @@ class Kernel:
     @property
     def image(self) -> Path:
         return self.directory / "boot" / f"vmlinuz-{self.release}"
+
+    @property
+    def architecture(self) -> Architecture:
+        return architecture(self.release)
 
     @property
     def debug(self) -> bool:

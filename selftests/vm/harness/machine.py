@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from .accel import COUNTING, accelerator
+from .accel import processor
 from .initramfs import initramfs
 from .kernel import Kernel
 from .paths import GUEST_DIR
@@ -87,6 +87,8 @@ class Machine:
         self.monitor_path = config.sockets / f"{config.name}.qmp"
         config.directory.mkdir(parents=True, exist_ok=True)
         (config.directory / "boot").write_text(f"{GUEST_DIR / 'boot.sh'}\n")
+        (config.directory / "mounts").write_text(
+            "".join(f"{tag} {place}\n" for tag, (_, place) in self._shares().items()))
         (config.directory / "env").write_text(
             "".join(f"{key}='{value}'\n" for key, value in config.environment.items()))
         libc = ctypes.CDLL(None)
@@ -108,20 +110,21 @@ class Machine:
             server = "on" if config.listens else "off"
             netdev = f"stream,id=wire,server={server},addr.type=unix,addr.path={config.wire}"
         hardware = HARDWARE[config.hardware]
-        processor = COUNTING if config.counting else accelerator(config.kernel)
-        command = ["qemu-system-x86_64", *processor, "-smp", str(config.processors),
+        architecture = config.kernel.architecture
+        command = [architecture.emulator, *architecture.machine,
+                   *processor(config.kernel, config.counting), "-smp", str(config.processors),
                    "-m", str(config.enough_mib),
                    *hardware.options, "-nodefaults", "-no-reboot", "-display", "none",
                    "-name", f"smc-vm-{config.name}",
                    "-kernel", str(config.kernel.image), "-initrd", str(initramfs(config.kernel)),
-                   "-append", "console=ttyS0 loglevel=5 net.ifnames=0 panic=-1 oops=panic"
+                   "-append", f"console={architecture.console} loglevel=5 net.ifnames=0 panic=-1 oops=panic"
                               f" random.trust_cpu=on tsc=nowatchdog"
                               f" {_DEBUG_APPEND if config.kernel.debug else ''}"
                               f" {hardware.append} {config.append}",
                    "-serial", f"file:{self.console_path}",
                    "-qmp", f"unix:{self.monitor_path},server=on,wait=off"]
-        shares = (("root", Path("/"), "on"), ("modules", config.modules, "on"),
-                  ("share", config.directory, "off"))
+        shares = [("root", architecture.root, "on"), ("share", config.directory, "off"),
+                  *((tag, path, "on") for tag, (path, _) in self._shares().items())]
         for tag, path, readonly in shares:
             command += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,"
                                    f"readonly={readonly},multidevs=remap"]
@@ -131,6 +134,12 @@ class Machine:
                     "-device", "virtio-serial-pci",
                     "-device", "virtserialport,chardev=agent,name=agent"]
         return command
+
+    def _shares(self) -> dict[str, tuple[Path, Path]]:
+        """What the guest sees of this machine besides its root: by tag, from where, and where."""
+        kernel = self.config.kernel
+        return {**kernel.architecture.shares,
+                "modules": (self.config.modules, Path("/usr/lib/modules") / kernel.release)}
 
     def freeze(self) -> None:
         """The guest stops at once, like a host that loses power; its sockets stay."""
