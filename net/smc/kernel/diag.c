@@ -14,6 +14,8 @@
 #include <net/netlink.h>
 #include <net/sock.h>
 
+#include <smc/diag.h>
+
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
 #include "kernel/compat.h"
@@ -114,6 +116,20 @@ static int smc_diag_put_dmb(struct sk_buff *skb, const struct smc_sock_info *inf
 	return nla_put(skb, SMC_DIAG_DMBINFO, sizeof(dmb), &dmb);
 }
 
+static int smc_diag_put_traffic(struct sk_buff *skb, const struct smc_sock_info *info)
+{
+	struct smc_diag_traffic traffic = {
+		.sent_bytes		= info->sent_bytes,
+		.received_bytes		= info->received_bytes,
+		.sent_messages		= info->sent_messages,
+		.stale_messages		= info->stale_messages,
+		.sends_without_room	= info->sends_without_room,
+		.sends_without_window	= info->sends_without_window,
+	};
+
+	return nla_put(skb, SMC_DIAG_TRAFFIC, sizeof(traffic), &traffic);
+}
+
 static bool smc_diag_wants(const struct smc_diag_req *req, int ext)
 {
 	return req->diag_ext & (1 << (ext - 1));
@@ -140,6 +156,8 @@ static int smc_diag_put(struct sk_buff *skb, struct netlink_callback *cb,
 		goto full;
 	if (info->has_conn && smc_diag_wants(req, SMC_DIAG_CONNINFO) &&
 	    smc_diag_put_conn(skb, info))
+		goto full;
+	if (info->has_conn && smc_diag_put_traffic(skb, info))
 		goto full;
 	if (info->has_link && smc_diag_wants(req, SMC_DIAG_LGRINFO) &&
 	    smc_diag_put_lgr(skb, info))

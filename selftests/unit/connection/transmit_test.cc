@@ -582,6 +582,7 @@ TEST(TransmitTest, Diagnostics)
 	EXPECT_EQ(a.tx_finished, (ring::Cursor{0, 2}));
 	EXPECT_EQ(a.sent_bytes, 5u);
 	EXPECT_EQ(a.received_bytes, 3u);
+	EXPECT_EQ(a.sent_messages, 1u);
 	EXPECT_EQ(a.stale_messages, 0u);
 	pair.b.connection.close();
 	pair.b.transmit();

@@ -421,6 +421,7 @@ Diagnostics Connection::diagnostics() const
 		.tx_finished = send_.finished(),
 		.sent_bytes = send_.sent_bytes(),
 		.received_bytes = receive_.received_bytes(),
+		.sent_messages = sent_messages_,
 		.stale_messages = stale_messages_};
 }
 

@@ -30,6 +30,7 @@ struct Diagnostics {
 	ring::Cursor tx_finished{};       // send buffer: oldest byte still needed
 	std::uint64_t sent_bytes = 0;     // stream bytes written to the peer so far
 	std::uint64_t received_bytes = 0; // stream bytes announced by the peer so far
+	std::uint64_t sent_messages = 0;  // CDC, compact ones too
 	std::uint64_t stale_messages = 0;
 };
 

@@ -194,6 +194,12 @@ struct smc_sock_info {
 	struct smc_cursor_info tx_prep;
 	struct smc_cursor_info tx_sent;
 	struct smc_cursor_info tx_fin;
+	u64 sent_bytes;		/* of the stream: written into the peer's memory */
+	u64 received_bytes;	/* announced by the peer */
+	u64 sent_messages;	/* CDC */
+	u64 stale_messages;	/* that came behind newer ones */
+	u32 sends_without_room;	/* a send found the send buffer full */
+	u32 sends_without_window; /* of these: the peer's buffer was full as well */
 	u8 rx_prod_flags;	/* flag bytes as in the CDC message */
 	u8 rx_conn_flags;
 	u8 tx_prod_flags;

@@ -47,6 +47,12 @@ void Endpoint::snapshot(smc_sock_info &info)
 	info.tx_prep = cursor(state.tx_prepared);
 	info.tx_sent = cursor(state.tx_sent);
 	info.tx_fin = cursor(state.tx_finished);
+	info.sent_bytes = state.sent_bytes;
+	info.received_bytes = state.received_bytes;
+	info.sent_messages = state.sent_messages;
+	info.stale_messages = state.stale_messages;
+	info.sends_without_room = sends_without_room_.load(std::memory_order_relaxed);
+	info.sends_without_window = sends_without_window_.load(std::memory_order_relaxed);
 	info.rx_prod_flags = state.rx_producer_flags;
 	info.rx_conn_flags = state.rx_state_flags;
 	info.tx_prod_flags = state.tx_producer_flags;

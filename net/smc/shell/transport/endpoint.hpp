@@ -150,11 +150,14 @@ public:
 	void note_full()
 	{
 		full_ = true;
+		sends_without_room_.fetch_add(1, std::memory_order_relaxed);
 		count(SMC_TS_TX_BUF, SMC_BUF_FULL);
 		if (with_lock([](const connection::Connection &conn) {
 			    return conn.peer_window_bytes() == 0;
-		    }))
+		    })) {
+			sends_without_window_.fetch_add(1, std::memory_order_relaxed);
 			count(SMC_TS_TX_BUF, SMC_BUF_FULL_PEER);
+		}
 	}
 	// Before the next send: after a ring that was full has been read empty, both ends had
 	// waited for each other. The ring is replaced by a larger one if the transport can do that.
@@ -407,6 +410,9 @@ private:
 	bool detached_ SMC_GUARDED_BY(lock_) = false;
 	u16 heard_events_ SMC_GUARDED_BY(lock_) = 0; // from the neighbour, not settled yet
 	std::atomic<bool> stray_bytes_{false};
+	// For sock_diag.
+	std::atomic<u32> sends_without_room_{0};
+	std::atomic<u32> sends_without_window_{0};
 	// Stream bytes acknowledged at progress_ms_.
 	u64 progress_position_ SMC_GUARDED_BY(lock_) = 0;
 	u64 progress_ms_ SMC_GUARDED_BY(lock_) = 0;
