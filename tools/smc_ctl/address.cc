@@ -79,6 +79,15 @@ Prefix parse_prefix(const std::string &text)
 	return prefix;
 }
 
+bool is_in(const Address &address, const Prefix &prefix)
+{
+	for (unsigned bit = 0; bit < prefix.bits; bit++) {
+		if (((address[bit / 8] ^ prefix.address[bit / 8]) & 0x80U >> bit % 8) != 0)
+			return false;
+	}
+	return true;
+}
+
 std::string text_of(const Prefix &prefix)
 {
 	const unsigned v4_bits = kBits - kBitsV4;

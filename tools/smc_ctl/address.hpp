@@ -22,6 +22,7 @@ struct Prefix {
 // "10.0.0.0/8", "2001:db8::/32", or an address alone. Throws NetlinkError for any other text, and
 // where bits behind the prefix are set.
 [[nodiscard]] Prefix parse_prefix(const std::string &text);
+[[nodiscard]] bool is_in(const Address &address, const Prefix &prefix);
 // "any" for 0 bits.
 [[nodiscard]] std::string text_of(const Prefix &prefix);
 

@@ -37,6 +37,12 @@ std::string text_of(const PnetDevice &device);
 void pnet_show(const std::string &id);
 
 // Peers that this network namespace has connected to.
+struct PeerInfo {
+	bool smc = false; // it has answered as an SMC server
+	std::string endpoint;
+	unsigned long long rest_s = 0; // until it is forgotten
+};
+std::vector<PeerInfo> peers();
 void peers_show();
 void peers_flush();
 
@@ -92,11 +98,45 @@ int apply(const ApplyOptions &options);
 // Writes what is in force; "-": to standard output.
 void save(const std::string &file);
 
+// Why is it TCP? Exit statuses besides 1, that of an error.
+enum class Verdict {
+	kSmc = 0,
+	kTcp = 2, // the host lacks something, or the connection went on as TCP
+	kNoModule = 3,
+	kNoConnection = 4,
+};
+struct CheckOptions {
+	std::string host; // empty if it serves
+	std::string port;
+	bool serve = false;
+};
+// The host alone, and a connection to another one. They return the exit status.
+int doctor();
+int check(const CheckOptions &options);
+
 void groups_show();
 void links_show();
 void devices_show();
-void sockets_show();
+// All that are given have to fit.
+struct SocketFilter {
+	std::string state;
+	std::string address; // a prefix, of either end
+	std::string process; // a name or a number
+	std::string reason;  // a part of its text, or its number as 0x...
+	bool processes = false;
+	bool traffic = false;
+	bool json = false;
+};
+void sockets_show(const SocketFilter &filter);
 void stats_show();
+struct StatsOptions {
+	bool reset = false;
+	bool delta = false;
+	bool prometheus = false;
+	bool json = false;
+};
+// Counters by name.
+void counters_show(const StatsOptions &options);
 void fallback_show();
 void info_show();
 

@@ -2,42 +2,92 @@
 #include "commands.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
+#include "ports.hpp"
 
 #include <smc/genl.h>
 
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
 
 namespace smc_ctl {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr int kPorts = 2;
 
-void show_port(const std::string &device, int number, const Attributes &port)
+RdmaPort port_of(const std::string &device, int number, const Attributes &port)
 {
-	const std::string pnet = port.text(SMC_NL_PORT_PNETID);
-	std::printf("%s port %d %s netdev %s links %u", device.c_str(), number,
-		    port.number(SMC_NL_PORT_STATE) ? "active" : "inactive",
-		    netdev_name(number32(port, SMC_NL_PORT_NETDEV)).c_str(),
-		    number32(port, SMC_NL_PORT_LINKS));
-	if (!pnet.empty())
-		std::printf(" pnet %s%s", pnet.c_str(),
-			    port.number(SMC_NL_PORT_PNET_USR) ? " (by user)" : "");
-	std::printf("\n");
+	return {.device = device,
+		.number = number,
+		.active = port.number(SMC_NL_PORT_STATE) != 0,
+		.ifindex = number32(port, SMC_NL_PORT_NETDEV),
+		.links = number32(port, SMC_NL_PORT_LINKS),
+		.pnet = port.text(SMC_NL_PORT_PNETID),
+		.pnet_by_user = port.number(SMC_NL_PORT_PNET_USR) != 0};
+}
+
+// Empty if it cannot be read.
+std::string first_line(const fs::path &path)
+{
+	std::ifstream file(path);
+	std::string line;
+
+	std::getline(file, line);
+	return line;
 }
 
 } // namespace
 
-void devices_show()
+std::vector<RdmaPort> rdma_ports()
 {
+	std::vector<RdmaPort> ports;
+
 	Family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION)
-		.dump(SMC_NL_GET_DEV_SMCR, [](std::uint8_t, const Attributes &message) {
+		.dump(SMC_NL_GET_DEV_SMCR, [&](std::uint8_t, const Attributes &message) {
 			const Attributes device = message.nest(SMC_NL_A_DEV_SMCR);
 			const std::string name = device.text(SMC_NL_DEV_IB_NAME);
 			for (int i = 0; i < kPorts; i++) {
 				if (device.has(SMC_NL_DEV_PORT + i))
-					show_port(name, i + 1, device.nest(SMC_NL_DEV_PORT + i));
+					ports.push_back(port_of(name, i + 1,
+								device.nest(SMC_NL_DEV_PORT + i)));
 			}
 		});
+	return ports;
+}
+
+std::optional<bool> has_ipv4_gid(const RdmaPort &port)
+{
+	// The GID of an IPv4 address is that address as IPv6 maps it.
+	constexpr const char *kMapped = "0000:0000:0000:0000:0000:ffff:";
+	const fs::path directory = fs::path("/sys/class/infiniband") / port.device / "ports" /
+				   std::to_string(port.number);
+	std::error_code none;
+
+	if (!fs::exists(directory / "gids", none))
+		return std::nullopt;
+	for (const fs::directory_entry &gid : fs::directory_iterator(directory / "gids", none)) {
+		const fs::path type = directory / "gid_attrs/types" / gid.path().filename();
+
+		if (first_line(gid.path()).starts_with(kMapped) &&
+		    first_line(type).find("RoCE v2") != std::string::npos)
+			return true;
+	}
+	return false;
+}
+
+void devices_show()
+{
+	for (const RdmaPort &port : rdma_ports()) {
+		std::printf("%s port %d %s netdev %s links %u", port.device.c_str(), port.number,
+			    port.active ? "active" : "inactive", netdev_name(port.ifindex).c_str(),
+			    port.links);
+		if (!port.pnet.empty())
+			std::printf(" pnet %s%s", port.pnet.c_str(),
+				    port.pnet_by_user ? " (by user)" : "");
+		std::printf("\n");
+	}
 }
 
 void info_show()

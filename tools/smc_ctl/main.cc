@@ -17,6 +17,8 @@
 namespace smc_ctl {
 namespace {
 
+// That of check --serve: the number of RoCE's UDP port.
+constexpr const char *kCheckPort = "4791";
 constexpr const char *kConfiguration = "/etc/smc.conf";
 
 // The command line; filled in by the parser.
@@ -28,6 +30,10 @@ struct Arguments {
 	std::string ports;
 	Selection selection;
 	std::string netns;
+	CheckOptions check;
+	SocketFilter sockets;
+	StatsOptions stats;
+	std::vector<std::string> words;
 	ApplyOptions apply{.file = kConfiguration};
 	int status = 0;
 };
@@ -165,13 +171,74 @@ void add_file_commands(CLI::App &app, Arguments &arguments)
 	save_it->callback([&] { save(arguments.apply.file); });
 }
 
-void add_show_commands(CLI::App &app)
+void add_check_commands(CLI::App &app, Arguments &arguments)
+{
+	CheckOptions &options = arguments.check;
+	CLI::App *check_it = app.add_subcommand("check", "why is it TCP? connects to another host");
+	auto *serve = check_it->add_flag("--serve", options.serve, "be that other host");
+	// Without a host the only word is a port.
+	check_it->add_option("words", arguments.words, "HOST [PORT]; with --serve: [PORT]")
+		->expected(0, 2);
+	check_it->callback([&arguments, serve] {
+		std::vector<std::string> &words = arguments.words;
+
+		if (serve->count() == 0) {
+			if (words.empty())
+				throw CLI::RequiredError("HOST");
+			arguments.check.host = words.front();
+			words.erase(words.begin());
+		}
+		if (words.size() > 1)
+			throw CLI::ExtrasError(words);
+		arguments.check.port = words.empty() ? kCheckPort : words.front();
+		arguments.status = check(arguments.check);
+	});
+	app.add_subcommand("doctor", "what makes connections of this host TCP")->callback([&] {
+		arguments.status = doctor();
+	});
+}
+
+void add_socket_command(CLI::App &app, SocketFilter &filter)
+{
+	CLI::App *sockets = app.add_subcommand("sockets", "sockets, and what carries them");
+
+	sockets->add_option("--state", filter.state, "only those in this state");
+	sockets->add_option("--address", filter.address, "only those with this prefix at an end");
+	sockets->add_option("--process", filter.process, "only those of this name or number");
+	sockets->add_option("--reason", filter.reason, "only those that are TCP for this");
+	sockets->add_flag("--processes", filter.processes, "with the processes that have them");
+	sockets->add_flag("--traffic", filter.traffic, "with bytes, messages and stalls");
+	sockets->add_flag("--json", filter.json, "all of that as JSON");
+	sockets->callback([&filter] { sockets_show(filter); });
+}
+
+void add_stats_command(CLI::App &app, StatsOptions &options)
+{
+	CLI::App *stats = app.add_subcommand("stats", "counters");
+	auto *reset = stats->add_flag("--reset", options.reset, "let --delta begin here");
+	auto *delta = stats->add_flag("--delta", options.delta,
+				      "what has changed since --reset, by name");
+	auto *json = stats->add_flag("--json", options.json, "every counter by name, as JSON");
+	auto *prometheus = stats->add_flag("--prometheus", options.prometheus,
+					   "the same for the textfile collector of Prometheus");
+
+	json->excludes(prometheus);
+	delta->excludes(prometheus);
+	stats->callback([&options, reset, delta, json, prometheus] {
+		if (reset->count() + delta->count() + json->count() + prometheus->count() == 0)
+			stats_show();
+		else
+			counters_show(options);
+	});
+}
+
+void add_show_commands(CLI::App &app, Arguments &arguments)
 {
 	app.add_subcommand("groups", "link groups")->callback(groups_show);
 	app.add_subcommand("links", "links of SMC-R's groups")->callback(links_show);
 	app.add_subcommand("devices", "RDMA devices")->callback(devices_show);
-	app.add_subcommand("sockets", "sockets, and what carries them")->callback(sockets_show);
-	app.add_subcommand("stats", "counters")->callback(stats_show);
+	add_socket_command(app, arguments.sockets);
+	add_stats_command(app, arguments.stats);
 	app.add_subcommand("fallback", "why connections went on as TCP")->callback(fallback_show);
 	app.add_subcommand("info", "version of the protocol")->callback(info_show);
 }
@@ -187,7 +254,8 @@ int run(int argc, char **argv)
 	add_peer_commands(app, arguments);
 	add_select_commands(app, arguments);
 	add_file_commands(app, arguments);
-	add_show_commands(app);
+	add_check_commands(app, arguments);
+	add_show_commands(app, arguments);
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "marker.hpp"
+#include "fd.hpp"
 #include "file.hpp"
 
 #include "mark.skel.h"
@@ -37,23 +38,6 @@ constexpr long kBpfFsMagic = 0xcafe4a11;
 {
 	throw std::system_error(error, std::generic_category(), what);
 }
-
-// A descriptor that is closed at the end.
-class Fd {
-public:
-	explicit Fd(int fd) : fd_(fd) {}
-	~Fd()
-	{
-		if (fd_ >= 0)
-			close(fd_);
-	}
-	Fd(const Fd &) = delete;
-	Fd &operator=(const Fd &) = delete;
-	[[nodiscard]] int get() const { return fd_; }
-
-private:
-	int fd_;
-};
 
 std::uint32_t read_mark()
 {

@@ -28,15 +28,23 @@ std::string endpoint_of(const Attributes &peer)
 
 } // namespace
 
+std::vector<PeerInfo> peers()
+{
+	std::vector<PeerInfo> found;
+
+	peers_family().dump(SMC_NL_PEERS_GET, [&](std::uint8_t, const Attributes &peer) {
+		found.push_back({.smc = peer.number(SMC_NL_PEER_A_IS_SERVER) != 0,
+				 .endpoint = endpoint_of(peer),
+				 .rest_s = number64(peer, SMC_NL_PEER_A_REST_MS) / kMsPerSecond});
+	});
+	return found;
+}
+
 void peers_show()
 {
-	peers_family().dump(SMC_NL_PEERS_GET, [](std::uint8_t, const Attributes &peer) {
-		const bool server = peer.number(SMC_NL_PEER_A_IS_SERVER) != 0;
-
-		std::printf("%-8s %s for %llu s\n", server ? "smc" : "plain",
-			    endpoint_of(peer).c_str(),
-			    number64(peer, SMC_NL_PEER_A_REST_MS) / kMsPerSecond);
-	});
+	for (const PeerInfo &peer : peers())
+		std::printf("%-8s %s for %llu s\n", peer.smc ? "smc" : "plain",
+			    peer.endpoint.c_str(), peer.rest_s);
 }
 
 void peers_flush()

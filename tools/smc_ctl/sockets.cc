@@ -1,139 +1,187 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "sockets.hpp"
+#include "address.hpp"
 #include "commands.hpp"
-#include "netlink.hpp"
+#include "processes.hpp"
 #include "reason.hpp"
 
-#include <smc/genl.h>
+#include <nlohmann/json.hpp>
 
-#include <arpa/inet.h>
-#include <linux/netlink.h>
-#include <linux/smc_diag.h>
-#include <linux/sock_diag.h>
-#include <netlink/msg.h>
-
-#include <cerrno>
-#include <cstddef>
+#include <algorithm>
 #include <cstdio>
-#include <cstring>
-#include <memory>
-#include <new>
-#include <string>
+#include <map>
 
 namespace smc_ctl {
 namespace {
 
-constexpr std::uint8_t kAfSmc = 43;
-
-const char *state_name(unsigned state)
+void show_carrier(const SocketInfo &socket)
 {
-	switch (state) {
-	case 1: return "active";
-	case 2: return "init";
-	case 7: return "closed";
-	case 10: return "listen";
-	case 20: return "peer-close-wait-1";
-	case 21: return "peer-close-wait-2";
-	case 22: return "app-close-wait-1";
-	case 23: return "app-close-wait-2";
-	case 24: return "app-fin-close-wait";
-	case 25: return "peer-fin-close-wait";
-	case 26: return "peer-abort-wait";
-	case 27: return "process-abort";
-	default: return "unknown";
-	}
-}
-
-// The three words behind an IPv4 address are zero.
-std::string endpoint(const __be32 (&address)[4], __be16 port)
-{
-	const bool v4 = address[1] == 0 && address[2] == 0 && address[3] == 0;
-	char text[INET6_ADDRSTRLEN];
-	if (!inet_ntop(v4 ? AF_INET : AF_INET6, address, text, sizeof(text)))
-		return "?";
-	const std::string number = std::to_string(ntohs(port));
-	return v4 ? std::string(text) + ":" + number : "[" + std::string(text) + "]:" + number;
-}
-
-void show_mode(const smc_diag_msg &socket, const Attributes &extra)
-{
-	const auto *fallback = static_cast<const smc_diag_fallback *>(
-		extra.data(SMC_DIAG_FALLBACK, sizeof(smc_diag_fallback)));
-	const auto *group = static_cast<const smc_diag_lgrinfo *>(
-		extra.data(SMC_DIAG_LGRINFO, sizeof(smc_diag_lgrinfo)));
-	// The kernel's may be longer, or shorter by the halves of GIDs that came last.
-	const auto *dmb = static_cast<const smcd_diag_dmbinfo *>(
-		extra.data(SMC_DIAG_DMBINFO, offsetof(smcd_diag_dmbinfo, peer_token) +
-						     sizeof(smcd_diag_dmbinfo::peer_token)));
-
-	if (socket.diag_mode == SMC_DIAG_MODE_SMCD) {
+	switch (socket.carrier) {
+	case Carrier::kNone: break;
+	case Carrier::kSmcR:
+		std::printf(" SMC-R device %s port %u link %u", socket.device.c_str(), socket.port,
+			    socket.link);
+		break;
+	case Carrier::kSmcD:
 		std::printf(" SMC-D");
-		if (dmb)
-			std::printf(" group %08x token %016llx peer %016llx", dmb->linkid,
-				    static_cast<unsigned long long>(dmb->token),
-				    static_cast<unsigned long long>(dmb->peer_token));
-	} else if (socket.diag_mode != SMC_DIAG_MODE_FALLBACK_TCP) {
-		// The mode of a socket that is not connected, too.
-		if (group)
-			std::printf(" SMC-R device %.*s port %u link %u",
-				    static_cast<int>(sizeof(group->lnk[0].ibname)),
-				    reinterpret_cast<const char *>(group->lnk[0].ibname),
-				    group->lnk[0].ibport, group->lnk[0].link_id);
-	} else {
+		if (socket.group != 0)
+			std::printf(" group %08x token %016llx peer %016llx", socket.group,
+				    static_cast<unsigned long long>(socket.token),
+				    static_cast<unsigned long long>(socket.peer_token));
+		break;
+	case Carrier::kTcp:
 		std::printf(" TCP");
-		if (fallback)
-			std::printf(": %s", describe_reason(fallback->reason).c_str());
-		if (fallback && fallback->peer_diagnosis)
-			std::printf(" (%s)", describe_reason(fallback->peer_diagnosis).c_str());
+		if (socket.reason != 0)
+			std::printf(": %s", describe_reason(socket.reason).c_str());
+		if (socket.peer_reason != 0)
+			std::printf(" (%s)", describe_reason(socket.peer_reason).c_str());
+		break;
 	}
 }
 
-void show_socket(const nlmsghdr &header)
-{
-	if (nlmsg_datalen(&header) < static_cast<int>(sizeof(smc_diag_msg)))
-		return;
-	smc_diag_msg socket;
-	std::memcpy(&socket, nlmsg_data(&header), sizeof(socket));
-	const Attributes extra(nlmsg_attrdata(&header, sizeof(socket)),
-			       nlmsg_attrlen(&header, sizeof(socket)));
+using Owners = std::multimap<std::uint64_t, Process>;
 
-	std::printf("%-12s %s", state_name(socket.diag_state),
-		    endpoint(socket.id.idiag_src, socket.id.idiag_sport).c_str());
-	if (socket.id.idiag_dport)
-		std::printf(" %s", endpoint(socket.id.idiag_dst, socket.id.idiag_dport).c_str());
-	std::printf(" uid %u inode %llu", socket.diag_uid,
-		    static_cast<unsigned long long>(socket.diag_inode));
-	show_mode(socket, extra);
+void show_traffic(const smc_diag_traffic &traffic)
+{
+	const auto number = [](__u64 value) { return static_cast<unsigned long long>(value); };
+
+	std::printf(" sent %llu received %llu messages %llu stale %llu full %llu peer-full %llu",
+		    number(traffic.sent_bytes), number(traffic.received_bytes),
+		    number(traffic.sent_messages), number(traffic.stale_messages),
+		    number(traffic.sends_without_room), number(traffic.sends_without_window));
+}
+
+void show(const SocketInfo &socket, const Owners &owners, const SocketFilter &filter)
+{
+	std::printf("%-12s %s", socket.state.c_str(), text_of(socket.local).c_str());
+	if (!socket.peer.address.empty())
+		std::printf(" %s", text_of(socket.peer).c_str());
+	std::printf(" uid %u inode %llu", socket.uid,
+		    static_cast<unsigned long long>(socket.inode));
+	show_carrier(socket);
+	if (filter.traffic && socket.traffic)
+		show_traffic(*socket.traffic);
+	if (filter.processes) {
+		const auto [first, last] = owners.equal_range(socket.inode);
+
+		for (auto owner = first; owner != last; ++owner)
+			std::printf(" %s(%d)", owner->second.name.c_str(), owner->second.pid);
+	}
 	std::printf("\n");
 }
 
-void ask_for_sockets()
+bool is_in(const Endpoint &endpoint, const Prefix &prefix)
 {
-	smc_diag_req request{};
-	request.diag_family = kAfSmc;
-	request.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1) | 1 << (SMC_DIAG_DMBINFO - 1);
+	return !endpoint.address.empty() && is_in(parse_prefix(endpoint.address).address, prefix);
+}
 
-	const std::unique_ptr<nl_msg, decltype(&nlmsg_free)> message(
-		nlmsg_alloc_simple(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP), nlmsg_free);
-	if (!message || nlmsg_append(message.get(), &request, sizeof(request), NLMSG_ALIGNTO) < 0)
-		throw std::bad_alloc();
-	Socket(NETLINK_SOCK_DIAG).exchange(message.get(), show_socket);
+bool has_reason(const SocketInfo &socket, const std::string &reason)
+{
+	for (const std::uint32_t code : {socket.reason, socket.peer_reason}) {
+		char number[16];
+
+		std::snprintf(number, sizeof(number), "0x%08x", code);
+		if (code != 0 &&
+		    (reason == number || describe_reason(code).find(reason) != std::string::npos))
+			return true;
+	}
+	return false;
+}
+
+bool fits(const SocketInfo &socket, const Owners &owners, const SocketFilter &filter)
+{
+	if (!filter.state.empty() && socket.state != filter.state)
+		return false;
+	if (!filter.address.empty()) {
+		const Prefix prefix = parse_prefix(filter.address);
+
+		if (!is_in(socket.local, prefix) && !is_in(socket.peer, prefix))
+			return false;
+	}
+	if (!filter.reason.empty() && !has_reason(socket, filter.reason))
+		return false;
+	if (filter.process.empty())
+		return true;
+	const auto [first, last] = owners.equal_range(socket.inode);
+	return std::any_of(first, last, [&](const auto &owner) {
+		return owner.second.name == filter.process ||
+		       std::to_string(owner.second.pid) == filter.process;
+	});
+}
+
+nlohmann::ordered_json json_of(const Endpoint &endpoint)
+{
+	return {{"address", endpoint.address}, {"port", endpoint.port}};
+}
+
+nlohmann::ordered_json reason_of(std::uint32_t code)
+{
+	return {{"code", code}, {"text", describe_reason(code)}};
+}
+
+nlohmann::ordered_json json_of(const SocketInfo &socket, const Owners &owners)
+{
+	nlohmann::ordered_json json = {{"state", socket.state},
+				       {"local", json_of(socket.local)},
+				       {"uid", socket.uid},
+				       {"inode", socket.inode}};
+	const auto [first, last] = owners.equal_range(socket.inode);
+
+	if (!socket.peer.address.empty())
+		json["peer"] = json_of(socket.peer);
+	switch (socket.carrier) {
+	case Carrier::kNone: break;
+	case Carrier::kSmcR:
+		json["carrier"] = "SMC-R";
+		json["device"] = socket.device;
+		json["port"] = socket.port;
+		json["link"] = socket.link;
+		break;
+	case Carrier::kSmcD:
+		json["carrier"] = "SMC-D";
+		json["group"] = socket.group;
+		json["token"] = socket.token;
+		json["peer_token"] = socket.peer_token;
+		break;
+	case Carrier::kTcp:
+		json["carrier"] = "TCP";
+		json["reason"] = reason_of(socket.reason);
+		if (socket.peer_reason != 0)
+			json["peer_reason"] = reason_of(socket.peer_reason);
+		break;
+	}
+	if (socket.traffic)
+		json["traffic"] = {{"sent_bytes", socket.traffic->sent_bytes},
+				   {"received_bytes", socket.traffic->received_bytes},
+				   {"sent_messages", socket.traffic->sent_messages},
+				   {"stale_messages", socket.traffic->stale_messages},
+				   {"sends_without_room", socket.traffic->sends_without_room},
+				   {"sends_without_window", socket.traffic->sends_without_window}};
+	json["processes"] = nlohmann::ordered_json::array();
+	for (auto owner = first; owner != last; ++owner)
+		json["processes"].push_back(
+			{{"pid", owner->second.pid}, {"name", owner->second.name}});
+	return json;
 }
 
 } // namespace
 
-void sockets_show()
+void sockets_show(const SocketFilter &filter)
 {
-	try {
-		ask_for_sockets();
-		return;
-	} catch (const NetlinkError &error) {
-		// Nobody answers for the family. sock_diag does not load smc.ko for that.
-		if (error.code() != ENOENT)
-			throw;
+	const bool wants_owners = filter.processes || filter.json || !filter.process.empty();
+	const Owners owners = wants_owners ? owners_of_sockets() : Owners();
+	nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+
+	for (const SocketInfo &socket : sockets()) {
+		if (!fits(socket, owners, filter))
+			continue;
+		if (filter.json)
+			rows.push_back(json_of(socket, owners));
+		else
+			show(socket, owners, filter);
 	}
-	// Generic netlink does, or this throws that it is not there.
-	const Family loaded(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION);
-	ask_for_sockets();
+	if (filter.json)
+		std::printf("%s\n", rows.dump(2).c_str());
 }
 
 } // namespace smc_ctl

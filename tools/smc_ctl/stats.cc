@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
+#include "counters.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 #include "reason.hpp"
 
 #include <smc/genl.h>
+
+#include <nlohmann/json.hpp>
 
 #include <cstdio>
 
@@ -98,6 +101,27 @@ void fallback_show()
 		});
 	if (first)
 		std::printf("no fallback so far\n");
+}
+
+void counters_show(const StatsOptions &options)
+{
+	const counters::Counters now = counters::read();
+	const counters::Counters shown = options.delta ? counters::since_mark(now) : now;
+
+	if (options.reset)
+		counters::mark(now);
+	if (options.json) {
+		std::printf("%s\n", nlohmann::json(shown).dump(2).c_str());
+		return;
+	}
+	for (const auto &[name, value] : shown) {
+		if (options.prometheus)
+			// Some are levels, and the kernel does not say which.
+			std::printf("# TYPE smc_%s untyped\nsmc_%s %llu\n", name.c_str(),
+				    name.c_str(), static_cast<unsigned long long>(value));
+		else if (options.delta)
+			std::printf("%s %lld\n", name.c_str(), static_cast<long long>(value));
+	}
 }
 
 } // namespace smc_ctl

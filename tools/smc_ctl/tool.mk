@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Needs g++, clang, bpftool, libbpf-dev, libnl-genl-3-dev and libcli11-dev.
+# Needs g++, clang, bpftool, libbpf-dev, libnl-genl-3-dev, libcli11-dev and nlohmann-json3-dev.
 
 TOOLS         += $(TOOLS_OUT)/smc_ctl
 TOOLS_INSTALL += install-smc_ctl

@@ -3,6 +3,7 @@
 network namespace by itself; smc_ctl as a user sees it."""
 
 import errno
+import json
 import re
 from contextlib import contextmanager
 
@@ -569,6 +570,13 @@ def group_and_sockets_of_a_connection(vm):
             assert found[0]["link"]["device"] == "rxe0" and found[0]["link"]["role"] == role
             assert found[0]["token"] != 0
 
+            one, = [s for s in json.loads(guest.run(f"{CTL} sockets --json --state active").out)
+                    if 7302 in (s["local"]["port"], s["peer"]["port"])]
+            assert (one["carrier"], one["device"], one["link"]) == ("SMC-R", "rxe0", 1), one
+            traffic = one["traffic"]
+            assert traffic["sent_bytes"] == traffic["received_bytes"] == 5, traffic
+            assert traffic["sent_messages"] >= 1 and traffic["stale_messages"] == 0, traffic
+
             with namespace(guest) as inside:
                 for command in ("groups", "links", "sockets"):
                     assert guest.run(f"{inside} {CTL} {command}").out == "", command
@@ -576,6 +584,74 @@ def group_and_sockets_of_a_connection(vm):
             assert " active device rxe0 port 1 netdev eth0 " in guest.run(f"{CTL} links").out
             assert "SMC-R device rxe0 port 1 link 1" in guest.run(f"{CTL} sockets").out
     assert set_up() == [count + 1 for count in before]
+
+
+LISTED_SOCKETS = """
+import json, socket, subprocess, os
+
+CTL = "{ctl}"
+def listed(options):
+    return json.loads(subprocess.check_output([CTL, "sockets", "--json", *options.split()]))
+
+with socket.create_server(("127.0.0.1", 7305)) as listener:
+    client = socket.create_connection(("127.0.0.1", 7305))
+    server, _ = listener.accept()
+    client.sendall(b"hello")
+    assert server.recv(5) == b"hello"
+    own = "--process %d" % os.getpid()
+    sockets = listed(own)
+    assert len(sockets) == 3, sockets
+    assert all(s["processes"][0]["pid"] == os.getpid() for s in sockets), sockets
+    inode = os.fstat(client.fileno()).st_ino
+    one, = [s for s in sockets if s["inode"] == inode]
+    assert one["state"] == "active" and one["carrier"] == "SMC-D", one
+    assert one["peer"] == dict(address="127.0.0.1", port=7305), one
+    traffic = one["traffic"]
+    assert traffic["sent_bytes"] == 5 and traffic["received_bytes"] == 0, traffic
+    assert traffic["sends_without_room"] == 0, traffic
+    try:
+        while True:
+            client.send(bytes(1 << 20), socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        pass
+    one, = [s for s in listed(own) if s["inode"] == inode]
+    full = one["traffic"]
+    assert full["sends_without_room"] >= 1 and full["sends_without_window"] >= 1, full
+    assert full["sent_bytes"] > 60000, full
+    listening, = listed(own + " --state listen")
+    assert "carrier" not in listening and "peer" not in listening, listening
+    assert len(listed(own + " --state listen --address 127.0.0.0/8")) == 1
+    assert listed(own + " --address 10.0.0.0/8") == []
+    assert listed(own + " --reason offer") == []
+    assert len(listed("--process python3")) >= 3 and listed("--process nobody") == []
+    text = subprocess.check_output([CTL, "sockets", "--processes", "--traffic"], text=True)
+    assert "python3(%d)" % os.getpid() in text, text
+    assert " sent %d received 0 " % full["sent_bytes"] in text, text
+print("all as it should be")
+"""
+
+
+@case(on="ours")
+def sockets_as_programs_read_them(vm):
+    told = vm.a.run(python_on_smc(LISTED_SOCKETS, ctl=CTL)).out
+    assert told == "all as it should be\n", told
+
+
+@case(on="ours")
+def counters_since_a_moment(vm):
+    vm.a.run(f"{CTL} stats --reset")
+    assert "smcd_client_v2" not in vm.a.run(f"{CTL} stats --delta").out
+    vm.a.run(python_on_smc(LISTED_SOCKETS, ctl=CTL))
+    grown = dict(line.split() for line in vm.a.run(f"{CTL} stats --delta").out.splitlines())
+    assert grown["smcd_client_v2"] == grown["smcd_server_v2"] == "1", grown
+    assert "smcd_client_v2" in vm.a.run(f"{CTL} stats --delta --reset").out
+    assert "smcd_client_v2" not in vm.a.run(f"{CTL} stats --delta").out
+    everything = json.loads(vm.a.run(f"{CTL} stats --json").out)
+    lines = vm.a.run(f"{CTL} stats --prometheus").out.splitlines()
+    assert set(everything) == {line.split()[0] for line in
+                               vm.a.run("cat /proc/net/smc_stat").out.splitlines()}
+    assert f"smc_smcd_client_v2 {everything['smcd_client_v2']}" in lines
+    assert len(lines) == 2 * len(everything) and "# TYPE smc_wire_violation untyped" in lines
 
 
 @case(on="ours+none")

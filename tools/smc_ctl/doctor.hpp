@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#pragma once
+
+#include "finding.hpp"
+#include "ports.hpp"
+
+#include <string>
+#include <vector>
+
+namespace smc_ctl {
+
+// What the host says about itself. Each throws NetlinkError if the kernel could not be asked.
+
+// Bad if there is none; the others need one.
+[[nodiscard]] Finding module_finding();
+// EIDs and other settings of the network namespace.
+[[nodiscard]] std::vector<Finding> namespace_findings();
+// State, GID and MTU of one port.
+[[nodiscard]] std::vector<Finding> port_findings(const RdmaPort &port);
+// Rules of nftables on this host; firewalls elsewhere cannot be seen.
+[[nodiscard]] Finding firewall_finding();
+
+} // namespace smc_ctl

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "finding.hpp"
+
+#include <algorithm>
+#include <cstdio>
+
+namespace smc_ctl {
+namespace {
+
+const char *name_of(Finding::Level level)
+{
+	switch (level) {
+	case Finding::Level::kOk: return "ok";
+	case Finding::Level::kNote: return "note";
+	case Finding::Level::kBad: return "BAD";
+	}
+	return "?";
+}
+
+} // namespace
+
+void print(const std::vector<Finding> &findings)
+{
+	for (const Finding &finding : findings) {
+		std::printf("%-4s %-10s %s\n", name_of(finding.level), finding.what.c_str(),
+			    finding.text.c_str());
+		if (!finding.advice.empty())
+			std::printf("%-15s -> %s\n", "", finding.advice.c_str());
+	}
+}
+
+bool all_good(const std::vector<Finding> &findings)
+{
+	return std::none_of(findings.begin(), findings.end(), [](const Finding &finding) {
+		return finding.level == Finding::Level::kBad;
+	});
+}
+
+} // namespace smc_ctl
