@@ -8,7 +8,6 @@
 #include "wire/golden.hpp"
 #include "wire/handmade.hpp"
 #include "wire/hex.hpp"
-#include "wire/llc_order.hpp"
 
 namespace smc::wire {
 namespace {
@@ -170,7 +169,7 @@ TEST(LlcEncode, NeedsRoom)
 		}
 		Bytes out(whole.size());
 		EXPECT_EQ(encode(*decoded, out), whole.size());
-		EXPECT_EQ(out, as_sent_here(whole));
+		EXPECT_EQ(out, whole);
 	}
 }
 
