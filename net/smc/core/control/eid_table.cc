@@ -28,12 +28,12 @@ bool is_valid_ueid(const Eid &eid)
 
 Eid default_eid()
 {
-	constexpr std::string_view kText = "SMC-KO-DEFAULT";
-	static_assert(kText.size() <= kEidSize);
+	constexpr std::string_view text = "SMC-KO-DEFAULT";
+	static_assert(text.size() <= kEidSize);
 	Eid eid;
 
 	eid.fill(' ');
-	std::copy(kText.begin(), kText.end(), eid.begin());
+	std::copy(text.begin(), text.end(), eid.begin());
 	return eid;
 }
 
