@@ -136,8 +136,7 @@ std::vector<Finding> device_findings(const std::string &netdev)
 
 		if (!meant)
 			continue;
-		const std::vector<Finding> more = port_findings(port);
-		findings.insert(findings.end(), more.begin(), more.end());
+		append(findings, port_findings(port));
 	}
 	if (findings.empty() && pnet.empty())
 		findings.push_back(
@@ -282,18 +281,15 @@ Verdict probe(const addrinfo &to, std::vector<Finding> &findings)
 
 Verdict check_one(const addrinfo &to, std::vector<Finding> &findings)
 {
-	const auto add = [&](const std::vector<Finding> &more) {
-		findings.insert(findings.end(), more.begin(), more.end());
-	};
 	const Endpoint peer = endpoint_of(to.ai_addr);
 	const std::string netdev = device_on_route(to);
 
 	findings.push_back(module_finding());
 	if (findings.back().level == Level::kBad)
 		return Verdict::kNoModule;
-	add(namespace_findings());
+	append(findings, namespace_findings());
 	if (findings.front().level == Level::kOk)
-		add(policy_findings(peer));
+		append(findings, policy_findings(peer));
 	if (netdev.empty()) {
 		findings.push_back({Level::kBad, "route", "there is none to " + peer.address,
 				    "ip route get " + peer.address});
@@ -301,7 +297,7 @@ Verdict check_one(const addrinfo &to, std::vector<Finding> &findings)
 	}
 	findings.push_back({Level::kOk, "route", "to " + text_of(peer) + " by " + netdev});
 	if (netdev != "lo") {
-		add(device_findings(netdev));
+		append(findings, device_findings(netdev));
 		findings.push_back(firewall_finding());
 	}
 	return probe(to, findings);

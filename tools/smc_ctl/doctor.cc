@@ -170,20 +170,18 @@ int doctor()
 		print(findings);
 		return static_cast<int>(Verdict::kNoModule);
 	}
-	const auto add = [&](const std::vector<Finding> &more) {
-		findings.insert(findings.end(), more.begin(), more.end());
-	};
-	add(namespace_findings());
+	append(findings, namespace_findings());
 	const std::vector<RdmaPort> ports = rdma_ports();
 	if (ports.empty())
-		add({{Level::kBad, "device",
-		      "there is no RDMA device: only connections inside "
-		      "this host can be SMC",
-		      "rdma link show; load the adapter's driver, or try soft-RoCE: rdma link "
-		      "add rxe0 type rxe netdev eth0"}});
+		findings.push_back(
+			{Level::kBad, "device",
+			 "there is no RDMA device: only connections inside "
+			 "this host can be SMC",
+			 "rdma link show; load the adapter's driver, or try soft-RoCE: rdma link "
+			 "add rxe0 type rxe netdev eth0"});
 	for (const RdmaPort &port : ports)
-		add(port_findings(port));
-	add({firewall_finding()});
+		append(findings, port_findings(port));
+	findings.push_back(firewall_finding());
 	print(findings);
 	return static_cast<int>(all_good(findings) ? Verdict::kSmc : Verdict::kTcp);
 }

@@ -29,6 +29,11 @@ void print(const std::vector<Finding> &findings)
 	}
 }
 
+void append(std::vector<Finding> &findings, const std::vector<Finding> &more)
+{
+	findings.insert(findings.end(), more.begin(), more.end());
+}
+
 bool all_good(const std::vector<Finding> &findings)
 {
 	return std::none_of(findings.begin(), findings.end(), [](const Finding &finding) {

@@ -19,6 +19,7 @@ struct Finding {
 };
 
 void print(const std::vector<Finding> &findings);
+void append(std::vector<Finding> &findings, const std::vector<Finding> &more);
 [[nodiscard]] bool all_good(const std::vector<Finding> &findings);
 
 } // namespace smc_ctl

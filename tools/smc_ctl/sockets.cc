@@ -88,16 +88,14 @@ bool has_reason(const SocketInfo &socket, const std::string &reason)
 	return false;
 }
 
-bool fits(const SocketInfo &socket, const Owners &owners, const SocketFilter &filter)
+// @prefix: the filter's address.
+bool fits(const SocketInfo &socket, const Owners &owners, const SocketFilter &filter,
+	  const Prefix &prefix)
 {
 	if (!filter.state.empty() && socket.state != filter.state)
 		return false;
-	if (!filter.address.empty()) {
-		const Prefix prefix = parse_prefix(filter.address);
-
-		if (!is_in(socket.local, prefix) && !is_in(socket.peer, prefix))
-			return false;
-	}
+	if (!filter.address.empty() && !is_in(socket.local, prefix) && !is_in(socket.peer, prefix))
+		return false;
 	if (!filter.reason.empty() && !has_reason(socket, filter.reason))
 		return false;
 	if (filter.process.empty())
@@ -170,10 +168,11 @@ void sockets_show(const SocketFilter &filter)
 {
 	const bool wants_owners = filter.processes || filter.json || !filter.process.empty();
 	const Owners owners = wants_owners ? owners_of_sockets() : Owners();
+	const Prefix prefix = filter.address.empty() ? Prefix{} : parse_prefix(filter.address);
 	nlohmann::ordered_json rows = nlohmann::ordered_json::array();
 
 	for (const SocketInfo &socket : sockets()) {
-		if (!fits(socket, owners, filter))
+		if (!fits(socket, owners, filter, prefix))
 			continue;
 		if (filter.json)
 			rows.push_back(json_of(socket, owners));
