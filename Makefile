@@ -108,6 +108,11 @@ where-it-builds = scripts/fetch/build-root --for $(dir $(patsubst %/,%,$(KDIR)))
 headers-cc = $(shell sed -n 's/^CC = .*\(gcc-[0-9]*\)$$/\1/p' $(KDIR)/.kernelvariables 2>/dev/null)
 usual-cc = $(if $(ARCH),,$(foreach cc,$(headers-cc),$(if $(shell $(where-it-builds) sh -c 'command -v $(cc)'),,CC=gcc)))
 
+# For scripts that start Kbuild by themselves.
+.PHONY: usual-cc
+usual-cc:
+	@echo $(usual-cc)
+
 # Headers without vmlinux (Debian 6.1) cannot make BTF, and Kbuild would say so each time.
 no-btf = $(if $(wildcard $(KDIR)/vmlinux),,CONFIG_DEBUG_INFO_BTF_MODULES=)
 
