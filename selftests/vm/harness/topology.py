@@ -308,6 +308,9 @@ class Vm:
             # not a leak: load and unload once before counting.
             guest.load_module()
             guest.unload_module()
+            # So is what older kernels allocate for the first memory cgroup, for each list_lru.
+            guest.run("cd /sys/fs/cgroup && echo +memory >cgroup.subtree_control &&"
+                      " mkdir first && rmdir first")
             if self._modules:
                 guest.run(f"modprobe -a {self._modules} &&"
                           f" for module in {self._modules}; do modprobe -r $module; done",
