@@ -20,13 +20,13 @@
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/printk.h>
-#include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/socket.h>
 #include <net/sock.h>
 
 #include "kernel/abi/lock.h"
 #include "kernel/abi/stats.h"
+#include "kernel/call_argument.h"
 #include "kernel/pernet.h"
 #include "kernel/sock_ops.h"
 #include "kernel/stages.h"
@@ -67,8 +67,8 @@ static bool is_tcp(const struct socket *sock)
 /* security_socket_post_create(sock, family, type, protocol, kern). Preemption is off. */
 static int on_post_create(struct kprobe *probe, struct pt_regs *regs)
 {
-	struct socket *sock = (struct socket *)regs_get_kernel_argument(regs, 0);
-	const bool kern = (int)regs_get_kernel_argument(regs, 4);
+	struct socket *sock = (struct socket *)smc_call_argument(regs, 0);
+	const bool kern = (int)smc_call_argument(regs, 4);
 	struct sock *sk;
 
 	/* A thread of the kernel may make its sockets as programs do (iSCSI's target). */

@@ -14,7 +14,6 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/printk.h>
-#include <linux/ptrace.h>
 #include <linux/skbuff.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -23,6 +22,7 @@
 
 #include "kernel/abi/lock.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/call_argument.h"
 #include "kernel/tcp_option.h"
 
 #ifdef SMC_OPTION_IS_OURS
@@ -95,9 +95,9 @@ void smc_synack_answer(const struct sk_buff *syn)
 /* tcp_make_synack(listener, dst, req, cookie, type, syn). Preemption is off. */
 static int on_make(struct kretprobe_instance *instance, struct pt_regs *regs)
 {
-	struct request_sock *req = (struct request_sock *)regs_get_kernel_argument(regs, 2);
-	const int type = regs_get_kernel_argument(regs, 4);
-	const struct sk_buff *syn = (const struct sk_buff *)regs_get_kernel_argument(regs, 5);
+	struct request_sock *req = (struct request_sock *)smc_call_argument(regs, 2);
+	const int type = smc_call_argument(regs, 4);
+	const struct sk_buff *syn = (const struct sk_buff *)smc_call_argument(regs, 5);
 
 	/* A request of a SYN cookie is not kept, one of Fast Open is a connection already. */
 	if (type == TCP_SYNACK_COOKIE || type == TCP_SYNACK_FASTOPEN)
