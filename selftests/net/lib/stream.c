@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "stream.h"
 
+#include <endian.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -9,9 +10,10 @@
 #define CRC_POLYNOMIAL 0xedb88320u
 #define WORD_BYTES 8
 
+/* In the order of bytes that all machines agree on. */
 static uint64_t word_at(uint64_t seed, uint64_t offset)
 {
-	return random_mix(seed ^ (offset / WORD_BYTES * 0xd1342543de82ef95u));
+	return htole64(random_mix(seed ^ (offset / WORD_BYTES * 0xd1342543de82ef95u)));
 }
 
 void stream_fill(void *buffer, size_t length, uint64_t seed, uint64_t offset)

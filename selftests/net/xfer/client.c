@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "client.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "order.h"
 #include "transfer.h"
 
 #define THREAD_STACK_BYTES (256 * 1024)
@@ -155,6 +157,7 @@ static int read_report(int control, struct report *report, uint64_t deadline_ms)
 	if (poll(&poller, 1, wait) != 1)
 		return -ETIMEDOUT;
 	ret = read_whole(control, report, sizeof(*report));
+	report_order(report);
 	if (!ret && report->magic != XFER_MAGIC)
 		ret = -EPROTO;
 	return ret;
@@ -163,12 +166,15 @@ static int read_report(int control, struct report *report, uint64_t deadline_ms)
 /* The port of the run at the server, or a negative errno. */
 static int announce(int control, const struct plan *plan)
 {
-	int32_t answer;
-	int ret = write_whole(control, plan, sizeof(*plan));
+	struct plan sent = *plan;
+	uint32_t answer;
+	int ret;
 
+	plan_order(&sent);
+	ret = write_whole(control, &sent, sizeof(sent));
 	if (!ret)
 		ret = read_whole(control, &answer, sizeof(answer));
-	return ret ? ret : answer;
+	return ret ? ret : (int32_t)le32toh(answer);
 }
 
 int run_plan(const struct plan *plan, const struct address *server, struct outcome *outcome)

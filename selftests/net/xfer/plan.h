@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What one run of smc_xfer does, as the client tells it to the server over the control
- * connection, and what each side reports at the end. Both ends are the same program on the
- * same architecture, so the structures travel as they lie in memory.
+ * connection, and what each side reports at the end. Both ends are the same program, on machines
+ * that align alike: the structures travel as they lie in memory, but for the order of bytes
+ * (order.h).
  */
 #ifndef XFER_PLAN_H
 #define XFER_PLAN_H

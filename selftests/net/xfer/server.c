@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "server.h"
 
+#include <endian.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -9,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "order.h"
 #include "transfer.h"
 
 #define THREAD_STACK_BYTES (256 * 1024)
@@ -178,6 +180,7 @@ static void send_report(struct session *session)
 		report.stat_error = -smc_stat_read(&after);
 	if (!report.stat_error)
 		smc_stat_delta(&report.delta, &session->before, &after);
+	report_order(&report);
 	write_whole(session->control, &report, sizeof(report));
 }
 
@@ -185,16 +188,20 @@ static void run_session(int control)
 {
 	static struct session session = { .lock = PTHREAD_MUTEX_INITIALIZER,
 					  .changed = PTHREAD_COND_INITIALIZER };
-	int32_t answer; /* the port, or a negative errno */
+	int answer; /* the port, or a negative errno */
+	uint32_t sent;
 
 	session.control = control;
-	if (read_whole(control, &session.plan, sizeof(session.plan)) ||
-	    session.plan.magic != XFER_MAGIC || session.plan.version != XFER_VERSION)
+	if (read_whole(control, &session.plan, sizeof(session.plan)))
+		return;
+	plan_order(&session.plan);
+	if (session.plan.magic != XFER_MAGIC || session.plan.version != XFER_VERSION)
 		return;
 	session.deadline_ms = now_ms() + (uint64_t)session.plan.timeout_s * 1000;
 	session.stat_error = -smc_stat_read(&session.before);
 	answer = open_listener(&session);
-	if (write_whole(control, &answer, sizeof(answer)) || answer < 0)
+	sent = htole32((uint32_t)answer);
+	if (write_whole(control, &sent, sizeof(sent)) || answer < 0)
 		return;
 	accept_all(&session);
 	wait_transfers(&session);
