@@ -80,6 +80,7 @@ help:
 	@echo '  make harness-test       that what runs the guests notices each kind of failure'
 	@echo '  make litmus             memory order of what needs no lock, by herd7; by hand'
 	@echo '  make unit               the core on the host (UNIT=<folder> for a part)'
+	@echo '  make big-endian         module and unit tests for s390x, the tests in an emulator; by hand'
 	@echo '  make sim                core and shell on a simulated kernel (SEED=n or CASE=name for one run, TRACE=1)'
 	@echo '  make sim-soak           new seeds for MINUTES=m'
 	@echo '  make sim-sweep          each allocation of a run fails once, for SEEDS=20 of them'
@@ -179,7 +180,7 @@ format:
 
 # --- checks --------------------------------------------------------------------------------------
 
-.PHONY: check check-all deps lint litmus unit coverage check-tools check-packages check-arm64 check-build $(KERNELS:%=check-build-%)
+.PHONY: check check-all deps lint litmus unit big-endian coverage check-tools check-packages check-arm64 check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
@@ -223,6 +224,12 @@ litmus:
 
 unit:
 	@selftests/unit/run $(UNIT)
+
+# Module and unit tests for s390x. The module does not run.
+big-endian:
+	@scripts/fetch/install-deps big-endian
+	+@$(MAKE) module ARCH=s390x KVER=6.12
+	@selftests/unit/run --big-endian $(UNIT)
 
 coverage:
 	@selftests/coverage

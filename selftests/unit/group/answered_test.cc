@@ -3,6 +3,7 @@
 
 #include "group/member.hpp"
 #include "wire/golden.hpp"
+#include "wire/llc_order.hpp"
 
 // A client has sent its response to CONFIRM_LINK: the link is active when the server has it.
 namespace smc::group::test {
@@ -44,7 +45,7 @@ TEST(Answered, IsConfirmedByWhatOnlyAConfirmedServerSays)
 
 	client.receive(golden::kAddLinkRequest);
 	EXPECT_EQ(client.count<LinkConfirmed>(), 1);
-	EXPECT_EQ(client.take_sent(), from_hex(golden::kAddLinkReject));
+	EXPECT_EQ(client.take_sent(), as_sent_here(golden::kAddLinkReject));
 	EXPECT_EQ(client.machine().counters().violations(), 0U);
 }
 

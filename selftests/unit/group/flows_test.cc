@@ -3,6 +3,7 @@
 
 #include "group/member.hpp"
 #include "wire/golden.hpp"
+#include "wire/llc_order.hpp"
 
 // Our own requests about our RMBs.
 namespace smc::group::test {
@@ -13,13 +14,13 @@ TEST(Flow, AnnouncesAndDeletesAsLinuxDoes)
 	Member member = active_member(Role::kClient);
 
 	member.deliver(AnnounceRkey{7, rkeys_of(0x66c)});
-	EXPECT_EQ(member.take_sent(), from_hex(golden::kConfirmRkeyRequest));
+	EXPECT_EQ(member.take_sent(), as_sent_here(golden::kConfirmRkeyRequest));
 	EXPECT_EQ(member.flow(7), std::nullopt);
 	member.receive(golden::kConfirmRkeyResponse);
 	EXPECT_EQ(member.flow(7), FlowResult::kDone);
 
 	member.deliver(DeleteRkey{8, rkeys_of(0x385)});
-	EXPECT_EQ(member.take_sent(), from_hex(golden::kDeleteRkeyRequest));
+	EXPECT_EQ(member.take_sent(), as_sent_here(golden::kDeleteRkeyRequest));
 	member.receive(golden::kDeleteRkeyResponse);
 	EXPECT_EQ(member.flow(8), FlowResult::kDone);
 	EXPECT_EQ(member.machine().counters().violations(), 0U);

@@ -7,6 +7,7 @@
 
 #include "group/member.hpp"
 #include "wire/golden.hpp"
+#include "wire/llc_order.hpp"
 
 namespace smc::group::test {
 namespace {
@@ -25,7 +26,7 @@ TEST(ConfirmLinkFlow, ServerTowardsLinux)
 
 	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 	// As captured, except for the number of links agreed on.
-	Bytes expected = from_hex(golden::kConfirmLinkRequest21);
+	Bytes expected = as_sent_here(golden::kConfirmLinkRequest21);
 	expected[34] = std::byte{1};
 	EXPECT_EQ(server.take_sent(), expected);
 	EXPECT_EQ(server.deadline_ms(), server.now_ms() + 2000);
@@ -49,7 +50,7 @@ TEST(ConfirmLinkFlow, ClientTowardsLinux)
 	EXPECT_EQ(client.count<ActivateLink>(), 1);
 	EXPECT_EQ(client.sent(), 0U); // not before the RMB is registered
 	client.deliver(LinkActivated{0, std::nullopt});
-	Bytes expected = from_hex(golden::kConfirmLinkResponse21);
+	Bytes expected = as_sent_here(golden::kConfirmLinkResponse21);
 	expected[34] = std::byte{1};
 	EXPECT_EQ(client.take_sent(), expected);
 	EXPECT_EQ(client.count<LinkConfirmed>(), 0); // not before the server has it
@@ -66,7 +67,7 @@ TEST(ConfirmLinkFlow, ReleaseZeroSaysNothingOfConnections)
 	config.max_links = 2;
 	Member server(config);
 	server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
-	EXPECT_EQ(server.take_sent(), from_hex(golden::kConfirmLinkRequest20));
+	EXPECT_EQ(server.take_sent(), as_sent_here(golden::kConfirmLinkRequest20));
 }
 
 TEST(ConfirmLinkFlow, VersionOne)
@@ -331,7 +332,7 @@ TEST(AddLinkFlow, ClientRejectsAsLinuxDoes)
 	Member client = active_member(Role::kClient);
 
 	client.receive(golden::kAddLinkRequest);
-	EXPECT_EQ(client.take_sent(), from_hex(golden::kAddLinkReject));
+	EXPECT_EQ(client.take_sent(), as_sent_here(golden::kAddLinkReject));
 	EXPECT_EQ(client.machine().counters().rejected_add_links, 1U);
 	EXPECT_EQ(client.machine().counters().violations(), 0U);
 }
@@ -523,7 +524,7 @@ TEST(PeerRkeys, ConfirmedAndDeletedAsLinuxDoes)
 	Member server = active_member(Role::kServer);
 
 	server.receive(golden::kConfirmRkeyRequest);
-	EXPECT_EQ(server.take_sent(), from_hex(golden::kConfirmRkeyResponse));
+	EXPECT_EQ(server.take_sent(), as_sent_here(golden::kConfirmRkeyResponse));
 	const auto known =
 		server.machine().acquire_rtoken(0, {wire::Rkey{0x66c}, 0xff2c06a7c4b50000});
 	ASSERT_TRUE(known);
@@ -532,7 +533,7 @@ TEST(PeerRkeys, ConfirmedAndDeletedAsLinuxDoes)
 
 	ASSERT_TRUE(server.machine().acquire_rtoken(0, {wire::Rkey{0x385}, 0xff2c06a7c4b30000}));
 	server.receive(golden::kDeleteRkeyRequest);
-	EXPECT_EQ(server.take_sent(), from_hex(golden::kDeleteRkeyResponse));
+	EXPECT_EQ(server.take_sent(), as_sent_here(golden::kDeleteRkeyResponse));
 	EXPECT_EQ(server.count<RtokensDeleted>(), 1); // a connection uses it
 }
 
@@ -700,7 +701,7 @@ TEST(DeleteLinkFlow, ServerAnswersAllAsLinuxDoes)
 	Member server = active_member(Role::kServer);
 
 	server.receive(golden::kDeleteLinkAll);
-	EXPECT_EQ(server.take_sent(), from_hex(golden::kDeleteLinkAllOrderly));
+	EXPECT_EQ(server.take_sent(), as_sent_here(golden::kDeleteLinkAllOrderly));
 	ASSERT_TRUE(server.over());
 	EXPECT_EQ(server.terminated()->cause, TerminateCause::kPeer);
 	EXPECT_EQ(server.terminated()->reason, DeleteLinkReason::kOperator);
@@ -721,7 +722,7 @@ TEST(DeleteLinkFlow, TerminateSaysSo)
 	for (const Role role : {Role::kClient, Role::kServer}) {
 		Member member = active_member(role);
 		member.deliver(Terminate{DeleteLinkReason::kOperator});
-		EXPECT_EQ(member.take_sent(), from_hex(golden::kDeleteLinkAll));
+		EXPECT_EQ(member.take_sent(), as_sent_here(golden::kDeleteLinkAll));
 		ASSERT_TRUE(member.over());
 		EXPECT_EQ(member.terminated()->cause, TerminateCause::kLocal);
 		EXPECT_EQ(member.machine().link_state(0), LinkState::kDown);
@@ -760,7 +761,7 @@ TEST(DeleteLinkFlow, AllWhileConfirming)
 	server.receive(golden::kDeleteLinkAll);
 	EXPECT_EQ(server.count<LinkConfirmFailed>(), 1);
 	EXPECT_TRUE(server.over());
-	EXPECT_EQ(server.take_sent(), from_hex(golden::kDeleteLinkAllOrderly));
+	EXPECT_EQ(server.take_sent(), as_sent_here(golden::kDeleteLinkAllOrderly));
 }
 
 TEST(DeleteLinkFlow, ClientObeysForOneLink)
