@@ -90,6 +90,7 @@ help:
 	@echo '  make mutants            whether faults put into core and shell are noticed'
 	@echo '  make selftest           sockets in guests (KERNEL=6.12, KERNEL=6.1)'
 	@echo '  make check-selftest-arm64  a sample on an emulated arm64 processor, and with amd64; by hand'
+	@echo '  make check-selftest-s390x  the same on s390x, which is big-endian; by hand'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
 	@echo '  make packages           installs, upgrades and purges the packages on a bare Debian 12'
 	@echo '  make programs           redis, nginx, PostgreSQL, … over TCP and over SMC'
@@ -189,7 +190,7 @@ CHECK_ON_HOST := lint unit sim check-packages check-arm64
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
-CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) check-selftest-rt check-selftest-arm64 interop
+CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) check-selftest-rt check-selftest-arm64 check-selftest-s390x interop
 
 check: deps
 	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
@@ -225,7 +226,7 @@ litmus:
 unit:
 	@selftests/unit/run $(UNIT)
 
-# Module and unit tests for s390x. The module does not run.
+# Module and unit tests for s390x. In guests the module runs by make check-selftest-s390x.
 big-endian:
 	@scripts/fetch/install-deps big-endian
 	+@$(MAKE) module ARCH=s390x KVER=6.12

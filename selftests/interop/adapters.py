@@ -7,9 +7,9 @@ that both modules count each connection as SMC-R.
 from contextlib import contextmanager, nullcontext
 
 from harness.adapters import across
-from matrix import OTHER_MACHINES, Server, in_both_roles, transfer, without_eids
+from matrix import BOTH_ORDERS, SAME_ORDER, Server, in_both_roles, transfer, without_eids
 
-MEET = ("ours@6.12+kernel@6.12", *OTHER_MACHINES)
+MEET = ("ours@6.12+kernel@6.12", *SAME_ORDER, *BOTH_ORDERS)
 SIZES = ((0, 1), (65535, 65537), (299983, 300007))
 
 

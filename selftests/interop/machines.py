@@ -3,13 +3,13 @@
 roles."""
 
 from harness import case
-from matrix import OTHER_MACHINES, PORT
+from matrix import PORT, SAME_ORDER
 
 PROGRAM = "build/selftests/smc_cases"
 TIMEOUT_S = 600
 
 
-@case(on=OTHER_MACHINES)
+@case(on=SAME_ORDER)
 def socket_calls(vm):
     agent = vm.b.spawn(f"{PROGRAM} --agent --port {PORT}")
     try:

@@ -8,10 +8,13 @@
 #   make demo                                      what the module does, shown on real programs
 
 VM := selftests/vm
+# Of Debian's names: whose guests an emulator runs.
+OTHER_MACHINES := arm64 s390x
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
-.PHONY: guest-programs-arm64 vm-modules own-option test-programs harness-test selftest interop demo \
-	$(KERNELS:%=check-selftest-%) check-selftest-rt check-selftest-arm64 check-interop check-interop-7.2
+.PHONY: $(OTHER_MACHINES:%=guest-programs-%) vm-modules own-option test-programs harness-test selftest interop demo \
+	$(KERNELS:%=check-selftest-%) check-selftest-rt $(OTHER_MACHINES:%=check-selftest-%) \
+	check-interop check-interop-7.2
 
 # One smc.ko for each kernel that guests boot.
 vm-modules:
@@ -26,8 +29,12 @@ test-programs:
 
 # Both, and the tools, for guests of another architecture, by this machine's headers of the libraries.
 triplet-arm64 := aarch64-linux-gnu
+triplet-s390x := s390x-linux-gnu
+# Not among what `make deps` installs.
+deps-s390x := big-endian
 
-guest-programs-arm64: guest-programs-%:
+$(OTHER_MACHINES:%=guest-programs-%): guest-programs-%:
+	@$(if $(deps-$*),scripts/fetch/install-deps $(deps-$*))
 	@mkdir -p $(BUILD)/selftests $(BUILD)/tools
 	+@$(MAKE) -C selftests/net OUT=$(abspath $(BUILD)/$*/selftests) CC=$(triplet-$*)-gcc-12
 	+@root=$$(scripts/fetch/guest-root $*) && \
@@ -43,8 +50,8 @@ selftest: vm-modules own-option test-programs tools
 			$(sort $(wildcard selftests/net/cases/*.py $(VM)/cases/*.py)); \
 	done
 
-interop: vm-modules own-option test-programs guest-programs-arm64
-	+@$(MAKE) module KVER=6.12-arm64
+interop: vm-modules own-option test-programs $(OTHER_MACHINES:%=guest-programs-%)
+	+@set -e; for machine in $(OTHER_MACHINES); do $(MAKE) module KVER=6.12-$$machine; done
 	@$(VM)/run-cases --result interop $(CASE_OPTIONS) $(sort $(wildcard selftests/interop/*.py))
 
 # What `make check` runs of the two above, so that all of it fits into three quarters of an hour. The
@@ -86,16 +93,16 @@ check-selftest-rt: test-programs tools
 		--only '^(?!$(CHECK_BY_HAND)|$(CHECK_BY_HAND_7.2))|under_load|a_thousand_opened' \
 		$(RT_FILES:%=selftests/net/cases/%.py)
 
-# arm64, on an emulated processor: by itself, and with amd64 in both roles. By hand, and in make check-all.
-ARM64_FILES := adapter loopback
-ARM64_BY_HAND := $(CHECK_BY_HAND)|$(CHECK_BY_HAND_7.2)
+# On an emulated processor: by itself, and with amd64 in both roles. By hand, and in make check-all.
+OTHER_FILES := adapter loopback
+OTHER_BY_HAND := $(CHECK_BY_HAND)|$(CHECK_BY_HAND_7.2)
 
-check-selftest-arm64: test-programs tools guest-programs-arm64
+$(OTHER_MACHINES:%=check-selftest-%): check-selftest-%: test-programs tools guest-programs-%
 	+@$(MAKE) module KVER=6.12
-	+@$(MAKE) module KVER=6.12-arm64
-	@$(VM)/run-cases --kernel 6.12-arm64 --result selftest-arm64 --topology '6\.12-arm64' \
-		--only '$(or $(ONLY),^(?!$(ARM64_BY_HAND)))' \
-		$(ARM64_FILES:%=selftests/net/cases/%.py) $(sort $(wildcard selftests/interop/*.py))
+	+@$(MAKE) module KVER=6.12-$*
+	@$(VM)/run-cases --kernel 6.12-$* --result selftest-$* --topology '6\.12-$*' \
+		--only '$(or $(ONLY),^(?!$(OTHER_BY_HAND)))' \
+		$(OTHER_FILES:%=selftests/net/cases/%.py) $(sort $(wildcard selftests/interop/*.py))
 
 # A kernel without an smc.ko of its own meets the one of 6.12.
 check-interop-7.2: vm-modules test-programs

@@ -369,7 +369,7 @@ TEST(AddLinkFlow, ServerAnswersReqAddLinkWithNothing)
 	Member server = active_member(Role::kServer);
 
 	server.receive(encoded(wire::ReqAddLink{}));
-	EXPECT_EQ(server.take_sent(), from_hex("252c0080" + std::string(80, '0')));
+	EXPECT_EQ(server.take_sent(), as_sent_here("252c0080" + std::string(80, '0')));
 }
 
 TEST(AddLinkFlow, ClientIsNotAskedForOne)
@@ -455,7 +455,7 @@ TEST(AddLinkFlow, OfferOfNothingIsOneThatLinuxRejects)
 		server.deliver(StartConfirmLink{0, identity_of(1), identity_of(2)});
 		server.drop_sent();
 		server.receive(encoded(confirm_link_of(2, 1), /*response=*/true, expected.version));
-		EXPECT_EQ(server.take_sent(), from_hex(expected.offer));
+		EXPECT_EQ(server.take_sent(), as_sent_here(expected.offer));
 		server.receive(expected.reject);
 		EXPECT_EQ(server.machine().counters().violations(), 0U);
 		EXPECT_EQ(server.sent(), 0U);
@@ -484,7 +484,7 @@ TEST(AddLinkFlow, ClientRejectsAllZeros)
 		Member client = active_member(Role::kClient, config);
 
 		client.receive(expected.offer);
-		EXPECT_EQ(client.take_sent(), from_hex(expected.reject));
+		EXPECT_EQ(client.take_sent(), as_sent_here(expected.reject));
 		EXPECT_EQ(client.machine().counters().rejected_add_links, 1U);
 		EXPECT_EQ(client.machine().counters().violations(), 0U);
 	}
@@ -894,7 +894,7 @@ TEST(TestLinkFlow, IsEchoed)
 	Member server = active_member(Role::kServer);
 
 	server.receive(kTestLink);
-	Bytes expected = from_hex(kTestLink);
+	Bytes expected = as_sent_here(kTestLink);
 	expected[3] = std::byte{0x80};
 	EXPECT_EQ(server.take_sent(), expected);
 }

@@ -129,9 +129,9 @@ class Machine:
             command += ["-virtfs", f"local,path={path},mount_tag={tag},security_model=none,"
                                    f"readonly={readonly},multidevs=remap"]
         command += ["-netdev", netdev, "-device",
-                    f"virtio-net-pci,netdev=wire,mac={config.mac},romfile=",
+                    f"{architecture.card},netdev=wire,mac={config.mac}",
                     "-chardev", f"socket,id=agent,path={self.agent_path},server=on,wait=off",
-                    "-device", "virtio-serial-pci",
+                    "-device", "virtio-serial",
                     "-device", "virtserialport,chardev=agent,name=agent"]
         return command
 
