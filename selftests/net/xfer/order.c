@@ -17,10 +17,8 @@ static void order64(void *first, size_t count)
 }
 
 /* How many fields of one width lie from one to another, both included. */
-#define FIELDS(type, first, last)                                        \
-	((offsetof(type, last) - offsetof(type, first)) /                \
-		 sizeof(((type *)0)->first) +                            \
-	 1)
+#define FIELDS(type, first, last) \
+	((offsetof(type, last) - offsetof(type, first)) / sizeof(((type *)0)->first) + 1)
 
 void plan_order(struct plan *plan)
 {
@@ -30,7 +28,8 @@ void plan_order(struct plan *plan)
 
 static void tech_order(struct smc_stat_tech *tech)
 {
-	order64(&tech->client_handshakes, FIELDS(struct smc_stat_tech, client_handshakes, tx_calls));
+	order64(&tech->client_handshakes,
+		FIELDS(struct smc_stat_tech, client_handshakes, tx_calls));
 }
 
 static void stat_order(struct smc_stat *stat)
@@ -50,9 +49,9 @@ void report_order(struct report *report)
 {
 	struct tally *tally = &report->tally;
 
-	order32(&report->magic, 2);
+	order32(&report->magic, FIELDS(struct report, magic, stat_error));
 	order64(&tally->connections, FIELDS(struct tally, connections, received_bytes));
-	order32(&tally->sent_crc, 2);
+	order32(&tally->sent_crc, FIELDS(struct tally, sent_crc, received_crc));
 	order64(&tally->failures, 1);
 	stat_order(&report->delta);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The structures of the control connection in the order of bytes that they travel in: little-endian. */
+/* The structures of the control connection in the order of bytes they travel in: little-endian. */
 #ifndef XFER_ORDER_H
 #define XFER_ORDER_H
 
