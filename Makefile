@@ -92,6 +92,7 @@ help:
 	@echo '  make check-selftest-arm64  a sample on an emulated arm64 processor, and with amd64; by hand'
 	@echo '  make check-selftest-s390x  the same on s390x, which is big-endian; by hand'
 	@echo '  make interop            against the kernel'"'"'s own smc.ko'
+	@echo '  make doc                the documentation as web pages: build/doc/index.html'
 	@echo '  make packages           installs, upgrades and purges the packages on a bare Debian 12'
 	@echo '  make programs           redis, nginx, PostgreSQL, … over TCP and over SMC'
 	@echo '  make debug-kernel       builds a kernel with KASAN, lockdep, kmemleak … (a quarter of an hour, once)'
@@ -181,7 +182,7 @@ format:
 
 # --- checks --------------------------------------------------------------------------------------
 
-.PHONY: check check-all deps lint litmus unit big-endian coverage check-tools check-packages check-arm64 check-build $(KERNELS:%=check-build-%)
+.PHONY: check check-all deps doc lint litmus unit big-endian coverage check-tools check-packages check-arm64 check-build $(KERNELS:%=check-build-%)
 
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
@@ -219,6 +220,10 @@ check-tools:
 
 check-packages:
 	@scripts/check/check-packages
+
+doc:
+	@scripts/fetch/install-deps doc
+	@scripts/doc $(BUILD)/doc
 
 litmus:
 	@selftests/litmus/run
