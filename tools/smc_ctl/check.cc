@@ -360,8 +360,7 @@ int check(const CheckOptions &options)
 	const Found found = resolve(options.host, options.port);
 	const Verdict verdict = check_one(*found, findings);
 
-	print(findings);
-	return static_cast<int>(verdict);
+	return tell(findings, verdict, options.json);
 }
 
 } // namespace smc_ctl

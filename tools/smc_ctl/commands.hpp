@@ -6,7 +6,8 @@
 #include <string>
 #include <vector>
 
-// The subcommands of smc_ctl. All throw NetlinkError.
+// The subcommands of smc_ctl. All throw NetlinkError. What shows something does so for people, or
+// as JSON.
 namespace smc_ctl {
 
 void eid_add(const std::string &eid);
@@ -15,7 +16,7 @@ void eid_flush();
 std::vector<std::string> eids();
 // What a namespace for which none is set has instead; empty if it has no such.
 std::string default_eid();
-void eid_show();
+void eid_show(bool json);
 
 struct PnetDevice {
 	std::string eth{}; // empty: none
@@ -34,7 +35,7 @@ std::vector<PnetEntry> pnet_entries();
 // "netdev eth0" or "rdma mlx5_0 port 1".
 std::string text_of(const PnetDevice &device);
 // @id empty: all entries.
-void pnet_show(const std::string &id);
+void pnet_show(const std::string &id, bool json);
 
 // Peers that this network namespace has connected to.
 struct PeerInfo {
@@ -43,7 +44,7 @@ struct PeerInfo {
 	unsigned long long rest_s = 0; // until it is forgotten
 };
 std::vector<PeerInfo> peers();
-void peers_show();
+void peers_show(bool json);
 void peers_flush();
 
 struct Rule {
@@ -63,7 +64,7 @@ std::vector<Rule> rules();
 std::string text_of(const Rule &rule);
 // "80", "80-90", or empty for all.
 void parse_ports(const std::string &ports, Rule &rule);
-void rules_show();
+void rules_show(bool json);
 
 // Whose TCP sockets become SMC sockets. These throw std::system_error, too.
 struct Selection {
@@ -79,7 +80,7 @@ struct Selected {
 	bool passing = false;
 };
 std::vector<Selected> selections();
-void select_list();
+void select_list(bool json);
 // What units need, and what is not needed when nothing is selected.
 void select_prepare();
 void select_tidy();
@@ -109,14 +110,15 @@ struct CheckOptions {
 	std::string host; // empty if it serves
 	std::string port;
 	bool serve = false;
+	bool json = false;
 };
 // The host alone, and a connection to another one. They return the exit status.
-int doctor();
+int doctor(bool json);
 int check(const CheckOptions &options);
 
-void groups_show();
-void links_show();
-void devices_show();
+void groups_show(bool json);
+void links_show(bool json);
+void devices_show(bool json);
 // All that are given have to fit.
 struct SocketFilter {
 	std::string state;
@@ -137,7 +139,7 @@ struct StatsOptions {
 };
 // Counters by name.
 void counters_show(const StatsOptions &options);
-void fallback_show();
-void info_show();
+void fallback_show(bool json);
+void info_show(bool json);
 
 } // namespace smc_ctl

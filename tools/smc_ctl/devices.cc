@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
+#include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 #include "ports.hpp"
@@ -77,9 +78,21 @@ std::optional<bool> has_ipv4_gid(const RdmaPort &port)
 	return false;
 }
 
-void devices_show()
+void devices_show(bool json)
 {
+	Json rows = Json::array();
+
 	for (const RdmaPort &port : rdma_ports()) {
+		if (json) {
+			rows.push_back({{"device", port.device},
+					{"port", port.number},
+					{"active", port.active},
+					{"netdev", netdev_name(port.ifindex)},
+					{"links", port.links},
+					{"pnet", port.pnet},
+					{"pnet_by_user", port.pnet_by_user}});
+			continue;
+		}
 		std::printf("%s port %d %s netdev %s links %u", port.device.c_str(), port.number,
 			    port.active ? "active" : "inactive", netdev_name(port.ifindex).c_str(),
 			    port.links);
@@ -88,13 +101,22 @@ void devices_show()
 				    port.pnet_by_user ? " (by user)" : "");
 		std::printf("\n");
 	}
+	if (json)
+		print(rows);
 }
 
-void info_show()
+void info_show(bool json)
 {
 	Family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION)
-		.dump(SMC_NL_GET_SYS_INFO, [](std::uint8_t, const Attributes &message) {
+		.dump(SMC_NL_GET_SYS_INFO, [&](std::uint8_t, const Attributes &message) {
 			const Attributes info = message.nest(SMC_NL_A_SYS_INFO);
+
+			if (json) {
+				print({{"version", info.number(SMC_NL_SYS_VER)},
+				       {"release", info.number(SMC_NL_SYS_REL)},
+				       {"host", info.text(SMC_NL_SYS_LOCAL_HOST)}});
+				return;
+			}
 			std::printf("SMC version %u.%u, host name %s\n",
 				    number32(info, SMC_NL_SYS_VER), number32(info, SMC_NL_SYS_REL),
 				    info.text(SMC_NL_SYS_LOCAL_HOST).c_str());

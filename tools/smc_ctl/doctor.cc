@@ -162,14 +162,31 @@ Finding firewall_finding()
 		"adapter is not"};
 }
 
-int doctor()
+int tell(const std::vector<Finding> &findings, Verdict verdict, bool json)
+{
+	const auto name_of = [](Verdict of) {
+		switch (of) {
+		case Verdict::kSmc: return "smc";
+		case Verdict::kTcp: return "tcp";
+		case Verdict::kNoModule: return "no-module";
+		case Verdict::kNoConnection: return "no-connection";
+		}
+		return "?";
+	};
+
+	if (json)
+		print({{"verdict", name_of(verdict)}, {"findings", json_of(findings)}});
+	else
+		print(findings);
+	return static_cast<int>(verdict);
+}
+
+int doctor(bool json)
 {
 	std::vector<Finding> findings{module_finding()};
 
-	if (!all_good(findings)) {
-		print(findings);
-		return static_cast<int>(Verdict::kNoModule);
-	}
+	if (!all_good(findings))
+		return tell(findings, Verdict::kNoModule, json);
 	append(findings, namespace_findings());
 	const std::vector<RdmaPort> ports = rdma_ports();
 	if (ports.empty())
@@ -182,8 +199,7 @@ int doctor()
 	for (const RdmaPort &port : ports)
 		append(findings, port_findings(port));
 	findings.push_back(firewall_finding());
-	print(findings);
-	return static_cast<int>(all_good(findings) ? Verdict::kSmc : Verdict::kTcp);
+	return tell(findings, all_good(findings) ? Verdict::kSmc : Verdict::kTcp, json);
 }
 
 } // namespace smc_ctl

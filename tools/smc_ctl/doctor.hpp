@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "commands.hpp"
 #include "finding.hpp"
 #include "ports.hpp"
 
@@ -19,5 +20,8 @@ namespace smc_ctl {
 [[nodiscard]] std::vector<Finding> port_findings(const RdmaPort &port);
 // Rules of nftables on this host; firewalls elsewhere cannot be seen.
 [[nodiscard]] Finding firewall_finding();
+
+// Prints both; returns the exit status.
+int tell(const std::vector<Finding> &findings, Verdict verdict, bool json);
 
 } // namespace smc_ctl

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
+#include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 
@@ -95,12 +96,22 @@ std::string default_eid()
 	return eid;
 }
 
-void eid_show()
+void eid_show(bool json)
 {
+	const std::string instead = default_eid();
+	Json rows = Json::array();
+
 	for (const std::string &eid : eids())
-		std::printf("%s\n", eid.c_str());
-	if (const std::string eid = default_eid(); !eid.empty())
-		std::printf("%s (default)\n", eid.c_str());
+		rows.push_back({{"eid", eid}, {"default", false}});
+	if (!instead.empty())
+		rows.push_back({{"eid", instead}, {"default", true}});
+	if (json) {
+		print(rows);
+		return;
+	}
+	for (const Json &row : rows)
+		std::printf("%s%s\n", row["eid"].get<std::string>().c_str(),
+			    row["default"].get<bool>() ? " (default)" : "");
 }
 
 } // namespace smc_ctl

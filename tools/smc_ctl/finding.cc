@@ -29,6 +29,21 @@ void print(const std::vector<Finding> &findings)
 	}
 }
 
+Json json_of(const std::vector<Finding> &findings)
+{
+	Json rows = Json::array();
+
+	for (const Finding &finding : findings) {
+		Json row = {{"level", name_of(finding.level)},
+			    {"what", finding.what},
+			    {"text", finding.text}};
+		if (!finding.advice.empty())
+			row["advice"] = finding.advice;
+		rows.push_back(row);
+	}
+	return rows;
+}
+
 void append(std::vector<Finding> &findings, const std::vector<Finding> &more)
 {
 	findings.insert(findings.end(), more.begin(), more.end());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "json.hpp"
+
 #include <string>
 #include <vector>
 
@@ -18,7 +20,9 @@ struct Finding {
 	std::string advice{}; // empty: none
 };
 
+// For people.
 void print(const std::vector<Finding> &findings);
+[[nodiscard]] Json json_of(const std::vector<Finding> &findings);
 void append(std::vector<Finding> &findings, const std::vector<Finding> &more);
 [[nodiscard]] bool all_good(const std::vector<Finding> &findings);
 

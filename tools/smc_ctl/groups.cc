@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
+#include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 
@@ -83,6 +84,69 @@ void show_smcd_group(const Attributes &group)
 		    number64(group, SMC_NL_LGR_D_DMB_ALLOC));
 }
 
+Json json_of_group(const Attributes &group)
+{
+	const Attributes common = group.nest(SMC_NL_LGR_V2_COMMON);
+	const Attributes v2 = group.nest(SMC_NL_LGR_V2);
+	Json row = {{"group", group.number(SMC_NL_LGR_ID)},
+		    {"carrier", "SMC-R"},
+		    {"role", group.number(SMC_NL_LGR_ROLE) != 0 ? "server" : "client"},
+		    {"type", type_name(group.number(SMC_NL_LGR_TYPE))},
+		    {"connections", group.number(SMC_NL_LGR_CONNS)},
+		    {"vlan", group.number(SMC_NL_LGR_VLAN_ID)},
+		    {"pnet", group.text(SMC_NL_LGR_PNETID)},
+		    {"send_buffer_bytes", group.number(SMC_NL_LGR_SNDBUF_ALLOC)},
+		    {"receive_buffer_bytes", group.number(SMC_NL_LGR_RMB_ALLOC)}};
+
+	if (!common.has(SMC_NL_LGR_V2_VER))
+		return row;
+	row["version"] = common.number(SMC_NL_LGR_V2_VER);
+	row["release"] = common.number(SMC_NL_LGR_V2_REL);
+	row["eid"] = common.text(SMC_NL_LGR_V2_NEG_EID);
+	row["peer_host"] = common.text(SMC_NL_LGR_V2_PEER_HOST);
+	row["peer_os"] = os_name(common.number(SMC_NL_LGR_V2_OS));
+	row["by_gateway"] = v2.number(SMC_NL_LGR_R_V2_DIRECT) == 0;
+	row["max_connections"] = v2.number(SMC_NL_LGR_R_V2_MAX_CONNS);
+	row["max_links"] = v2.number(SMC_NL_LGR_R_V2_MAX_LINKS);
+	return row;
+}
+
+std::string hex_gid(std::uint64_t gid, std::uint64_t extension)
+{
+	char text[2 * 2 * sizeof(std::uint64_t) + 1];
+
+	std::snprintf(text, sizeof(text), "%016llx%016llx", static_cast<unsigned long long>(gid),
+		      static_cast<unsigned long long>(extension));
+	return text;
+}
+
+Json json_of_smcd_group(const Attributes &group)
+{
+	return {{"group", group.number(SMC_NL_LGR_D_ID)},
+		{"carrier", "SMC-D"},
+		{"connections", group.number(SMC_NL_LGR_D_CONNS)},
+		{"gid",
+		 hex_gid(group.number(SMC_NL_LGR_D_GID), group.number(SMC_NL_LGR_D_EXT_GID))},
+		{"peer_gid", hex_gid(group.number(SMC_NL_LGR_D_PEER_GID),
+				     group.number(SMC_NL_LGR_D_PEER_EXT_GID))},
+		{"chid", group.number(SMC_NL_LGR_D_CHID)},
+		{"send_buffer_bytes", group.number(SMC_NL_LGR_D_SNDBUF_ALLOC)},
+		{"receive_buffer_bytes", group.number(SMC_NL_LGR_D_DMB_ALLOC)}};
+}
+
+Json json_of_link(const Attributes &link, std::uint32_t group)
+{
+	return {{"group", group},
+		{"link", link.number(SMC_NL_LINK_ID)},
+		{"state", link_state_name(link.number(SMC_NL_LINK_STATE))},
+		{"device", link.text(SMC_NL_LINK_IB_DEV)},
+		{"port", link.number(SMC_NL_LINK_IB_PORT)},
+		{"netdev", netdev_name(number32(link, SMC_NL_LINK_NET_DEV))},
+		{"connections", link.number(SMC_NL_LINK_CONNS)},
+		{"gid", link.text(SMC_NL_LINK_GID)},
+		{"peer_gid", link.text(SMC_NL_LINK_PEER_GID)}};
+}
+
 void show_link(const Attributes &link, std::uint32_t group)
 {
 	std::printf("group %08x link %u %s device %s port %u netdev %s connections %u\n"
@@ -97,28 +161,51 @@ void show_link(const Attributes &link, std::uint32_t group)
 
 } // namespace
 
-void groups_show()
+void groups_show(bool json)
 {
 	Family family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION);
-	family.dump(SMC_NL_GET_LGR_SMCR, [](std::uint8_t, const Attributes &message) {
-		show_group(message.nest(SMC_NL_A_LGR_SMCR));
+	Json rows = Json::array();
+
+	family.dump(SMC_NL_GET_LGR_SMCR, [&](std::uint8_t, const Attributes &message) {
+		const Attributes group = message.nest(SMC_NL_A_LGR_SMCR);
+
+		if (json)
+			rows.push_back(json_of_group(group));
+		else
+			show_group(group);
 	});
-	family.dump(SMC_NL_GET_LGR_SMCD, [](std::uint8_t, const Attributes &message) {
-		show_smcd_group(message.nest(SMC_NL_A_LGR_SMCD));
+	family.dump(SMC_NL_GET_LGR_SMCD, [&](std::uint8_t, const Attributes &message) {
+		const Attributes group = message.nest(SMC_NL_A_LGR_SMCD);
+
+		if (json)
+			rows.push_back(json_of_smcd_group(group));
+		else
+			show_smcd_group(group);
 	});
+	if (json)
+		print(rows);
 }
 
-void links_show()
+void links_show(bool json)
 {
 	// The links follow their group.
 	std::uint32_t group = 0;
+	Json rows = Json::array();
+
 	Family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION)
 		.dump(SMC_NL_GET_LINK_SMCR, [&](std::uint8_t, const Attributes &message) {
 			if (message.has(SMC_NL_A_LGR_SMCR))
 				group = number32(message.nest(SMC_NL_A_LGR_SMCR), SMC_NL_LGR_ID);
-			if (message.has(SMC_NL_A_LINK_SMCR))
-				show_link(message.nest(SMC_NL_A_LINK_SMCR), group);
+			if (!message.has(SMC_NL_A_LINK_SMCR))
+				return;
+			const Attributes link = message.nest(SMC_NL_A_LINK_SMCR);
+			if (json)
+				rows.push_back(json_of_link(link, group));
+			else
+				show_link(link, group);
 		});
+	if (json)
+		print(rows);
 }
 
 } // namespace smc_ctl

@@ -33,10 +33,21 @@ struct Arguments {
 	CheckOptions check;
 	SocketFilter sockets;
 	StatsOptions stats;
+	bool json = false;
 	std::vector<std::string> words;
 	ApplyOptions apply{.file = kConfiguration};
 	int status = 0;
 };
+
+// One that shows something.
+void add_show(CLI::App &app, const char *name, const char *what, Arguments &arguments,
+	      void (*show)(bool json))
+{
+	CLI::App *command = app.add_subcommand(name, what);
+
+	command->add_flag("--json", arguments.json, "as JSON");
+	command->callback([&arguments, show] { show(arguments.json); });
+}
 
 void add_eid_commands(CLI::App &app, Arguments &arguments)
 {
@@ -51,7 +62,7 @@ void add_eid_commands(CLI::App &app, Arguments &arguments)
 	del->add_option("eid", arguments.id)->required();
 	del->callback([&] { eid_del(arguments.id); });
 	eid->add_subcommand("flush", "remove all")->callback(eid_flush);
-	eid->add_subcommand("show", "list them")->callback(eid_show);
+	add_show(*eid, "show", "list them", arguments, eid_show);
 }
 
 void add_pnet_commands(CLI::App &app, Arguments &arguments)
@@ -75,7 +86,8 @@ void add_pnet_commands(CLI::App &app, Arguments &arguments)
 	pnet->add_subcommand("flush", "remove all")->callback(pnet_flush);
 	CLI::App *show = pnet->add_subcommand("show", "list them");
 	show->add_option("id", arguments.id, "only this ID");
-	show->callback([&] { pnet_show(arguments.id); });
+	show->add_flag("--json", arguments.json, "as JSON");
+	show->callback([&] { pnet_show(arguments.id, arguments.json); });
 }
 
 void add_rule_options(CLI::App &command, Arguments &arguments, void (*change)(const Rule &))
@@ -99,7 +111,7 @@ void add_peer_commands(CLI::App &app, Arguments &arguments)
 	CLI::App *peers = app.add_subcommand("peers", "how peers took the offer of SMC");
 	peers->require_subcommand(1);
 	peers->add_subcommand("flush", "forget all, and offer it again")->callback(peers_flush);
-	peers->add_subcommand("show", "list them")->callback(peers_show);
+	add_show(*peers, "show", "list them", arguments, peers_show);
 
 	CLI::App *rules = app.add_subcommand("rules", "with whom this network namespace does SMC");
 	rules->require_subcommand(1);
@@ -107,8 +119,8 @@ void add_peer_commands(CLI::App &app, Arguments &arguments)
 			 rule_add);
 	add_rule_options(*rules->add_subcommand("del", "remove this one"), arguments, rule_del);
 	rules->add_subcommand("flush", "remove all")->callback(rules_flush);
-	rules->add_subcommand("show", "list them; the first one that fits decides")
-		->callback(rules_show);
+	add_show(*rules, "show", "list them; the first one that fits decides", arguments,
+		 rules_show);
 }
 
 void add_selection(CLI::App &command, Arguments &arguments, void (*change)(const Selection &))
@@ -134,7 +146,7 @@ void add_select_commands(CLI::App &app, Arguments &arguments)
 	select->require_subcommand(1);
 	add_selection(*select->add_subcommand("add", "select"), arguments, select_add);
 	add_selection(*select->add_subcommand("del", "undo that"), arguments, select_del);
-	select->add_subcommand("list", "what is selected")->callback(select_list);
+	add_show(*select, "list", "what is selected", arguments, select_list);
 	select->add_subcommand("prepare", "for units: pin the BPF program")
 		->callback(select_prepare);
 	select->add_subcommand("tidy", "unpin it if nothing is selected any more")
@@ -176,6 +188,7 @@ void add_check_commands(CLI::App &app, Arguments &arguments)
 	CheckOptions &options = arguments.check;
 	CLI::App *check_it = app.add_subcommand("check", "why is it TCP? connects to another host");
 	auto *serve = check_it->add_flag("--serve", options.serve, "be that other host");
+	check_it->add_flag("--json", options.json, "as JSON")->excludes(serve);
 	// Without a host the only word is a port.
 	check_it->add_option("words", arguments.words, "HOST [PORT]; with --serve: [PORT]")
 		->expected(0, 2);
@@ -193,9 +206,9 @@ void add_check_commands(CLI::App &app, Arguments &arguments)
 		arguments.check.port = words.empty() ? kCheckPort : words.front();
 		arguments.status = check(arguments.check);
 	});
-	app.add_subcommand("doctor", "what makes connections of this host TCP")->callback([&] {
-		arguments.status = doctor();
-	});
+	CLI::App *look = app.add_subcommand("doctor", "what makes connections of this host TCP");
+	look->add_flag("--json", arguments.json, "as JSON");
+	look->callback([&] { arguments.status = doctor(arguments.json); });
 }
 
 void add_socket_command(CLI::App &app, SocketFilter &filter)
@@ -234,13 +247,13 @@ void add_stats_command(CLI::App &app, StatsOptions &options)
 
 void add_show_commands(CLI::App &app, Arguments &arguments)
 {
-	app.add_subcommand("groups", "link groups")->callback(groups_show);
-	app.add_subcommand("links", "links of SMC-R's groups")->callback(links_show);
-	app.add_subcommand("devices", "RDMA devices")->callback(devices_show);
+	add_show(app, "groups", "link groups", arguments, groups_show);
+	add_show(app, "links", "links of SMC-R's groups", arguments, links_show);
+	add_show(app, "devices", "RDMA devices", arguments, devices_show);
 	add_socket_command(app, arguments.sockets);
 	add_stats_command(app, arguments.stats);
-	app.add_subcommand("fallback", "why connections went on as TCP")->callback(fallback_show);
-	app.add_subcommand("info", "version of the protocol")->callback(info_show);
+	add_show(app, "fallback", "why connections went on as TCP", arguments, fallback_show);
+	add_show(app, "info", "version of the protocol", arguments, info_show);
 }
 
 int run(int argc, char **argv)

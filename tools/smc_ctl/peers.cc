@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "address.hpp"
 #include "commands.hpp"
+#include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 #include "peers_family.hpp"
@@ -40,11 +41,21 @@ std::vector<PeerInfo> peers()
 	return found;
 }
 
-void peers_show()
+void peers_show(bool json)
 {
-	for (const PeerInfo &peer : peers())
-		std::printf("%-8s %s for %llu s\n", peer.smc ? "smc" : "plain",
-			    peer.endpoint.c_str(), peer.rest_s);
+	Json rows = Json::array();
+
+	for (const PeerInfo &peer : peers()) {
+		if (json)
+			rows.push_back({{"smc", peer.smc},
+					{"endpoint", peer.endpoint},
+					{"rest_s", peer.rest_s}});
+		else
+			std::printf("%-8s %s for %llu s\n", peer.smc ? "smc" : "plain",
+				    peer.endpoint.c_str(), peer.rest_s);
+	}
+	if (json)
+		print(rows);
 }
 
 void peers_flush()

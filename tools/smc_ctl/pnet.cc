@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
+#include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 
@@ -94,12 +95,23 @@ std::string text_of(const PnetDevice &device)
 	return "rdma " + device.ib + " port " + std::to_string(device.ib_port);
 }
 
-void pnet_show(const std::string &id)
+void pnet_show(const std::string &id, bool json)
 {
-	for (const PnetEntry &entry : pnet_entries()) {
-		if (id.empty() || entry.id == upper(id))
-			std::printf("%-16s %s\n", entry.id.c_str(), text_of(entry.device).c_str());
+	Json rows = Json::array();
+
+	for (const auto &[name, device] : pnet_entries()) {
+		if (!id.empty() && name != upper(id))
+			continue;
+		if (!json)
+			std::printf("%-16s %s\n", name.c_str(), text_of(device).c_str());
+		else if (device.ib.empty())
+			rows.push_back({{"id", name}, {"netdev", device.eth}});
+		else
+			rows.push_back(
+				{{"id", name}, {"rdma", device.ib}, {"port", device.ib_port}});
 	}
+	if (json)
+		print(rows);
 }
 
 } // namespace smc_ctl

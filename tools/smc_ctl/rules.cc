@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "address.hpp"
 #include "commands.hpp"
+#include "json.hpp"
 #include "netlink.hpp"
 #include "peers_family.hpp"
 
@@ -114,14 +115,41 @@ std::string text_of(const Rule &rule)
 	return text;
 }
 
-void rules_show()
+namespace {
+
+// Without a peer: any.
+Json json_of(const Rule &rule)
 {
-	for (const Rule &rule : rules())
+	Json row = {{"allow", rule.allow}};
+
+	if (!rule.peer.empty())
+		row["peer"] = rule.peer;
+	row["port_first"] = rule.port_first;
+	row["port_last"] = rule.port_last;
+	row["out"] = rule.out || !rule.in;
+	row["in"] = rule.in || !rule.out;
+	return row;
+}
+
+} // namespace
+
+void rules_show(bool json)
+{
+	Json rows = Json::array();
+
+	for (const Rule &rule : rules()) {
+		if (json) {
+			rows.push_back(json_of(rule));
+			continue;
+		}
 		std::printf("%-5s %-4s peer %s port %s\n", rule.allow ? "allow" : "deny",
 			    rule.out == rule.in ? "both"
 			    : rule.out          ? "out"
 						: "in",
 			    rule.peer.empty() ? "any" : rule.peer.c_str(), ports_of(rule).c_str());
+	}
+	if (json)
+		print(rows);
 }
 
 } // namespace smc_ctl

@@ -2,6 +2,7 @@
 #include "cgroup.hpp"
 #include "commands.hpp"
 #include "file.hpp"
+#include "json.hpp"
 #include "marker.hpp"
 #include "netlink.hpp"
 #include "unit.hpp"
@@ -234,18 +235,34 @@ std::vector<Selected> selections()
 	return found;
 }
 
-void select_list()
-{
-	for (const Selected &selected : selections()) {
-		const Selection &what = selected.what;
+namespace {
 
-		if (what.netns)
-			std::puts("netns (this one)");
-		else if (!what.cgroup.empty())
-			std::printf("cgroup %s\n", what.cgroup.c_str());
+// What kind it is, and its name.
+std::pair<const char *, std::string> named(const Selection &what)
+{
+	if (what.netns)
+		return {"netns", "(this one)"};
+	if (!what.cgroup.empty())
+		return {"cgroup", what.cgroup};
+	return {"unit", what.unit};
+}
+
+} // namespace
+
+void select_list(bool json)
+{
+	Json rows = Json::array();
+
+	for (const Selected &selected : selections()) {
+		const auto [kind, name] = named(selected.what);
+
+		if (json)
+			rows.push_back({{"kind", kind}, {"name", name}});
 		else
-			std::printf("unit %s\n", what.unit.c_str());
+			std::printf("%s %s\n", kind, name.c_str());
 	}
+	if (json)
+		print(rows);
 }
 
 int select_run(char *const *command)

@@ -2,10 +2,9 @@
 #include "sockets.hpp"
 #include "address.hpp"
 #include "commands.hpp"
+#include "json.hpp"
 #include "processes.hpp"
 #include "reason.hpp"
-
-#include <nlohmann/json.hpp>
 
 #include <algorithm>
 #include <cstdio>
@@ -107,22 +106,22 @@ bool fits(const SocketInfo &socket, const Owners &owners, const SocketFilter &fi
 	});
 }
 
-nlohmann::ordered_json json_of(const Endpoint &endpoint)
+Json json_of(const Endpoint &endpoint)
 {
 	return {{"address", endpoint.address}, {"port", endpoint.port}};
 }
 
-nlohmann::ordered_json reason_of(std::uint32_t code)
+Json reason_of(std::uint32_t code)
 {
 	return {{"code", code}, {"text", describe_reason(code)}};
 }
 
-nlohmann::ordered_json json_of(const SocketInfo &socket, const Owners &owners)
+Json json_of(const SocketInfo &socket, const Owners &owners)
 {
-	nlohmann::ordered_json json = {{"state", socket.state},
-				       {"local", json_of(socket.local)},
-				       {"uid", socket.uid},
-				       {"inode", socket.inode}};
+	Json json = {{"state", socket.state},
+		     {"local", json_of(socket.local)},
+		     {"uid", socket.uid},
+		     {"inode", socket.inode}};
 	const auto [first, last] = owners.equal_range(socket.inode);
 
 	if (!socket.peer.address.empty())
@@ -155,7 +154,7 @@ nlohmann::ordered_json json_of(const SocketInfo &socket, const Owners &owners)
 				   {"stale_messages", socket.traffic->stale_messages},
 				   {"sends_without_room", socket.traffic->sends_without_room},
 				   {"sends_without_window", socket.traffic->sends_without_window}};
-	json["processes"] = nlohmann::ordered_json::array();
+	json["processes"] = Json::array();
 	for (auto owner = first; owner != last; ++owner)
 		json["processes"].push_back(
 			{{"pid", owner->second.pid}, {"name", owner->second.name}});
@@ -169,7 +168,7 @@ void sockets_show(const SocketFilter &filter)
 	const bool wants_owners = filter.processes || filter.json || !filter.process.empty();
 	const Owners owners = wants_owners ? owners_of_sockets() : Owners();
 	const Prefix prefix = filter.address.empty() ? Prefix{} : parse_prefix(filter.address);
-	nlohmann::ordered_json rows = nlohmann::ordered_json::array();
+	Json rows = Json::array();
 
 	for (const SocketInfo &socket : sockets()) {
 		if (!fits(socket, owners, filter, prefix))

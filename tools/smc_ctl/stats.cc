@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
 #include "counters.hpp"
+#include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 #include "reason.hpp"
 
 #include <smc/genl.h>
-
-#include <nlohmann/json.hpp>
 
 #include <cstdio>
 
@@ -83,23 +82,37 @@ void stats_show()
 		});
 }
 
-void fallback_show()
+void fallback_show(bool json)
 {
 	bool first = true;
+	Json all = {{"client", 0}, {"server", 0}, {"reasons", Json::array()}};
+
 	Family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION)
 		.dump(SMC_NL_GET_FBACK_STATS, [&](std::uint8_t, const Attributes &outer) {
 			const Attributes message = outer.nest(SMC_NL_A_FBACK_STATS);
+			const unsigned code = number32(message, SMC_NL_FBACK_RSN_CODE);
+			const char *side = message.number(SMC_NL_FBACK_TYPE) ? "server" : "client";
+
+			if (json) {
+				all["client"] = message.number(SMC_NL_FBACK_CLNT_CNT);
+				all["server"] = message.number(SMC_NL_FBACK_SRV_CNT);
+				all["reasons"].push_back({{"side", side},
+							  {"count", count_of(message)},
+							  {"code", code},
+							  {"text", describe_reason(code)}});
+				return;
+			}
 			if (first)
 				std::printf("fallbacks to TCP: client %llu server %llu\n",
 					    number64(message, SMC_NL_FBACK_CLNT_CNT),
 					    number64(message, SMC_NL_FBACK_SRV_CNT));
 			first = false;
-			const unsigned code = number32(message, SMC_NL_FBACK_RSN_CODE);
-			std::printf("  %s %10llu  0x%08x  %s\n",
-				    message.number(SMC_NL_FBACK_TYPE) ? "server" : "client",
-				    count_of(message), code, describe_reason(code).c_str());
+			std::printf("  %s %10llu  0x%08x  %s\n", side, count_of(message), code,
+				    describe_reason(code).c_str());
 		});
-	if (first)
+	if (json)
+		print(all);
+	else if (first)
 		std::printf("no fallback so far\n");
 }
 
@@ -111,7 +124,7 @@ void counters_show(const StatsOptions &options)
 	if (options.reset)
 		counters::mark(now);
 	if (options.json) {
-		std::printf("%s\n", nlohmann::json(shown).dump(2).c_str());
+		print(Json(shown));
 		return;
 	}
 	for (const auto &[name, value] : shown) {

@@ -581,9 +581,63 @@ def group_and_sockets_of_a_connection(vm):
                 for command in ("groups", "links", "sockets"):
                     assert guest.run(f"{inside} {CTL} {command}").out == "", command
             assert f"group {group['id']:08x}" in guest.run(f"{CTL} groups").out
+            shown, = [g for g in shown_as_json(guest, "groups") if g["group"] == group["id"]]
+            assert (shown["carrier"], shown["role"], shown["connections"], shown["version"]) == (
+                "SMC-R", ("client", "server")[role], 1, 2), shown
+            link, = [n for n in shown_as_json(guest, "links") if n["group"] == group["id"]]
+            assert (link["state"], link["device"], link["netdev"]) == ("active", "rxe0", "eth0"), link
             assert " active device rxe0 port 1 netdev eth0 " in guest.run(f"{CTL} links").out
             assert "SMC-R device rxe0 port 1 link 1" in guest.run(f"{CTL} sockets").out
     assert set_up() == [count + 1 for count in before]
+
+
+def shown_as_json(guest, command: str):
+    return json.loads(guest.run(f"{CTL} {command} --json").out)
+
+
+@case(on="ours")
+def everything_is_shown_as_json(vm):
+    """smc_ctl show … --json; that of sockets, groups and links is with connections."""
+    def shown(command: str):
+        return shown_as_json(vm.a, command)
+
+    assert {"eid": vm.a.run(f"{CTL} eid show").out.split()[0], "default": False} in shown("eid show")
+    vm.a.run(f"""set -e
+        {CTL} pnet add JSON1 --netdev eth0 --rdma rxe0 --port 1
+        {CTL} rules add deny --peer 192.0.2.0/24 --port 80-90 --out
+        {CTL} rules add allow""")
+    try:
+        entries = [{"id": "JSON1", "netdev": "eth0"}, {"id": "JSON1", "rdma": "rxe0", "port": 1}]
+        assert sorted(shown("pnet show JSON1"), key=len) == entries
+        assert all(entry in shown("pnet show") for entry in entries)
+        assert shown("pnet show NONE") == []
+        assert shown("rules show") == [
+            {"allow": False, "peer": "192.0.2.0/24", "port_first": 80, "port_last": 90,
+             "out": True, "in": False},
+            {"allow": True, "port_first": 0, "port_last": 65535, "out": True, "in": True}]
+        device, = shown("devices")
+        assert (device["device"], device["port"], device["active"], device["netdev"],
+                device["pnet"], device["pnet_by_user"]) == (
+            "rxe0", 1, True, "eth0", "JSON1", True), device
+    finally:
+        vm.a.run(f"{CTL} pnet flush; {CTL} rules flush")
+    assert shown("peers show") == [] and shown("rules show") == []
+    assert shown("select list") == []
+    assert shown("info")["version"] == 2
+    fallback = shown("fallback")
+    assert sum(reason["count"] for reason in fallback["reasons"]) == \
+        fallback["client"] + fallback["server"], fallback
+
+    found = vm.a.run(f"{CTL} doctor --json", check=False)
+    report = json.loads(found.out)
+    assert report["verdict"] == "smc" and found.rc == 0, report
+    lines = vm.a.run(f"{CTL} doctor").out.splitlines()
+    assert [finding["text"] for finding in report["findings"]] == [
+        line[16:] for line in lines if not line.lstrip().startswith("->")], (report, lines)
+    nobody = vm.a.run(f"{CTL} check 127.0.0.1 9 --json", check=False)
+    report = json.loads(nobody.out)
+    assert report["verdict"] == "no-connection" and nobody.rc == 4, report
+    assert report["findings"][-1]["level"] == "BAD" and "advice" in report["findings"][-1]
 
 
 LISTED_SOCKETS = """
