@@ -8,12 +8,13 @@
 #   make rpm                       build/rpm/*.rpm from it
 #   make packages                  what a user does with the former (selftests/packages)
 #   make install-dkms DESTDIR=…    the module's source below /usr/src, modprobe's file below /usr/lib
-#   make install-completion install-unit    what make install-tools also installs: for bash, for systemd
+#   make install-completion install-unit install-dashboard
+#                                  what make install-tools also installs: for bash, systemd, Grafana
 
 VERSION := $(shell sed -n 's/^PACKAGE_VERSION="\(.*\)"$$/\1/p' dkms.conf)
 DIST := $(BUILD)/smc-$(VERSION).tar.xz
 
-.PHONY: dist release deb rpm packages install-dkms install-completion install-unit
+.PHONY: dist release deb rpm packages install-dkms install-completion install-unit install-dashboard
 
 dist:
 	@packaging/dist $(DIST) smc-$(VERSION)
@@ -45,9 +46,12 @@ install-dkms:
 
 COMPLETIONDIR ?= $(PREFIX)/share/bash-completion/completions
 UNITDIR       ?= $(PREFIX)/lib/systemd/system
-TOOLS_FILES   += $(COMPLETIONDIR)/smc_ctl $(COMPLETIONDIR)/smc_run $(UNITDIR)/smc.service
+DASHBOARDDIR  ?= $(PREFIX)/share/smc
+UNITS         := smc.service smc-metrics.service smc-metrics.timer
+TOOLS_FILES   += $(COMPLETIONDIR)/smc_ctl $(COMPLETIONDIR)/smc_run $(UNITS:%=$(UNITDIR)/%) \
+	$(DASHBOARDDIR)/grafana-dashboard.json
 
-install-tools: install-completion install-unit
+install-tools: install-completion install-unit install-dashboard
 
 install-completion:
 	@for program in smc_ctl smc_run; do \
@@ -55,5 +59,10 @@ install-completion:
 	done
 
 install-unit:
-	install -D -m 644 packaging/smc.service $(DESTDIR)$(UNITDIR)/smc.service
-	sed -i 's|/usr/bin/|$(BINDIR)/|' $(DESTDIR)$(UNITDIR)/smc.service
+	@for unit in $(UNITS); do \
+		install -D -m 644 packaging/$$unit $(DESTDIR)$(UNITDIR)/$$unit && \
+		sed -i 's|/usr/bin/|$(BINDIR)/|' $(DESTDIR)$(UNITDIR)/$$unit || exit; \
+	done
+
+install-dashboard:
+	install -D -m 644 packaging/grafana-dashboard.json $(DESTDIR)$(DASHBOARDDIR)/grafana-dashboard.json

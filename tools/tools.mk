@@ -37,4 +37,6 @@ install-tools: $(TOOLS_INSTALL)
 
 uninstall-tools:
 	rm -f $(addprefix $(DESTDIR),$(TOOLS_FILES))
-	[ ! -d $(DESTDIR)$(TOOLLIBDIR) ] || rmdir --ignore-fail-on-non-empty $(DESTDIR)$(TOOLLIBDIR)
+	@for folder in $(DESTDIR)$(TOOLLIBDIR) $(DESTDIR)$(DASHBOARDDIR); do \
+		[ ! -d $$folder ] || rmdir --ignore-fail-on-non-empty $$folder; \
+	done

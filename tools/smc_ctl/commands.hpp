@@ -136,6 +136,7 @@ struct StatsOptions {
 	bool delta = false;
 	bool prometheus = false;
 	bool json = false;
+	std::string to{}; // of prometheus: a file; empty: standard output
 };
 // Counters by name.
 void counters_show(const StatsOptions &options);

@@ -2,6 +2,7 @@
 #include "file.hpp"
 
 #include <cerrno>
+#include <filesystem>
 #include <fstream>
 #include <system_error>
 
@@ -14,6 +15,12 @@ void write_file(const std::string &path, const std::string &text)
 
 	if (!(file << text) || !file.flush())
 		throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), path);
+}
+
+void replace_file_at_once(const std::string &path, const std::string &text)
+{
+	write_file(path + ".new", text);
+	std::filesystem::rename(path + ".new", path);
 }
 
 } // namespace smc_ctl

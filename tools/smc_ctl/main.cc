@@ -235,6 +235,8 @@ void add_stats_command(CLI::App &app, StatsOptions &options)
 	auto *prometheus = stats->add_flag("--prometheus", options.prometheus,
 					   "the same for the textfile collector of Prometheus");
 
+	stats->add_option("--to", options.to, "write that into a file, in one piece")
+		->needs(prometheus);
 	json->excludes(prometheus);
 	delta->excludes(prometheus);
 	stats->callback([&options, reset, delta, json, prometheus] {

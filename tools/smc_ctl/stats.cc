@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
 #include "counters.hpp"
+#include "file.hpp"
 #include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
@@ -67,6 +68,17 @@ unsigned long long count_of(const Attributes &message)
 						   : number64(message, SMC_NL_FBACK_RSN_CNT);
 }
 
+std::string prometheus_of(const counters::Counters &all)
+{
+	std::string text;
+
+	// Some are levels, and the kernel does not say which.
+	for (const auto &[name, value] : all)
+		text += "# TYPE smc_" + name + " untyped\nsmc_" + name + " " +
+			std::to_string(value) + "\n";
+	return text;
+}
+
 } // namespace
 
 void stats_show()
@@ -127,14 +139,19 @@ void counters_show(const StatsOptions &options)
 		print(Json(shown));
 		return;
 	}
-	for (const auto &[name, value] : shown) {
-		if (options.prometheus)
-			// Some are levels, and the kernel does not say which.
-			std::printf("# TYPE smc_%s untyped\nsmc_%s %llu\n", name.c_str(),
-				    name.c_str(), static_cast<unsigned long long>(value));
-		else if (options.delta)
-			std::printf("%s %lld\n", name.c_str(), static_cast<long long>(value));
+	if (options.prometheus) {
+		const std::string text = prometheus_of(shown);
+
+		if (options.to.empty())
+			std::fputs(text.c_str(), stdout);
+		else
+			replace_file_at_once(options.to, text);
+		return;
 	}
+	if (!options.delta)
+		return;
+	for (const auto &[name, value] : shown)
+		std::printf("%s %lld\n", name.c_str(), static_cast<long long>(value));
 }
 
 } // namespace smc_ctl

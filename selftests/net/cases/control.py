@@ -6,6 +6,7 @@ import errno
 import json
 import re
 from contextlib import contextmanager
+from pathlib import Path
 
 from churn import connections_are_gone
 from harness import case
@@ -706,6 +707,15 @@ def counters_since_a_moment(vm):
                                vm.a.run("cat /proc/net/smc_stat").out.splitlines()}
     assert f"smc_smcd_client_v2 {everything['smcd_client_v2']}" in lines
     assert len(lines) == 2 * len(everything) and "# TYPE smc_wire_violation untyped" in lines
+
+    vm.a.run(f"{CTL} stats --prometheus --to /run/smc.prom")
+    written = vm.a.run("cat /run/smc.prom; ls /run | grep -c smc.prom; rm /run/smc.prom").out
+    assert written.splitlines()[-1] == "1", written
+    names = {line.split()[0] for line in lines if not line.startswith("#")}
+    assert {line.split()[0] for line in written.splitlines()[:-1] if line[0] != "#"} == names
+    # What the dashboard shows is there.
+    wanted = set(re.findall(r"\bsmc_[a-z0-9_]+(?=\{|,)", Path("packaging/grafana-dashboard.json").read_text()))
+    assert len(wanted) > 30 and wanted <= names, wanted - names
 
 
 @case(on="ours+none")
