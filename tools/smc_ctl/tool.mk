@@ -4,7 +4,7 @@
 
 TOOLS         += $(TOOLS_OUT)/smc_ctl
 TOOLS_INSTALL += install-smc_ctl
-TOOLS_FILES   += $(BINDIR)/smc_ctl $(MANDIR)/man8/smc_ctl.8 $(MANDIR)/man5/smc.conf.5
+TOOLS_FILES   += $(BINDIR)/smc_ctl $(MANDIR)/man8/smc_ctl.8 $(MANDIR)/man5/smc.conf.5 $(MANDIR)/man7/af_smc.7
 
 HOSTCXX        ?= c++
 SMC_CTL_CXXFLAGS := -O2 -g -std=c++20 -Wall -Wextra -Werror -Iinclude -isystem /usr/include/libnl3 \
@@ -41,3 +41,4 @@ install-smc_ctl: $(TOOLS_OUT)/smc_ctl
 	install -D -m 755 $(TOOLS_OUT)/smc_ctl $(DESTDIR)$(BINDIR)/smc_ctl
 	install -D -m 644 Documentation/man/smc_ctl.8 $(DESTDIR)$(MANDIR)/man8/smc_ctl.8
 	install -D -m 644 Documentation/man/smc.conf.5 $(DESTDIR)$(MANDIR)/man5/smc.conf.5
+	install -D -m 644 Documentation/man/af_smc.7 $(DESTDIR)$(MANDIR)/man7/af_smc.7
