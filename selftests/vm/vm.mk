@@ -66,8 +66,8 @@ CHECK_BY_HAND := a_pod_on_ipvlan|over_smcd($$|_by)|fallen_back|unloading|device_
 # On 6.12 the module writes the option by hand only; on 7.2 it does always.
 CHECK_OPTIONS_6.12 := --topology '^(?!.*:own)'
 # Nor with hardware of other kinds, which 6.12's guests have.
-CHECK_OPTIONS_6.1 := --topology '^[^(]*$$'
-CHECK_OPTIONS_7.2 := --topology '^ours@7.2[^(]*$$'
+CHECK_OPTIONS_6.1 := --hardware '^$$'
+CHECK_OPTIONS_7.2 := --topology '^ours@7.2' --hardware '^$$'
 BY_HAND_TCP_OPTION := repeated_syns|lossy_ways|signed_segments|through_a|with_and_without|a_probe_while
 # A pass over all socket calls takes five minutes: one on 6.12, and a sample on 6.1 by another way in.
 CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|connections_share|in_epoll|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)
