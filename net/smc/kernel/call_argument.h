@@ -5,6 +5,9 @@
 
 #include <linux/ptrace.h>
 
+/* Without it there is no such handler. */
+#ifdef CONFIG_HAVE_FUNCTION_ARG_ACCESS_API
+
 /*
  * The nth argument, from 0, of those that fill a register or a word each. For handlers of kprobes.
  *
@@ -22,5 +25,7 @@ static inline unsigned long smc_call_argument(struct pt_regs *regs, unsigned int
 	return regs_get_kernel_argument(regs, n);
 #endif
 }
+
+#endif /* CONFIG_HAVE_FUNCTION_ARG_ACCESS_API */
 
 #endif
