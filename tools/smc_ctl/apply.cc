@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
 #include "config.hpp"
+#include "file.hpp"
 #include "netlink.hpp"
 
 #include <smc/genl.h>
 
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <sstream>
-#include <system_error>
 
 namespace smc_ctl {
 namespace {
-
-namespace fs = std::filesystem;
 
 // Settings are there only while the module is.
 void load_module()
@@ -69,20 +65,6 @@ void write_kind(std::ostream &out, const Kind &kind)
 		out << kind.word << "\n";
 }
 
-// Readers see the old file or the whole new one.
-void replace_file(const std::string &path, const std::string &text)
-{
-	const std::string fresh = path + ".new";
-	std::ofstream file(fresh);
-
-	if (!(file << text) || !file.flush())
-		throw std::system_error(errno, std::generic_category(), fresh);
-	file.close();
-	if (fs::exists(path))
-		fs::copy_file(path, path + ".old", fs::copy_options::overwrite_existing);
-	fs::rename(fresh, path);
-}
-
 } // namespace
 
 int apply(const ApplyOptions &options)
@@ -117,7 +99,7 @@ void save(const std::string &file)
 	if (file == "-")
 		std::fputs(text.str().c_str(), stdout);
 	else
-		replace_file(file, text.str());
+		replace_file(file, text.str(), /*keep_old=*/true);
 }
 
 } // namespace smc_ctl

@@ -8,6 +8,8 @@
 
 namespace smc_ctl {
 
+namespace fs = std::filesystem;
+
 void write_file(const std::string &path, const std::string &text)
 {
 	errno = 0;
@@ -17,10 +19,14 @@ void write_file(const std::string &path, const std::string &text)
 		throw std::system_error(errno != 0 ? errno : EIO, std::generic_category(), path);
 }
 
-void replace_file_at_once(const std::string &path, const std::string &text)
+void replace_file(const std::string &path, const std::string &text, bool keep_old)
 {
-	write_file(path + ".new", text);
-	std::filesystem::rename(path + ".new", path);
+	const std::string fresh = path + ".new";
+
+	write_file(fresh, text);
+	if (keep_old && fs::exists(path))
+		fs::copy_file(path, path + ".old", fs::copy_options::overwrite_existing);
+	fs::rename(fresh, path);
 }
 
 } // namespace smc_ctl

@@ -7,7 +7,8 @@ namespace smc_ctl {
 
 // Writes a sysctl, or a file that need not be there. Throws std::system_error.
 void write_file(const std::string &path, const std::string &text);
-// Who reads the file meanwhile sees all of the old one or all of the new one.
-void replace_file_at_once(const std::string &path, const std::string &text);
+// Who reads the file meanwhile sees all of the old one or all of the new one. @keep_old: as
+// @path.old.
+void replace_file(const std::string &path, const std::string &text, bool keep_old);
 
 } // namespace smc_ctl

@@ -163,25 +163,27 @@ void show_link(const Attributes &link, std::uint32_t group)
 
 void groups_show(bool json)
 {
+	const struct {
+		std::uint8_t command;
+		int attribute;
+		void (*show)(const Attributes &group);
+		Json (*json_of)(const Attributes &group);
+	} kinds[] = {
+		{SMC_NL_GET_LGR_SMCR, SMC_NL_A_LGR_SMCR, show_group, json_of_group},
+		{SMC_NL_GET_LGR_SMCD, SMC_NL_A_LGR_SMCD, show_smcd_group, json_of_smcd_group},
+	};
 	Family family(SMC_NL_GEN_FAMILY, SMC_NL_GEN_VERSION);
 	Json rows = Json::array();
 
-	family.dump(SMC_NL_GET_LGR_SMCR, [&](std::uint8_t, const Attributes &message) {
-		const Attributes group = message.nest(SMC_NL_A_LGR_SMCR);
+	for (const auto &kind : kinds)
+		family.dump(kind.command, [&](std::uint8_t, const Attributes &message) {
+			const Attributes group = message.nest(kind.attribute);
 
-		if (json)
-			rows.push_back(json_of_group(group));
-		else
-			show_group(group);
-	});
-	family.dump(SMC_NL_GET_LGR_SMCD, [&](std::uint8_t, const Attributes &message) {
-		const Attributes group = message.nest(SMC_NL_A_LGR_SMCD);
-
-		if (json)
-			rows.push_back(json_of_smcd_group(group));
-		else
-			show_smcd_group(group);
-	});
+			if (json)
+				rows.push_back(kind.json_of(group));
+			else
+				kind.show(group);
+		});
 	if (json)
 		print(rows);
 }

@@ -145,7 +145,7 @@ void counters_show(const StatsOptions &options)
 		if (options.to.empty())
 			std::fputs(text.c_str(), stdout);
 		else
-			replace_file_at_once(options.to, text);
+			replace_file(options.to, text, /*keep_old=*/false);
 		return;
 	}
 	if (!options.delta)
