@@ -622,6 +622,7 @@ def everything_is_shown_as_json(vm):
             "rxe0", 1, True, "eth0", "JSON1", True), device
     finally:
         vm.a.run(f"{CTL} pnet flush; {CTL} rules flush")
+    vm.a.run(f"{CTL} peers flush")  # earlier cases may have met peers without SMC
     assert shown("peers show") == [] and shown("rules show") == []
     assert shown("select list") == []
     assert shown("info")["version"] == 2
