@@ -10,6 +10,13 @@ smc-includes := -I$(smc-dir) -I$(SMC_ROOT)/include -fmacro-prefix-map=$(SMC_ROOT
 
 smc-cxx-compiler := $(if $(SMC_CXX),$(SMC_CXX),$(patsubst %gcc,%g++,$(subst gcc-,g++-,$(CC))))
 
+# In g++ 10 the headers for freestanding code have inline functions of floating point, and no std::bit_cast().
+# Looked at when the first source is compiled, so that `make clean` needs no compiler.
+smc-oldest-gxx := 11
+smc-cxx-major = $(eval smc-cxx-major := $(shell $(smc-cxx-compiler) -dumpversion | cut -d. -f1))$(smc-cxx-major)
+smc-cxx-checked = $(if $(shell [ "$(smc-cxx-major)" -ge $(smc-oldest-gxx) ] 2>/dev/null && echo y),, \
+	$(error $(smc-cxx-compiler) is missing or too old: g++ $(smc-oldest-gxx) or later is needed, named by SMC_CXX=))
+
 # The kernel's code generation (ABI, retpolines, IBT, SLS, rethunks, ftrace, no SSE, no red zone; on a
 # debug kernel its sanitizers) and none of its warnings or its C dialect. Options to the assembler and
 # preprocessor start with -W, too.
@@ -44,5 +51,5 @@ cmd_cxx_ungroup = { echo :; $(NM) $@ | sed -n 's/^[0-9a-f]* W //p'; } >$@.inline
 cxx-objtool = $(strip $(filter-out ;,$(cmd_objtool)))
 
 quiet_cmd_cxx_o_cc = CXX [M]  $@
-      cmd_cxx_o_cc = $(smc-cxx-compiler) -Wp,-MMD,$(depfile) $(smc-cxx-flags) -c -o $@ $<; \
+      cmd_cxx_o_cc = $(smc-cxx-checked)$(smc-cxx-compiler) -Wp,-MMD,$(depfile) $(smc-cxx-flags) -c -o $@ $<; \
 	$(cmd_cxx_ungroup) $(if $(cxx-objtool),; $(cxx-objtool))
