@@ -20,7 +20,7 @@ SMCR = ("ours@6.12+kernel@6.12", "ours@6.1+kernel@6.12", "ours@6.12+ours@6.12",
         "ours@7.2+ours@7.2", "ours@6.12:own+kernel@6.12",
         *SAME_ORDER, *BIG_ENDIAN)
 # The peer has an smc.ko without a device that it could use, or has no SMC at all.
-DECLINES = ("ours@6.12+kernel@6.1", "ours@6.1+kernel@6.1", "ours@7.2+kernel@6.1")
+DECLINES = ("ours@6.12:no-rdma+ours@6.12", "ours@6.12+kernel@6.1", "ours@6.1+kernel@6.1", "ours@7.2+kernel@6.1")
 PLAIN = ("ours@6.12+none@6.12", "ours@6.1+none@6.12", "ours@7.2+none@6.12")
 # Debian 11: its smc.ko knows version 1 alone. Without RoCE v1 it declines at once; with it, it proposes
 # version 1 and declines version 2; where both ends have it they meet in SMC-Rv1.

@@ -10,11 +10,13 @@
         kills it
     tcp_option.py syns ADDRESS ADDRESS PORT COUNT   SYNs with the option from one to the other address,
         of which no socket knows
-    tcp_option.py signed CLIENT ADDRESS SERVER ADDRESS PORT   one connection of SMC sockets, from one
-        network namespace to another, both ends of which sign (TCP_MD5SIG): prints "fine"
+    tcp_option.py signed md5|ao CLIENT ADDRESS SERVER ADDRESS PORT   one connection of SMC sockets, from
+        one network namespace to another, both ends of which sign (TCP_MD5SIG, TCP_AO_ADD_KEY): prints
+        "fine", or "unknown" if this kernel's TCP has no such option
 """
 
 import ctypes
+import errno
 import json
 import signal
 import socket
@@ -26,7 +28,7 @@ import threading
 ETH_P_ALL, ETH_P_IP, ETH_P_IPV6 = 3, 0x0800, 0x86dd
 SYN, ACK = 0x02, 0x10
 AF_SMC = 43
-TCP_MD5SIG = 14
+TCP_MD5SIG, TCP_AO_ADD_KEY = 14, 38
 OPTION = bytes.fromhex("fe06e2d4c3d9")
 
 
@@ -136,12 +138,25 @@ def listen(kind: str, address: str, port: int) -> None:
     signal.pause()
 
 
-def sign(end: socket.socket, peer: str) -> None:
+def sign_md5(end: socket.socket, peer: str) -> None:
     """struct tcp_md5sig: the peer's address, and one key for all ports."""
-    address = struct.pack("=HH4s", socket.AF_INET, 0, socket.inet_aton(peer)).ljust(128, b"\0")
     key = b"of both ends"
     end.setsockopt(socket.IPPROTO_TCP, TCP_MD5SIG,
-                   address + struct.pack("=BBHi", 0, 0, len(key), 0) + key.ljust(80, b"\0"))
+                   stored(peer) + struct.pack("=BBHi", 0, 0, len(key), 0) + key.ljust(80, b"\0"))
+
+
+def sign_ao(end: socket.socket, peer: str) -> None:
+    """struct tcp_ao_add: the key with the number 1."""
+    key, (number, mac_bytes) = b"of both ends", (1, 12)
+    end.setsockopt(socket.IPPROTO_TCP, TCP_AO_ADD_KEY,
+                   stored(peer) + b"hmac(sha1)".ljust(64, b"\0") +
+                   struct.pack("=iIHBBBBBB", 0, 0, 0, 32, number, number, mac_bytes,
+                               0, len(key)) + key.ljust(80, b"\0"))
+
+
+def stored(address: str) -> bytes:
+    """struct sockaddr_storage"""
+    return struct.pack("=HH4s", socket.AF_INET, 0, socket.inet_aton(address)).ljust(128, b"\0")
 
 
 def enter(name: str) -> None:
@@ -151,9 +166,26 @@ def enter(name: str) -> None:
             raise OSError(ctypes.get_errno(), "setns")
 
 
-def signed_connection(client: str, client_address: str, server: str, server_address: str,
+def known(sign, peer: str) -> bool:
+    """An SMC socket and one of TCP have to agree on it."""
+    refused = []
+    for end in smc_socket(), socket.socket():
+        with end:
+            try:
+                sign(end, peer)
+                refused.append(0)
+            except OSError as error:
+                refused.append(error.errno)
+    assert refused in ([0, 0], [errno.ENOPROTOOPT] * 2), refused
+    return refused == [0, 0]
+
+
+def signed_connection(sign, client: str, client_address: str, server: str, server_address: str,
                       port: int) -> None:
     enter(server)
+    if not known(sign, client_address):
+        print("unknown")
+        return
     listener = smc_socket()
     sign(listener, client_address)
     listener.bind((server_address, port))
@@ -180,4 +212,4 @@ if __name__ == "__main__":
     if sys.argv[1] == "syns":
         send_syns(sys.argv[2], sys.argv[3], int(sys.argv[4]), int(sys.argv[5]))
         sys.exit(0)
-    signed_connection(*sys.argv[2:6], int(sys.argv[6]))
+    signed_connection({"md5": sign_md5, "ao": sign_ao}[sys.argv[2]], *sys.argv[3:7], int(sys.argv[7]))

@@ -12,7 +12,7 @@ VM := selftests/vm
 OTHER_MACHINES := arm64 s390x
 CASE_OPTIONS = $(if $(ONLY),--only '$(ONLY)') $(if $(TOPOLOGY),--topology '$(TOPOLOGY)')
 
-.PHONY: $(OTHER_MACHINES:%=guest-programs-%) vm-modules own-option test-programs harness-test selftest interop demo \
+.PHONY: $(OTHER_MACHINES:%=guest-programs-%) vm-modules own-option no-rdma test-programs harness-test selftest interop demo \
 	$(KERNELS:%=check-selftest-%) check-selftest-rt $(OTHER_MACHINES:%=check-selftest-%) \
 	check-interop check-interop-7.2
 
@@ -23,6 +23,10 @@ vm-modules:
 # One for 6.12 that does without what its TCP does for it: "ours@6.12:own".
 own-option:
 	+@$(MAKE) module KVER=6.12 BUILD=$(BUILD)/own-option SMC_OWN_OPTION=y
+
+# One for 6.12 as if it had been built without RDMA: "ours@6.12:no-rdma".
+no-rdma:
+	+@$(MAKE) module KVER=6.12 BUILD=$(BUILD)/no-rdma CONFIG_INFINIBAND=
 
 test-programs:
 	+@$(MAKE) -C selftests/net
@@ -44,13 +48,14 @@ $(OTHER_MACHINES:%=guest-programs-%): guest-programs-%:
 harness-test:
 	@$(VM)/check-harness
 
-selftest: vm-modules own-option test-programs tools
+selftest: vm-modules own-option no-rdma test-programs tools
 	@set -e; for kernel in $(or $(KERNEL),$(KERNELS)); do \
-		$(VM)/run-cases --kernel $$kernel --result selftest-$$kernel $(CASE_OPTIONS) \
+		usual=; [ $$kernel = 6.12 ] || usual='--topology ^[^:]*$$'; \
+		$(VM)/run-cases --kernel $$kernel --result selftest-$$kernel $$usual $(CASE_OPTIONS) \
 			$(sort $(wildcard selftests/net/cases/*.py $(VM)/cases/*.py)); \
 	done
 
-interop: vm-modules own-option test-programs $(OTHER_MACHINES:%=guest-programs-%)
+interop: vm-modules own-option no-rdma test-programs $(OTHER_MACHINES:%=guest-programs-%)
 	+@set -e; for machine in $(OTHER_MACHINES); do $(MAKE) module KVER=6.12-$$machine; done
 	@$(VM)/run-cases --result interop $(CASE_OPTIONS) $(sort $(wildcard selftests/interop/*.py))
 
@@ -62,13 +67,13 @@ CHECK_FILES_6.1 := adapter control smc_run loopback socket_calls
 RT_FILES := adapter control smc_run loopback selection takeover tcp_option races stand_churn
 CHECK_FILES_7.2 := adapter smc_run loopback takeover tcp_option
 CHECK_FILES_5.10 := smc_run loopback
-CHECK_BY_HAND := a_pod_on_ipvlan|over_smcd($$|_by)|fallen_back|unloading|device_comes|port_goes|without_the_
-# On 6.12 the module writes the option by hand only; on 7.2 it does always.
-CHECK_OPTIONS_6.12 := --topology '^(?!.*:own)'
+CHECK_BY_HAND := a_pod_on_ipvlan|over_smcd($$|_by|_without_rdma)|fallen_back|unloading|device_comes|port_goes|without_the_
+# On 6.12 the module writes the option by hand only (on 7.2 it does always), and has RDMA.
+CHECK_OPTIONS_6.12 := --topology '^[^:]*$$'
 # Nor with hardware of other kinds, which 6.12's guests have.
 CHECK_OPTIONS_6.1 := --hardware '^$$'
 CHECK_OPTIONS_7.2 := --topology '^ours@7.2' --hardware '^$$'
-BY_HAND_TCP_OPTION := repeated_syns|lossy_ways|signed_segments|through_a|with_and_without|a_probe_while
+BY_HAND_TCP_OPTION := repeated_syns|lossy_ways|signed_segments|segments_with_tcp_ao|through_a|with_and_without|a_probe_while
 # A pass over all socket calls takes five minutes: one on 6.12, and a sample on 6.1 by another way in.
 CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|connections_share|in_epoll|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)
 CHECK_BY_HAND_6.1 := compact_messages|connections_share|version_1|one_piece|handshakes_meet|rings_grow|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|over_smcr($$|_by_ulp|_by_selection|_of|_other|_by_protocol$$)|ipv6(_by|$$)
@@ -91,7 +96,7 @@ check-interop: vm-modules test-programs
 rt-release = $(patsubst %-amd64,%-rt-amd64,$(shell scripts/fetch/fetch-kernel $(or $(RT),6.12)))
 check-selftest-rt: test-programs tools
 	+@$(MAKE) module KVER=$(rt-release)
-	@$(VM)/run-cases --kernel $(rt-release) --result selftest-rt --topology '-rt-' \
+	@$(VM)/run-cases --kernel $(rt-release) --result selftest-rt --topology 'rt-amd64' \
 		--only '^(?!$(CHECK_BY_HAND)|$(CHECK_BY_HAND_7.2))|under_load|a_thousand_opened' \
 		$(RT_FILES:%=selftests/net/cases/%.py)
 

@@ -149,6 +149,15 @@ def over_smcd_in_one_namespace(vm):
                                     " --expect smcd")
 
 
+@case(on="ours@6.12:no-rdma")
+def over_smcd_without_rdma(vm):
+    """As it is built for a kernel that has none."""
+    vm.a.run("! modprobe --show-depends smc | grep -E 'ib_core|rdma_cm'")
+    assert vm.a.run(f"{CTL} devices").out == ""
+    over_smcd_in_one_namespace(vm)
+    namespaces_are_kept_apart(vm)
+
+
 @case(on="ours")
 def over_smcd_without_an_rdma_device(vm):
     """SMC-D is offered to peers on this host only."""

@@ -8,10 +8,14 @@ from .kernel import Kernel
 from .paths import BUILD
 
 
-def own_module(kernel: Kernel, own_option: bool = False) -> Path:
+# By what follows the kernel in a topology: the folder of `make own-option`'s and `make no-rdma`'s.
+BUILDS = {"own": "own-option", "no-rdma": "no-rdma"}
+
+
+def own_module(kernel: Kernel, build: str = "") -> Path:
     """SMC_KO names one file for every kernel; else it is what `make KVER=<version>` built, or
-    with SMC_OWN_OPTION=y what `make own-option` did."""
+    one that was built in another way (BUILDS)."""
     forced = os.environ.get("SMC_KO")
     if forced:
         return Path(forced)
-    return BUILD / ("own-option" if own_option else "") / kernel.release / "smc.ko"
+    return BUILD / BUILDS.get(build, "") / kernel.release / "smc.ko"

@@ -20,7 +20,7 @@ from .kernel import kernel, roce_v1
 from .lock import VmLock
 from .machine import Machine, MachineConfig
 from .modtree import VARIANTS, module_tree
-from .own import own_module
+from .own import BUILDS, own_module
 from .paths import RUNS
 
 # A clock that counts instructions leaps over the time in which a guest waits for its disk: half a
@@ -43,7 +43,8 @@ class VerdictFailed(AssertionError):
 class Spec:
     """Which module on which kernel: "ours@6.12", "kernel@6.1", "none@6.12". "kernel@5.10:v1": with
     RoCE v1 GIDs besides those of RoCE v2 (selftests/vm/roce-v1), so that SMC-Rv1 is possible.
-    "ours@6.12:own": built with SMC_OWN_OPTION, as for kernels without CONFIG_SMC."""
+    "ours@6.12:own": built with SMC_OWN_OPTION, as for kernels without CONFIG_SMC; "ours@6.12:no-rdma":
+    as for kernels without CONFIG_INFINIBAND."""
 
     module: str
     version: str
@@ -57,8 +58,8 @@ class Spec:
     def parse(text: str) -> "Spec":
         module, _, rest = text.partition("@")
         version, _, more = rest.partition(":")
-        if module not in VARIANTS or not version or more not in ("", "v1", "own"):
-            raise ValueError(f"{text!r} is not <{'|'.join(VARIANTS)}>@<kernel>[:v1|:own]")
+        if module not in VARIANTS or not version or more not in ("", "v1", *BUILDS):
+            raise ValueError(f"{text!r} is not <{'|'.join(VARIANTS)}>@<kernel>[:v1|:own|:no-rdma]")
         return Spec(module, version, more)
 
     @property
@@ -128,7 +129,7 @@ class Vm:
         self._lock = VmLock() if self._beside is None else self._beside._lock
         try:
             trees = [module_tree(found, spec.module,
-                                 own_module(found, spec.more == "own")
+                                 own_module(found, spec.more)
                                  if spec.module == "ours" else None,
                                  roce_v1(found) if spec.roce_v1 else None)
                      for found, spec in zip(kernels, self.specs)]
