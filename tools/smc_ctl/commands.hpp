@@ -130,6 +130,14 @@ struct SocketFilter {
 	bool json = false;
 };
 void sockets_show(const SocketFilter &filter);
+struct TopOptions {
+	SocketFilter filter{};
+	double interval_s = 2;
+	unsigned rounds = 0; // 0: until it is ended
+	std::string order = "bytes";
+};
+// What SMC connections move, again and again, the busiest first.
+void top(const TopOptions &options);
 void stats_show();
 struct StatsOptions {
 	bool reset = false;

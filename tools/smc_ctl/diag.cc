@@ -151,4 +151,9 @@ std::string text_of(const Endpoint &endpoint)
 	return "[" + endpoint.address + "]" + port;
 }
 
+Json json_of(const Endpoint &endpoint)
+{
+	return {{"address", endpoint.address}, {"port", endpoint.port}};
+}
+
 } // namespace smc_ctl

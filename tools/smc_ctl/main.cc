@@ -32,6 +32,7 @@ struct Arguments {
 	std::string netns;
 	CheckOptions check;
 	SocketFilter sockets;
+	TopOptions top;
 	StatsOptions stats;
 	bool json = false;
 	std::vector<std::string> words;
@@ -211,13 +212,36 @@ void add_check_commands(CLI::App &app, Arguments &arguments)
 	look->callback([&] { arguments.status = doctor(arguments.json); });
 }
 
+void add_filter(CLI::App &command, SocketFilter &filter)
+{
+	command.add_option("--state", filter.state, "only those in this state");
+	command.add_option("--address", filter.address, "only those with this prefix at an end");
+	command.add_option("--process", filter.process, "only those of this name or number");
+}
+
+void add_top_command(CLI::App &app, TopOptions &options)
+{
+	CLI::App *command =
+		app.add_subcommand("top", "what SMC connections move, the busiest first");
+
+	add_filter(*command, options.filter);
+	command->add_option("--interval", options.interval_s, "seconds between two looks")
+		->check(CLI::Range(0.1, 3600.0))
+		->capture_default_str();
+	command->add_option("--rounds", options.rounds, "end after so many")
+		->check(CLI::PositiveNumber);
+	command->add_option("--sort", options.order, "by what is per second")
+		->check(CLI::IsMember({"bytes", "sent", "received", "messages", "stalls"}))
+		->capture_default_str();
+	command->add_flag("--json", options.filter.json, "each round as a line of JSON");
+	command->callback([&options] { top(options); });
+}
+
 void add_socket_command(CLI::App &app, SocketFilter &filter)
 {
 	CLI::App *sockets = app.add_subcommand("sockets", "sockets, and what carries them");
 
-	sockets->add_option("--state", filter.state, "only those in this state");
-	sockets->add_option("--address", filter.address, "only those with this prefix at an end");
-	sockets->add_option("--process", filter.process, "only those of this name or number");
+	add_filter(*sockets, filter);
 	sockets->add_option("--reason", filter.reason, "only those that are TCP for this");
 	sockets->add_flag("--processes", filter.processes, "with the processes that have them");
 	sockets->add_flag("--traffic", filter.traffic, "with bytes, messages and stalls");
@@ -253,6 +277,7 @@ void add_show_commands(CLI::App &app, Arguments &arguments)
 	add_show(app, "links", "links of SMC-R's groups", arguments, links_show);
 	add_show(app, "devices", "RDMA devices", arguments, devices_show);
 	add_socket_command(app, arguments.sockets);
+	add_top_command(app, arguments.top);
 	add_stats_command(app, arguments.stats);
 	add_show(app, "fallback", "why connections went on as TCP", arguments, fallback_show);
 	add_show(app, "info", "version of the protocol", arguments, info_show);

@@ -60,4 +60,24 @@ std::multimap<std::uint64_t, Process> owners_of_sockets()
 	return owners;
 }
 
+std::string text_of(const Owners &owners, std::uint64_t inode)
+{
+	const auto [first, last] = owners.equal_range(inode);
+	std::string text;
+
+	for (auto owner = first; owner != last; ++owner)
+		text += " " + owner->second.name + "(" + std::to_string(owner->second.pid) + ")";
+	return text;
+}
+
+Json json_of(const Owners &owners, std::uint64_t inode)
+{
+	const auto [first, last] = owners.equal_range(inode);
+	Json json = Json::array();
+
+	for (auto owner = first; owner != last; ++owner)
+		json.push_back({{"pid", owner->second.pid}, {"name", owner->second.name}});
+	return json;
+}
+
 } // namespace smc_ctl

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "json.hpp"
+
 #include <cstdint>
 #include <map>
 #include <string>
@@ -13,7 +15,14 @@ struct Process {
 	std::string name;
 };
 
-// Who has which socket open, by inode; only processes that the caller may look at.
-[[nodiscard]] std::multimap<std::uint64_t, Process> owners_of_sockets();
+// Who has which socket open, by inode.
+using Owners = std::multimap<std::uint64_t, Process>;
+
+// Only processes that the caller may look at.
+[[nodiscard]] Owners owners_of_sockets();
+
+// Those of one socket: " redis-server(4711)" for each, or an array.
+[[nodiscard]] std::string text_of(const Owners &owners, std::uint64_t inode);
+[[nodiscard]] Json json_of(const Owners &owners, std::uint64_t inode);
 
 } // namespace smc_ctl

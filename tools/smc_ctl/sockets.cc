@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "sockets.hpp"
-#include "address.hpp"
 #include "commands.hpp"
 #include "json.hpp"
 #include "processes.hpp"
 #include "reason.hpp"
+#include "socket_matcher.hpp"
+#include "tcp_children.hpp"
 
-#include <algorithm>
 #include <cstdio>
-#include <map>
 
 namespace smc_ctl {
 namespace {
@@ -29,7 +28,7 @@ void show_carrier(const SocketInfo &socket)
 				    static_cast<unsigned long long>(socket.peer_token));
 		break;
 	case Carrier::kTcp:
-		std::printf(" TCP");
+		std::printf(socket.accepted ? " TCP: accepted so" : " TCP");
 		if (socket.reason != 0)
 			std::printf(": %s", describe_reason(socket.reason).c_str());
 		if (socket.peer_reason != 0)
@@ -37,8 +36,6 @@ void show_carrier(const SocketInfo &socket)
 		break;
 	}
 }
-
-using Owners = std::multimap<std::uint64_t, Process>;
 
 void show_traffic(const smc_diag_traffic &traffic)
 {
@@ -60,55 +57,7 @@ void show(const SocketInfo &socket, const Owners &owners, const SocketFilter &fi
 	show_carrier(socket);
 	if (filter.traffic && socket.traffic)
 		show_traffic(*socket.traffic);
-	if (filter.processes) {
-		const auto [first, last] = owners.equal_range(socket.inode);
-
-		for (auto owner = first; owner != last; ++owner)
-			std::printf(" %s(%d)", owner->second.name.c_str(), owner->second.pid);
-	}
-	std::printf("\n");
-}
-
-bool is_in(const Endpoint &endpoint, const Prefix &prefix)
-{
-	return !endpoint.address.empty() && is_in(parse_prefix(endpoint.address).address, prefix);
-}
-
-bool has_reason(const SocketInfo &socket, const std::string &reason)
-{
-	for (const std::uint32_t code : {socket.reason, socket.peer_reason}) {
-		char number[16];
-
-		std::snprintf(number, sizeof(number), "0x%08x", code);
-		if (code != 0 &&
-		    (reason == number || describe_reason(code).find(reason) != std::string::npos))
-			return true;
-	}
-	return false;
-}
-
-// @prefix: the filter's address.
-bool fits(const SocketInfo &socket, const Owners &owners, const SocketFilter &filter,
-	  const Prefix &prefix)
-{
-	if (!filter.state.empty() && socket.state != filter.state)
-		return false;
-	if (!filter.address.empty() && !is_in(socket.local, prefix) && !is_in(socket.peer, prefix))
-		return false;
-	if (!filter.reason.empty() && !has_reason(socket, filter.reason))
-		return false;
-	if (filter.process.empty())
-		return true;
-	const auto [first, last] = owners.equal_range(socket.inode);
-	return std::any_of(first, last, [&](const auto &owner) {
-		return owner.second.name == filter.process ||
-		       std::to_string(owner.second.pid) == filter.process;
-	});
-}
-
-Json json_of(const Endpoint &endpoint)
-{
-	return {{"address", endpoint.address}, {"port", endpoint.port}};
+	std::printf("%s\n", filter.processes ? text_of(owners, socket.inode).c_str() : "");
 }
 
 Json reason_of(std::uint32_t code)
@@ -122,8 +71,6 @@ Json json_of(const SocketInfo &socket, const Owners &owners)
 		     {"local", json_of(socket.local)},
 		     {"uid", socket.uid},
 		     {"inode", socket.inode}};
-	const auto [first, last] = owners.equal_range(socket.inode);
-
 	if (!socket.peer.address.empty())
 		json["peer"] = json_of(socket.peer);
 	switch (socket.carrier) {
@@ -142,7 +89,9 @@ Json json_of(const SocketInfo &socket, const Owners &owners)
 		break;
 	case Carrier::kTcp:
 		json["carrier"] = "TCP";
-		json["reason"] = reason_of(socket.reason);
+		json["accepted"] = socket.accepted;
+		if (!socket.accepted)
+			json["reason"] = reason_of(socket.reason);
 		if (socket.peer_reason != 0)
 			json["peer_reason"] = reason_of(socket.peer_reason);
 		break;
@@ -154,10 +103,7 @@ Json json_of(const SocketInfo &socket, const Owners &owners)
 				   {"stale_messages", socket.traffic->stale_messages},
 				   {"sends_without_room", socket.traffic->sends_without_room},
 				   {"sends_without_window", socket.traffic->sends_without_window}};
-	json["processes"] = Json::array();
-	for (auto owner = first; owner != last; ++owner)
-		json["processes"].push_back(
-			{{"pid", owner->second.pid}, {"name", owner->second.name}});
+	json["processes"] = json_of(owners, socket.inode);
 	return json;
 }
 
@@ -167,11 +113,15 @@ void sockets_show(const SocketFilter &filter)
 {
 	const bool wants_owners = filter.processes || filter.json || !filter.process.empty();
 	const Owners owners = wants_owners ? owners_of_sockets() : Owners();
-	const Prefix prefix = filter.address.empty() ? Prefix{} : parse_prefix(filter.address);
+	const SocketMatcher matcher(filter);
 	Json rows = Json::array();
 
-	for (const SocketInfo &socket : sockets()) {
-		if (!fits(socket, owners, filter, prefix))
+	std::vector<SocketInfo> found = sockets();
+	const std::vector<SocketInfo> children = tcp_children(found);
+
+	found.insert(found.end(), children.begin(), children.end());
+	for (const SocketInfo &socket : found) {
+		if (!matcher.fits(socket, owners))
 			continue;
 		if (filter.json)
 			rows.push_back(json_of(socket, owners));

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "json.hpp"
+
 #include <smc/diag.h>
 
 #include <cstdint>
@@ -22,7 +24,7 @@ struct Endpoint {
 	std::uint16_t port = 0;
 };
 
-// A socket of this network namespace.
+// A socket of SMC of this network namespace, or what became of one.
 struct SocketInfo {
 	std::string state;
 	Endpoint local;
@@ -41,6 +43,7 @@ struct SocketInfo {
 	// TCP
 	std::uint32_t reason = 0;
 	std::uint32_t peer_reason = 0; // 0: the peer has not said one
+	bool accepted = false;         // a socket of TCP, from a listener of SMC
 	// Of SMC connections; the kernel's own module does not say.
 	std::optional<smc_diag_traffic> traffic;
 };
@@ -48,5 +51,6 @@ struct SocketInfo {
 // Throws NetlinkError.
 [[nodiscard]] std::vector<SocketInfo> sockets();
 [[nodiscard]] std::string text_of(const Endpoint &endpoint);
+[[nodiscard]] Json json_of(const Endpoint &endpoint);
 
 } // namespace smc_ctl

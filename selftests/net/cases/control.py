@@ -693,6 +693,90 @@ def sockets_as_programs_read_them(vm):
     assert told == "all as it should be\n", told
 
 
+BUSY_AND_IDLE = """
+import json, os, socket, subprocess, threading, time
+
+CTL = "{ctl}"
+with socket.create_server(("127.0.0.1", 7306)) as listener:
+    pairs = []
+    for _ in range(2):
+        client = socket.create_connection(("127.0.0.1", 7306))
+        pairs.append((client, listener.accept()[0]))
+(busy, reader), (idle, _) = pairs
+ends = False
+
+def stream():
+    while not ends:
+        busy.sendall(bytes(10000))
+        time.sleep(0.01)
+    busy.close()
+
+def read():
+    while reader.recv(100000):
+        pass
+
+threads = [threading.Thread(target=work) for work in (stream, read)]
+for thread in threads:
+    thread.start()
+command = [CTL, "top", "--interval", "1", "--rounds", "2", "--process", str(os.getpid())]
+rounds = [json.loads(line) for line in subprocess.check_output([*command, "--json"]).splitlines()]
+lines = subprocess.check_output(command + ["--sort", "received"], text=True).splitlines()
+ends = True
+for thread in threads:
+    thread.join()
+assert len(rounds) == 2, rounds
+inode = os.fstat(reader.fileno()).st_ino
+for one in rounds:
+    assert 1 <= one["seconds"] < 10 and len(one["connections"]) == 4, one
+    first, second = one["connections"][:2]
+    assert min(end["sent_bytes"] + end["received_bytes"] for end in (first, second)) > 10000, one
+    assert [end["inode"] for end in (first, second) if end["received_bytes"] > 10000] == [inode], one
+    assert all(end["sent_bytes"] == 0 for end in one["connections"][2:]), one
+    assert first["carrier"] == "SMC-D" and first["processes"][0]["pid"] == os.getpid(), one
+# Two lines above those of the connections, and an empty one below.
+assert len(lines) == 2 * 7 and lines[6] == "", lines
+assert lines[0].split()[:2] == ["SENT/s", "RECV/s"] and lines[2].split()[1] != "0", lines
+print("all as it should be")
+"""
+
+
+@case(on="ours")
+def busy_connections_come_first(vm):
+    told = vm.a.run(python_on_smc(BUSY_AND_IDLE, ctl=CTL)).out
+    assert told == "all as it should be\n", told
+
+
+ACCEPTED_AS_TCP = """
+import os, socket, subprocess, json
+sockets = lambda: [one for one in json.loads(subprocess.check_output(["{ctl}", "sockets", "--json"]))
+                   if one["local"]["port"] == 7307]
+with socket.create_server(("::", 7307), family=socket.AF_INET6, dualstack_ipv6=True) as listener:
+    for family, address in ((socket.AF_INET, "127.0.0.1"), (socket.AF_INET6, "::1")):
+        local = "::ffff:" + address if family == socket.AF_INET else address
+        plain = subprocess.Popen(["python3", "-c", "import socket, sys; end = socket.create_connection((sys.argv[1], 7307));"
+                                  "end.recv(1)", address], env=dict(os.environ, LD_PRELOAD=""))
+        server, _ = listener.accept()
+        listening, child = sockets()
+        assert listening["state"] == "listen" and "carrier" not in listening, listening
+        assert child["inode"] == os.fstat(server.fileno()).st_ino, child
+        assert (child["state"], child["carrier"], child["accepted"]) == ("active", "TCP", True), child
+        assert child["local"]["address"] == local and child["processes"][0]["pid"] == os.getpid(), child
+        text = subprocess.check_output(["{ctl}", "sockets", "--state", "active"], text=True)
+        assert " TCP: accepted so" in text, text
+        server.close()
+        plain.wait()
+    with socket.create_connection(("127.0.0.1", 7307)) as client, listener.accept()[0]:
+        assert [one.get("carrier") for one in sockets()] == [None, "SMC-D"], sockets()
+print("all as it should be")
+"""
+
+
+@case(on="ours")
+def sockets_accepted_as_tcp_are_shown(vm):
+    told = vm.a.run(python_on_smc(ACCEPTED_AS_TCP, ctl=CTL)).out
+    assert told == "all as it should be\n", told
+
+
 @case(on="ours")
 def counters_since_a_moment(vm):
     vm.a.run(f"{CTL} stats --reset")
