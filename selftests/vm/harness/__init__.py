@@ -5,7 +5,8 @@ What a test author needs is re-exported here; README.md beside this package show
 """
 
 from .case import Skip, case
-from .guest import CommandFailed, Guest, Process, Result
+from .guest import Guest
+from .shell import CommandFailed, Process, Result
 from .topology import Pair, Solo, Spec
 
 __all__ = ["CommandFailed", "Guest", "Pair", "Process", "Result", "Skip", "Solo", "Spec", "case"]

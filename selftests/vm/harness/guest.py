@@ -1,10 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A running guest, as a test sees it."""
 
-import base64
 import contextlib
-import signal
-from dataclasses import dataclass
 from typing import Any, Iterator
 
 from . import tap
@@ -12,69 +9,10 @@ from .channel import Channel
 from .consolelog import FAILING, NOT_FAILING
 from .machine import Machine
 from .paths import ROOT
+from .shell import CommandFailed, Shell
 
 
-@dataclass(frozen=True)
-class Result:
-    """A finished command. rc is the exit status, 128 + n for a signal n. cut: output was lost."""
-
-    command: str
-    rc: int
-    out: str
-    err: str
-    cut: bool = False
-
-
-class CommandFailed(AssertionError):
-    """A command that had to succeed did not, or did not end in time."""
-
-    def __init__(self, guest: str, why: str, command: str, out: str, err: str) -> None:
-        self.out, self.err = out, err
-        super().__init__(f"[{guest}] {why}: {command}\n{out[-4000:]}{err[-4000:]}")
-
-
-class Process:
-    """A command in the background of a guest."""
-
-    def __init__(self, guest: "Guest", command: str, number: int) -> None:
-        self._guest = guest
-        self._number = number
-        self.command = command
-
-    def wait(self, timeout_s: float = 60, check: bool = True) -> Result:
-        """Until it ends. Kills it and raises CommandFailed when that takes too long; with check,
-        raises for a non-zero exit status, too."""
-        timeout_s *= self._guest.patience
-        state = self._guest.channel.request("wait", timeout_s, job=self._number,
-                                            limit_s=timeout_s, kill=True)
-        return self._guest.conclude(self.command, state, state["in_time"], timeout_s, check)
-
-    def expect(self, pattern: str, timeout_s: float = 60) -> str:
-        """Until its output has the regular expression; what it has printed to stdout so far."""
-        timeout_s *= self._guest.patience
-        state = self._guest.channel.request("expect", timeout_s, job=self._number,
-                                            pattern=pattern, limit_s=timeout_s)
-        if not state["seen"]:
-            ended = "still runs" if state["rc"] is None else f"ended with {state['rc']}"
-            raise CommandFailed(self._guest.name, f"never printed {pattern!r} and {ended}",
-                                self.command, state["out"], state["err"])
-        return state["out"]
-
-    def poll(self) -> int | None:
-        """Its exit status, None while it runs."""
-        return self._guest.channel.request("wait", 1, job=self._number, limit_s=0,
-                                           kill=False)["rc"]
-
-    def input(self, data: bytes, close: bool = False) -> None:
-        self._guest.channel.request("input", job=self._number, close=close,
-                                    data=base64.b64encode(data).decode())
-
-    def kill(self, number: int = signal.SIGTERM) -> None:
-        """Signals its process group."""
-        self._guest.channel.request("kill", job=self._number, number=int(number))
-
-
-class Guest:
+class Guest(Shell):
     """name: "a" or "b". ip4, ip6: its addresses without the prefix length. module: the variant
     asked for ("ours", "kernel", "none"). release: its kernel's. eid: the user EID that
     load_module() sets, "" for none. patience: by what its timeouts are multiplied, which cases give as for
@@ -82,32 +20,21 @@ class Guest:
 
     def __init__(self, name: str, machine: Machine, channel: Channel, module: str, ip4: str,
                  ip6: str, eid: str, patience: int = 1) -> None:
-        self.name = name
+        super().__init__(name, channel, str(ROOT), patience)
         self.eid = eid
         self.machine = machine
-        self.channel = channel
         self.module = module
         self.ip4 = ip4
         self.ip6 = ip6
         self.kernel = machine.config.kernel
         self.version = self.kernel.version
         self.release = self.kernel.release
-        self.patience = patience
 
     @property
     def counts(self) -> bool:
         """Whether there is a module with the netlink family that has its statistics and EIDs. That of
         5.10 has none: it knows version 1 only."""
         return self.module == "ours" or (self.module == "kernel" and self.version != "5.10")
-
-    def run(self, command: str, timeout_s: float = 60, check: bool = True,
-            env: dict[str, str] | None = None) -> Result:
-        """Runs a bash command line in the source tree's root; Process.wait() says what it raises."""
-        return self.spawn(command, env).wait(timeout_s, check)
-
-    def spawn(self, command: str, env: dict[str, str] | None = None) -> Process:
-        number = self.channel.request("start", command=command, env=env or {}, cwd=str(ROOT))
-        return Process(self, command, number)
 
     def run_tap(self, command: str, timeout_s: float = 300) -> tap.Report:
         """Runs a test program that prints TAP; raises CommandFailed unless all of it is ok."""
@@ -117,16 +44,6 @@ class Guest:
         if problems:
             raise CommandFailed(self.name, "; ".join(problems), command, result.out, result.err)
         return report
-
-    def wait_for(self, command: str, timeout_s: float = 30) -> Result:
-        """Repeats the command until it succeeds; raises CommandFailed if it never does."""
-        timeout_s *= self.patience
-        state = self.channel.request("until", timeout_s, command=command, limit_s=timeout_s,
-                                     env={}, cwd=str(ROOT))
-        if not state["met"]:
-            raise CommandFailed(self.name, f"not true within {timeout_s} s", command,
-                                state["out"], state["err"])
-        return Result(command, 0, state["out"], state["err"], state["cut"])
 
     def call(self, function: str, *args: Any, timeout_s: float = 30, **kwargs: Any) -> Any:
         """Calls "module.function" of selftests/vm/guest inside the agent; JSON both ways."""
@@ -143,12 +60,6 @@ class Guest:
             raise CommandFailed(self.name, f"not true within {timeout_s} s",
                                 f"{function}{args}{kwargs or ''}", "", "")
         return value
-
-    def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        self.channel.request("put", path=path, mode=mode, data=base64.b64encode(data).decode())
-
-    def get(self, path: str) -> bytes:
-        return base64.b64decode(self.channel.request("get", path=path))
 
     def say(self, text: str) -> None:
         """A line in the guest's kernel log, to find one's place in console.log."""
@@ -198,14 +109,3 @@ class Guest:
         if self.module != "none":
             self.wait_for("! grep -q '^smc ' /proc/modules ||"
                           " { rmmod smc_diag 2>/dev/null; rmmod smc; }", timeout_s)
-
-    def conclude(self, command: str, state: dict, in_time: bool, timeout_s: float,
-                 check: bool) -> Result:
-        if not in_time:
-            raise CommandFailed(self.name, f"still ran after {timeout_s} s", command,
-                                state["out"], state["err"])
-        result = Result(command, state["rc"], state["out"], state["err"], state["cut"])
-        if check and result.rc != 0:
-            raise CommandFailed(self.name, f"exit status {result.rc}", command, result.out,
-                                result.err)
-        return result

@@ -37,8 +37,8 @@ class Hardware:
 _FUNCTION = ("-device", "edu")
 HARDWARE = {
     "": Hardware(),
-    # All DMA, of whatever device, goes through bounce buffers.
-    "swiotlb": Hardware("swiotlb=force"),
+    # All DMA, of whatever device, goes through bounce buffers; arm64 would have a mebibyte of them.
+    "swiotlb": Hardware("swiotlb=40960,force"),
     # Functions are behind an IOMMU, which forgets an address as soon as it is unmapped. Virtio does
     # not ask it. (An emulated timer that is late must not pass for a broken one.)
     "iommu": Hardware("intel_iommu=on iommu.passthrough=0 iommu.strict=1 no_timer_check",

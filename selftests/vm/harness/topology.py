@@ -15,13 +15,14 @@ from typing import Callable
 from . import verdict
 from .channel import AgentError, Channel, GuestGone
 from .consolelog import bad_lines, excerpt
-from .guest import CommandFailed, Guest
+from .guest import Guest
 from .kernel import kernel, roce_v1
 from .lock import VmLock
 from .machine import Machine, MachineConfig
 from .modtree import VARIANTS, module_tree
 from .own import BUILDS, own_module
 from .paths import RUNS
+from .shell import CommandFailed
 
 # A clock that counts instructions leaps over the time in which a guest waits for its disk: half a
 # minute of it may be one second.
