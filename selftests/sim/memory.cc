@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "kernel/abi/mem.h"
+#include "kernel/abi/sock.h"
+#include "kernel/abi/trace.h"
 #include "scheduler.hpp"
 #include "trace.hpp"
 #include "work_queue.hpp"
@@ -204,4 +206,27 @@ void smc_warn_bug(const char *what)
 void smc_log_notice(const char *what, const char *object, u32 value)
 {
 	note("log: %s %s %u", what, object, value);
+}
+
+// Tracing touches nothing that is not there.
+void smc_trace_fallback(const struct sock *sk, u32 reason)
+{
+	note("trace: fallback of a socket of %p, %08x", static_cast<const void *>(smc_sk_net(sk)),
+	     reason);
+}
+
+void smc_trace_link(const smc_traced_link *link, bool up)
+{
+	note("trace: link on %s is %s", link->device, up ? "up" : "down");
+}
+
+void smc_trace_clc(const struct sock *, bool sent, const void *message, size_t len)
+{
+	note("trace: CLC type %u, %zu bytes %s", static_cast<const u8 *>(message)[4], len,
+	     sent ? "sent" : "received");
+}
+
+void smc_trace_stall(const struct sock *, bool peer_is_full)
+{
+	note("trace: no room, the peer's is %s", peer_is_full ? "full" : "not full");
 }

@@ -194,6 +194,11 @@ u8 smc_ib_port_mtu(const smc_ib_device *dev, u8 port)
 	return dev->present && port == 1 ? dev->mtu_code : 0;
 }
 
+const char *smc_ib_device_name(const smc_ib_device *dev)
+{
+	return dev->host->name.c_str();
+}
+
 void smc_ib_device_info(smc_ib_device *dev, struct smc_ib_device_info *out)
 {
 	std::memset(static_cast<void *>(out), 0, sizeof(*out));

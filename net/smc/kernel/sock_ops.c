@@ -8,11 +8,13 @@
 #include <net/sock.h>
 
 #include "kernel/abi/callbacks/socket.h"
+#include "kernel/abi/control.h"
 #include "kernel/abi/sock_wait.h"
 #include "kernel/compat.h"
 #include "kernel/sock_ops.h"
 #include "kernel/tcp_af.h"
 #include "kernel/tcp_option.h"
+#include "kernel/tracepoints.h"
 
 static int smc_bind(struct socket *sock, struct sockaddr_unsized *addr, int addr_len)
 {
@@ -48,15 +50,41 @@ static __poll_t smc_poll(struct file *file, struct socket *sock, struct poll_tab
 	return (__force __poll_t)smc_op_poll(file, sock, wait);
 }
 
+/* What TCP moves on a socket that has fallen is not SMC's. */
+static noinline void trace_sent(struct socket *sock, size_t len)
+{
+	char device[SMC_IB_NAME_LEN];
+
+	if (smc_op_device_name(sock, device))
+		trace_smc_tx_sendmsg(sock->sk, len, device);
+}
+
+static noinline void trace_received(struct socket *sock, size_t len)
+{
+	char device[SMC_IB_NAME_LEN];
+
+	if (smc_op_device_name(sock, device))
+		trace_smc_rx_recvmsg(sock->sk, len, device);
+}
+
 static int smc_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
-	return smc_op_sendmsg(sock, msg, len, msg->msg_flags, msg->msg_controllen != 0);
+	const int ret = smc_op_sendmsg(sock, msg, len, msg->msg_flags, msg->msg_controllen != 0);
+
+	if (trace_smc_tx_sendmsg_enabled() && ret > 0)
+		trace_sent(sock, ret);
+	return ret;
 }
 
 static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int flags)
 {
+	int ret;
+
 	msg->msg_namelen = 0;
-	return smc_op_recvmsg(sock, msg, len, flags);
+	ret = smc_op_recvmsg(sock, msg, len, flags);
+	if (trace_smc_rx_recvmsg_enabled() && ret > 0)
+		trace_received(sock, ret);
+	return ret;
 }
 
 static int smc_mmap(struct file *file, struct socket *sock, struct vm_area_struct *vma)

@@ -70,6 +70,11 @@ bool smc_ib_device_iwarp(const struct smc_ib_device *dev)
 	return dev->iwarp;
 }
 
+const char *smc_ib_device_name(const struct smc_ib_device *dev)
+{
+	return dev->name;
+}
+
 void smc_ib_device_info(struct smc_ib_device *dev, struct smc_ib_device_info *out)
 {
 	memset(out, 0, sizeof(*out));

@@ -19,7 +19,9 @@ def built_module(kernel: Kernel, folder: str, name: str) -> Path:
         # What has not changed keeps its time, and so is not compiled again.
         if source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
             shutil.copyfile(source, target)
+    compiler = subprocess.run(["make", "-s", "-C", ROOT, "usual-cc", f"KVER={kernel.version}"],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     subprocess.run([ROOT / "scripts/fetch/build-root", "--for", kernel.directory, "make", "-s", "-C",
-                    kernel.directory / "build", f"M={home}", "modules"],
+                    kernel.directory / "build", f"M={home}", *compiler, "modules"],
                    stdout=sys.stderr, check=True)
     return home / f"{name}.ko"

@@ -313,6 +313,9 @@ class Vm:
             # So is what older kernels allocate for the first memory cgroup, for each list_lru.
             guest.run("cd /sys/fs/cgroup && echo +memory >cgroup.subtree_control &&"
                       " mkdir first && rmdir first")
+            # And buffers for the first one that traces.
+            guest.run("mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing;"
+                      " for on in 1 0; do echo $on >/sys/kernel/tracing/events/signal/enable; done")
             if self._modules:
                 guest.run(f"modprobe -a {self._modules} &&"
                           f" for module in {self._modules}; do modprobe -r $module; done",

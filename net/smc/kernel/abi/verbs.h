@@ -100,6 +100,8 @@ bool smc_ib_device_iwarp(const struct smc_ib_device *dev);
  * device has gone.
  */
 void smc_ib_device_info(struct smc_ib_device *dev, struct smc_ib_device_info *out);
+/* For traces: of whatever it is being renamed to, a part may be there. Any context. */
+const char *smc_ib_device_name(const struct smc_ib_device *dev);
 /*
  * Process context. With @net, a netdev of another namespace counts as none;
  * NULL: any. -ENODEV: device gone or no such port.

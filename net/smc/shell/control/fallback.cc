@@ -4,18 +4,22 @@
 #include "shell/control/fallback.hpp"
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
+#include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
+#include "kernel/abi/trace.h"
 #include "shell/control/namespace.hpp"
 
 namespace smc::control {
 
-void count_fallback(net *net, u32 reason, bool server)
+void count_fallback(sock *sk, u32 reason, bool server)
 {
+	net *const net = smc_sk_net(sk);
 	const auto slot = Namespace::of(net).reasons(server).slot_of(reason);
 	const u32 first = server ? SMC_STAT_REASON_SRV : SMC_STAT_REASON_CLNT;
 
 	smc_stat_inc(net, server ? SMC_STAT_FALLBACK_SRV : SMC_STAT_FALLBACK_CLNT);
 	smc_stat_inc(net, first + static_cast<u32>(slot));
+	smc_trace_fallback(sk, reason);
 }
 
 } // namespace smc::control

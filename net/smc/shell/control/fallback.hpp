@@ -7,6 +7,6 @@ namespace smc::control {
 
 // Counts that a connection goes on as TCP, and for which reason: the diagnosis of a Decline (RFC
 // 7609, SMCv2), ours or PEERDECL. Any context, lock-free.
-void count_fallback(net *net, u32 reason, bool server);
+void count_fallback(sock *sk, u32 reason, bool server);
 
 } // namespace smc::control

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // The steps of a Handshake's machine, and how its effects are performed.
+#include <algorithm>
 #include <cerrno>
 
 #include "kernel/abi/stats.h"
+#include "kernel/abi/trace.h"
 #include "shell/control/fallback.hpp"
 #include "shell/socket/handshake.hpp"
 #include "shell/socket/rendezvous.hpp"
@@ -88,6 +90,7 @@ bool Handshake::on(const handshake::SendClc &send)
 {
 	int ret = 0;
 
+	smc_trace_clc(sk_, true, send.bytes.data(), send.bytes.size());
 	switch (rendezvous().send(near_clc_, send.bytes)) {
 	case Rendezvous::Sent::kDelivered: break;
 	case Rendezvous::Sent::kNotHere:
@@ -110,6 +113,9 @@ bool Handshake::on(const handshake::SendClc &send)
 
 bool Handshake::on(const handshake::ConsumeTcp &consume)
 {
+	const ByteSpan there = from_near_ ? rendezvous().received(near_clc_) : ByteSpan{peeked_};
+
+	smc_trace_clc(sk_, false, there.data(), std::min(consume.bytes, there.size()));
 	if (from_near_) {
 		rendezvous().consume(near_clc_, consume.bytes);
 		return true;
@@ -192,7 +198,7 @@ void Handshake::count_outcome()
 
 		smc_stat_inc(net_, SMC_STAT_OF(tech, smc->agreement.version == 1 ? v1 : v2));
 	} else if (const auto *tcp = std::get_if<handshake::FallBack>(&finished_->outcome)) {
-		control::count_fallback(net_, static_cast<u32>(tcp->reason), server);
+		control::count_fallback(sk_, static_cast<u32>(tcp->reason), server);
 		if (server && tcp->reason == wire::DeclineReason::kCnfErr)
 			count_violation(SMC_STAT_CLC_MALFORMED);
 		else if (server && tcp->reason == wire::DeclineReason::kPeerNoSmc && !timed_out_)

@@ -66,7 +66,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 		if (taken && taken->done)
 			return adopt(*taken->done, new_sock);
 		if (taken) {
-			control::count_fallback(smc_sk_net(sk),
+			control::count_fallback(taken->plain,
 						static_cast<u32>(wire::DeclineReason::kPeerNoSmc),
 						true);
 			smc_tcp_adopt(taken->plain, new_sock);

@@ -265,9 +265,8 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 	SmcSocket *state = SmcSocket::get_or_make(sock);
 	if (state == nullptr) {
 		smc_sock_fall(sock);
-		smc::control::count_fallback(smc_sk_net(smc_sock_sk(sock)),
-					     static_cast<u32>(smc::wire::DeclineReason::kMem),
-					     false);
+		smc::control::count_fallback(
+			smc_sock_sk(sock), static_cast<u32>(smc::wire::DeclineReason::kMem), false);
 		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
 	state->resolve();

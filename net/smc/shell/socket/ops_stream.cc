@@ -4,8 +4,10 @@
 #include <cerrno>
 
 #include <optional>
+#include <string_view>
 
 #include "kernel/abi/callbacks/socket.h"
+#include "kernel/abi/control.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
 #include "shell/socket/ops.hpp"
@@ -128,6 +130,22 @@ int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags)
 			return *ret;
 	} while (!is_settled(sock));
 	return smc_tcp_ops_recvmsg(sock, msg, len, static_cast<int>(flags));
+}
+
+bool smc_op_device_name(struct socket *sock, char *name)
+{
+	const SmcSocket *socket = SmcSocket::of(sock);
+	smc_sock_info info = {};
+
+	if (socket == nullptr || socket->mode() != Mode::kSmc)
+		return false;
+	if (const auto endpoint = socket->connection())
+		endpoint->snapshot(info);
+	// Linux's own name for what stays inside the host.
+	const std::string_view carrier =
+		info.mode == SMC_MODE_SMCD ? "loopback-ism" : std::string_view(info.link.ib_name);
+	name[carrier.copy(name, SMC_IB_NAME_LEN - 1)] = '\0';
+	return true;
 }
 
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,

@@ -142,7 +142,7 @@ bool SmcSocket::fall_unused(wire::DeclineReason reason)
 	smc_tcp_withdraw(sk_);
 	smc_sk_unlock(sk_);
 	fallback_reason_ = static_cast<u32>(reason);
-	control::count_fallback(smc_sk_net(sk_), fallback_reason_, false);
+	control::count_fallback(sk_, fallback_reason_, false);
 	smc_sock_fall(sock_);
 	return true;
 }

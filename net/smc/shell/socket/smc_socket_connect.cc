@@ -77,7 +77,7 @@ bool SmcSocket::fall_without_handshake(wire::DeclineReason reason)
 	if (!change_mode<Mode::kConnecting, Mode::kFallen>())
 		return false;
 	fallback_reason_ = static_cast<u32>(reason);
-	control::count_fallback(smc_sk_net(sk_), fallback_reason_, false);
+	control::count_fallback(sk_, fallback_reason_, false);
 	// After a SYN in place of a SYN-ACK TCP still offers SMC, for the next connection.
 	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
@@ -205,7 +205,7 @@ bool SmcSocket::decline_for_memory()
 		smc_sk_report_error(sk_, -ret);
 	else if (ret != 0)
 		smc_log_notice("no memory to decline for", "a connection", 0);
-	control::count_fallback(smc_sk_net(sk_), static_cast<u32>(decline.reason), false);
+	control::count_fallback(sk_, static_cast<u32>(decline.reason), false);
 	fall(decline.reason, wire::DeclineReason::kNone);
 	return true;
 }
@@ -259,7 +259,7 @@ void SmcSocket::connect_again(const handshake::Fail &failure)
 		fail_attempt(-ret, /*shut=*/false);
 		return;
 	}
-	control::count_fallback(net, static_cast<u32>(reason), false);
+	control::count_fallback(sk_, static_cast<u32>(reason), false);
 	connected_again_.store(true, std::memory_order_relaxed);
 	// Nothing can be read or written yet, so nobody gets a signal.
 	fall(reason, wire::DeclineReason::kNone, SMC_POLL_ANY);

@@ -9,6 +9,7 @@
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/abi/trace.h"
 #include "shell/socket/copy_pieces.hpp"
 #include "shell/socket/locked_connection.hpp"
 #include "shell/socket/stream.hpp"
@@ -135,7 +136,7 @@ int Send::end_for_closed_peer()
 int Send::wait_for_room()
 {
 	connection_.keep();
-	endpoint_.note_full();
+	smc_trace_stall(sk_, endpoint_.note_full());
 	// No cork may hold back bytes while this call waits for room.
 	smc_sk_set_nospace(sk_);
 	if (!timeo_jiffies_)

@@ -147,17 +147,19 @@ public:
 		smc_count(counters_, SMC_STAT_OF(tech(), run) + static_cast<u32>(stat), 1);
 	}
 	// A send found no room.
-	void note_full()
+	[[nodiscard]] bool note_full()
 	{
 		full_ = true;
 		sends_without_room_.fetch_add(1, std::memory_order_relaxed);
 		count(SMC_TS_TX_BUF, SMC_BUF_FULL);
-		if (with_lock([](const connection::Connection &conn) {
-			    return conn.peer_window_bytes() == 0;
-		    })) {
+		const bool peer_is_full = with_lock([](const connection::Connection &conn) {
+			return conn.peer_window_bytes() == 0;
+		});
+		if (peer_is_full) {
 			sends_without_window_.fetch_add(1, std::memory_order_relaxed);
 			count(SMC_TS_TX_BUF, SMC_BUF_FULL_PEER);
 		}
+		return peer_is_full;
 	}
 	// Before the next send: after a ring that was full has been read empty, both ends had
 	// waited for each other. The ring is replaced by a larger one if the transport can do that.

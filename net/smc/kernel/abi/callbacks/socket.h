@@ -27,6 +27,8 @@ int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flag
 		   bool has_control);
 /* @msg has no name: no address comes with a stream's bytes. */
 int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flags);
+/* For traces: what carries it, into SMC_IB_NAME_LEN bytes. False if it is not SMC. */
+bool smc_op_device_name(struct socket *sock, char *name);
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
 			unsigned int flags);
 /* Sends what MSG_MORE has held back. */

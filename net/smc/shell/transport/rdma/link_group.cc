@@ -12,6 +12,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "kernel/abi/trace.h"
 #include "shell/base/random.hpp"
 
 namespace smc::transport::rdma {
@@ -153,8 +154,9 @@ void LinkGroup::perform(const group::Effect &effect)
 		link_confirmed(*up);
 	} else if (const auto *no = std::get_if<group::LinkConfirmFailed>(&effect)) {
 		tell(founder_.get(), SetupResult::kLinkConfirmFailed, no->reason);
-	} else if (std::get_if<group::LinkDown>(&effect) != nullptr) {
+	} else if (const auto *down = std::get_if<group::LinkDown>(&effect)) {
 		smc_stat_inc(key_.netns, SMC_STAT_LINK_DOWN);
+		trace_link(down->link, false);
 		drop_due_ = true;
 		kick();
 	} else if (std::get_if<group::SeekAlternate>(&effect) != nullptr) {
@@ -171,6 +173,20 @@ void LinkGroup::perform(const group::Effect &effect)
 	}
 }
 
+void LinkGroup::trace_link(group::LinkIndex index, bool up) const
+{
+	const smc_ib_device *const device = records_[index].ends.device;
+	const smc_traced_link traced = {
+		.net = key_.netns,
+		.link = &links_[index],
+		.group = this,
+		.state = SMC_LINK_STATE_ACTIVE,
+		.device = device != nullptr ? smc_ib_device_name(device) : "",
+	};
+
+	smc_trace_link(&traced, up);
+}
+
 void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 {
 	records_[confirmed.link].uid = confirmed.uid;
@@ -179,6 +195,7 @@ void LinkGroup::link_confirmed(const group::LinkConfirmed &confirmed)
 		set_state(State::kActive);
 	place_.confirm();
 	smc_stat_inc(key_.netns, SMC_STAT_LINK_UP);
+	trace_link(confirmed.link, true);
 	// Those that wait to join come from the founder's address.
 	if (founder_ && !std::exchange(founder_->completed_.under(lock_), true))
 		doubt_.completed(founder_->from_.under(lock_));

@@ -284,6 +284,7 @@ private:
 	// Performs an effect of the machine (on_effect()).
 	void perform(const group::Effect &effect) SMC_REQUIRES(lock_);
 	void link_confirmed(const group::LinkConfirmed &confirmed) SMC_REQUIRES(lock_);
+	void trace_link(group::LinkIndex index, bool up) const SMC_REQUIRES(lock_);
 	void rtokens_deleted(const group::RtokensDeleted &deleted) SMC_REQUIRES(lock_);
 	void flow_done(const group::FlowDone &done) SMC_REQUIRES(lock_);
 	void settle_waiting() SMC_REQUIRES(lock_);
