@@ -29,7 +29,7 @@ rpm: dist
 	@packaging/rpm $(DIST) $(VERSION) $(BUILD)/rpm
 
 packages:
-	@scripts/fetch/install-deps build deb
+	@scripts/fetch/install-deps build deb vm packages
 	@$(MAKE) deb
 	@unshare --mount --propagation private selftests/packages/check
 
