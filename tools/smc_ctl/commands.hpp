@@ -115,6 +115,8 @@ struct CheckOptions {
 // The host alone, and a connection to another one. They return the exit status.
 int doctor(bool json);
 int check(const CheckOptions &options);
+// All of the above and more, for somebody elsewhere who is to find a fault.
+void report();
 
 void groups_show(bool json);
 void links_show(bool json);

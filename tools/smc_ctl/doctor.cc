@@ -3,13 +3,12 @@
 #include "commands.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
+#include "printed_by.hpp"
 #include "setting.hpp"
 
 #include <smc/genl.h>
 
-#include <cstdio>
 #include <fstream>
-#include <memory>
 #include <optional>
 #include <regex>
 
@@ -55,17 +54,7 @@ Finding eid_finding()
 // What nft prints; nothing if it cannot be run.
 std::optional<std::string> ruleset()
 {
-	const std::unique_ptr<std::FILE, int (*)(std::FILE *)> pipe(
-		popen("PATH=$PATH:/usr/sbin:/sbin nft list ruleset 2>/dev/null", "re"),
-		[](std::FILE *file) { return pclose(file); });
-	std::string text;
-	char buffer[4096];
-
-	if (!pipe)
-		return std::nullopt;
-	for (std::size_t n; (n = std::fread(buffer, 1, sizeof(buffer), pipe.get())) > 0;)
-		text.append(buffer, n);
-	return text;
+	return printed_by("PATH=$PATH:/usr/sbin:/sbin nft list ruleset 2>/dev/null");
 }
 
 } // namespace

@@ -210,6 +210,8 @@ void add_check_commands(CLI::App &app, Arguments &arguments)
 	CLI::App *look = app.add_subcommand("doctor", "what makes connections of this host TCP");
 	look->add_flag("--json", arguments.json, "as JSON");
 	look->callback([&] { arguments.status = doctor(arguments.json); });
+	app.add_subcommand("report", "all of that for a bug report, without addresses and names")
+		->callback(report);
 }
 
 void add_filter(CLI::App &command, SocketFilter &filter)

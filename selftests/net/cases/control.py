@@ -823,3 +823,30 @@ def fallback_reason_is_counted(vm):
     with namespace(vm.a) as inside:
         assert vm.a.run(f"{inside} {CTL} fallback").out == "no fallback so far\n"
         assert stat(vm.a, "client_fallback", inside) == 0
+
+
+@case(on="ours+ours")
+def a_report_says_all_but_names(vm):
+    """For whoever is to find a fault elsewhere: what belongs together is seen, and not who it is."""
+    vm.a.run(f"{CTL} eid add SECRET-CORP; {CTL} pnet add SECRETNET --netdev eth0 --rdma rxe0")
+    try:
+        with connected(vm, 7308):
+            report = vm.a.run(f"{CTL} report", timeout_s=120).out
+            group, = [group for group in shown_as_json(vm.a, "groups") if group["connections"]]
+    finally:
+        vm.a.run(f"{CTL} eid del SECRET-CORP; {CTL} pnet flush")
+    mac = vm.a.run("cat /sys/class/net/eth0/address").out.strip()
+    for secret in vm.a.ip4, vm.b.ip4, vm.a.ip6, "SECRET-CORP", "SECRETNET", mac, group["eid"]:
+        assert secret not in report, secret
+    parts = re.split(r"\n== (.*)\n\n", report)
+    parts = dict(zip(parts[1::2], parts[2::2]))
+    assert parts["Versions"].startswith("Linux ") and "version:" in parts["Versions"], parts["Versions"]
+    assert "/proc/sys/net/smc/wmem:" in parts["Sysctls"]
+    one, = [socket for socket in json.loads(parts["smc_ctl sockets"])
+            if socket.get("peer", {}).get("port") == 7308]
+    assert re.fullmatch(r"ip4-\d", one["peer"]["address"]) and one["carrier"] == "SMC-R", one
+    assert one["peer"]["address"] != one["local"]["address"], one
+    assert json.loads(parts["smc_ctl doctor"])["verdict"] == "smc", parts["smc_ctl doctor"]
+    assert json.loads(parts["smc_ctl groups"])[0]["peer_host"].startswith("host-")
+    assert any(entry["id"] == "pnet-1" for entry in json.loads(parts["smc_ctl pnet show"]))
+    assert len(parts) == 18, parts.keys()
