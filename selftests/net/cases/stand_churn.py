@@ -111,7 +111,10 @@ def port_goes_down_under_load(vm):
             guest.run("ip link set eth0 down && sleep 0.5 && ip link set eth0 up")
 
     result = load_with(vm, disturb)
-    assert result["worst_ms"] < 20000, result
+    # Soft-RoCE of 6.1 with PREEMPT_RT may stop repeating packets when its port comes back, with queue
+    # pairs that are in order at both ends: the unanswered TEST_LINK ends that after 50 s.
+    stops = vm.a.release.startswith("6.1.") and "-rt-" in vm.a.release
+    assert result["worst_ms"] < (80000 if stops else 20000), result
     smc_works(vm)
     for guest in vm.guests:
         connections_are_gone(guest)
