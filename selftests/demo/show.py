@@ -10,6 +10,7 @@ printed about the connections comes from the module's own netlink interface.
 import argparse
 import sys
 import time
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -19,6 +20,8 @@ from harness import CommandFailed, Guest
 from harness.channel import AgentError, GuestGone
 from harness.modtree import NoModule
 from harness.topology import Spec, Vm
+
+from picture import Seen, going_on, picture
 
 SMC_RUN = "build/tools/smc_run"
 FILE_MIB = 48
@@ -116,7 +119,12 @@ def wait_for_port(guest: Guest, port: int) -> None:
     guest.wait_for(f"ss -Htln 'sport = :{port}' | grep -q .")
 
 
-def redis(client: Guest, server: Guest) -> None:
+def seen(program: str, counted: dict) -> Seen:
+    return Seen(program, counted["client"], counted["client_fallback"],
+                counted["tx_bytes"] + counted["rx_bytes"])
+
+
+def redis(client: Guest, server: Guest) -> Seen:
     step(f"redis-benchmark on host {client.name}, redis-server on host {server.name}")
     serving = server.spawn(f"{launcher(server)}redis-server --port {REDIS_PORT} --save ''"
                            " --protected-mode no --loglevel warning")
@@ -133,9 +141,10 @@ def redis(client: Guest, server: Guest) -> None:
         tell(guest, account.difference())
     serving.kill()
     serving.wait(20, check=False)
+    return seen("redis-benchmark", accounts[0][1].difference())
 
 
-def large_file(client: Guest, server: Guest) -> None:
+def large_file(client: Guest, server: Guest) -> Seen:
     step(f"{FILE_MIB} MiB from a web server on host {server.name}, fetched by curl on host"
          f" {client.name}")
     server.run(f"mkdir -p /tmp/web && head -c {FILE_MIB << 20} /dev/urandom >/tmp/web/large", 120)
@@ -158,16 +167,19 @@ def large_file(client: Guest, server: Guest) -> None:
     serving.kill()
     serving.wait(20, check=False)
     server.run("rm -r /tmp/web")
+    return seen("curl", accounts[0][1].difference())
 
 
-def show(specs: list[Spec], smc_wanted: bool) -> None:
+def show(specs: list[Spec], smc_wanted: bool) -> list[Seen]:
     """One pair of hosts. Fails if the connections did not go the way that they should."""
-    with Vm(specs) as vm:
+    vm = Vm(specs)
+    with ExitStack() as stack:
+        with going_on("booting"):
+            stack.enter_context(vm)
         a, b = vm.guests
         say(f"host a: {a.ip4}, kernel {a.release}; host b: {b.ip4}, kernel {b.release}")
         before = Account(a)
-        redis(a, b)
-        large_file(a, b)
+        parts = [redis(a, b), large_file(a, b)]
         counted = before.difference()
         if smc_wanted:
             step("Link groups, kept for the next connection")
@@ -180,6 +192,7 @@ def show(specs: list[Spec], smc_wanted: bool) -> None:
             raise AssertionError(f"not everything fell back: {counted}")
         step("Unloading, and looking for what it left behind")
     say("nothing left behind, clean kernel logs")
+    return parts
 
 
 def main() -> int:
@@ -190,10 +203,12 @@ def main() -> int:
     args = parser.parse_args()
     started = time.monotonic()
     step("Part 1: both hosts have smc.ko; booting two guests, soft-RoCE on the wire between them")
-    show([Spec(args.module, args.kernel)] * 2, smc_wanted=True)
+    both = show([Spec(args.module, args.kernel)] * 2, smc_wanted=True)
     step("Part 2: host b has no smc.ko; booting two fresh guests")
-    show([Spec(args.module, args.kernel), Spec("none", args.kernel)], smc_wanted=False)
+    one = show([Spec(args.module, args.kernel), Spec("none", args.kernel)], smc_wanted=False)
     step(f"Done after {time.monotonic() - started:.0f} s: SMC-R where both can, TCP where one cannot")
+    for line in picture({"both hosts have smc.ko": both, "host b has none": one}):
+        say(line)
     return 0
 
 
