@@ -20,6 +20,10 @@
 #include "doubles/net.hpp"
 #include "doubles/spinlock.hpp"
 
+struct sock {
+	net *in;
+};
+
 namespace {
 
 using doubles::initial_net;
@@ -28,8 +32,19 @@ using doubles::memory;
 
 net *ended = nullptr;
 u64 now_ms = 1;
+std::vector<u32> traced; // reasons
 
 } // namespace
+
+net *smc_sk_net(const struct sock *sk)
+{
+	return sk->in;
+}
+
+void smc_trace_fallback(const struct sock *, u32 reason)
+{
+	traced.push_back(reason);
+}
 
 u64 smc_now_ms(void)
 {
@@ -291,11 +306,16 @@ TEST_F(ControlTest, EndsInsideTheKernelAreCountedByNamespace)
 
 TEST_F(ControlTest, FallbacksAreCountedByRoleAndReason)
 {
+	sock here{init_}, there{&other_};
+
+	traced.clear();
 	for (int i = 0; i < 3; i++)
-		count_fallback(init_, 0x03010000, true);
-	count_fallback(init_, 0x05000000, true);
-	count_fallback(init_, 0x05000000, false);
-	count_fallback(&other_, 0x05000000, false);
+		count_fallback(&here, 0x03010000, true);
+	count_fallback(&here, 0x05000000, true);
+	count_fallback(&here, 0x05000000, false);
+	count_fallback(&there, 0x05000000, false);
+	EXPECT_EQ(traced, (std::vector<u32>{0x03010000, 0x03010000, 0x03010000, 0x05000000,
+					    0x05000000, 0x05000000}));
 
 	EXPECT_EQ(init_->stats[SMC_STAT_FALLBACK_SRV], 4);
 	EXPECT_EQ(init_->stats[SMC_STAT_FALLBACK_CLNT], 1);
@@ -311,7 +331,7 @@ TEST_F(ControlTest, FallbacksAreCountedByRoleAndReason)
 
 	// However many reasons a peer invents, each is counted once and the list stays bounded.
 	for (u32 code = 1; code <= 200; code++)
-		count_fallback(&other_, code, true);
+		count_fallback(&there, code, true);
 	s64 sum = 0;
 	for (u32 slot = 0; slot <= SMC_FALLBACK_REASONS; slot++)
 		sum += other_.stats[SMC_STAT_REASON_SRV + slot];
