@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernel modules that only tests use, built beside a guest's kernel; the sources stay as they are."""
 
+import functools
 import shutil
 import subprocess
 import sys
@@ -8,6 +9,13 @@ from pathlib import Path
 
 from .kernel import Kernel
 from .paths import BUILD, ROOT
+
+
+@functools.cache
+def _compiler(kernel: Kernel) -> list[str]:
+    """For make; none if that of the headers is here."""
+    return subprocess.run(["make", "-s", "-C", ROOT, "usual-cc", f"KVER={kernel.version}"],
+                          stdout=subprocess.PIPE, text=True, check=True).stdout.split()
 
 
 def built_module(kernel: Kernel, folder: str, name: str) -> Path:
@@ -19,9 +27,7 @@ def built_module(kernel: Kernel, folder: str, name: str) -> Path:
         # What has not changed keeps its time, and so is not compiled again.
         if source.is_file() and not (target.exists() and target.read_bytes() == source.read_bytes()):
             shutil.copyfile(source, target)
-    compiler = subprocess.run(["make", "-s", "-C", ROOT, "usual-cc", f"KVER={kernel.version}"],
-                              stdout=subprocess.PIPE, text=True, check=True).stdout.split()
     subprocess.run([ROOT / "scripts/fetch/build-root", "--for", kernel.directory, "make", "-s", "-C",
-                    kernel.directory / "build", f"M={home}", *compiler, "modules"],
+                    kernel.directory / "build", f"M={home}", *_compiler(kernel), "modules"],
                    stdout=sys.stderr, check=True)
     return home / f"{name}.ko"

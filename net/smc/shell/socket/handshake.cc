@@ -344,8 +344,8 @@ void Handshake::look_into_stream()
 		const bool torn = role_ == Role::kServer && n > 0 && eof &&
 				  smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
-		step(handshake::TcpBytes{ByteSpan{peeked_}.first(static_cast<std::size_t>(n)),
-					 eof && !torn});
+		given_ = ByteSpan{peeked_}.first(static_cast<std::size_t>(n));
+		step(handshake::TcpBytes{given_, eof && !torn});
 		// These bytes were no whole message.
 		if (torn && may_step() && !look_due_)
 			step(handshake::TcpError{handshake::kConnectionReset});
@@ -359,6 +359,7 @@ bool Handshake::look_into_inbox()
 	if (bytes.empty())
 		return false;
 	from_near_ = true;
+	given_ = bytes;
 	step(handshake::TcpBytes{bytes, /*eof=*/false});
 	return true;
 }

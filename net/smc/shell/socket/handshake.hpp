@@ -187,6 +187,8 @@ private:
 	bool alone_ = false;     // a client that waits for its server, and has sent nothing
 	bool hurried_ = false;   // a client that waits less than clc_ms for an Accept
 	bool from_near_ = false; // the machine's last bytes came from the inbox
+	// The bytes of that TcpBytes. Nobody else takes any away.
+	ByteSpan given_;
 	bool look_due_ = false;
 	bool timed_out_ = false; // this run's timer step
 	bool told_ = false;      // the owner knows the outcome

@@ -90,12 +90,14 @@ bool Handshake::on(const handshake::SendClc &send)
 {
 	int ret = 0;
 
-	smc_trace_clc(sk_, true, send.bytes.data(), send.bytes.size());
 	switch (rendezvous().send(near_clc_, send.bytes)) {
-	case Rendezvous::Sent::kDelivered: break;
+	case Rendezvous::Sent::kDelivered:
+		smc_trace_clc(sk_, true, send.bytes.data(), send.bytes.size());
+		break;
 	case Rendezvous::Sent::kNotHere:
 		if (!lock_sock())
 			return false;
+		smc_trace_clc(sk_, true, send.bytes.data(), send.bytes.size());
 		ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
 		turn_at_sock_.give();
 		break;
@@ -113,15 +115,18 @@ bool Handshake::on(const handshake::SendClc &send)
 
 bool Handshake::on(const handshake::ConsumeTcp &consume)
 {
-	const ByteSpan there = from_near_ ? rendezvous().received(near_clc_) : ByteSpan{peeked_};
+	const auto trace = [&] {
+		smc_trace_clc(sk_, false, given_.data(), std::min(consume.bytes, given_.size()));
+	};
 
-	smc_trace_clc(sk_, false, there.data(), std::min(consume.bytes, there.size()));
 	if (from_near_) {
+		trace();
 		rendezvous().consume(near_clc_, consume.bytes);
 		return true;
 	}
 	if (!lock_sock())
 		return false;
+	trace();
 	const int ret = smc_tcp_drop(sk_, consume.bytes);
 	turn_at_sock_.give();
 	if (ret != 0) {
