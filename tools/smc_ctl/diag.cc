@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "netlink.hpp"
+#include "sock_diag.hpp"
 #include "sockets.hpp"
 
 #include <smc/genl.h>
@@ -13,8 +14,6 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
-#include <memory>
-#include <new>
 
 namespace smc_ctl {
 namespace {
@@ -115,14 +114,8 @@ std::vector<SocketInfo> ask_for_sockets()
 	request.diag_family = kAfSmc;
 	request.diag_ext = 1 << (SMC_DIAG_LGRINFO - 1) | 1 << (SMC_DIAG_DMBINFO - 1);
 
-	const std::unique_ptr<nl_msg, decltype(&nlmsg_free)> message(
-		nlmsg_alloc_simple(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP), nlmsg_free);
-	if (!message || nlmsg_append(message.get(), &request, sizeof(request), NLMSG_ALIGNTO) < 0)
-		throw std::bad_alloc();
-	Socket(NETLINK_SOCK_DIAG).exchange(message.get(), [&](const nlmsghdr &header) {
-		if (nlmsg_datalen(&header) >= static_cast<int>(sizeof(smc_diag_msg)))
-			found.push_back(info_of(header));
-	});
+	dump_sockets(&request, sizeof(request), sizeof(smc_diag_msg),
+		     [&](const nlmsghdr &header) { found.push_back(info_of(header)); });
 	return found;
 }
 

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "tcp_children.hpp"
 #include "netlink.hpp"
+#include "sock_diag.hpp"
 
 #include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
-#include <linux/sock_diag.h>
 #include <netinet/tcp.h>
 #include <netlink/msg.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
-#include <new>
 #include <set>
 #include <utility>
 
@@ -54,19 +52,14 @@ void ask(int family, std::vector<SocketInfo> &found)
 	request.sdiag_protocol = IPPROTO_TCP;
 	request.idiag_states = kStates;
 
-	const std::unique_ptr<nl_msg, decltype(&nlmsg_free)> message(
-		nlmsg_alloc_simple(SOCK_DIAG_BY_FAMILY, NLM_F_DUMP), nlmsg_free);
-	if (!message || nlmsg_append(message.get(), &request, sizeof(request), NLMSG_ALIGNTO) < 0)
-		throw std::bad_alloc();
 	try {
-		Socket(NETLINK_SOCK_DIAG).exchange(message.get(), [&](const nlmsghdr &header) {
-			inet_diag_msg socket;
+		dump_sockets(&request, sizeof(request), sizeof(inet_diag_msg),
+			     [&](const nlmsghdr &header) {
+				     inet_diag_msg socket;
 
-			if (nlmsg_datalen(&header) < static_cast<int>(sizeof(socket)))
-				return;
-			std::memcpy(&socket, nlmsg_data(&header), sizeof(socket));
-			found.push_back(info_of(socket));
-		});
+				     std::memcpy(&socket, nlmsg_data(&header), sizeof(socket));
+				     found.push_back(info_of(socket));
+			     });
 	} catch (const NetlinkError &error) {
 		if (error.code() != ENOENT)
 			throw;
