@@ -22,6 +22,10 @@ static unsigned int receive_sges = 4;
 module_param(receive_sges, uint, 0444);
 MODULE_PARM_DESC(receive_sges, "that a receive may scatter to, 8 at most");
 
+static unsigned int work_requests = SIM_QUEUE_MAX;
+module_param(work_requests, uint, 0444);
+MODULE_PARM_DESC(work_requests, "that each queue of a queue pair takes, 4096 at most");
+
 static const char *const sim_kinds[] = { "roce", "roce_v1", "roce_v2", "iwarp" };
 enum sim_kind { SIM_ROCE, SIM_ROCE_V1, SIM_ROCE_V2, SIM_IWARP };
 
@@ -197,7 +201,7 @@ static void sim_device_describe(struct sim_device *dev)
 	attr->max_mr_size = -1ull;
 	attr->page_size_cap = PAGE_SIZE;
 	attr->max_qp = 65536;
-	attr->max_qp_wr = SIM_QUEUE_MAX;
+	attr->max_qp_wr = min_t(unsigned int, work_requests, SIM_QUEUE_MAX);
 	attr->device_cap_flags = IB_DEVICE_MEM_MGT_EXTENSIONS | IB_DEVICE_RC_RNR_NAK_GEN;
 	attr->kernel_cap_flags = IBK_LOCAL_DMA_LKEY | IBK_ALLOW_USER_UNREG;
 	attr->max_send_sge = min_t(unsigned int, send_sges, SIM_SGES_MAX);

@@ -100,10 +100,9 @@ SocketInfo info_of(const nlmsghdr &header)
 	info.uid = socket.diag_uid;
 	info.inode = socket.diag_inode;
 	add_carrier(socket.diag_mode, extra, info);
-	if (const void *traffic = extra.data(SMC_DIAG_TRAFFIC, sizeof(smc_diag_traffic))) {
-		info.traffic.emplace();
-		std::memcpy(&*info.traffic, traffic, sizeof(*info.traffic));
-	}
+	smc_diag_traffic traffic{};
+	if (extra.copy(SMC_DIAG_TRAFFIC, traffic))
+		info.traffic = traffic;
 	return info;
 }
 

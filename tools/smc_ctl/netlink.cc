@@ -7,6 +7,7 @@
 #include <netlink/msg.h>
 #include <netlink/netlink.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <exception>
@@ -120,6 +121,16 @@ const void *Attributes::data(int type, std::size_t size_bytes) const
 	    static_cast<std::size_t>(nla_len(found->second)) < size_bytes)
 		return nullptr;
 	return nla_data(found->second);
+}
+
+bool Attributes::copy(int type, void *to, std::size_t size_bytes) const
+{
+	const auto found = attributes_.find(type);
+	if (found == attributes_.end())
+		return false;
+	const auto length_bytes = static_cast<std::size_t>(nla_len(found->second));
+	std::memcpy(to, nla_data(found->second), std::min(size_bytes, length_bytes));
+	return true;
 }
 
 Socket::Socket(int protocol) : socket_(nl_socket_alloc())

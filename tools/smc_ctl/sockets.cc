@@ -41,10 +41,13 @@ void show_traffic(const smc_diag_traffic &traffic)
 {
 	const auto number = [](__u64 value) { return static_cast<unsigned long long>(value); };
 
-	std::printf(" sent %llu received %llu messages %llu stale %llu full %llu peer-full %llu",
+	std::printf(" sent %llu received %llu messages %llu stale %llu full %llu peer-full %llu"
+		    " corked %llu queue-full %llu repeated %llu",
 		    number(traffic.sent_bytes), number(traffic.received_bytes),
 		    number(traffic.sent_messages), number(traffic.stale_messages),
-		    number(traffic.sends_without_room), number(traffic.sends_without_window));
+		    number(traffic.sends_without_room), number(traffic.sends_without_window),
+		    number(traffic.sends_behind_cork), number(traffic.messages_without_room),
+		    number(traffic.repeated_bytes));
 }
 
 void show(const SocketInfo &socket, const Owners &owners, const SocketFilter &filter)
@@ -102,7 +105,10 @@ Json json_of(const SocketInfo &socket, const Owners &owners)
 				   {"sent_messages", socket.traffic->sent_messages},
 				   {"stale_messages", socket.traffic->stale_messages},
 				   {"sends_without_room", socket.traffic->sends_without_room},
-				   {"sends_without_window", socket.traffic->sends_without_window}};
+				   {"sends_without_window", socket.traffic->sends_without_window},
+				   {"sends_behind_cork", socket.traffic->sends_behind_cork},
+				   {"messages_without_room", socket.traffic->messages_without_room},
+				   {"repeated_bytes", socket.traffic->repeated_bytes}};
 	json["processes"] = json_of(owners, socket.inode);
 	return json;
 }

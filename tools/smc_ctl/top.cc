@@ -78,7 +78,8 @@ std::vector<Row> rows_of(const Look &before, const Look &now)
 				{.sent_bytes = rate(&smc_diag_traffic::sent_bytes),
 				 .received_bytes = rate(&smc_diag_traffic::received_bytes),
 				 .sent_messages = rate(&smc_diag_traffic::sent_messages),
-				 .stalls = rate(&smc_diag_traffic::sends_without_room)}});
+				 .stalls = rate(&smc_diag_traffic::sends_without_room) +
+					   rate(&smc_diag_traffic::messages_without_room)}});
 	}
 	return rows;
 }

@@ -125,6 +125,9 @@ static int smc_diag_put_traffic(struct sk_buff *skb, const struct smc_sock_info 
 		.stale_messages		= info->stale_messages,
 		.sends_without_room	= info->sends_without_room,
 		.sends_without_window	= info->sends_without_window,
+		.sends_behind_cork	= info->sends_behind_cork,
+		.messages_without_room	= info->messages_without_room,
+		.repeated_bytes		= info->repeated_bytes,
 	};
 
 	return nla_put(skb, SMC_DIAG_TRAFFIC, sizeof(traffic), &traffic);

@@ -3,6 +3,7 @@
 guest: on memory that the adapter reaches as it is, through bounce buffers, and behind an IOMMU. The
 adapter moves what is mapped, registered and synchronised, and nothing else."""
 
+import json
 from contextlib import contextmanager
 
 from churn import stats
@@ -10,6 +11,7 @@ from harness import Guest, Skip, case
 from harness.adapters import SIDES, inside, rdma_device, set_parameters
 from two_sides import (ADDRESSES, BOTH_WAYS, EID, PORT, XFER, nothing_went_wrong, serving, sides,
                        transfer)
+from two_ports import many_connections
 
 ALL_HARDWARE = ["", "swiotlb", "iommu"]
 
@@ -125,6 +127,23 @@ def whenever_it_is_done(vm):
                 for client, server in BOTH_WAYS:
                     transfer(vm.a, client, server,
                              "--connections 3 --parallel 3 --up 200000 --down 100000")
+        nothing_went_wrong(vm.a)
+
+
+@case(on="ours")
+def messages_wait_for_a_short_send_queue(vm):
+    """More connections than the queue of their link has room for, on a device that takes its time."""
+    with sides(vm.a, options="work_requests=64"):
+        set_parameters(vm.a, execute="late", late_us=20000)
+        with many_connections(vm.a, 200) as many:
+            for _ in range(3):
+                many.go_round()
+            for side in SIDES:
+                ends = json.loads(vm.a.run(f"{inside(side)} build/tools/smc_ctl sockets --json --state active").out)
+                assert len(ends) == 200, f"{side}: {len(ends)}"
+                waited = sum(end["traffic"]["messages_without_room"] for end in ends)
+                counted = stats(vm.a, inside(side))["sq_full"]
+                assert waited >= 1 and waited == counted, f"{side}: {waited} of {counted}"
         nothing_went_wrong(vm.a)
 
 

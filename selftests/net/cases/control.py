@@ -665,6 +665,12 @@ with socket.create_server(("127.0.0.1", 7305)) as listener:
     traffic = one["traffic"]
     assert traffic["sent_bytes"] == 5 and traffic["received_bytes"] == 0, traffic
     assert traffic["sends_without_room"] == 0, traffic
+    assert traffic["sends_behind_cork"] == traffic["messages_without_room"] == traffic["repeated_bytes"] == 0, traffic
+    client.send(b"held", socket.MSG_MORE)
+    client.send(b" and gone")
+    assert server.recv(13, socket.MSG_WAITALL) == b"held and gone"
+    one, = [s for s in listed(own) if s["inode"] == inode]
+    assert one["traffic"]["sends_behind_cork"] == 1, one
     try:
         while True:
             client.send(bytes(1 << 20), socket.MSG_DONTWAIT)

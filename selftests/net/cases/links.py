@@ -80,6 +80,21 @@ def connections_move_when_a_link_is_lost(vm):
     lose_links(vm.a, v2=True)
 
 
+@case(on="ours")
+def what_was_lost_is_counted(vm):
+    """The bytes of a message that did not arrive are written once more."""
+    left = inside("left")
+    with two_ports(vm.a), serving(vm.a, "right"):
+        vm.a.run(f"{left} {XFER} --to {ADDRESSES['right']} --port {PORT} --expect smcr --up 1 --down 1")
+        wait_for_links(vm.a, 2)
+        load = vm.a.spawn(f"{left} {XFER} --to {ADDRESSES['right']} --port {PORT} --expect smcr"
+                          " --up 300000000 --down 1 --timeout 200")
+        device = vm.a.wait_for(f"{left} {CTL} sockets | grep -o 'device [^ ]*'").out.split()[1]
+        vm.a.run(f"echo 1 >/sys/kernel/debug/simrnic/{device}/retries")
+        vm.a.wait_for(f"{left} {CTL} sockets --json | grep -q '\"repeated_bytes\": [1-9]'")
+        load.wait(250)
+
+
 @case(on="ours", hardware="swiotlb")
 def connections_move_on_bounced_memory(vm):
     """What a device saw of a ring must not come back into it when its link goes."""

@@ -38,6 +38,8 @@ TEST(FailoverTest, SaysWhatIsKnownAndThenEverythingSince)
 	ASSERT_EQ(repeat.write_count, 1u);
 	EXPECT_EQ(repeat.writes[0].peer_offset_bytes, 5u);
 	EXPECT_EQ(repeat.writes[0].length_bytes, 4u);
+	EXPECT_EQ(pair.a.connection.diagnostics().repeated_bytes, 4u);
+	EXPECT_EQ(pair.a.connection.diagnostics().sent_bytes, 9u);
 	EXPECT_FALSE(pair.a.connection.transmit_idle());
 	pair.wire.settle();
 	EXPECT_TRUE(pair.a.connection.transmit_idle());

@@ -505,9 +505,12 @@ TEST(TransmitTest, CorkHoldsOnlyWhileWritable)
 TEST(TransmitTest, MoreHoldsUntilASendWithout)
 {
 	Pair pair;
+	EXPECT_FALSE(pair.a.connection.waits_behind_cork());
 	pair.a.send("head", SendHint::kMore);
 	EXPECT_TRUE(pair.a.posted.empty());
+	EXPECT_TRUE(pair.a.connection.waits_behind_cork());
 	pair.a.send("body");
+	EXPECT_FALSE(pair.a.connection.waits_behind_cork());
 	EXPECT_EQ(pair.a.posted.size(), 1u);
 	EXPECT_EQ(pair.a.last_plan.write_bytes, 8u);
 }
@@ -524,6 +527,7 @@ TEST(TransmitTest, PushLetsHeldDataGo)
 	pair.a.send("2");
 	pair.a.send("3");
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 1u);
+	EXPECT_FALSE(pair.a.connection.waits_behind_cork());
 	pair.a.connection.push();
 	EXPECT_EQ(pair.a.transmit(), 1);
 	pair.a.send("4");

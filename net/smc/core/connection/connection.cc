@@ -422,7 +422,8 @@ Diagnostics Connection::diagnostics() const
 		.sent_bytes = send_.sent_bytes(),
 		.received_bytes = receive_.received_bytes(),
 		.sent_messages = sent_messages_,
-		.stale_messages = stale_messages_};
+		.stale_messages = stale_messages_,
+		.repeated_bytes = written_again_bytes_};
 }
 
 } // namespace smc::connection

@@ -126,6 +126,11 @@ public:
 	void set_corked(bool corked);
 	// TCP_CORK or MSG_MORE may hold pending data.
 	[[nodiscard]] bool corked() const { return corked_ || more_; }
+	// It does.
+	[[nodiscard]] bool waits_behind_cork() const
+	{
+		return send_.pending_bytes() != 0 && held_by_cork(send_.pending_bytes());
+	}
 	// Everything pending may go now (TCP_NODELAY set, a cork's timer ran out). Then transmit.
 	void push();
 
@@ -504,6 +509,7 @@ private:
 
 	[[nodiscard]] std::uint32_t transmittable_bytes() const;
 	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
+	[[nodiscard]] bool held_by_cork(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool can_transmit() const;
 	// The peer's newest message says that it has more data than our ring has room for.
 	[[nodiscard]] bool peer_is_blocked() const
@@ -650,6 +656,7 @@ private:
 	CloseMachine close_{};
 	std::uint32_t local_token_ = 0;
 	std::uint64_t stale_messages_ = 0;
+	std::uint64_t written_again_bytes_ = 0;
 };
 
 } // namespace smc::connection

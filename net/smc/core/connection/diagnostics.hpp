@@ -32,6 +32,7 @@ struct Diagnostics {
 	std::uint64_t received_bytes = 0; // stream bytes announced by the peer so far
 	std::uint64_t sent_messages = 0;  // CDC, compact ones too
 	std::uint64_t stale_messages = 0;
+	std::uint64_t repeated_bytes = 0; // written once more, after a link was lost
 };
 
 } // namespace smc::connection

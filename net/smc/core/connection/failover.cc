@@ -68,12 +68,14 @@ void Connection::plan_failover(TransmitPlan &plan) const
 	};
 
 	// A peer that has closed reads nothing, and its ring may be gone.
-	if (!peer_closed())
+	if (!peer_closed()) {
+		plan.write_bytes = static_cast<std::uint32_t>(end_bytes - from_bytes);
 		plan_writes(plan,
 			    ring::retreat(send_.sent(), behind(from_bytes), send_.size_bytes()),
 			    ring::retreat(send_.producer(), behind(from_bytes),
 					  send_.peer_size_bytes()),
-			    static_cast<std::uint32_t>(end_bytes - from_bytes));
+			    plan.write_bytes);
+	}
 	// The end stands behind the last byte.
 	const std::uint8_t state_flags =
 		end_bytes == send_.sent_bytes() ? close_.sent_flags() : std::uint8_t{0};
@@ -103,6 +105,7 @@ void Connection::commit_failover(const TransmitPlan &plan)
 	if (urgent_is_lost())
 		urgent_message_ = sent_messages_ + 1;
 	repeated_bytes_ = end_bytes;
+	written_again_bytes_ += plan.write_bytes;
 	receive_.confirm();
 	sent_messages_++;
 	sent_producer_flags_ = plan.message.producer_flags;

@@ -41,13 +41,19 @@ inline void Connection::produce(std::uint32_t bytes, SendHint hint)
 	}
 }
 
+inline bool Connection::held_by_cork(std::uint32_t pending_bytes) const
+{
+	return (corked_ || more_) && !push_ && pending_bytes < quarter_bytes_ &&
+	       writable_for_poll();
+}
+
 // True if small data waits for more to be sent with it. Each wait ends by itself: a completion
 // comes, or the application sends more, takes off the cork, or ends.
 inline bool Connection::held(std::uint32_t pending_bytes) const
 {
 	if (push_)
 		return false;
-	if ((corked_ || more_) && pending_bytes < quarter_bytes_ && writable_for_poll())
+	if (held_by_cork(pending_bytes))
 		return true;
 	return pending_bytes < autocork_bytes_ && clock_running() && send_.outstanding();
 }

@@ -200,6 +200,9 @@ struct smc_sock_info {
 	u64 stale_messages;	/* that came behind newer ones */
 	u32 sends_without_room;	/* a send found the send buffer full */
 	u32 sends_without_window; /* of these: the peer's buffer was full as well */
+	u32 sends_behind_cork;	/* a send left bytes to wait for more */
+	u32 messages_without_room; /* a message found the link's send queue full */
+	u64 repeated_bytes;	/* written once more, after a link was lost */
 	u8 rx_prod_flags;	/* flag bytes as in the CDC message */
 	u8 rx_conn_flags;
 	u8 tx_prod_flags;

@@ -28,8 +28,13 @@ Endpoint::~Endpoint()
 
 void Endpoint::snapshot(smc_sock_info &info)
 {
-	const auto state =
-		with_lock([](connection::Connection &conn) { return conn.diagnostics(); });
+	connection::Diagnostics state;
+	{
+		shell::Guard guard(lock_);
+		state = conn_.diagnostics();
+		info.sends_behind_cork = sends_behind_cork_;
+		info.messages_without_room = messages_without_room_;
+	}
 	const auto cursor = [](const ring::Cursor &from) -> smc_cursor_info {
 		return {from.wrap, from.count};
 	};
@@ -51,6 +56,7 @@ void Endpoint::snapshot(smc_sock_info &info)
 	info.received_bytes = state.received_bytes;
 	info.sent_messages = state.sent_messages;
 	info.stale_messages = state.stale_messages;
+	info.repeated_bytes = state.repeated_bytes;
 	info.sends_without_room = sends_without_room_.load(std::memory_order_relaxed);
 	info.sends_without_window = sends_without_window_.load(std::memory_order_relaxed);
 	info.rx_prod_flags = state.rx_producer_flags;
@@ -158,6 +164,8 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint)
 		if (conn_.unsent_bytes() == 0)
 			return events;
 		note_stray_bytes();
+		if (conn_.waits_behind_cork())
+			sends_behind_cork_++;
 		limit_cork_locked();
 		return events;
 	});

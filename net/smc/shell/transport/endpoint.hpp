@@ -287,6 +287,8 @@ protected:
 	{
 		return stray_bytes_.load(std::memory_order_relaxed);
 	}
+	// A message waits for the link's send queue.
+	void note_full_queue_locked() SMC_REQUIRES(lock_) { messages_without_room_++; }
 
 private:
 	shell::SpinLock own_lock_{SMC_LOCK_ENDPOINT};
@@ -415,6 +417,8 @@ private:
 	// For sock_diag.
 	std::atomic<u32> sends_without_room_{0};
 	std::atomic<u32> sends_without_window_{0};
+	u32 sends_behind_cork_ SMC_GUARDED_BY(lock_) = 0;
+	u32 messages_without_room_ SMC_GUARDED_BY(lock_) = 0;
 	// Stream bytes acknowledged at progress_ms_.
 	u64 progress_position_ SMC_GUARDED_BY(lock_) = 0;
 	u64 progress_ms_ SMC_GUARDED_BY(lock_) = 0;

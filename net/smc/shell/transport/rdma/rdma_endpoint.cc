@@ -326,8 +326,10 @@ void RdmaEndpoint::send_locked()
 	if (conn_.ring_change_due()) [[unlikely]]
 		change_peer_ring_locked();
 	while (conn_.plan_transmit(plan)) {
-		if (!post_plan(plan))
+		if (!post_plan(plan)) [[unlikely]] {
+			note_full_queue_locked();
 			return;
+		}
 		conn_.commit_transmit(plan);
 	}
 }
