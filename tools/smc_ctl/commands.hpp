@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include "capture_source.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -117,6 +119,22 @@ int doctor(bool json);
 int check(const CheckOptions &options);
 // All of the above and more, for somebody elsewhere who is to find a fault.
 void report();
+
+// Packets of SMC, into a file for Wireshark. Ends at Ctrl-C, or when one of the limits is reached.
+struct CaptureOptions {
+	std::string file = "smc.pcapng";       // "-": standard output
+	std::vector<std::string> interfaces{}; // none: all that may matter
+	TcpFilter tcp{};
+	double seconds = 0;             // 0: no limit
+	unsigned long long packets = 0; // 0: no limit
+	unsigned long long size_mib = 1024;
+	Keep keep = Keep::kBlanks;
+};
+// The exit status besides 0 and 1.
+enum class CaptureStatus {
+	kIncomplete = 2, // packets of some device are missing
+};
+int capture(const CaptureOptions &options);
 
 void groups_show(bool json);
 void links_show(bool json);

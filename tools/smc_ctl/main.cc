@@ -33,6 +33,7 @@ struct Arguments {
 	CheckOptions check;
 	SocketFilter sockets;
 	TopOptions top;
+	CaptureOptions capture;
 	StatsOptions stats;
 	bool json = false;
 	std::vector<std::string> words;
@@ -214,6 +215,38 @@ void add_check_commands(CLI::App &app, Arguments &arguments)
 		->callback(report);
 }
 
+void add_capture_command(CLI::App &app, Arguments &arguments)
+{
+	CaptureOptions &options = arguments.capture;
+	CLI::App *command = app.add_subcommand("capture", "packets of SMC, for Wireshark");
+
+	command->add_option("-w,--write", options.file, "into this file; \"-\": standard output")
+		->capture_default_str();
+	command->add_option("--interface", options.interfaces,
+			    "of this network or RDMA device alone; may be repeated")
+		->take_all()
+		->allow_extra_args(false);
+	command->add_option("--host", options.tcp.host,
+			    "all TCP with this address, or prefix, and no other TCP");
+	command->add_option("--port", options.tcp.port, "likewise, with this port")
+		->check(CLI::Range(1, UINT16_MAX));
+	command->add_option("--seconds", options.seconds, "end after so many")
+		->check(CLI::PositiveNumber);
+	command->add_option("--packets", options.packets, "end after so many")
+		->check(CLI::PositiveNumber);
+	command->add_option("--size", options.size_mib, "end when the file has so many MiB")
+		->check(CLI::Range(1, 1 << 20))
+		->capture_default_str();
+	auto *headers = command->add_flag_callback(
+		"--headers", [&options] { options.keep = Keep::kHeaders; },
+		"leave payload out, for a smaller file; else it is zeros");
+	command->add_flag_callback(
+		       "--whole", [&options] { options.keep = Keep::kAll; },
+		       "with what applications send")
+		->excludes(headers);
+	command->callback([&arguments] { arguments.status = capture(arguments.capture); });
+}
+
 void add_filter(CLI::App &command, SocketFilter &filter)
 {
 	command.add_option("--state", filter.state, "only those in this state");
@@ -297,6 +330,7 @@ int run(int argc, char **argv)
 	add_select_commands(app, arguments);
 	add_file_commands(app, arguments);
 	add_check_commands(app, arguments);
+	add_capture_command(app, arguments);
 	add_show_commands(app, arguments);
 	try {
 		app.parse(argc, argv);

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# Needs g++, clang, bpftool, libbpf-dev, libnl-genl-3-dev, libcli11-dev and nlohmann-json3-dev.
+# Needs g++, clang, bpftool, libbpf-dev, libnl-genl-3-dev, libpcap-dev, libcli11-dev and nlohmann-json3-dev.
 
 TOOLS         += $(TOOLS_OUT)/smc_ctl
 TOOLS_INSTALL += install-smc_ctl
@@ -35,7 +35,7 @@ $(TOOLS_OUT)/smc_ctl.d/marker.o: $(TOOLS_OUT)/smc_ctl.d/mark.skel.h
 $(TOOLS_OUT)/smc_ctl.d/main.o: dkms.conf
 
 $(TOOLS_OUT)/smc_ctl: $(SMC_CTL_OBJECTS)
-	$(HOSTCXX) $(TOOLS_LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -lbpf
+	$(HOSTCXX) $(TOOLS_LDFLAGS) -o $@ $^ -lnl-genl-3 -lnl-3 -lbpf -lpcap
 
 install-smc_ctl: $(TOOLS_OUT)/smc_ctl
 	install -D -m 755 $(TOOLS_OUT)/smc_ctl $(DESTDIR)$(BINDIR)/smc_ctl

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "capture_devices.hpp"
+#include "netlink.hpp"
+
+#include <ifaddrs.h>
+#include <net/if.h>
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <set>
+
+namespace smc_ctl {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char *kRdmaDevices = "/sys/class/infiniband";
+
+// Not from sysfs, which may be that of another network namespace.
+std::set<std::string> netdevs_up()
+{
+	ifaddrs *list = nullptr;
+	std::set<std::string> names;
+
+	if (getifaddrs(&list) != 0)
+		throw NetlinkError("network devices", errno);
+	const std::unique_ptr<ifaddrs, void (*)(ifaddrs *)> all(list, freeifaddrs);
+	for (const ifaddrs *one = list; one != nullptr; one = one->ifa_next) {
+		// Entries of addresses may have the name of the address.
+		if ((one->ifa_flags & IFF_UP) != 0 && one->ifa_addr != nullptr &&
+		    one->ifa_addr->sa_family == AF_PACKET)
+			names.insert(one->ifa_name);
+	}
+	return names;
+}
+
+bool is_on_one_of(const std::string &netdev, const std::set<std::string> &names)
+{
+	return std::any_of(names.begin(), names.end(), [&](const std::string &name) {
+		std::error_code none;
+
+		return fs::exists("/sys/class/net/" + netdev + "/lower_" + name, none);
+	});
+}
+
+// Empty if it cannot be read.
+std::string first_word(const fs::path &path)
+{
+	std::ifstream file(path);
+	std::string word;
+
+	file >> word;
+	return word;
+}
+
+bool has_ethernet(const fs::path &device)
+{
+	std::error_code none;
+
+	for (const fs::directory_entry &port : fs::directory_iterator(device / "ports", none)) {
+		if (first_word(port.path() / "link_layer") == "Ethernet")
+			return true;
+	}
+	return false;
+}
+
+// Soft-RoCE: before Linux 5.12 it was shown below the device of its network device.
+bool is_software(const fs::path &device)
+{
+	std::error_code none;
+	const std::string place = fs::canonical(device, none).string();
+
+	return place.find("/devices/virtual/") != std::string::npos ||
+	       fs::exists(device / "parent", none);
+}
+
+// iWARP has another type of node, and travels by TCP.
+bool does_roce(const fs::path &device)
+{
+	return first_word(device / "node_type").starts_with("1:") && has_ethernet(device);
+}
+
+} // namespace
+
+std::vector<std::string> lowest_netdevs()
+{
+	const std::set<std::string> up = netdevs_up();
+	std::vector<std::string> lowest;
+
+	for (const std::string &name : up) {
+		if (!is_on_one_of(name, up))
+			lowest.push_back(name);
+	}
+	return lowest;
+}
+
+std::vector<std::string> rdma_hardware()
+{
+	std::vector<std::string> names;
+	std::error_code none;
+
+	for (const fs::directory_entry &device : fs::directory_iterator(kRdmaDevices, none)) {
+		if (does_roce(device.path()) && !is_software(device.path()))
+			names.push_back(device.path().filename());
+	}
+	std::sort(names.begin(), names.end());
+	return names;
+}
+
+bool is_netdev(const std::string &name)
+{
+	return if_nametoindex(name.c_str()) != 0;
+}
+
+bool is_rdma_device(const std::string &name)
+{
+	std::error_code none;
+
+	return !name.empty() && name.find('/') == std::string::npos &&
+	       fs::exists(fs::path(kRdmaDevices) / name, none);
+}
+
+} // namespace smc_ctl
