@@ -61,7 +61,7 @@ interop: vm-modules own-option no-rdma test-programs $(OTHER_MACHINES:%=guest-pr
 
 # What `make check` runs of the two above, so that all of it fits into an hour. The
 # whole of them is for running by hand: make selftest, make interop.
-CHECK_FILES_6.12 := adapter adapter_faults busy_poll check configuration containers control smc_run install hostile_clc iwarp links loopback misuse rules selection selection_tools strangers \
+CHECK_FILES_6.12 := adapter adapter_faults busy_poll capture check configuration containers control smc_run install hostile_clc iwarp links loopback misuse rules selection selection_tools strangers \
 	takeover tcp_option tracing socket_calls stand_churn vlan
 CHECK_FILES_6.1 := adapter control smc_run loopback socket_calls
 RT_FILES := adapter control smc_run loopback selection takeover tcp_option races stand_churn
