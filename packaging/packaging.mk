@@ -6,7 +6,7 @@
 #   make release                   the same of a clean tree, and the command that tags it (TAG=1: does it)
 #   make deb                       build/deb/*.deb from it
 #   make rpm                       build/rpm/*.rpm from it
-#   make packages                  what a user does with the former (selftests/packages)
+#   make packages                  what a user does with both (selftests/packages)
 #   make install-dkms DESTDIR=…    the module's source below /usr/src, modprobe's file below /usr/lib
 #   make install-completion install-unit install-dashboard
 #                                  what make install-tools also installs: for bash, systemd, Grafana
@@ -29,8 +29,8 @@ rpm: dist
 	@packaging/rpm $(DIST) $(VERSION) $(BUILD)/rpm
 
 packages:
-	@scripts/fetch/install-deps build deb vm packages
-	@$(MAKE) deb
+	@scripts/fetch/install-deps build deb rpm vm packages
+	@$(MAKE) deb rpm
 	@unshare --mount --propagation private selftests/packages/check
 
 # dkms.conf says what DKMS builds with.

@@ -48,12 +48,15 @@ class System:
             raise AssertionError(f"{self.name}: {command}: {done.returncode}\n{done.stdout[-4000:]}")
         return done.stdout
 
-    def install(self, *packages: Path) -> str:
-        """Files of packages, by dpkg; what it printed."""
+    def take(self, command: str, *packages: Path) -> str:
+        """Files of packages, by a command that gets their names; what it printed."""
         for package in packages:
             shutil.copy(package, self.tree / "tmp")
         files = " ".join(f"/tmp/{package.name}" for package in packages)
-        return self.run(f"dpkg --install {files}; rm {files}")
+        return self.run(f"{command} {files}; rm {files}")
+
+    def install(self, *packages: Path) -> str:
+        return self.take("dpkg --install", *packages)
 
     def fetch(self, *packages: str) -> None:
         """Packages of Debian, with what they need."""
