@@ -144,13 +144,15 @@ public:
 	void run(const Signals &signals)
 	{
 		const Clock::time_point begin = Clock::now();
+		bool is_busy = false;
 
 		while (!is_full() && any_is_there()) {
 			const std::optional<int> rest_ms = rest_of(begin);
 
-			if (rest_ms == 0 || is_ended(signals, rest_ms))
+			// A source may have more that it does not tell of.
+			if (rest_ms == 0 || is_ended(signals, is_busy ? 0 : rest_ms))
 				break;
-			round();
+			is_busy = round() != 0;
 		}
 		const Clock::time_point end = Clock::now();
 		while (!is_full() && round() != 0 && Clock::now() - end < kLastRounds) {}

@@ -57,15 +57,18 @@ std::string first_word(const fs::path &path)
 	return word;
 }
 
-bool has_ethernet(const fs::path &device)
+// As libpcap calls them: "mlx4_0", and its second port "mlx4_0:2".
+void add_ethernet_ports(const fs::path &device, std::vector<std::string> &names)
 {
+	const std::string name = device.filename();
 	std::error_code none;
 
 	for (const fs::directory_entry &port : fs::directory_iterator(device / "ports", none)) {
+		const std::string number = port.path().filename();
+
 		if (first_word(port.path() / "link_layer") == "Ethernet")
-			return true;
+			names.push_back(number == "1" ? name : name + ":" + number);
 	}
-	return false;
 }
 
 // Soft-RoCE: before Linux 5.12 it was shown below the device of its network device.
@@ -79,9 +82,9 @@ bool is_software(const fs::path &device)
 }
 
 // iWARP has another type of node, and travels by TCP.
-bool does_roce(const fs::path &device)
+bool is_channel_adapter(const fs::path &device)
 {
-	return first_word(device / "node_type").starts_with("1:") && has_ethernet(device);
+	return first_word(device / "node_type").starts_with("1:");
 }
 
 } // namespace
@@ -104,8 +107,8 @@ std::vector<std::string> rdma_hardware()
 	std::error_code none;
 
 	for (const fs::directory_entry &device : fs::directory_iterator(kRdmaDevices, none)) {
-		if (does_roce(device.path()) && !is_software(device.path()))
-			names.push_back(device.path().filename());
+		if (is_channel_adapter(device.path()) && !is_software(device.path()))
+			add_ethernet_ports(device.path(), names);
 	}
 	std::sort(names.begin(), names.end());
 	return names;
@@ -121,7 +124,7 @@ bool is_rdma_device(const std::string &name)
 	std::error_code none;
 
 	return !name.empty() && name.find('/') == std::string::npos &&
-	       fs::exists(fs::path(kRdmaDevices) / name, none);
+	       fs::exists(fs::path(kRdmaDevices) / name.substr(0, name.find(':')), none);
 }
 
 } // namespace smc_ctl

@@ -3,6 +3,7 @@
 #include "netlink.hpp"
 
 #include <pcap/pcap.h>
+#include <poll.h>
 
 #include <cstddef>
 
@@ -80,14 +81,15 @@ CaptureSource::CaptureSource(const std::string &name, Keep keep) : name_(name)
 	case DLT_LINUX_SLL: link_type_ = LinkType::kCooked; break;
 	default: throw NetlinkError(name + ": carries neither Ethernet nor IP", 0);
 	}
-	if (pcap_setnonblock(handle, 1, error) != 0)
-		throw NetlinkError(name + ": " + error, 0);
 }
 
 CaptureSource CaptureSource::of_netdev(const std::string &name, const TcpFilter &tcp, Keep keep)
 {
 	CaptureSource source(name, keep);
+	char error[PCAP_ERRBUF_SIZE] = "";
 
+	if (pcap_setnonblock(source.handle_.get(), 1, error) != 0)
+		throw NetlinkError(name + ": " + error, 0);
 	source.set_filter(filter_of_netdev(tcp, source.link_type_ == LinkType::kEthernet));
 	return source;
 }
@@ -96,6 +98,8 @@ CaptureSource CaptureSource::of_rdma_device(const std::string &name, Keep keep)
 {
 	CaptureSource source(name, keep);
 
+	// libpcap's sniffer can only wait.
+	source.waits_ = true;
 	source.set_filter(filter_of_rdma_device());
 	return source;
 }
@@ -107,13 +111,24 @@ int CaptureSource::fd() const
 
 unsigned CaptureSource::read(const Visit &visit)
 {
+	if (waits_ && !has_packets())
+		return 0;
 	Visitor visitor{visit, nanoseconds_};
 	const int count = pcap_dispatch(handle_.get(), kPacketsMax, visit_packet,
 					reinterpret_cast<u_char *>(&visitor));
 
 	if (count < 0)
 		throw NetlinkError(why(), 0);
+	has_more_ = count == kPacketsMax;
 	return static_cast<unsigned>(count);
+}
+
+// After as many as there can be it goes on with those that are left, without an event for them.
+bool CaptureSource::has_packets() const
+{
+	pollfd wait{fd(), POLLIN, 0};
+
+	return has_more_ || poll(&wait, 1, 0) > 0;
 }
 
 CaptureSource::Counts CaptureSource::counts() const

@@ -62,12 +62,15 @@ private:
 
 	CaptureSource(const std::string &name, Keep keep);
 	void set_filter(const std::string &filter);
+	[[nodiscard]] bool has_packets() const;
 	[[nodiscard]] std::string why() const;
 
 	std::string name_;
 	std::unique_ptr<pcap, Close> handle_;
 	LinkType link_type_ = LinkType::kEthernet;
 	bool nanoseconds_ = false;
+	bool waits_ = false; // a read without packets
+	bool has_more_ = false;
 };
 
 } // namespace smc_ctl
