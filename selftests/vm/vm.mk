@@ -140,7 +140,7 @@ debug-kernel: debug-deps
 	@scripts/fetch/debug-kernel
 
 debug-deps:
-	@scripts/fetch/install-deps build vm debug-kernel
+	@scripts/fetch/install-deps build vm capture debug-kernel
 
 debug: debug-kernel
 	@scripts/check/run check-debug-harness check-debug-selftest check-debug-interop
