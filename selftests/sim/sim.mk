@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make sim SEED=n           one run of the simulator, TRACE=1 with every event; without SEED what
-#                           `make check` runs (all cases, and SIM_RUNS seeds: 100, with WHOLE=1 200)
+#                           `make check` runs (all cases, and SIM_RUNS seeds: 60, with WHOLE=1 200)
 # make sim CASE=name        one case (selftests/sim/*cases.cc)
 # make sim-soak MINUTES=m   new seeds until the time is up
 # make sim-sweep SEEDS=n    each resource of a small run fails once, on n machines
@@ -9,7 +9,7 @@
 #
 # core/ and shell/ as they are, on a kernel that is played (selftests/sim), under ASan and UBSan.
 
-SIM_RUNS ?= $(if $(WHOLE),200,100)
+SIM_RUNS ?= $(if $(WHOLE),200,60)
 MINUTES ?= 5
 SEEDS ?= 20
 SIM_CXX ?= g++
