@@ -114,6 +114,8 @@ class Host:
         channel.wait_ready(_BOOT_S)
         state = self.shell.run("systemctl is-system-running --wait", _BOOT_S, check=False).out.strip()
         assert state == "running", self.shell.run("systemctl --failed; journalctl -b -p warning | tail -n 40").out
+        # Nothing that runs then has waited for that.
+        self.shell.wait_for(f"ip -4 -br address show eth0 | grep -q ' {self.ip4}/'", 60)
 
     def runs(self) -> bool:
         return self._process is not None and self._process.poll() is None
