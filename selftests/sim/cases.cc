@@ -21,6 +21,7 @@ Knobs Case::knobs() const
 	knobs.rmb_elements = rmb_elements;
 	knobs.clock_back_ms = clock_back_ms;
 	knobs.loses_links = loses_links;
+	knobs.iwarp = iwarp;
 	knobs.smcr_v2 = !smcr_v1;
 	knobs.bouncing = bouncing;
 	knobs.scattered = scattered;
@@ -36,10 +37,10 @@ Knobs Case::knobs() const
 std::span<const std::span<const Case>> case_tables()
 {
 	static const std::span<const Case> tables[] = {
-		loss_cases,     buffer_cases,    connect_cases, stream_cases,
-		listener_cases, handshake_cases, script_cases,  group_cases,
-		border_cases,   departed_cases,  link_cases,    ring_cases,
-		path_cases,     stranger_cases,  rail_cases,    growth_cases,
+		loss_cases,      buffer_cases, connect_cases, stream_cases,   listener_cases,
+		handshake_cases, script_cases, group_cases,   border_cases,   departed_cases,
+		link_cases,      ring_cases,   path_cases,    stranger_cases, rail_cases,
+		growth_cases,    iwarp_cases,
 	};
 
 	return tables;

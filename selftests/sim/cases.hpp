@@ -35,6 +35,7 @@ struct Case {
 	u32 send_queue = 0; // Knobs', unless 0
 	u32 second_ports = 0;
 	u32 rmb_elements = 1;
+	bool iwarp = false;
 	bool loses_links = false; // its plot does, whatever is under way by them
 
 	[[nodiscard]] Knobs knobs() const;
@@ -74,6 +75,8 @@ extern const std::span<const Case> ring_cases;
 extern const std::span<const Case> path_cases;
 // Links on two rails, and the loss of one (rail_cases.cc).
 extern const std::span<const Case> rail_cases;
+// Links of iWARP devices (iwarp_cases.cc).
+extern const std::span<const Case> iwarp_cases;
 // Rings between hosts that grow (growth_cases.cc).
 extern const std::span<const Case> growth_cases;
 // All cases.

@@ -19,11 +19,14 @@ const std::string kEyecatcher("\xe2\xd4\xc3\xd9", 4);
 const std::string kEyecatcherD("\xe2\xd4\xc3\xc4", 4);
 constexpr std::size_t kHeader = 8;
 
+constexpr u16 kIwarp = 4;
+
 // What a host can do beyond the protocol.
 u16 capabilities_of(const net &host)
 {
 	return static_cast<u16>((host.compact ? kCompactMessages : 0) |
-				(host.growing ? kGrowingRings : 0));
+				(host.growing ? kGrowingRings : 0) |
+				(world().knobs.iwarp ? kIwarp : 0));
 }
 
 enum Type : u8 {
@@ -151,8 +154,10 @@ private:
 		const u8 modes = in.byte(7);
 		const u8 v1 = modes & 3;
 		const u8 v2 = modes >> 2 & 3;
-		const bool v2r = v2 == 0 || v2 == 3;
-		const bool v2d = v2 == 1 || v2 == 3;
+		// What is said as SMC-D without a device.
+		const bool iwarp = world().knobs.iwarp;
+		const bool v2r = iwarp ? v2 == 1 : v2 == 0 || v2 == 3;
+		const bool v2d = !iwarp && (v2 == 1 || v2 == 3);
 		const net *host = hosts_[0];
 		const bool near = world().may_meet(hosts_[0], hosts_[1]);
 		std::size_t size = 40 + 40 + 4;
@@ -212,7 +217,7 @@ private:
 						gid == wire_gid(host, 1 - rail, 2))
 				   : in.is_zero(at + 8, 16),
 			       "Proposal: GID of version 2");
-			expect(in.number(at + 6, 2) == (v2d ? 32U + 32U * eids : 0U),
+			expect(in.number(at + 6, 2) == (v2d || iwarp ? 32U + 32U * eids : 0U),
 			       "Proposal: offset of SMC-D");
 			expect(in.byte(at + 24) == host->max_conns, "Proposal: max_conns");
 			max_links_ = in.byte(at + 25);
@@ -222,7 +227,7 @@ private:
 			if (v2r)
 				expect(in.text(at + 40, 32) == eid_of_hosts(world().eid_number),
 				       "Proposal: EID");
-			size += 40 + 32U * eids;
+			size += 40 + 32U * eids + (iwarp ? 48U : 0U);
 			if (v2d) {
 				const std::size_t devices = at + 40 + 32U * eids + 48;
 
@@ -240,7 +245,7 @@ private:
 	// Ports with a PNET ID may be several, now or later.
 	void check_max_links(const net *host, bool v2r) const
 	{
-		const bool named = v2r && world().knobs.second_ports != 0;
+		const bool named = v2r && !world().knobs.iwarp && world().knobs.second_ports != 0;
 
 		expect(max_links_ == (named ? host->max_links : 1U), "Proposal: max_links");
 	}
@@ -297,10 +302,11 @@ private:
 		expect(out.version == 1 || out.version == 2, "version");
 		expect((flags & 7) == 0, "not SMC-R");
 		expect(!in.is_zero(8, 8), "no peer ID");
-		const auto rail = rail_of_mac(host, in.text(32, 6));
+		const bool drawn = world().knobs.iwarp && side == 1; // the server's MAC
+		const auto rail = drawn ? 0 : rail_of_mac(host, in.text(32, 6));
 		expect(rail.has_value(), "MAC");
 		expect(in.text(16, 16) == wire_gid(host, *rail, out.version), "GID");
-		out.rmb.qpn = static_cast<u32>(in.number(38, 3));
+		out.rmb.qpn = static_cast<u32>(in.number(38, 3)) - qpn_bias();
 		out.rmb.rkey = static_cast<u32>(in.number(41, 4));
 		expect(in.byte(45) >= 1 && in.byte(45) <= world().knobs.rmb_elements, "RMBE index");
 		out.rmb.element = in.byte(45) - 1U;
@@ -339,6 +345,8 @@ private:
 			       out.max_conns <= hosts_[1]->max_conns,
 		       "max_conns");
 		out.capabilities = capabilities_of(*hosts_[0]) & capabilities_of(*hosts_[1]);
+		if (world().knobs.iwarp)
+			out.capabilities &= static_cast<u16>(~kCompactMessages);
 		expect(in.number(144, 4) ==
 			       (out.capabilities != 0 ? 0x80000000 | out.capabilities : 0),
 		       "vendor options");

@@ -27,6 +27,13 @@ constexpr u8 kClosed = 0x40;
 constexpr u8 kAborted = 0x20;
 constexpr u8 kAnyClose = kClosed | kAborted;
 
+// How many messages have been taken in: between the links alone.
+bool is_credit(const std::string &message)
+{
+	return world().knobs.iwarp && message.size() == kMessage &&
+	       static_cast<u8>(message[0]) == 0x7c;
+}
+
 // Positions in bytes that never wrap.
 struct Direction {
 	u16 sequence = 0;
@@ -602,6 +609,8 @@ void observe_post(const smc_ib_link &link, Post &post)
 		return check_cdc(link, post);
 	if (!post.writes.empty())
 		fail("qp %u: writes with an LLC message", link.qpn);
+	if (is_credit(post.message))
+		return;
 	observe_llc(link, post.message);
 }
 
@@ -630,7 +639,7 @@ void observe_received(const smc_ib_link &link, const std::string &message, const
 {
 	if (static_cast<u8>(message[0]) == kCdc)
 		hear_cdc(link, message, said);
-	else
+	else if (!is_credit(message))
 		observe_llc_received(link, message);
 }
 

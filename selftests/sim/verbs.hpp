@@ -122,6 +122,7 @@ struct smc_ib_link {
 	bool full = false;   // it never has a receive for its peer's messages
 	bool failing = false;
 	int status = 0;
+	bool listens_first = false; // iWARP: until its peer's first message has come
 
 	// Send queue.
 	u32 wr_head = 0;
@@ -166,6 +167,11 @@ public:
 };
 
 [[nodiscard]] Fabric &fabric();
+// What CLC and LLC add to a queue pair's number.
+[[nodiscard]] inline u32 qpn_bias()
+{
+	return world().knobs.iwarp ? 0x800000 : 0;
+}
 [[nodiscard]] std::string wire_mac(const net *host, u32 rail);             // 6 bytes
 [[nodiscard]] std::string wire_gid(const net *host, u32 rail, u8 version); // 16 bytes
 // The rail on which the host has that MAC.

@@ -186,7 +186,7 @@ u8 smc_ib_device_ports(const smc_ib_device *)
 
 bool smc_ib_device_iwarp(const smc_ib_device *)
 {
-	return false;
+	return world().knobs.iwarp;
 }
 
 u8 smc_ib_port_mtu(const smc_ib_device *dev, u8 port)

@@ -307,7 +307,13 @@ void arrive(u32 qpn)
 			return;
 		}
 		if (!post->arrived) {
-			if (peer->receives == 0 || peer->full || world().fault(world().knobs.rnr)) {
+			const bool iwarp = world().knobs.iwarp;
+
+			if (iwarp && peer->receives == 0)
+				fail("qp %u: a message finds no receive", qpn);
+			peer->listens_first = false;
+			if (!iwarp && (peer->receives == 0 || peer->full ||
+				       world().fault(world().knobs.rnr))) {
 				arm_wire(qpn, kReceiverNotReady_us);
 				return;
 			}
@@ -557,6 +563,12 @@ int post_all(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_write
 		return -ENOTCONN;
 	if (link->state != smc_ib_link::State::kReadyToSend)
 		fail("qp %u: a post before it is ready to send", link->qpn);
+	// A group that ends does not ask.
+	const bool last = !post->message.empty() && (post->message[0] & 15) == 4;
+	if (link->listens_first && !last)
+		fail("qp %u: a post before its client has sent anything", link->qpn);
+	if (world().knobs.iwarp && post->immediate)
+		fail("qp %u: immediate data, which iWARP has not", link->qpn);
 	if (n_writes > SMC_IB_WRITES_MAX ||
 	    (post->immediate ? n_writes == 0 : post->message.empty()))
 		fail("qp %u: %u writes, %zu bytes", link->qpn, n_writes, post->message.size());

@@ -62,6 +62,10 @@ struct Knobs {
 	u32 receives = 64;
 	bool smcr_v1 = false;
 	bool smcr_v2 = true;
+	bool iwarp = false; // all devices are of that kind
+	// What the connection managers do, of the next meetings.
+	enum class Meeting : u8 { kSucceeds, kIsRefused, kIsLost, kIsLate, kShowsWrongNumber };
+	Meeting meeting = Meeting::kSucceeds;
 	bool gateway = false;
 	u32 compact_hosts = 3;   // bit 0: host a uses compact messages, bit 1: host b
 	u32 growing_hosts = 3;   // the same of rings that grow

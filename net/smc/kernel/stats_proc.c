@@ -85,6 +85,7 @@ static const struct {
 	{ SMC_STAT_CDC_MALFORMED, "cdc_malformed" },
 	{ SMC_STAT_CDC_BAD_TOKEN, "cdc_bad_token" },
 	{ SMC_STAT_CDC_WRONG_LINK, "cdc_wrong_link" },
+	{ SMC_STAT_IWARP_REFUSED, "iwarp_refused" },
 	{ SMC_STAT_CDC_BAD_CURSOR, "cdc_bad_cursor" },
 	{ SMC_STAT_CDC_BAD_SEQUENCE, "cdc_bad_sequence" },
 	{ SMC_STAT_RMBE_BAD_INDEX, "rmbe_bad_index" },

@@ -5,6 +5,7 @@
 
 #include <linux/completion.h>
 #include <linux/dim.h>
+#include <linux/in.h>
 #include <linux/irq_work.h>
 #include <linux/kref.h>
 #include <linux/list.h>
@@ -136,6 +137,22 @@ enum smc_ib_link_flag {
 	SMC_IB_LINK_CLOSING, /* no more callbacks */
 };
 
+/* How a link of an iWARP device meets its peer; see verbs_iwarp.c. */
+struct smc_ib_meeting {
+	struct rdma_cm_id *id; /* NULL: there is none yet */
+	u8 hello[SMC_IB_HELLO_BYTES];
+	/* Server: */
+	struct smc_ib_listener *listener;
+	struct list_head list; /* in the listener's, under its mutex */
+	/* Client: */
+	struct sockaddr_in from;
+	struct sockaddr_in to;
+	struct task_struct *task;
+	bool given_up;
+	struct completion step; /* an address or a route is found, or not: */
+	int status;
+};
+
 struct smc_ib_link {
 	/* Written by posts, under the caller's send-queue lock. */
 	struct ib_qp *qp;
@@ -143,6 +160,7 @@ struct smc_ib_link {
 	u32 wr_signalled; /* wr_head behind the last signalled one */
 	u32 send_queue;   /* a power of two */
 	u32 inline_bytes;
+	u32 write_flags; /* of writes that are not inline */
 	u64 seq;
 	struct smc_ib_send_slot *send_slots; /* send_queue of them */
 	u8 *send_heads;   /* SMC_IB_MESSAGE_HEAD_BYTES each */
@@ -176,6 +194,7 @@ struct smc_ib_link {
 	struct work_struct failed_work;
 	struct completion receives_flushed; /* nothing more comes in, all is delivered */
 	atomic_t registrations; /* in the send queue */
+	struct smc_ib_meeting meeting;
 };
 
 struct smc_ib_buffer {
@@ -286,6 +305,11 @@ void smc_ib_queue_retire(struct smc_ib_link *link, u32 wr_end, u64 seq);
 int smc_ib_receive_create(struct smc_ib_link *link);
 void smc_ib_receive_destroy(struct smc_ib_link *link);
 int smc_ib_receive_post_all(struct smc_ib_link *link);
+
+/* verbs_iwarp.c */
+void smc_ib_meeting_prepare(struct smc_ib_link *link);
+/* When this returns the connection manager knows nothing of the link. Process context. */
+void smc_ib_meeting_end(struct smc_ib_link *link);
 
 /* verbs_failure.c */
 void smc_ib_failure_prepare(struct smc_ib_link *link);

@@ -169,7 +169,8 @@ static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ib
 	struct smc_ib_link *link;
 	int rc;
 
-	if (port < 1 || port > dev->ports_count || !rdma_protocol_roce(ibdev, port) ||
+	if (port < 1 || port > dev->ports_count ||
+	    !(rdma_protocol_roce(ibdev, port) || rdma_protocol_iwarp(ibdev, port)) ||
 	    ibdev->attrs.max_qp_wr < SMC_IB_SEND_QUEUE_MIN || ibdev->attrs.max_recv_sge < 1 ||
 	    ibdev->attrs.max_cqe < SMC_IB_SEND_QUEUE_MIN + SMC_IB_RECEIVES)
 		return -EOPNOTSUPP;
@@ -182,6 +183,7 @@ static int smc_ib_link_create_on(struct smc_ib_device *dev, struct ib_device *ib
 						     ibdev->attrs.max_cqe - SMC_IB_RECEIVES));
 	link->receive_sges = min(2, ibdev->attrs.max_recv_sge);
 	smc_ib_failure_prepare(link);
+	smc_ib_meeting_prepare(link);
 	link->domain = smc_ib_domain_create(dev, ibdev);
 	if (IS_ERR(link->domain)) {
 		rc = PTR_ERR(link->domain);
@@ -233,6 +235,7 @@ void smc_ib_link_destroy(struct smc_ib_link *link)
 	 * hardware has finished with our memory; freeing the CQ waits for a softirq that may be in
 	 * a handler; then nothing is left that could queue the work.
 	 */
+	smc_ib_meeting_end(link);
 	ib_destroy_qp(link->qp);
 	smc_ib_completions_destroy(&link->completions);
 	cancel_work_sync(&link->failed_work);

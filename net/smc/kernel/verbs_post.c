@@ -17,7 +17,7 @@ static void smc_ib_post_message_done(struct ib_cq *cq, struct ib_wc *wc)
 		smc_ib_link_break(link, wc->status);
 }
 
-/* Writes without immediate data are never signalled: only a failed one completes. */
+/* Writes without immediate data are signalled by iWARP only; else only a failed one completes. */
 static void smc_ib_post_write_done(struct ib_cq *cq, struct ib_wc *wc)
 {
 	if (wc->status != IB_WC_SUCCESS)
@@ -30,6 +30,12 @@ void smc_ib_post_prepare(struct smc_ib_link *link)
 
 	link->local_dma_key = link->domain->pd->local_dma_lkey;
 	link->write_cqe.done = smc_ib_post_write_done;
+	/*
+	 * Soft-iWARP hands pages to TCP by reference, and TCP may send them again after a later
+	 * message has completed, unless it has to report the write itself.
+	 */
+	if (rdma_protocol_iwarp(link->domain->ibdev, link->port))
+		link->write_flags = IB_SEND_SIGNALED;
 	for (i = 0; i < SMC_IB_WRITES_MAX; i++) {
 		struct ib_send_wr *wr = &link->write_wr[i].wr;
 
@@ -70,7 +76,7 @@ static void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
 		wr->wr.send_flags = IB_SEND_INLINE;
 	} else {
 		sge->addr = write->local->address + write->offset_bytes;
-		wr->wr.send_flags = 0;
+		wr->wr.send_flags = link->write_flags;
 		if (unlikely(write->local->must_sync))
 			smc_ib_region_sync_for_device(write->local, write->offset_bytes,
 						      write->length_bytes);

@@ -100,8 +100,7 @@ def connections_share_rmbs(vm):
 
 @case(on="ours")
 def kinds_of_devices(vm):
-    """With GIDs of one version only, and iWARP, which needs a connection manager and so is left
-    alone."""
+    """With GIDs of one version only, and iWARP, which is used in the initial namespace only."""
     def versions() -> list[int]:
         lines = stats(vm.a, inside("left"))
         return [lines["smcr_client_v1"], lines["smcr_client_v2"]]

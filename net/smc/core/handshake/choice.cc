@@ -22,6 +22,44 @@ using wire::DeclineReason;
 				  offer.ipv6_prefixes.end()) != peers.ipv6.end();
 }
 
+// What SMC-R of version 2 agrees on, of whichever kind of device.
+[[nodiscard]] Result<Choice, DeclineReason>
+agree_v2(const wire::Proposal &proposal, const LocalOffer &offer, wire::Capabilities understood)
+{
+	const wire::V2Area &theirs = proposal.v2;
+	Choice choice;
+	Agreement &agreement = choice.agreement;
+
+	const auto eid = std::find_first_of(theirs.eids.begin(), theirs.eids.end(),
+					    offer.eids.begin(), offer.eids.end());
+	if (eid == theirs.eids.end())
+		return fail(DeclineReason::kNoUeid);
+	if (theirs.roce_gid.is_zero())
+		return fail(DeclineReason::kNoSmcrDev);
+
+	agreement.version = 2;
+	agreement.peer_id = proposal.peer_id;
+	agreement.eid = *eid;
+	agreement.release = std::min(theirs.release, offer.release);
+	agreement.max_conns = kMaxConnsDefault;
+	agreement.max_links = kMaxLinksDefault;
+	if (agreement.release >= 1) {
+		agreement.max_conns = std::min(theirs.max_conns, offer.max_conns);
+		agreement.max_links = std::min(theirs.max_links, offer.max_links);
+		agreement.feature_mask = offer.feature_mask;
+		agreement.capabilities =
+			wire::offered(proposal.smcd_v1) & offer.capabilities & understood;
+		if (agreement.max_conns < kMaxConnsLeast)
+			return fail(DeclineReason::kMaxConnErr);
+		if (agreement.max_links < kMaxLinksLeast)
+			return fail(DeclineReason::kMaxLinkErr);
+	}
+	choice.peer_id = proposal.peer_id;
+	choice.peer_gid = theirs.roce_gid;
+	choice.peer_mac = proposal.mac;
+	return choice;
+}
+
 void try_choice(const Result<Choice, DeclineReason> &choice, Choices &choices)
 {
 	if (choice) {
@@ -59,38 +97,26 @@ Result<Choice, DeclineReason> choose_smcd(const wire::Proposal &proposal, const 
 Result<Choice, DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
 					     const LocalOffer &offer)
 {
-	const wire::V2Area &theirs = proposal.v2;
-	Choice choice;
-	Agreement &agreement = choice.agreement;
-
 	if (!offer.smcr_v2)
 		return fail(offer.any_smcr() ? DeclineReason::kNoSmcrDev : offer.unavailable);
-	const auto eid = std::find_first_of(theirs.eids.begin(), theirs.eids.end(),
-					    offer.eids.begin(), offer.eids.end());
-	if (eid == theirs.eids.end())
-		return fail(DeclineReason::kNoUeid);
-	if (theirs.roce_gid.is_zero())
-		return fail(DeclineReason::kNoSmcrDev);
+	return agree_v2(proposal, offer,
+			static_cast<wire::Capabilities>(~wire::capability::kIwarp));
+}
 
-	agreement.version = 2;
-	agreement.peer_id = proposal.peer_id;
-	agreement.eid = *eid;
-	agreement.release = std::min(theirs.release, offer.release);
-	agreement.max_conns = kMaxConnsDefault;
-	agreement.max_links = kMaxLinksDefault;
-	if (agreement.release >= 1) {
-		agreement.max_conns = std::min(theirs.max_conns, offer.max_conns);
-		agreement.max_links = std::min(theirs.max_links, offer.max_links);
-		agreement.feature_mask = offer.feature_mask;
-		agreement.capabilities = wire::offered(proposal.smcd_v1) & offer.capabilities;
-		if (agreement.max_conns < kMaxConnsLeast)
-			return fail(DeclineReason::kMaxConnErr);
-		if (agreement.max_links < kMaxLinksLeast)
-			return fail(DeclineReason::kMaxLinkErr);
-	}
-	choice.peer_id = proposal.peer_id;
-	choice.peer_gid = theirs.roce_gid;
-	choice.peer_mac = proposal.mac;
+// A message that needs no receive of its own is not to be had there: no compact ones.
+Result<Choice, DeclineReason> choose_iwarp(const wire::Proposal &proposal, const LocalOffer &offer)
+{
+	if (!offer.iwarp)
+		return fail(offer.any_smcr() ? DeclineReason::kNoSmcrDev : offer.unavailable);
+	if (!wire::ipv4_from_gid(proposal.v2.roce_gid))
+		return fail(DeclineReason::kNoSmcrDev);
+	auto choice = agree_v2(proposal, offer,
+			       wire::capability::kIwarp | wire::capability::kGrowingRings);
+
+	if (choice && !choice->agreement.iwarp())
+		return fail(DeclineReason::kNoSmcrDev);
+	if (choice)
+		choice->agreement.max_links = 1;
 	return choice;
 }
 
@@ -117,7 +143,7 @@ Result<Choice, DeclineReason> choose_smcr_v1(const wire::Proposal &proposal,
 }
 
 // The order is that of Linux: SMC-Dv2, SMC-Dv1, SMC-Rv2, SMC-Rv1. SMC-D goes first because where
-// it is possible at all both ends share a machine.
+// it is possible at all both ends share a machine. iWARP is offered as SMC-D.
 Choices choose(const wire::Proposal &proposal, const LocalOffer &offer)
 {
 	Choices choices;
@@ -131,6 +157,8 @@ Choices choose(const wire::Proposal &proposal, const LocalOffer &offer)
 			try_choice(smcd, choices);
 		else
 			no_smcd = smcd.error();
+		if ((wire::offered(proposal.smcd_v1) & wire::capability::kIwarp) != 0)
+			try_choice(choose_iwarp(proposal, offer), choices);
 	}
 	if (wire::offers_r(proposal.mode_v2))
 		try_choice(choose_smcr_v2(proposal, offer), choices);

@@ -21,7 +21,7 @@ struct Choice {
 	wire::Mac peer_mac;
 };
 
-inline constexpr std::size_t kChoicesMax = 3;
+inline constexpr std::size_t kChoicesMax = 4;
 
 // All ways, the best one first. The next one is tried if no link can be had for this one.
 struct Choices {
@@ -38,6 +38,9 @@ struct Choices {
 // SMC-R version 2: one EID in common; the smaller release and limits of both sides.
 [[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcr_v2(const wire::Proposal &proposal,
 								 const LocalOffer &offer);
+// SMC-R over iWARP: the same, with release 2.1 at either end.
+[[nodiscard]] Result<Choice, wire::DeclineReason> choose_iwarp(const wire::Proposal &proposal,
+							       const LocalOffer &offer);
 // SMC-R version 1: one IP prefix in common.
 [[nodiscard]] Result<Choice, wire::DeclineReason> choose_smcr_v1(const wire::Proposal &proposal,
 								 const LocalOffer &offer);

@@ -20,7 +20,9 @@ using wire::DeclineReason;
 	wire::Proposal proposal;
 
 	proposal.mode_v1 = wire::clc_mode(offer.smcr_v1, /*d=*/false);
-	proposal.mode_v2 = wire::clc_mode(offer.smcr_v2, offer.smcd);
+	// iWARP goes as SMC-D without a device: who does not look at the vendor's area declines at
+	// once, where SMC-R would have it wait for a queue pair that no CLC field can connect.
+	proposal.mode_v2 = wire::clc_mode(offer.smcr_v2, offer.smcd || offer.iwarp);
 	// Linux fills these in for version 1 only, so its server does not recognise it at first
 	// contact. The fields exist, so they say who we are.
 	proposal.peer_id = offer.peer_id;
@@ -31,13 +33,13 @@ using wire::DeclineReason;
 			proposal.prefixes.ipv4 = offer.ipv4_prefixes.front();
 		proposal.prefixes.ipv6 = offer.ipv6_prefixes;
 	}
-	if (offer.smcr_v2) {
+	if (offer.smcr_v2 || offer.iwarp) {
 		proposal.v2.eids = offer.eids;
 		proposal.v2.roce_gid = offer.v2_gid;
 		if (offer.release >= 1)
 			wire::offer(offer.capabilities, proposal.smcd_v1);
 	}
-	if (offer.smcr_v2 || offer.smcd) {
+	if (offer.smcr_v2 || offer.smcd || offer.iwarp) {
 		proposal.v2.release = offer.release;
 		if (offer.release >= 1) {
 			proposal.v2.max_conns = offer.max_conns;
@@ -267,7 +269,7 @@ DeclineReason ClientHandshake::examine(const wire::Accept &accept) const
 	const LocalOffer &offer = exchange_.offer();
 	const wire::FirstContactExtension &extension = accept.first_contact_extension;
 	const bool proposed = accept.version == 1   ? offer.smcr_v1
-			      : accept.version == 2 ? offer.smcr_v2
+			      : accept.version == 2 ? offer.smcr_v2 || offer.iwarp
 						    : false;
 
 	if (!proposed || accept.smcr() == nullptr)
@@ -288,6 +290,11 @@ DeclineReason ClientHandshake::examine(const wire::Accept &accept) const
 				return DeclineReason::kCnfErr;
 		}
 	}
+	// Nobody but this module knows what else the Accept of an iWARP link says.
+	if (accept.version == 2 && accept.first_contact &&
+	    offer.iwarp != (extension.release >= 1 && (wire::answered(extension.vendor_options) &
+						       wire::capability::kIwarp) != 0))
+		return DeclineReason::kModeUnsupp;
 	return usable(*accept.smcr()) ? DeclineReason::kNone : DeclineReason::kCnfErr;
 }
 
@@ -313,7 +320,7 @@ void ClientHandshake::dmb_acquired(const DmbAcquired &dmb, std::uint64_t /*now_m
 		decline(DeclineReason::kIntErr, effects);
 }
 
-void ClientHandshake::link_acquired(const LinkAcquired &link, std::uint64_t /*now_ms*/,
+void ClientHandshake::link_acquired(const LinkAcquired &link, std::uint64_t now_ms,
 				    Effects &effects)
 {
 	local_ = link.local;
@@ -321,6 +328,9 @@ void ClientHandshake::link_acquired(const LinkAcquired &link, std::uint64_t /*no
 	local_.mtu = smaller_mtu(local_, peer_);
 	v2_direct_ = link.v2_direct;
 	Exchange::emit(effects, ConnectLink{agreement_.first_contact, peer_, local_.mtu});
+	// The connection manager of a peer that is gone, or behind a firewall, does not answer.
+	if (agreement_.iwarp())
+		exchange_.set_timer(now_ms, exchange_.timeouts().connect_link_ms, effects);
 	set_state(State::kConnectingLink);
 }
 
@@ -421,8 +431,11 @@ void ClientHandshake::timer(std::uint64_t now_ms, Effects &effects)
 		else
 			fall_back(effects);
 		break;
-	case State::kAcquiringLink:
-	case State::kConnectingLink: decline(DeclineReason::kIntErr, effects); break;
+	case State::kAcquiringLink: decline(DeclineReason::kIntErr, effects); break;
+	case State::kConnectingLink:
+		decline(agreement_.iwarp() ? DeclineReason::kErrRdyLnk : DeclineReason::kIntErr,
+			effects);
+		break;
 	case State::kAnnouncingRkey: decline(DeclineReason::kErrRegBuf, effects); break;
 	case State::kConfirmingLink:
 		confirm_failed(DeclineReason::kTimeoutCl, now_ms, effects);

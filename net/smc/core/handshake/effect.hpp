@@ -34,6 +34,9 @@ struct Agreement {
 	wire::ClcOs peer_os = wire::ClcOs::kUnknown;
 	std::array<std::uint8_t, 32> peer_host_name{}; // ASCII, blank padded
 
+	// Known at first contact.
+	[[nodiscard]] bool iwarp() const { return (capabilities & wire::capability::kIwarp) != 0; }
+
 	friend bool operator==(const Agreement &, const Agreement &) = default;
 };
 
@@ -93,7 +96,7 @@ struct ConnectDmb {
 
 // Register the peer's RMB with the group (kErrRtok if there is no room), and on first contact
 // bring up the queue pair towards peer: client as far as ready to receive, so that CONFIRM_LINK
-// can arrive; server ready to send, with its RMB registered.
+// can arrive (iWARP: connected); server ready to send, with its RMB registered.
 struct ConnectLink {
 	bool first_contact = false;
 	wire::SmcrEndpoint peer;

@@ -28,6 +28,9 @@ inline constexpr std::uint8_t kReleaseMax = 1;
 struct LocalOffer {
 	bool smcr_v1 = false; // SMC-R over RoCE v1
 	bool smcr_v2 = false; // SMC-R over RoCE v2; needs an EID
+	// SMC-R over iWARP, between two hosts with this module; needs an EID and release 2.1. A
+	// client offers it only where it has neither of the two above, in the second one's fields.
+	bool iwarp = false;
 	// SMC-D over the loopback device, with a peer in this very kernel; needs no EID.
 	bool smcd = false;
 	// Why none of them is possible.
@@ -56,7 +59,7 @@ struct LocalOffer {
 	wire::IsmGid smcd_gid;
 	wire::IsmGid smcd_gid_extension;
 
-	[[nodiscard]] bool any_smcr() const { return smcr_v1 || smcr_v2; }
+	[[nodiscard]] bool any_smcr() const { return smcr_v1 || smcr_v2 || iwarp; }
 	[[nodiscard]] bool any() const { return any_smcr() || smcd; }
 };
 

@@ -20,6 +20,7 @@ using Capabilities = std::uint16_t;
 namespace capability {
 inline constexpr Capabilities kCompactMessages = 0x0001; // wire/compact.hpp
 inline constexpr Capabilities kGrowingRings = 0x0002;    // wire/cdc.hpp, RingOffer
+inline constexpr Capabilities kIwarp = 0x0004;           // wire/iwarp.hpp
 } // namespace capability
 
 inline constexpr std::array<std::uint8_t, 3> kVendorOui{0x02, 0x53, 0x4d};

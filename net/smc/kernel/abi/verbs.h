@@ -53,7 +53,7 @@ struct smc_ib_device_info {
 	char name[SMC_IB_NAME_SIZE];        /* "mlx5_0", "rxe0" */
 	char parent_name[SMC_IB_NAME_SIZE]; /* "0000:01:00.0"; "" if there is none */
 	u8 ports;                           /* 1..SMC_IB_PORTS_MAX */
-	bool iwarp;                         /* needs rdma_cm; smc_ib_link_create() refuses it */
+	bool iwarp;                         /* its links need a connection manager */
 	bool pci;                           /* the next two are valid */
 	u16 pci_vendor;
 	u16 pci_device;
@@ -125,6 +125,7 @@ bool smc_ib_port_carries(struct smc_ib_device *dev, u8 port, struct net *net, u3
 enum smc_ib_gid_type {
 	SMC_IB_GID_ROCE_V1,
 	SMC_IB_GID_ROCE_V2, /* IPv4-mapped only */
+	SMC_IB_GID_IWARP,   /* an IPv4 address of the netdev, mapped; in no table of the port */
 };
 
 struct smc_ib_gid_query {
@@ -172,7 +173,7 @@ int smc_ib_route_lookup(struct smc_ib_device *dev, u8 port, const struct smc_ib_
 /*
  * A QP in state RESET with a CQ, a PD, message rings and receive buffers of
  * its own. @context comes back in the callbacks below. -EOPNOTSUPP: device
- * unfit (iWARP, queues too short). Process context.
+ * unfit (queues too short). Process context.
  */
 int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
 		       struct smc_ib_link **out);
@@ -215,6 +216,22 @@ struct smc_ib_path {
 int smc_ib_link_to_init(struct smc_ib_link *link);
 int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path);
 int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
+
+/*
+ * Links of iWARP devices, instead of to_rtr and to_rts, in the initial namespace: the server's
+ * expects its client, and the client's connects, showing some bytes of which the server knows the
+ * first. Either way smc_ib_link_met() follows and the link can be used, or smc_ib_link_failed()
+ * does, or, where nobody comes or answers, nothing: then destroy the link. The client's end has to
+ * send first. Process context. -EXDEV: @address is on another RDMA device.
+ */
+#define SMC_IB_HELLO_BYTES 24
+#define SMC_IB_HELLO_KEY_BYTES 20
+/* False: none can, for sockets of @net. Any context. */
+bool smc_ib_links_meet_in(const struct net *net);
+/* @address: own IPv4 one, network order. @port: where the client has to connect to. */
+int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[4], const void *key, u16 *port);
+int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[4], const u8 to[4], u16 port,
+			const void *hello);
 
 struct smc_ib_write {
 	struct smc_ib_region *local; /* the send buffer, on this link */

@@ -49,6 +49,11 @@ void smc_ib_link_written(void *context, u32 immediate, u32 written_bytes);
  */
 void smc_ib_link_sent(void *context, u64 up_to_seq);
 /*
+ * A link that smc_ib_link_expect() or smc_ib_link_connect() was called for has met its peer, and
+ * both may post. @hello: what the client has shown, SMC_IB_HELLO_BYTES. Process context, once.
+ */
+void smc_ib_link_met(void *context, const void *hello);
+/*
  * The link is lost. @status is an ib_wc_status (> 0) of the work request that
  * failed, or a negative errno. Whether posts not yet reported reached the peer
  * is unknown. No more posts succeed, and no more are reported as sent, save by

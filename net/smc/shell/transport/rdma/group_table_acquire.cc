@@ -11,9 +11,11 @@ namespace smc::transport::rdma {
 
 namespace {
 
-smc_ib_gid_type gid_type(u8 version)
+smc_ib_gid_type gid_type(const handshake::Agreement &agreement)
 {
-	return version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2;
+	if (agreement.iwarp())
+		return SMC_IB_GID_IWARP;
+	return agreement.version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2;
 }
 
 // The way from here to the peer's GID.
@@ -215,13 +217,14 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 				       const Seeker &seeker)
 {
 	const handshake::Agreement &agreement = wanted.agreement;
-	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement.version));
+	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement));
 
 	if (!port)
 		return fail(wire::DeclineReason::kNoSmcrDev);
-	// Version 1 works inside one subnet.
-	const Route route =
-		agreement.version >= 2 ? route_to(*port, wanted.peer_gid) : Route::kDirect;
+	// Version 1 works inside one subnet; iWARP goes wherever TCP does.
+	const Route route = agreement.version >= 2 && !agreement.iwarp()
+				    ? route_to(*port, wanted.peer_gid)
+				    : Route::kDirect;
 	if (route == Route::kNone)
 		return fail(wire::DeclineReason::kNoRoute);
 	const bool direct = route == Route::kDirect;
@@ -268,11 +271,11 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 		return fail(wire::DeclineReason::kSyncErr);
 	}
 
-	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement.version));
+	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement));
 	// The server wants the one that it has chosen the group by.
 	if (!port || port->wire_gid() != wanted.own_gid)
 		return fail(wire::DeclineReason::kNoSmcrDev);
-	if (agreement.version >= 2 && !wanted.v2_direct) {
+	if (agreement.version >= 2 && !agreement.iwarp() && !wanted.v2_direct) {
 		switch (route_to(*port, peer.gid)) {
 		case Route::kNone: return fail(wire::DeclineReason::kNoRoute);
 		case Route::kDirect: return fail(wire::DeclineReason::kNoIndirect);

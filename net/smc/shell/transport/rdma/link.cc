@@ -22,13 +22,15 @@ void Link::free_awaited()
 	awaited_ = nullptr;
 }
 
-Result<void, shell::Errno> Link::create(const Port &port)
+Result<void, shell::Errno> Link::create(const Port &port, bool server)
 {
 	smc_ib_link *link;
 	int ret = smc_ib_link_create(port.device.get(), port.number, this, &link);
 	if (ret != 0)
 		return fail(shell::Errno{ret});
 	port_ = port;
+	counts_ = port.device.iwarp();
+	met_.store(false, std::memory_order_relaxed);
 	psn_ = wire::Psn{shell::random24()};
 	free_awaited();
 	napi_id_ = smc_ib_link_napi_id(link);
@@ -37,6 +39,8 @@ Result<void, shell::Errno> Link::create(const Port &port)
 	if (awaited_ != nullptr)
 		std::uninitialized_default_construct_n(awaited_, awaited_size_);
 	ret = awaited_ == nullptr ? -ENOMEM : smc_ib_link_to_init(link);
+	if (ret == 0 && counts_ && server)
+		ret = expect(link);
 	if (ret != 0) {
 		smc_ib_link_destroy(link);
 		return fail(shell::Errno{ret});
@@ -46,6 +50,7 @@ Result<void, shell::Errno> Link::create(const Port &port)
 	dead_ = false;
 	sent_up_to_ = 0;
 	head_ = 0;
+	credits_ = {};
 	return {};
 }
 
@@ -106,11 +111,13 @@ bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, const 
 	if (!writes.empty() && endpoint.writes_forbidden())
 		return false;
 	// No post overtakes the endpoints that wait.
-	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_))
+	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_) ||
+	    !may_send_data_locked())
 		ret = -EAGAIN;
 	else
 		ret = post_locked(writes, notice, signal, seq);
 	if (ret == 0) {
+		credits_.sent();
 		if (signal) {
 			awaited_[(head_ + count_) % awaited_size_] = {
 				seq, shell::Ref<LinkUser>::share(&endpoint), marker};
@@ -132,19 +139,25 @@ Result<u64, shell::Errno> Link::post_control(ByteSpan message, bool last)
 
 	if (dead_)
 		return fail(shell::Errno{-ENODEV});
+	if (counts_ && !last && !credits_.may_send_control())
+		return fail(shell::Errno{-EAGAIN});
 	const int ret = smc_ib_link_post(
 		link_, nullptr, 0, message.data(), message.size(),
 		SMC_IB_POST_SIGNAL | (last ? SMC_IB_POST_LAST : SMC_IB_POST_CONTROL), &seq);
 	if (ret != 0)
 		return fail(shell::Errno{ret});
+	credits_.sent();
 	return seq;
 }
 
 void Link::give_back(smc_ib_receive_slot *receive)
 {
-	shell::Guard guard(lock_);
-	if (link_ != nullptr)
-		smc_ib_link_give_back(link_, receive);
+	{
+		shell::Guard guard(lock_);
+		if (link_ != nullptr)
+			smc_ib_link_give_back(link_, receive);
+	}
+	note_taken();
 }
 
 Registration Link::post_registration(smc_ib_region *region)
@@ -176,6 +189,9 @@ void Link::on_sent(u64 up_to_seq)
 			if (any_sent_locked(up_to_seq))
 				done = take_awaited_locked();
 			more = any_sent_locked(up_to_seq);
+			// One may have found no room.
+			if (counts_ && credits_.announcement_due())
+				announce_locked();
 		}
 		if (done.endpoint)
 			done.endpoint->on_transmit_complete(done.marker);
@@ -199,7 +215,7 @@ void Link::serve_waiting()
 			served_ = nullptr;
 			if (last && waiting_.linked(*last))
 				return;
-			if (dead_ || !smc_ib_link_writable(link_))
+			if (dead_ || !smc_ib_link_writable(link_) || !may_send_data_locked())
 				return;
 			endpoint = waiting_.pop_front();
 			served_ = endpoint.get();

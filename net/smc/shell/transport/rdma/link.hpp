@@ -13,6 +13,7 @@
 #include "core/connection/transmit_plan.hpp"
 #include "core/group/event.hpp"
 #include "core/group/limits.hpp"
+#include "core/group/receive_credits.hpp"
 #include "core/wire/decline_reason.hpp"
 #include "kernel/abi/sock_wait.h"
 #include "kernel/abi/verbs.h"
@@ -41,9 +42,9 @@ public:
 	Link(LinkGroup &group, group::LinkIndex index) : group_(group), index_(index) {}
 	~Link();
 
-	// Makes the queue pair on @port and posts its receives. After destroy() it may be made
-	// again. Process.
-	[[nodiscard]] Result<void, shell::Errno> create(const Port &port);
+	// Makes the queue pair on @port and posts its receives. @server: iWARP, its peer will come.
+	// After destroy() it may be made again. Process.
+	[[nodiscard]] Result<void, shell::Errno> create(const Port &port, bool server);
 	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
 	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
 
@@ -65,8 +66,8 @@ public:
 	{
 		return psn_;
 	}
-	// How it becomes ready is its own affair (link_roce.cc): its group knows of no addresses
-	// and states, only what it is ready for.
+	// How it becomes ready is its own affair (link_roce.cc, link_iwarp.cc): its group knows of
+	// no addresses and states, only what it is ready for.
 	enum class Ready : u8 { kToReceive, kToSend };
 	// What the peer is told of this end. The QPN is 0 if the queue pair is gone.
 	[[nodiscard]] group::LinkIdentity identity(const shell::Mutex &setup) const
@@ -75,6 +76,17 @@ public:
 	// between. Process; waits for the network, and takes the group's setup mutex after that.
 	[[nodiscard]] Result<void, wire::DeclineReason>
 	meet(const group::LinkEnd &peer, bool direct, Ready ready, shell::Mutex &setup) const;
+	// False after meet() if it has not met the peer yet: LinkGroup::on_link_met() follows, or
+	// on_link_failed(), or nothing. Any context.
+	[[nodiscard]] bool has_met() const
+	{
+		return !counts_ || met_.load(std::memory_order_acquire);
+	}
+	// Of a server, when it has met: whether that is the peer's end.
+	[[nodiscard]] bool has_met(wire::Qpn peer) const
+	{
+		return !counts_ || met_client_.load(std::memory_order_relaxed) == peer.value();
+	}
 	// Ready to send, after it was ready to receive. False: it cannot be, or is gone. Process.
 	[[nodiscard]] bool open(const shell::Mutex &setup) const SMC_REQUIRES(setup);
 
@@ -120,6 +132,14 @@ public:
 
 	// From the queue pair, softirq.
 	void on_sent(u64 up_to_seq);
+	// A message has been dealt with, and its receive is free. Any context.
+	void note_taken();
+	// A message for the link itself, after which there may be room; or one that says what
+	// cannot be; or another message.
+	enum class CreditHeard : u8 { kYes, kViolation, kNone };
+	[[nodiscard]] CreditHeard take_credit(ByteSpan message);
+	// It has met its peer, to which its client has shown these bytes. Process.
+	void on_met(const void *shown, bool client);
 
 private:
 	// A post whose completion a connection wants.
@@ -129,6 +149,17 @@ private:
 		connection::TransmitMarker marker;
 	};
 
+	// iWARP.
+	[[nodiscard]] int expect(smc_ib_link *queue_pair);
+	[[nodiscard]] group::LinkIdentity identity_of_iwarp(const smc_ib_link *queue_pair) const;
+	[[nodiscard]] Result<void, wire::DeclineReason>
+	meet_by_manager(const group::LinkEnd &peer, Ready ready, const shell::Mutex &setup) const
+		SMC_REQUIRES(setup);
+	void announce_locked() SMC_REQUIRES(lock_);
+	[[nodiscard]] bool may_send_data_locked() const SMC_REQUIRES(lock_)
+	{
+		return !counts_ || credits_.may_send_data();
+	}
 	// Nobody posts, and nothing is awaited.
 	void free_awaited() SMC_NO_LOCK_CHECK;
 	[[nodiscard]] int post_locked(std::span<const smc_ib_write> writes, const Notice &notice,
@@ -148,13 +179,18 @@ private:
 	LinkGroup &group_;
 	const group::LinkIndex index_;
 	Port port_;
-	wire::Psn psn_; // of our first packet
+	wire::Psn psn_;   // of our first packet; of an iWARP server's the port that it listens at
+	wire::Mac nonce_; // iWARP, of a server: what its client has to know
+	bool counts_ = false; // iWARP: the peer's receives
+	std::atomic<bool> met_{false};
+	std::atomic<u32> met_client_{0}; // before met_
 	u32 napi_id_ = 0;
 	std::atomic<bool> heard_{false};
 	shell::SpinLock lock_{SMC_LOCK_LINK};
 	smc_ib_link *link_ SMC_GUARDED_BY(lock_) = nullptr;
 	bool dead_ SMC_GUARDED_BY(lock_) = true;
 	u64 sent_up_to_ SMC_GUARDED_BY(lock_) = 0;
+	group::ReceiveCredits credits_ SMC_GUARDED_BY(lock_);
 	// Ring of posts whose completion is wanted, oldest at head_; as many as fit into the queue.
 	Awaited *awaited_ SMC_PT_GUARDED_BY(lock_) = nullptr;
 	u32 awaited_size_ = 0;

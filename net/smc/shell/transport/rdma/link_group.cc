@@ -64,7 +64,7 @@ shell::Ref<LinkGroup> LinkGroup::create(Table &table, const GroupKey &key, const
 	auto group = shell::make_counted<LinkGroup>(table, key, port, founding, std::move(place));
 	if (!group)
 		return {};
-	if (!group->links_[kFirstLink].create(port)) {
+	if (!group->links_[kFirstLink].create(port, key.server)) {
 		shell::Guard guard(group->lock_);
 		// Not with its memory, which may be freed after the table of places.
 		group->place_.give_back();
@@ -382,6 +382,14 @@ bool LinkGroup::on_received(Link &link, const LinkControl::Received &message)
 {
 	const ByteSpan head = message.head_bytes();
 
+	switch (link.take_credit(head)) {
+	case Link::CreditHeard::kYes: on_sent(link, 0); return true;
+	case Link::CreditHeard::kViolation:
+		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		smc_stat_inc(key_.netns, SMC_STAT_LLC_MALFORMED);
+		return true;
+	case Link::CreditHeard::kNone: break;
+	}
 	if (wire::is_cdc(head)) {
 		on_cdc(link, head);
 		return true;
@@ -494,6 +502,13 @@ void LinkGroup::on_sent(Link &link, u64 up_to_seq)
 void LinkGroup::on_link_failed(Link &link, int status)
 {
 	smc_log_notice("link lost:", "status", static_cast<u32>(status));
+	{
+		shell::Guard guard(lock_);
+		const auto founder = std::exchange(meeting_, {});
+
+		tell(founder.get(), SetupResult::kLinkConnectFailed,
+		     wire::DeclineReason::kErrRdyLnk);
+	}
 	lose_link(link.index());
 }
 
@@ -507,9 +522,14 @@ extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive
 				     const void *tail, u32 length_bytes)
 {
 	auto *link = static_cast<Link *>(context);
-	return link->group().on_received(*link,
-					 {receive, static_cast<const std::byte *>(head),
-					  static_cast<const std::byte *>(tail), length_bytes});
+	const smc::transport::rdma::LinkControl::Received message{
+		receive, static_cast<const std::byte *>(head), static_cast<const std::byte *>(tail),
+		length_bytes};
+
+	if (!link->group().on_received(*link, message))
+		return false;
+	link->note_taken();
+	return true;
 }
 
 extern "C" void smc_ib_link_written(void *context, u32 immediate, u32 written_bytes)
@@ -529,4 +549,11 @@ extern "C" void smc_ib_link_failed(void *context, int status)
 {
 	auto *link = static_cast<Link *>(context);
 	link->group().on_link_failed(*link, status);
+}
+
+extern "C" void smc_ib_link_met(void *context, const void *hello)
+{
+	auto *link = static_cast<Link *>(context);
+	link->on_met(hello, !link->group().is_server());
+	link->group().on_link_met(*link);
 }

@@ -257,6 +257,8 @@ public:
 	void on_immediate(Link &link, u32 immediate, u32 written_bytes);
 	void on_sent(Link &link, u64 up_to_seq);
 	void on_link_failed(Link &link, int status);
+	// Process.
+	void on_link_met(Link &link);
 
 	// LinkControl::Owner
 	void on_effect(const group::Effect &effect) override;
@@ -290,6 +292,9 @@ private:
 	void settle_waiting() SMC_REQUIRES(lock_);
 	// What run() was to do for the link that is added.
 	void forget_addition() SMC_REQUIRES(lock_);
+	// The first link has met its peer: what is left of connect().
+	[[nodiscard]] Result<Connected, wire::DeclineReason> link_met(RdmaEndpoint &founder)
+		SMC_REQUIRES(lock_);
 	void tell(RdmaEndpoint *endpoint, SetupResult result, wire::DeclineReason reason)
 		SMC_REQUIRES(lock_);
 	void begin_end() SMC_REQUIRES(lock_);
@@ -445,6 +450,8 @@ private:
 	shell::List<RdmaEndpoint, RegisteringTag> registering_ SMC_GUARDED_BY(lock_);
 	// At first contact, until the link is active.
 	shell::Ref<RdmaEndpoint> founder_ SMC_GUARDED_BY(lock_);
+	// The same, while its link has not met its peer, and it waits for that.
+	shell::Ref<RdmaEndpoint> meeting_ SMC_GUARDED_BY(lock_);
 	// RMBs that are deleted; run() frees them when the peer has answered, or puts them aside.
 	Deletions deletions_ SMC_GUARDED_BY(lock_);
 	u64 announcements_ SMC_GUARDED_BY(lock_) = 0; // CONFIRM_RKEYs asked for

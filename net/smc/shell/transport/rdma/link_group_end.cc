@@ -76,6 +76,8 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 			control_.machine().release_rtoken(endpoint.rtoken_.under(lock_));
 		if (founder_.get() == &endpoint)
 			founder_.reset();
+		if (meeting_.get() == &endpoint)
+			meeting_.reset();
 		if (endpoints_.empty() && state_ == State::kActive) {
 			idle_since_ms_ = smc_now_ms();
 			arm();
@@ -270,6 +272,7 @@ void LinkGroup::end_phase()
 		place_.give_back();
 		control_.close();
 		founder_.reset();
+		meeting_.reset();
 	}
 	free_deleted();
 	// After this the namespace may be freed by those who wait for the end: what this object

@@ -34,6 +34,8 @@ std::optional<Port> LinkGroup::other_port(group::LinkIndex beside, const wire::G
 			return std::nullopt;
 		port = links_[beside].port(setup_mutex_);
 	}
+	if (port.device.iwarp())
+		return std::nullopt;
 	OtherPort wanted{.netns = key_.netns,
 			 .than = port,
 			 .type = key_.version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2,
@@ -59,7 +61,7 @@ void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 	if (there) {
 		port->refresh_mtu();
 		shell::Guard guard(setup_mutex_);
-		there = !ending() && link.create(*port);
+		there = !ending() && link.create(*port, key_.server);
 		if (there) {
 			smc_stat_inc(key_.netns, SMC_STAT_QP_NEW);
 			prepared.local = group::LinkEnd{link.identity(setup_mutex_),

@@ -157,7 +157,7 @@ wire::SmcrEndpoint LinkGroup::local_end(const RdmaEndpoint &endpoint)
 	const group::LinkIdentity local = link.identity(setup_mutex_);
 
 	return {
-		.peer_id = table_.own_peer_id(key_.netns, local.mac),
+		.peer_id = table_.own_peer_id(key_.netns, link.port(setup_mutex_).wire_mac()),
 		.gid = local.gid,
 		.mac = local.mac,
 		.qpn = local.qpn,
@@ -249,13 +249,47 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 			 .mtu = towards.mtu}));
 	if (!endpoint.start_towards(towards.peer, rtoken, elsewhere))
 		return fail(wire::DeclineReason::kIntErr);
-	if (!key_.server || !towards.first_contact)
+	const bool has_met = links_[kFirstLink].has_met();
+
+	if (!towards.first_contact || (!key_.server && has_met))
 		return Connected::kNow;
 	shell::Guard guard(lock_);
 	if (state_ >= State::kEnding)
-		return fail(wire::DeclineReason::kErrRegBuf);
-	register_buffers(endpoint, AfterRegistration::kConnected);
+		return fail(has_met ? wire::DeclineReason::kErrRegBuf
+				    : wire::DeclineReason::kErrRdyLnk);
+	if (links_[kFirstLink].has_met())
+		return link_met(endpoint);
+	meeting_ = shell::Ref<RdmaEndpoint>::share(&endpoint);
 	return Connected::kLater;
+}
+
+Result<LinkGroup::Connected, wire::DeclineReason> LinkGroup::link_met(RdmaEndpoint &founder)
+{
+	if (!key_.server)
+		return Connected::kNow;
+	// Somebody has read the Accept who is not the client that answers it.
+	if (!links_[kFirstLink].has_met(records_[kFirstLink].ends.peer_qpn)) {
+		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		smc_stat_inc(key_.netns, SMC_STAT_IWARP_REFUSED);
+		return fail(wire::DeclineReason::kErrRdyLnk);
+	}
+	register_buffers(founder, AfterRegistration::kConnected);
+	return Connected::kLater;
+}
+
+void LinkGroup::on_link_met(Link &)
+{
+	shell::Guard guard(lock_);
+	const auto founder = std::exchange(meeting_, {});
+
+	if (!founder || state_ >= State::kEnding)
+		return;
+	const auto connected = link_met(*founder);
+
+	if (!connected)
+		tell(founder.get(), SetupResult::kLinkConnectFailed, connected.error());
+	else if (*connected == Connected::kNow)
+		tell(founder.get(), SetupResult::kLinkConnected, wire::DeclineReason::kNone);
 }
 
 Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const group::LinkEnd &peer)

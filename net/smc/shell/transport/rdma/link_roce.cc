@@ -36,6 +36,8 @@ group::LinkIdentity Link::identity(const shell::Mutex &setup) const
 {
 	const smc_ib_link *queue_pair = handle(setup);
 
+	if (counts_)
+		return identity_of_iwarp(queue_pair);
 	return {port_.wire_mac(), port_.wire_gid(),
 		wire::Qpn{queue_pair != nullptr ? smc_ib_link_qpn(queue_pair) : 0}};
 }
@@ -47,6 +49,10 @@ Result<void, wire::DeclineReason> Link::meet(const group::LinkEnd &peer, bool di
 	{
 		shell::Guard guard(setup);
 		from = port(setup);
+	}
+	if (from.device.iwarp()) {
+		shell::Guard guard(setup);
+		return meet_by_manager(peer, ready, setup);
 	}
 	const auto mac = next_hop(from, peer.identity, direct);
 
@@ -73,6 +79,8 @@ bool Link::open(const shell::Mutex &setup) const
 {
 	smc_ib_link *queue_pair = handle(setup);
 
+	if (queue_pair != nullptr && counts_)
+		return has_met();
 	return queue_pair != nullptr && smc_ib_link_to_rts(queue_pair, psn_.value()) == 0;
 }
 

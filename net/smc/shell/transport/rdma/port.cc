@@ -43,9 +43,9 @@ std::optional<Port> usable(const shell::IbDevice &device, u8 number, const smc_i
 	    !smc_ib_port_active(device.get(), number))
 		return std::nullopt;
 	const u8 mtu_code = smc_ib_port_mtu(device.get(), number);
-	if (device.iwarp() || mtu_code == 0)
+	if (device.iwarp() != (query.type == SMC_IB_GID_IWARP) || mtu_code == 0)
 		return std::nullopt;
-	if (smc_ib_gid_find(device.get(), number, &query, &port.gid) != 0)
+	if (!device.iwarp() && smc_ib_gid_find(device.get(), number, &query, &port.gid) != 0)
 		return std::nullopt;
 	port.device = device;
 	port.number = number;
@@ -138,6 +138,26 @@ std::optional<Port> find_lent(net *net, const struct smc_tcp_path &path, const u
 	return port;
 }
 
+// iWARP, whose ports have no GIDs for addresses: the connection's own address.
+std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
+{
+	const smc_ib_gid_query query{
+		.type = SMC_IB_GID_IWARP, .vlan_id = 0, .ipv4 = {}, .net = net};
+	struct smc_ib_port_info info;
+
+	if (!smc_ib_links_meet_in(net) || !path.ipv4 || path.vlan_id != 0)
+		return std::nullopt;
+	auto port = find_below(net, path.ifindex, query);
+
+	if (!port || smc_ib_port_info(port->device.get(), port->number, net, &info) != 0)
+		return std::nullopt;
+	port->gid.type = SMC_IB_GID_IWARP;
+	port->gid.ifindex = path.ifindex;
+	std::copy_n(path.local, sizeof(port->gid.raw), port->gid.raw);
+	std::copy_n(info.mac, sizeof(port->gid.mac), port->gid.mac);
+	return port;
+}
+
 } // namespace
 
 std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
@@ -147,6 +167,8 @@ std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_
 
 	if (!smc_ib_device_any())
 		return std::nullopt;
+	if (type == SMC_IB_GID_IWARP)
+		return find_iwarp(net, path);
 	const bool has_pnet = smc_pnet_of_netdev(net, path.ifindex, pnetid);
 	if (path.ipv4)
 		std::copy_n(path.local + 12, 4, query.ipv4);

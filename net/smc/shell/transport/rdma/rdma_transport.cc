@@ -21,6 +21,24 @@ u8 links_offered(net *netns, const Port &port)
 		       : 1;
 }
 
+// A client says so only where it has nothing else. A server waits for what the Proposal says.
+void offer_iwarp(const Seeker &seeker, handshake::LocalOffer &offer)
+{
+	if (offer.eids.empty() || (!seeker.server && offer.any_smcr()))
+		return;
+	const auto port = find_port(seeker.netns, *seeker.path, SMC_IB_GID_IWARP);
+
+	if (!port)
+		return;
+	offer.iwarp = true;
+	offer.capabilities |= wire::capability::kIwarp;
+	if (offer.smcr_v1 || offer.smcr_v2)
+		return;
+	offer.v2_gid = port->wire_gid();
+	offer.v2_mac = port->wire_mac();
+	offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v2_mac);
+}
+
 } // namespace
 
 bool RdmaTransport::set_up()
@@ -65,6 +83,7 @@ void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 		offer.v1_mac = port->wire_mac();
 		offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v1_mac);
 	}
+	offer_iwarp(seeker, offer);
 }
 
 bool RdmaTransport::acquires(const handshake::Effect &effect) const
