@@ -17,17 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPorts = 2;
-
-RdmaPort port_of(const std::string &device, int number, const Attributes &port)
-{
-	return {.device = device,
-		.number = number,
-		.active = port.number(SMC_NL_PORT_STATE) != 0,
-		.ifindex = number32(port, SMC_NL_PORT_NETDEV),
-		.links = number32(port, SMC_NL_PORT_LINKS),
-		.pnet = port.text(SMC_NL_PORT_PNETID),
-		.pnet_by_user = port.number(SMC_NL_PORT_PNET_USR) != 0};
-}
+const fs::path kRdmaDevices = "/sys/class/infiniband";
 
 // Empty if it cannot be read.
 std::string first_line(const fs::path &path)
@@ -37,6 +27,25 @@ std::string first_line(const fs::path &path)
 
 	std::getline(file, line);
 	return line;
+}
+
+RdmaPort port_of(const std::string &device, int number, const Attributes &port)
+{
+	const std::string type = first_line(kRdmaDevices / device / "node_type");
+
+	return {.device = device,
+		.number = number,
+		.iwarp = type.find("RNIC") != std::string::npos,
+		.active = port.number(SMC_NL_PORT_STATE) != 0,
+		.ifindex = number32(port, SMC_NL_PORT_NETDEV),
+		.links = number32(port, SMC_NL_PORT_LINKS),
+		.pnet = port.text(SMC_NL_PORT_PNETID),
+		.pnet_by_user = port.number(SMC_NL_PORT_PNET_USR) != 0};
+}
+
+const char *kind_of(const RdmaPort &port)
+{
+	return port.iwarp ? "iWARP" : "RoCE";
 }
 
 } // namespace
@@ -62,8 +71,8 @@ std::optional<bool> has_ipv4_gid(const RdmaPort &port)
 {
 	// The GID of an IPv4 address is that address as IPv6 maps it.
 	constexpr const char *kMapped = "0000:0000:0000:0000:0000:ffff:";
-	const fs::path directory = fs::path("/sys/class/infiniband") / port.device / "ports" /
-				   std::to_string(port.number);
+	const fs::path directory =
+		kRdmaDevices / port.device / "ports" / std::to_string(port.number);
 	std::error_code none;
 
 	if (!fs::exists(directory / "gids", none))
@@ -86,6 +95,7 @@ void devices_show(bool json)
 		if (json) {
 			rows.push_back({{"device", port.device},
 					{"port", port.number},
+					{"kind", kind_of(port)},
 					{"active", port.active},
 					{"netdev", netdev_name(port.ifindex)},
 					{"links", port.links},
@@ -93,9 +103,9 @@ void devices_show(bool json)
 					{"pnet_by_user", port.pnet_by_user}});
 			continue;
 		}
-		std::printf("%s port %d %s netdev %s links %u", port.device.c_str(), port.number,
+		std::printf("%s port %d %s netdev %s links %u%s", port.device.c_str(), port.number,
 			    port.active ? "active" : "inactive", netdev_name(port.ifindex).c_str(),
-			    port.links);
+			    port.links, port.iwarp ? " iWARP" : "");
 		if (!port.pnet.empty())
 			std::printf(" pnet %s%s", port.pnet.c_str(),
 				    port.pnet_by_user ? " (by user)" : "");

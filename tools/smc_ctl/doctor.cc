@@ -117,6 +117,14 @@ std::vector<Finding> port_findings(const RdmaPort &port)
 	if (port.ifindex == 0)
 		findings.push_back({Level::kBad, "device", name + " has no network device",
 				    "use an RDMA device with RoCE"});
+	if (port.iwarp) {
+		findings.push_back(
+			{Level::kNote, "device",
+			 name + " is an iWARP device: SMC-R by it needs this module at both "
+				"ends, and sockets of the initial network namespace",
+			 "firewalls have to let TCP pass between the hosts"});
+		return findings;
+	}
 	if (const auto gid = has_ipv4_gid(port); gid && !*gid)
 		findings.push_back({Level::kBad, "gid",
 				    name + " has no GID of RoCE v2 for an IPv4 address",

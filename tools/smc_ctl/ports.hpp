@@ -11,6 +11,7 @@ namespace smc_ctl {
 struct RdmaPort {
 	std::string device;
 	int number = 1;
+	bool iwarp = false; // else RoCE
 	bool active = false;
 	unsigned ifindex = 0; // of its network device; 0: none
 	unsigned links = 0;
