@@ -91,7 +91,7 @@ int smc_ib_link_expect(smc_ib_link *link, const u8 *address, const void *key, u1
 	if (world().lacks(world().knobs.qp_change))
 		return -EADDRINUSE;
 	expected[link->qpn] = {
-		.address = std::string(reinterpret_cast<const char *>(address), 4),
+		.address = std::string(reinterpret_cast<const char *>(address), SMC_IB_GID_SIZE),
 		.key = std::string(static_cast<const char *>(key), SMC_IB_HELLO_KEY_BYTES)};
 	*port = static_cast<u16>(kFirstPort + link->device->number);
 	return 0;
@@ -100,7 +100,7 @@ int smc_ib_link_expect(smc_ib_link *link, const u8 *address, const void *key, u1
 int smc_ib_link_connect(smc_ib_link *link, const u8 *from, const u8 *to, u16 port,
 			const void *hello)
 {
-	const std::string own = wire_gid(link->device->host, link->device->rail, 2).substr(12);
+	const std::string own = wire_gid(link->device->host, link->device->rail, 2);
 	std::string shown(static_cast<const char *>(hello), SMC_IB_HELLO_BYTES);
 	u64 delay_us = 1 + scheduler().random().below(500);
 
@@ -116,7 +116,8 @@ int smc_ib_link_connect(smc_ib_link *link, const u8 *from, const u8 *to, u16 por
 	case Knobs::Meeting::kShowsWrongNumber: shown[8] ^= 1; break;
 	}
 	scheduler().after(delay_us, [qpn = link->qpn, port, shown,
-				     address = std::string(reinterpret_cast<const char *>(to), 4)] {
+				     address = std::string(reinterpret_cast<const char *>(to),
+							   SMC_IB_GID_SIZE)] {
 		meet(qpn, address, port, shown);
 	});
 	return 0;

@@ -31,6 +31,7 @@ struct smc_sysctl {
 	int smcr_compact;
 	int smcr_growing_rings;
 	int smcr_rmb_elements;
+	int smcr_iwarp_port;
 	u32 tcp2smc;
 };
 

@@ -2,7 +2,8 @@
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
  * every kernel; smcd_loopback, plain_peer_time, inherit_eids, default_eid, host_ports,
- * smcr_compact, smcr_growing_rings, tcp2smc and tcp2smc_mark are this module's own.
+ * smcr_compact, smcr_growing_rings, smcr_rmb_elements, smcr_iwarp_port, tcp2smc and tcp2smc_mark
+ * are this module's own.
  */
 #include <linux/capability.h>
 #include <linux/sizes.h>
@@ -28,6 +29,7 @@ static int smc_links_max = 2;
 static int smc_conns_min = 16;
 static int smc_conns_max = 255;
 static int smc_elements_max = 255;
+static int smc_port_max = U16_MAX;
 /* It has to fit into an int in milliseconds, too. */
 static int smc_testlink_max = INT_MAX / MSEC_PER_SEC;
 static int smc_peer_time_max = 86400;
@@ -124,6 +126,8 @@ static const struct ctl_table smc_sysctl_template[] = {
 		   SYSCTL_ONE),
 	SMC_SYSCTL("smcr_rmb_elements", smcr_rmb_elements, proc_dointvec_minmax,
 		   SYSCTL_ONE, &smc_elements_max),
+	SMC_SYSCTL("smcr_iwarp_port", smcr_iwarp_port, proc_dointvec_minmax,
+		   SYSCTL_ZERO, &smc_port_max),
 	SMC_SYSCTL("tcp2smc", tcp2smc, smc_proc_select, SYSCTL_ZERO, SYSCTL_ONE),
 	{ }
 };

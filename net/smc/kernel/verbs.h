@@ -145,8 +145,8 @@ struct smc_ib_meeting {
 	struct smc_ib_listener *listener;
 	struct list_head list; /* in the listener's, under its mutex */
 	/* Client: */
-	struct sockaddr_in from;
-	struct sockaddr_in to;
+	struct sockaddr_storage from;
+	struct sockaddr_storage to;
 	struct task_struct *task;
 	bool given_up;
 	struct completion step; /* an address or a route is found, or not: */

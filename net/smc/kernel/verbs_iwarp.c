@@ -18,26 +18,29 @@
 #include <linux/sched/task.h>
 #include <linux/slab.h>
 #include <net/net_namespace.h>
+#include <rdma/ib_addr.h>
 #include <rdma/ib_cm.h>
 #include <rdma/rdma_cm.h>
 
 #include "kernel/abi/callbacks/verbs.h"
 #include "kernel/abi/stats.h"
+#include "kernel/pernet.h"
 #include "kernel/verbs.h"
 
 #if IS_REACHABLE(CONFIG_INFINIBAND_ADDR_TRANS)
 
 /* For an address, and for a route. */
 #define SMC_IB_RESOLVE_MS 1000
-/* Requests that a listener has not been asked about yet, and ports that it tries. */
+/* Requests that a listener has not been asked about yet. */
 #define SMC_IB_BACKLOG 16
+/* The ports of the RDMA core are not TCP's: one that is free there may be taken here. */
 #define SMC_IB_PORT_TRIES 8
 
 struct smc_ib_listener {
 	struct list_head list;
 	unsigned int users;
 	struct ib_device *ibdev;
-	__be32 address;
+	union ib_gid address;
 	u16 port;
 	struct rdma_cm_id *id;
 	struct mutex mutex;
@@ -51,6 +54,22 @@ static LIST_HEAD(smc_ib_listeners);
 bool smc_ib_links_meet_in(const struct net *net)
 {
 	return net_eq(net, &init_net);
+}
+
+static void smc_ib_address(struct sockaddr_storage *to, const u8 address[SMC_IB_GID_SIZE])
+{
+	union ib_gid gid;
+
+	memcpy(&gid, address, sizeof(gid));
+	rdma_gid2ip((struct sockaddr *)to, &gid);
+}
+
+/* At the same place for both families. */
+static __be16 *smc_ib_port_of(struct sockaddr_storage *address)
+{
+	BUILD_BUG_ON(offsetof(struct sockaddr_in, sin_port) !=
+		     offsetof(struct sockaddr_in6, sin6_port));
+	return &((struct sockaddr_in *)address)->sin_port;
 }
 
 /* Reads are not used; some drivers need a place for one all the same. */
@@ -147,18 +166,18 @@ static int smc_ib_listener_event(struct rdma_cm_id *id, struct rdma_cm_event *ev
 	return 0;
 }
 
-static int smc_ib_listener_try(struct smc_ib_listener *listener)
+/* @port: 0 for any. */
+static int smc_ib_listener_try(struct smc_ib_listener *listener, u16 port)
 {
-	struct sockaddr_in address = {
-		.sin_family = AF_INET,
-		.sin_addr.s_addr = listener->address,
-	};
 	struct rdma_cm_id *id = rdma_create_id(&init_net, smc_ib_listener_event, listener,
 					       RDMA_PS_TCP, IB_QPT_RC);
+	struct sockaddr_storage address;
 	int rc;
 
 	if (IS_ERR(id))
 		return PTR_ERR(id);
+	smc_ib_address(&address, listener->address.raw);
+	*smc_ib_port_of(&address) = cpu_to_be16(port);
 	rc = rdma_bind_addr(id, (struct sockaddr *)&address);
 	if (!rc && id->device != listener->ibdev)
 		rc = -EXDEV;
@@ -169,25 +188,26 @@ static int smc_ib_listener_try(struct smc_ib_listener *listener)
 		return rc;
 	}
 	listener->id = id;
-	listener->port = be16_to_cpu(((struct sockaddr_in *)&id->route.addr.src_addr)->sin_port);
+	listener->port = be16_to_cpu(*smc_ib_port_of(&id->route.addr.src_addr));
 	return 0;
 }
 
-static struct smc_ib_listener *smc_ib_listener_create(struct ib_device *ibdev, __be32 address)
+static struct smc_ib_listener *smc_ib_listener_create(struct ib_device *ibdev,
+						      const union ib_gid *address)
 {
 	struct smc_ib_listener *listener = kzalloc(sizeof(*listener), GFP_KERNEL);
-	int tries = SMC_IB_PORT_TRIES;
+	u16 port = READ_ONCE(smc_pernet(&init_net)->sysctl.smcr_iwarp_port);
+	int tries = port ? 1 : SMC_IB_PORT_TRIES;
 	int rc;
 
 	if (!listener)
 		return ERR_PTR(-ENOMEM);
 	listener->ibdev = ibdev;
-	listener->address = address;
+	listener->address = *address;
 	mutex_init(&listener->mutex);
 	INIT_LIST_HEAD(&listener->expected);
-	/* The ports of the RDMA core are not TCP's: one that is free there may be taken here. */
 	do {
-		rc = smc_ib_listener_try(listener);
+		rc = smc_ib_listener_try(listener, port);
 	} while (rc == -EADDRINUSE && --tries);
 	if (rc) {
 		kfree(listener);
@@ -197,13 +217,15 @@ static struct smc_ib_listener *smc_ib_listener_create(struct ib_device *ibdev, _
 	return listener;
 }
 
-static struct smc_ib_listener *smc_ib_listener_get(struct ib_device *ibdev, __be32 address)
+static struct smc_ib_listener *smc_ib_listener_get(struct ib_device *ibdev,
+						   const union ib_gid *address)
 {
 	struct smc_ib_listener *listener;
 
 	mutex_lock(&smc_ib_listeners_mutex);
 	list_for_each_entry(listener, &smc_ib_listeners, list) {
-		if (listener->ibdev == ibdev && listener->address == address)
+		if (listener->ibdev == ibdev &&
+		    !memcmp(&listener->address, address, sizeof(*address)))
 			goto found;
 	}
 	listener = smc_ib_listener_create(ibdev, address);
@@ -226,14 +248,15 @@ static void smc_ib_listener_put(struct smc_ib_listener *listener)
 	mutex_unlock(&smc_ib_listeners_mutex);
 }
 
-int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[4], const void *key, u16 *port)
+int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[SMC_IB_GID_SIZE],
+		       const void *key, u16 *port)
 {
 	struct smc_ib_meeting *meeting = &link->meeting;
 	struct smc_ib_listener *listener;
-	__be32 own;
+	union ib_gid own;
 
 	memcpy(&own, address, sizeof(own));
-	listener = smc_ib_listener_get(link->domain->ibdev, own);
+	listener = smc_ib_listener_get(link->domain->ibdev, &own);
 	if (IS_ERR(listener))
 		return PTR_ERR(listener);
 	memcpy(meeting->hello, key, SMC_IB_HELLO_KEY_BYTES);
@@ -259,9 +282,14 @@ static int smc_ib_meeting_try(struct smc_ib_link *link)
 {
 	struct smc_ib_meeting *meeting = &link->meeting;
 	struct rdma_conn_param param;
-	struct rdma_cm_id *id;
+	struct rdma_cm_id *id = meeting->id;
 	int rc;
 
+	/* Of the try before. */
+	if (id) {
+		meeting->id = NULL;
+		rdma_destroy_id(id);
+	}
 	id = rdma_create_id(&init_net, smc_ib_meeting_event, link, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
@@ -284,30 +312,31 @@ static int smc_ib_meeting_try(struct smc_ib_link *link)
 static int smc_ib_meeting_run(void *data)
 {
 	struct smc_ib_link *link = data;
+	int tries = SMC_IB_PORT_TRIES;
 	int rc;
 
 	allow_signal(SIGKILL);
 	/* Pairs with smc_ib_meeting_end(): the mark is seen here, or its signal comes. */
 	smp_mb();
-	rc = READ_ONCE(link->meeting.given_up) ? -EINTR : smc_ib_meeting_try(link);
+	do {
+		rc = READ_ONCE(link->meeting.given_up) ? -EINTR : smc_ib_meeting_try(link);
+	} while (rc == -EADDRINUSE && --tries);
 	if (rc)
 		smc_ib_link_break(link, rc);
 	return 0;
 }
 
-int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[4], const u8 to[4], u16 port,
-			const void *hello)
+int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[SMC_IB_GID_SIZE],
+			const u8 to[SMC_IB_GID_SIZE], u16 port, const void *hello)
 {
 	struct smc_ib_meeting *meeting = &link->meeting;
 	struct task_struct *task;
 
 	if (meeting->task)
 		return -EALREADY;
-	meeting->from.sin_family = AF_INET;
-	memcpy(&meeting->from.sin_addr, from, sizeof(meeting->from.sin_addr));
-	meeting->to.sin_family = AF_INET;
-	meeting->to.sin_port = cpu_to_be16(port);
-	memcpy(&meeting->to.sin_addr, to, sizeof(meeting->to.sin_addr));
+	smc_ib_address(&meeting->from, from);
+	smc_ib_address(&meeting->to, to);
+	*smc_ib_port_of(&meeting->to) = cpu_to_be16(port);
 	memcpy(meeting->hello, hello, SMC_IB_HELLO_BYTES);
 	task = kthread_create(smc_ib_meeting_run, link, "smc_iwarp");
 	if (IS_ERR(task))
@@ -356,13 +385,14 @@ bool smc_ib_links_meet_in(const struct net *net)
 	return false;
 }
 
-int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[4], const void *key, u16 *port)
+int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[SMC_IB_GID_SIZE],
+		       const void *key, u16 *port)
 {
 	return -EOPNOTSUPP;
 }
 
-int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[4], const u8 to[4], u16 port,
-			const void *hello)
+int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[SMC_IB_GID_SIZE],
+			const u8 to[SMC_IB_GID_SIZE], u16 port, const void *hello)
 {
 	return -EOPNOTSUPP;
 }

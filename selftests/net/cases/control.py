@@ -423,6 +423,7 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "smcr_compact": (1, (0,), (-1, 2)),
     "smcr_growing_rings": (1, (0,), (-1, 2)),
     "smcr_rmb_elements": (255, (1, 2), (0, 256)),
+    "smcr_iwarp_port": (0, (1, 65535), (-1, 65536)),
 }
 # Not on every kernel can they be set: selection.py. All namespaces share the second one.
 SELECTION = ("tcp2smc", "tcp2smc_mark")

@@ -2,14 +2,17 @@
 """SMC-R over iWARP, between two hosts with this module: soft-iWARP on both guests' network devices.
 With anybody else connections are TCP at once."""
 
+import ipaddress
+import json
 from contextlib import contextmanager
 
 from harness import Guest, case
 from harness.iwarp import DEVICE, add_device, over_siw
 
 XFER = "build/selftests/smc_xfer"
+CTL = "build/tools/smc_ctl"
+MANY = "selftests/net/many.py"
 PORT = 7900
-NO_SMC_DEVICE = "03030000"
 
 
 @contextmanager
@@ -27,6 +30,22 @@ def transfer(client: Guest, server: Guest, options: str, expect: str = "smcr",
              timeout_s: float = 120) -> None:
     client.run(f"{XFER} --to {server.ip4} --port {PORT} --expect {expect} {options}",
                timeout_s=timeout_s)
+
+
+@contextmanager
+def many_connections(vm, count: int, limit_s: float = 200):
+    """From a to b: the client, that many.py is."""
+    server = vm.b.spawn(f"{MANY} serve {PORT}")
+    server.expect("listening")
+    client = vm.a.spawn(f"{MANY} connect {vm.b.ip4} {PORT} {count}")
+    client.expect("connected", limit_s)
+    try:
+        yield client
+    finally:
+        client.input(b"", close=True)
+        client.wait()
+        server.kill()
+        server.wait(check=False)
 
 
 def statistic(guest: Guest, name: str) -> int:
@@ -76,19 +95,82 @@ def many_small_messages(vm):
         nothing_went_wrong(vm.a, vm.b)
 
 
-@case(on=["ours@6.12+kernel@6.12", "ours+none"])
-def others_use_tcp(vm):
-    """At once, in both roles, with the reason counted."""
+@case(on="ours+ours")
+def by_ipv6(vm):
+    """The connection manager goes by the same addresses."""
     with over_siw(vm.a, vm.b):
         for client, server in both_ways(vm):
-            mode = "tcp" if "none" in (client.module,) else "smc"
-            process = server.spawn(f"{XFER} --serve --port {PORT}"
-                                   f"{' --mode tcp' if server.module == 'none' else ''}")
-            process.expect(r"\bready\b")
-            client.run(f"{XFER} --to {server.ip4} --port {PORT} --mode {mode} --expect fallback"
-                       " --connections 3 --up 100003 --down 300007")
-            process.kill()
-            process.wait(10, check=False)
+            with serving(server):
+                client.run(f"{XFER} --to {server.ip6} --port {PORT} --expect smcr --connections 3 --parallel 3"
+                           " --up 300007 --down 200003", timeout_s=120)
+        links = json.loads(vm.a.run(f"{CTL} links --json").out)
+        ends = {tuple(ipaddress.ip_address(link[end]) for end in ("gid", "peer_gid")) for link in links}
+        assert ends == {tuple(map(ipaddress.ip_address, (vm.a.ip6, vm.b.ip6)))}, links
+        assert len(links) == 2, links
+        nothing_went_wrong(vm.a, vm.b)
+
+
+@case(on="ours+ours")
+def links_are_shown(vm):
+    """As those over RoCE are, and that the device is another kind."""
+    with over_siw(vm.a, vm.b), serving(vm.b):
+        transfer(vm.a, vm.b, "--up 1 --down 1")
+        for guest in vm.a, vm.b:
+            link, = json.loads(guest.run(f"{CTL} links --json").out)
+            assert (link["state"], link["device"], link["netdev"]) == ("active", DEVICE, "eth0"), link
+            group, = json.loads(guest.run(f"{CTL} groups --json").out)
+            assert (group["carrier"], group["version"]) == ("SMC-R", 2), group
+            device, = [one for one in json.loads(guest.run(f"{CTL} devices --json").out) if one["device"] == DEVICE]
+            assert device["kind"] == "iWARP", device
+
+
+@case(on="ours+ours")
+def a_thousand_connections(vm):
+    """Of one link, at a time, without a receive too few."""
+    with over_siw(vm.a, vm.b), many_connections(vm, 1000) as client:
+        client.input(b"\n\n")
+        client.expect(r"(answered: .*\n){2}", 120)
+        assert int(vm.a.run(f"{CTL} sockets | grep -c SMC-R").out) == 1000
+        nothing_went_wrong(vm.a, vm.b)
+
+
+def listens_at(guest: Guest) -> int:
+    """Where the connection manager does, on one of the guest's addresses."""
+    ports = [int(line.split()[1].split(":")[1], 16) for line in guest.run("cat /proc/net/tcp").out.splitlines()[1:]
+             if line.split()[3] == "0A" and not line.split()[1].startswith("00000000:")]
+    port, = [port for port in ports if port != PORT]
+    return port
+
+
+# What a stranger says at the listener's port, and how that ends.
+STRANGERS = {"garbage": "closed", "reply": "closed", "nobody": "reject", "foreign": "reject", "short": "reject",
+             "wrong_key": "reject", "wrong_version": "reject", "longest": "reject", "too_long": "closed",
+             "cut": "silence", "revision": "closed", "silence": "silence"}
+
+
+@case(on="ours+ours")
+def strangers_at_the_listener(vm):
+    """They are refused, and counted where they got as far as that; a link that is in use, and later ones,
+    are none of their business."""
+    with over_siw(vm.a, vm.b), many_connections(vm, 8) as client:
+        port = listens_at(vm.b)
+        ended = {kind: vm.a.run(f"selftests/net/hostile/raw_mpa.py {vm.b.ip4} {port} {kind}").out.strip()
+                 for kind in STRANGERS}
+        assert ended == STRANGERS, ended
+        refused = list(STRANGERS.values()).count("reject")
+        assert statistic(vm.b, "iwarp_refused") == statistic(vm.b, "wire_violation") == refused
+        client.input(b"\n300\n\n")
+        client.expect(r"(answered: .*\n(.|\n)*){2}", 120)
+        assert int(vm.a.run(f"{CTL} sockets | grep -c SMC-R").out) == 308
+
+
+@case(on="ours@6.12+kernel@6.12")
+def others_use_tcp(vm):
+    """At once, in both roles."""
+    with over_siw(vm.a, vm.b):
+        for client, server in both_ways(vm):
+            with serving(server):
+                transfer(client, server, "--connections 3 --up 100003 --down 300007", expect="fallback", timeout_s=20)
 
 
 def load(client: Guest, server: Guest):
@@ -135,6 +217,35 @@ def unloaded_under_load(vm):
 
 
 @case(on="ours+ours")
+def ports_that_tcp_has(vm):
+    """The connection manager's ports are numbered by itself; some are taken at either end. And one that the
+    user has chosen is used, and no other."""
+    hold = """python3 -c 'import socket, sys
+held = [socket.create_server(("0.0.0.0", port)) for port in range(40000, 40006)]
+print("held", flush=True)
+sys.stdin.read()'"""
+    with over_siw(vm.a, vm.b):
+        holding = []
+        for guest in vm.a, vm.b:
+            guest.run("sysctl -qw net.ipv4.ip_local_port_range='40000 40023'")
+            holding.append(guest.spawn(hold))
+            holding[-1].expect("held")
+        for client, server in both_ways(vm):
+            with serving(server):
+                transfer(client, server, "--up 10000 --down 10000")
+        for holder in holding:
+            holder.input(b"", close=True)
+            holder.wait()
+        nothing_went_wrong(vm.a, vm.b)
+    with over_siw(vm.a, vm.b), serving(vm.b):
+        vm.b.run("sysctl -qw net.smc.smcr_iwarp_port=41000")
+        transfer(vm.a, vm.b, "--up 10000 --down 10000")
+        assert listens_at(vm.b) == 41000
+    for guest in vm.a, vm.b:
+        guest.run("sysctl -qw net.ipv4.ip_local_port_range='32768 60999' net.smc.smcr_iwarp_port=0")
+
+
+@case(on="ours+ours")
 def a_firewall_hides_the_listener(vm):
     """SYNs to the connection manager get no answer: TCP within seconds, and unloading does not wait
     for the two minutes that soft-iWARP's connect() takes."""
@@ -147,8 +258,10 @@ def a_firewall_hides_the_listener(vm):
             {add} 1 {of_tcp} ip dport {PORT} 0xffff action pass
             {add} 2 {of_tcp} u8 0x02 0x12 at 33 action drop""")
         try:
-            with serving(vm.b):
-                transfer(vm.a, vm.b, "--up 10000 --down 10000", expect="fallback", timeout_s=15)
+            with many_connections(vm, 2, limit_s=15) as client:
+                client.input(b"\n")
+                client.expect("answered")
+                assert vm.a.run(f"{CTL} sockets | grep -c ' TCP: '").out == "2\n"
             vm.a.unload_module()
             vm.a.load_module()
         finally:

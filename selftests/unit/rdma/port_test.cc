@@ -47,6 +47,7 @@ std::string netdev_pnetid; // none
 struct net host;
 u32 host_ports = SMC_HOST_PORTS_NONE;
 bool host_has_route = true;
+bool links_meet = true;
 
 bool pad(const std::string &pnetid, u8 *out)
 {
@@ -137,6 +138,18 @@ bool smc_tcp_host_path(const struct smc_tcp_path *, struct smc_host_path *path)
 	return host_has_route;
 }
 
+bool smc_ib_links_meet_in(const net *)
+{
+	return links_meet;
+}
+
+int smc_ib_port_info(smc_ib_device *, u8, const net *, struct smc_ib_port_info *out)
+{
+	*out = {};
+	out->mac[5] = 9;
+	return 0;
+}
+
 int smc_ib_gid_find(smc_ib_device *dev, u8 port, const smc_ib_gid_query *query, smc_ib_gid *out)
 {
 	const auto &gids = dev->ports[port - 1U].gids;
@@ -180,6 +193,7 @@ protected:
 		netdev_pnetid.clear();
 		host_ports = SMC_HOST_PORTS_NONE;
 		host_has_route = true;
+		links_meet = true;
 	}
 
 	static smc_ib_device &add(std::vector<FakePort> ports)
@@ -231,6 +245,33 @@ TEST_F(PortTest, UnfitDevicesArePassedOver)
 	EXPECT_EQ(found(), "");
 	add({{}});
 	EXPECT_EQ(found(), "4/1");
+}
+
+TEST_F(PortTest, IwarpTakesTheAddressOfTheConnection)
+{
+	struct smc_tcp_path path = {};
+	path.local[0] = 0x20; // 2000::7
+	path.local[15] = 7;
+	add({{}});
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
+	add({{}}).iwarp = true;
+	const auto port = find_port(&host, path, SMC_IB_GID_IWARP);
+	ASSERT_TRUE(port);
+	EXPECT_EQ(port->device.get()->place, 1u);
+	EXPECT_EQ(port->gid.type, SMC_IB_GID_IWARP);
+	EXPECT_EQ(port->wire_gid().bytes, std::to_array(path.local));
+	EXPECT_EQ(port->wire_mac().bytes[5], 9);
+
+	path.vlan_id = 5;
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
+	path.vlan_id = 0;
+	path.local[0] = 0xfe; // fe80::7
+	path.local[1] = 0x80;
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
+	path.local[1] = 0x7f;
+	EXPECT_TRUE(find_port(&host, path, SMC_IB_GID_IWARP));
+	links_meet = false;
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
 }
 
 TEST_F(PortTest, PnetIdSaysWhereItHasOne)

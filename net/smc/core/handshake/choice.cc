@@ -108,7 +108,7 @@ Result<Choice, DeclineReason> choose_iwarp(const wire::Proposal &proposal, const
 {
 	if (!offer.iwarp)
 		return fail(offer.any_smcr() ? DeclineReason::kNoSmcrDev : offer.unavailable);
-	if (!wire::ipv4_from_gid(proposal.v2.roce_gid))
+	if (wire::is_link_local(proposal.v2.roce_gid))
 		return fail(DeclineReason::kNoSmcrDev);
 	auto choice = agree_v2(proposal, offer,
 			       wire::capability::kIwarp | wire::capability::kGrowingRings);

@@ -149,6 +149,12 @@ private:
 	return gid;
 }
 
+// An IPv6 address that says nothing without its network device.
+[[nodiscard]] constexpr bool is_link_local(const Gid &gid)
+{
+	return gid.bytes[0] == 0xfe && (gid.bytes[1] & 0xc0) == 0x80;
+}
+
 // The address of an IPv4-mapped GID; nothing for any other GID.
 [[nodiscard]] constexpr std::optional<std::array<std::uint8_t, 4>> ipv4_from_gid(const Gid &gid)
 {

@@ -125,7 +125,7 @@ bool smc_ib_port_carries(struct smc_ib_device *dev, u8 port, struct net *net, u3
 enum smc_ib_gid_type {
 	SMC_IB_GID_ROCE_V1,
 	SMC_IB_GID_ROCE_V2, /* IPv4-mapped only */
-	SMC_IB_GID_IWARP,   /* an IPv4 address of the netdev, mapped; in no table of the port */
+	SMC_IB_GID_IWARP,   /* an IP address of the netdev, IPv4 mapped; in no table of the port */
 };
 
 struct smc_ib_gid_query {
@@ -228,10 +228,11 @@ int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
 #define SMC_IB_HELLO_KEY_BYTES 20
 /* False: none can, for sockets of @net. Any context. */
 bool smc_ib_links_meet_in(const struct net *net);
-/* @address: own IPv4 one, network order. @port: where the client has to connect to. */
-int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[4], const void *key, u16 *port);
-int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[4], const u8 to[4], u16 port,
-			const void *hello);
+/* Addresses are GIDs of that type. @port: where the client has to connect to. */
+int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[SMC_IB_GID_SIZE],
+		       const void *key, u16 *port);
+int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[SMC_IB_GID_SIZE],
+			const u8 to[SMC_IB_GID_SIZE], u16 port, const void *hello);
 
 struct smc_ib_write {
 	struct smc_ib_region *local; /* the send buffer, on this link */

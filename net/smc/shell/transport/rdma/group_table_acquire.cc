@@ -36,6 +36,13 @@ Route route_to(const Port &port, const wire::Gid &peer_gid)
 	return uses_gateway ? Route::kThroughGateway : Route::kDirect;
 }
 
+// iWARP goes wherever TCP does, between the same addresses: no peer can have this host's connection
+// manager look for anybody else.
+Route beside_tcp(const Seeker &seeker, const wire::Gid &peer_gid)
+{
+	return peer_gid.bytes == seeker.from() ? Route::kDirect : Route::kNone;
+}
+
 GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agreement &agreement,
 		  const wire::PeerId &peer_id)
 {
@@ -221,10 +228,10 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 
 	if (!port)
 		return fail(wire::DeclineReason::kNoSmcrDev);
-	// Version 1 works inside one subnet; iWARP goes wherever TCP does.
-	const Route route = agreement.version >= 2 && !agreement.iwarp()
-				    ? route_to(*port, wanted.peer_gid)
-				    : Route::kDirect;
+	// Version 1 works inside one subnet.
+	const Route route = agreement.iwarp()        ? beside_tcp(seeker, wanted.peer_gid)
+			    : agreement.version >= 2 ? route_to(*port, wanted.peer_gid)
+						     : Route::kDirect;
 	if (route == Route::kNone)
 		return fail(wire::DeclineReason::kNoRoute);
 	const bool direct = route == Route::kDirect;
@@ -275,6 +282,8 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 	// The server wants the one that it has chosen the group by.
 	if (!port || port->wire_gid() != wanted.own_gid)
 		return fail(wire::DeclineReason::kNoSmcrDev);
+	if (agreement.iwarp() && beside_tcp(seeker, peer.gid) == Route::kNone)
+		return fail(wire::DeclineReason::kNoRoute);
 	if (agreement.version >= 2 && !agreement.iwarp() && !wanted.v2_direct) {
 		switch (route_to(*port, peer.gid)) {
 		case Route::kNone: return fail(wire::DeclineReason::kNoRoute);

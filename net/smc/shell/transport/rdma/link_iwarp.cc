@@ -30,15 +30,12 @@ group::LinkIdentity Link::identity_of_iwarp(const smc_ib_link *queue_pair) const
 // The number cannot be guessed: whoever shows it has read the Accept.
 int Link::expect(smc_ib_link *queue_pair)
 {
-	const auto address = wire::ipv4_from_gid(port_.wire_gid());
 	u16 listens_at = 0;
 
-	if (!address)
-		return -EINVAL;
 	smc_random_bytes(nonce_.bytes.data(), nonce_.bytes.size());
 	const wire::IwarpHello hello =
 		wire::iwarp_hello(nonce_, wire::iwarp_qpn(smc_ib_link_qpn(queue_pair)), {});
-	const int ret = smc_ib_link_expect(queue_pair, address->data(), &hello, &listens_at);
+	const int ret = smc_ib_link_expect(queue_pair, port_.gid.raw, &hello, &listens_at);
 
 	psn_ = wire::Psn{listens_at};
 	return ret;
@@ -49,19 +46,15 @@ Result<void, wire::DeclineReason> Link::meet_by_manager(const group::LinkEnd &pe
 							const shell::Mutex &setup) const
 {
 	smc_ib_link *queue_pair = handle(setup);
-	const auto from = wire::ipv4_from_gid(port_.wire_gid());
-	const auto to = wire::ipv4_from_gid(peer.identity.gid);
 
 	if (queue_pair == nullptr)
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	if (ready == Ready::kToSend)
 		return {};
-	if (!from || !to)
-		return fail(wire::DeclineReason::kNoRoute);
 	const wire::IwarpHello hello = wire::iwarp_hello(
 		peer.identity.mac, peer.identity.qpn, wire::iwarp_qpn(smc_ib_link_qpn(queue_pair)));
 
-	if (smc_ib_link_connect(queue_pair, from->data(), to->data(),
+	if (smc_ib_link_connect(queue_pair, port_.gid.raw, peer.identity.gid.bytes.data(),
 				static_cast<u16>(peer.psn.value()), &hello) != 0)
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	return {};

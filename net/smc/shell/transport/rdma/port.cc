@@ -3,6 +3,7 @@
 #include "shell/control/port_pnet.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
@@ -145,7 +146,8 @@ std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 		.type = SMC_IB_GID_IWARP, .vlan_id = 0, .ipv4 = {}, .net = net};
 	struct smc_ib_port_info info;
 
-	if (!smc_ib_links_meet_in(net) || !path.ipv4 || path.vlan_id != 0)
+	if (!smc_ib_links_meet_in(net) || path.vlan_id != 0 ||
+	    wire::is_link_local(wire::Gid{std::to_array(path.local)}))
 		return std::nullopt;
 	auto port = find_below(net, path.ifindex, query);
 
