@@ -8,6 +8,7 @@ on its network card, and the harness's agent as a service. Nothing else is there
 import functools
 import lzma
 import shutil
+import socket
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
@@ -136,7 +137,7 @@ class Host:
     def _command(self, kernel: Kernel, initrd: Path, agent: Path) -> list[str]:
         firmware = self._firmware
         image = firmware.image if firmware else kernel.image
-        wire = [f"{side}.type=unix,{side}.path={self._sockets}/wire-{number}"
+        wire = [f"{side}.type=inet,{side}.host=127.0.0.1,{side}.port={_wire(number)}"
                 for side, number in (("local", self._number), ("remote", 3 - self._number))]
         command = [kernel.architecture.emulator, *kernel.architecture.machine, *processor(kernel, False),
                    "-m", str(_MEMORY_MIB), "-nodefaults", "-no-reboot", "-display", "none", "-name", self.name,
@@ -153,6 +154,15 @@ class Host:
         if firmware:
             command += [*firmware.options, "-drive", f"if=pflash,format=raw,unit=1,file={self._home}/vars"]
         return command
+
+
+@functools.cache
+def _wire(number: int) -> int:
+    """The UDP port of a host's end. As with a cable, what nobody takes is lost; by a socket of the file system it
+    would be kept, and the sender's card would stand still while the other host boots."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_port:
+        any_port.bind(("127.0.0.1", 0))
+        return any_port.getsockname()[1]
 
 
 @functools.cache
