@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "capture_devices.hpp"
+#include "file.hpp"
 #include "netlink.hpp"
+#include "ports.hpp"
 
 #include <ifaddrs.h>
 #include <net/if.h>
@@ -9,7 +11,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-#include <fstream>
 #include <memory>
 #include <set>
 
@@ -17,8 +18,6 @@ namespace smc_ctl {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr const char *kRdmaDevices = "/sys/class/infiniband";
 
 // Not from sysfs, which may be that of another network namespace.
 std::set<std::string> netdevs_up()
@@ -47,16 +46,6 @@ bool is_on_one_of(const std::string &netdev, const std::set<std::string> &names)
 	});
 }
 
-// Empty if it cannot be read.
-std::string first_word(const fs::path &path)
-{
-	std::ifstream file(path);
-	std::string word;
-
-	file >> word;
-	return word;
-}
-
 // As libpcap calls them: "mlx4_0", and its second port "mlx4_0:2".
 void add_ethernet_ports(const fs::path &device, std::vector<std::string> &names)
 {
@@ -66,7 +55,7 @@ void add_ethernet_ports(const fs::path &device, std::vector<std::string> &names)
 	for (const fs::directory_entry &port : fs::directory_iterator(device / "ports", none)) {
 		const std::string number = port.path().filename();
 
-		if (first_word(port.path() / "link_layer") == "Ethernet")
+		if (first_line(port.path() / "link_layer") == "Ethernet")
 			names.push_back(number == "1" ? name : name + ":" + number);
 	}
 }
@@ -84,7 +73,7 @@ bool is_software(const fs::path &device)
 // iWARP has another type of node, and travels by TCP.
 bool is_channel_adapter(const fs::path &device)
 {
-	return first_word(device / "node_type").starts_with("1:");
+	return first_line(device / "node_type").starts_with("1:");
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "commands.hpp"
+#include "file.hpp"
 #include "json.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
@@ -9,7 +10,6 @@
 
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 
 namespace smc_ctl {
 namespace {
@@ -17,21 +17,10 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int kPorts = 2;
-const fs::path kRdmaDevices = "/sys/class/infiniband";
-
-// Empty if it cannot be read.
-std::string first_line(const fs::path &path)
-{
-	std::ifstream file(path);
-	std::string line;
-
-	std::getline(file, line);
-	return line;
-}
 
 RdmaPort port_of(const std::string &device, int number, const Attributes &port)
 {
-	const std::string type = first_line(kRdmaDevices / device / "node_type");
+	const std::string type = first_line(fs::path(kRdmaDevices) / device / "node_type");
 
 	return {.device = device,
 		.number = number,
@@ -72,7 +61,7 @@ std::optional<bool> has_ipv4_gid(const RdmaPort &port)
 	// The GID of an IPv4 address is that address as IPv6 maps it.
 	constexpr const char *kMapped = "0000:0000:0000:0000:0000:ffff:";
 	const fs::path directory =
-		kRdmaDevices / port.device / "ports" / std::to_string(port.number);
+		fs::path(kRdmaDevices) / port.device / "ports" / std::to_string(port.number);
 	std::error_code none;
 
 	if (!fs::exists(directory / "gids", none))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "doctor.hpp"
 #include "commands.hpp"
+#include "file.hpp"
 #include "names.hpp"
 #include "netlink.hpp"
 #include "printed_by.hpp"
@@ -75,11 +76,7 @@ Finding module_finding()
 		return {Level::kNote, "module", "the kernel's own smc.ko",
 			"modprobe -r smc_diag smc && modprobe smc, if another one is installed"};
 	}
-	std::ifstream file("/sys/module/smc/version");
-	std::string version;
-
-	std::getline(file, version);
-	return {Level::kOk, "module", "smc.ko " + version};
+	return {Level::kOk, "module", "smc.ko " + first_line("/sys/module/smc/version")};
 }
 
 std::vector<Finding> namespace_findings()

@@ -10,6 +10,15 @@ namespace smc_ctl {
 
 namespace fs = std::filesystem;
 
+std::string first_line(const std::string &path)
+{
+	std::ifstream file(path);
+	std::string line;
+
+	std::getline(file, line);
+	return line;
+}
+
 void write_file(const std::string &path, const std::string &text)
 {
 	errno = 0;

@@ -7,6 +7,9 @@
 
 namespace smc_ctl {
 
+// A folder for each device.
+inline constexpr const char *kRdmaDevices = "/sys/class/infiniband";
+
 // A port of an RDMA device that SMC may use.
 struct RdmaPort {
 	std::string device;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "processes.hpp"
+#include "file.hpp"
 
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <string_view>
 
@@ -52,8 +52,7 @@ std::multimap<std::uint64_t, Process> owners_of_sockets()
 
 		if (!parse(entry.path().filename().string(), process.pid))
 			continue;
-		std::ifstream name(entry.path() / "comm");
-		std::getline(name, process.name);
+		process.name = first_line(entry.path() / "comm");
 		for (const std::uint64_t inode : sockets_of(entry.path()))
 			owners.emplace(inode, process);
 	}
