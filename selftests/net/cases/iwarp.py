@@ -6,12 +6,13 @@ import ipaddress
 import json
 from contextlib import contextmanager
 
+from churn import stats
+from crowd import crowd
 from harness import Guest, case
 from harness.iwarp import DEVICE, add_device, over_siw
 
 XFER = "build/selftests/smc_xfer"
 CTL = "build/tools/smc_ctl"
-MANY = "selftests/net/many.py"
 PORT = 7900
 
 
@@ -32,30 +33,15 @@ def transfer(client: Guest, server: Guest, options: str, expect: str = "smcr",
                timeout_s=timeout_s)
 
 
-@contextmanager
 def many_connections(vm, count: int, limit_s: float = 200):
-    """From a to b: the client, that many.py is."""
-    server = vm.b.spawn(f"{MANY} serve {PORT}")
-    server.expect("listening")
-    client = vm.a.spawn(f"{MANY} connect {vm.b.ip4} {PORT} {count}")
-    client.expect("connected", limit_s)
-    try:
-        yield client
-    finally:
-        client.input(b"", close=True)
-        client.wait()
-        server.kill()
-        server.wait(check=False)
-
-
-def statistic(guest: Guest, name: str) -> int:
-    return int(guest.run(f"awk '$1 == \"{name}\" {{print $2}}' /proc/net/smc_stat").out)
+    return crowd(vm.a, vm.b, vm.b.ip4, PORT, count, limit_s)
 
 
 def nothing_went_wrong(*guests: Guest) -> None:
     for guest in guests:
+        counted = stats(guest)
         for name in ("wire_violation", "iwarp_refused", "conn_abort"):
-            assert statistic(guest, name) == 0, f"{guest.name}: {name}"
+            assert counted[name] == 0, f"{guest.name}: {name}"
 
 
 def both_ways(vm):
@@ -127,9 +113,9 @@ def links_are_shown(vm):
 @case(on="ours+ours")
 def a_thousand_connections(vm):
     """Of one link, at a time, without a receive too few."""
-    with over_siw(vm.a, vm.b), many_connections(vm, 1000) as client:
-        client.input(b"\n\n")
-        client.expect(r"(answered: .*\n){2}", 120)
+    with over_siw(vm.a, vm.b), many_connections(vm, 1000) as many:
+        for _ in range(2):
+            many.go_round()
         assert int(vm.a.run(f"{CTL} sockets | grep -c SMC-R").out) == 1000
         nothing_went_wrong(vm.a, vm.b)
 
@@ -152,15 +138,17 @@ STRANGERS = {"garbage": "closed", "reply": "closed", "nobody": "reject", "foreig
 def strangers_at_the_listener(vm):
     """They are refused, and counted where they got as far as that; a link that is in use, and later ones,
     are none of their business."""
-    with over_siw(vm.a, vm.b), many_connections(vm, 8) as client:
+    with over_siw(vm.a, vm.b), many_connections(vm, 8) as many:
         port = listens_at(vm.b)
         ended = {kind: vm.a.run(f"selftests/net/hostile/raw_mpa.py {vm.b.ip4} {port} {kind}").out.strip()
                  for kind in STRANGERS}
         assert ended == STRANGERS, ended
         refused = list(STRANGERS.values()).count("reject")
-        assert statistic(vm.b, "iwarp_refused") == statistic(vm.b, "wire_violation") == refused
-        client.input(b"\n300\n\n")
-        client.expect(r"(answered: .*\n(.|\n)*){2}", 120)
+        counted = stats(vm.b)
+        assert counted["iwarp_refused"] == counted["wire_violation"] == refused
+        many.go_round()
+        many.open(300)
+        many.go_round()
         assert int(vm.a.run(f"{CTL} sockets | grep -c SMC-R").out) == 308
 
 
@@ -258,9 +246,8 @@ def a_firewall_hides_the_listener(vm):
             {add} 1 {of_tcp} ip dport {PORT} 0xffff action pass
             {add} 2 {of_tcp} u8 0x02 0x12 at 33 action drop""")
         try:
-            with many_connections(vm, 2, limit_s=15) as client:
-                client.input(b"\n")
-                client.expect("answered")
+            with many_connections(vm, 2, limit_s=15) as many:
+                many.go_round()
                 assert vm.a.run(f"{CTL} sockets | grep -c ' TCP: '").out == "2\n"
             vm.a.unload_module()
             vm.a.load_module()

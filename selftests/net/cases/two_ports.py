@@ -4,12 +4,12 @@ played (selftests/adapter)."""
 
 from contextlib import contextmanager
 
-from harness import Guest, Process
+from crowd import crowd
+from harness import Guest
 from harness.adapters import SIDES, inside, rdma_device, second_adapters, second_device
 from two_sides import ADDRESSES, PORT, sides
 
 CTL = "build/tools/smc_ctl"
-MANY = "selftests/net/many.py"
 
 
 def name_networks(guest: Guest) -> None:
@@ -46,34 +46,8 @@ def moved(guest: Guest) -> int:
     return sum(statistic(guest, side, "conn_moved") for side in SIDES)
 
 
-class Many:
-    """Connections that say a byte each in a round, and are answered."""
-
-    def __init__(self, client: Process) -> None:
-        self._client = client
-        self._rounds = 0
-
-    def go_round(self) -> float:
-        """How many seconds it took."""
-        self._rounds += 1
-        self._client.input(b"\n")
-        said = self._client.expect(r"(answered: .*\n){%d}" % self._rounds, 120)
-        return float(said.split()[-2])
-
-
-@contextmanager
 def many_connections(guest: Guest, count: int, port: int = PORT):
-    server = guest.spawn(f"{inside('right')} {MANY} serve {port}")
-    server.expect("listening")
-    client = guest.spawn(f"{inside('left')} {MANY} connect {ADDRESSES['right']} {port} {count}")
-    client.expect("connected", 200)
-    try:
-        yield Many(client)
-    finally:
-        client.input(b"", close=True)
-        client.wait()
-        server.kill()
-        server.wait(check=False)
+    return crowd(guest, guest, ADDRESSES["right"], port, count, by=(inside("left"), inside("right")))
 
 
 def break_link(guest: Guest, device: str) -> None:
