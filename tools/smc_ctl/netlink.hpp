@@ -45,14 +45,14 @@ public:
 	[[nodiscard]] const void *data(int type, std::size_t size_bytes) const;
 	// What fits into @to of a structure that may have grown since, or may grow still; the rest
 	// of @to is left alone. False if it is not there.
-	template <typename T> [[nodiscard]] bool copy(int type, T &to) const
+	template <typename T>
+	[[nodiscard]] bool copy(int type, T &to) const
 	{
 		return copy(type, &to, sizeof(to));
 	}
 
 private:
 	[[nodiscard]] bool copy(int type, void *to, std::size_t size_bytes) const;
-
 
 	std::map<int, const nlattr *> attributes_;
 };
