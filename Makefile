@@ -187,7 +187,7 @@ format:
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
 CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
-CHECK_ON_HOST := lint unit sim check-packages check-arm64
+CHECK_ON_HOST := lint unit sim check-packages
 CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
@@ -197,7 +197,7 @@ check: deps
 	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
 
 check-all: deps
-	@WHOLE=1 scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_ALL_IN_GUESTS)
+	@WHOLE=1 scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) check-arm64 --with $(CHECK_ALL_IN_GUESTS)
 
 deps:
 	@scripts/fetch/install-deps
