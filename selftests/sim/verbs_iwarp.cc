@@ -81,12 +81,12 @@ void meet(u32 client_qpn, const std::string &address, u16 port, const std::strin
 
 using namespace sim;
 
-bool smc_ib_links_meet_in(const net *)
+bool smc_ib_device_meets_in(const smc_ib_device *, const net *)
 {
 	return true;
 }
 
-int smc_ib_link_expect(smc_ib_link *link, const u8 *address, const void *key, u16 *port)
+int smc_ib_link_expect(smc_ib_link *link, net *, const u8 *address, const void *key, u16 *port)
 {
 	if (world().lacks(world().knobs.qp_change))
 		return -EADDRINUSE;
@@ -97,7 +97,7 @@ int smc_ib_link_expect(smc_ib_link *link, const u8 *address, const void *key, u1
 	return 0;
 }
 
-int smc_ib_link_connect(smc_ib_link *link, const u8 *from, const u8 *to, u16 port,
+int smc_ib_link_connect(smc_ib_link *link, net *, const u8 *from, const u8 *to, u16 port,
 			const void *hello)
 {
 	const std::string own = wire_gid(link->device->host, link->device->rail, 2);

@@ -63,6 +63,7 @@ struct smc_ib_device {
 	char name[SMC_IB_NAME_SIZE];
 	char parent_name[SMC_IB_NAME_SIZE];
 	bool iwarp;
+	u32 driver; /* enum rdma_driver_id */
 	bool pci;
 	u16 pci_vendor;
 	u16 pci_device;
@@ -145,6 +146,7 @@ struct smc_ib_meeting {
 	struct smc_ib_listener *listener;
 	struct list_head list; /* in the listener's, under its mutex */
 	/* Client: */
+	struct net *net;
 	struct sockaddr_storage from;
 	struct sockaddr_storage to;
 	struct task_struct *task;

@@ -39,6 +39,7 @@
 struct smc_ib_listener {
 	struct list_head list;
 	unsigned int users;
+	struct net *net; /* of its users' groups, which end before it does */
 	struct ib_device *ibdev;
 	union ib_gid address;
 	u16 port;
@@ -50,10 +51,10 @@ struct smc_ib_listener {
 static DEFINE_MUTEX(smc_ib_listeners_mutex);
 static LIST_HEAD(smc_ib_listeners);
 
-/* Drivers that are software make their sockets where the calling thread is. */
-bool smc_ib_links_meet_in(const struct net *net)
+/* Soft-iWARP makes its sockets where the calling thread is. */
+bool smc_ib_device_meets_in(const struct smc_ib_device *dev, const struct net *net)
 {
-	return net_eq(net, &init_net);
+	return net_eq(net, &init_net) || dev->driver != RDMA_DRIVER_SIW;
 }
 
 static void smc_ib_address(struct sockaddr_storage *to, const u8 address[SMC_IB_GID_SIZE])
@@ -145,16 +146,17 @@ static struct smc_ib_link *smc_ib_listener_match(struct smc_ib_listener *listene
  */
 static int smc_ib_listener_event(struct rdma_cm_id *id, struct rdma_cm_event *event)
 {
+	struct smc_ib_listener *listener = id->context;
 	struct rdma_conn_param param;
 	struct smc_ib_link *link;
 	int rc;
 
 	if (event->event != RDMA_CM_EVENT_CONNECT_REQUEST)
 		return 0;
-	link = id->device ? smc_ib_listener_match(id->context, id, &event->param.conn) : NULL;
+	link = id->device ? smc_ib_listener_match(listener, id, &event->param.conn) : NULL;
 	if (!link) {
-		smc_stat_inc(&init_net, SMC_STAT_VIOLATION);
-		smc_stat_inc(&init_net, SMC_STAT_IWARP_REFUSED);
+		smc_stat_inc(listener->net, SMC_STAT_VIOLATION);
+		smc_stat_inc(listener->net, SMC_STAT_IWARP_REFUSED);
 		rdma_reject(id, NULL, 0, IB_CM_REJ_CONSUMER_DEFINED);
 		return -ECONNREFUSED;
 	}
@@ -169,7 +171,7 @@ static int smc_ib_listener_event(struct rdma_cm_id *id, struct rdma_cm_event *ev
 /* @port: 0 for any. */
 static int smc_ib_listener_try(struct smc_ib_listener *listener, u16 port)
 {
-	struct rdma_cm_id *id = rdma_create_id(&init_net, smc_ib_listener_event, listener,
+	struct rdma_cm_id *id = rdma_create_id(listener->net, smc_ib_listener_event, listener,
 					       RDMA_PS_TCP, IB_QPT_RC);
 	struct sockaddr_storage address;
 	int rc;
@@ -192,16 +194,17 @@ static int smc_ib_listener_try(struct smc_ib_listener *listener, u16 port)
 	return 0;
 }
 
-static struct smc_ib_listener *smc_ib_listener_create(struct ib_device *ibdev,
+static struct smc_ib_listener *smc_ib_listener_create(struct net *net, struct ib_device *ibdev,
 						      const union ib_gid *address)
 {
 	struct smc_ib_listener *listener = kzalloc(sizeof(*listener), GFP_KERNEL);
-	u16 port = READ_ONCE(smc_pernet(&init_net)->sysctl.smcr_iwarp_port);
+	u16 port = READ_ONCE(smc_pernet(net)->sysctl.smcr_iwarp_port);
 	int tries = port ? 1 : SMC_IB_PORT_TRIES;
 	int rc;
 
 	if (!listener)
 		return ERR_PTR(-ENOMEM);
+	listener->net = net;
 	listener->ibdev = ibdev;
 	listener->address = *address;
 	mutex_init(&listener->mutex);
@@ -217,18 +220,18 @@ static struct smc_ib_listener *smc_ib_listener_create(struct ib_device *ibdev,
 	return listener;
 }
 
-static struct smc_ib_listener *smc_ib_listener_get(struct ib_device *ibdev,
+static struct smc_ib_listener *smc_ib_listener_get(struct net *net, struct ib_device *ibdev,
 						   const union ib_gid *address)
 {
 	struct smc_ib_listener *listener;
 
 	mutex_lock(&smc_ib_listeners_mutex);
 	list_for_each_entry(listener, &smc_ib_listeners, list) {
-		if (listener->ibdev == ibdev &&
+		if (net_eq(listener->net, net) && listener->ibdev == ibdev &&
 		    !memcmp(&listener->address, address, sizeof(*address)))
 			goto found;
 	}
-	listener = smc_ib_listener_create(ibdev, address);
+	listener = smc_ib_listener_create(net, ibdev, address);
 found:
 	if (!IS_ERR(listener))
 		listener->users++;
@@ -248,15 +251,15 @@ static void smc_ib_listener_put(struct smc_ib_listener *listener)
 	mutex_unlock(&smc_ib_listeners_mutex);
 }
 
-int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[SMC_IB_GID_SIZE],
-		       const void *key, u16 *port)
+int smc_ib_link_expect(struct smc_ib_link *link, struct net *net,
+		       const u8 address[SMC_IB_GID_SIZE], const void *key, u16 *port)
 {
 	struct smc_ib_meeting *meeting = &link->meeting;
 	struct smc_ib_listener *listener;
 	union ib_gid own;
 
 	memcpy(&own, address, sizeof(own));
-	listener = smc_ib_listener_get(link->domain->ibdev, &own);
+	listener = smc_ib_listener_get(net, link->domain->ibdev, &own);
 	if (IS_ERR(listener))
 		return PTR_ERR(listener);
 	memcpy(meeting->hello, key, SMC_IB_HELLO_KEY_BYTES);
@@ -290,7 +293,7 @@ static int smc_ib_meeting_try(struct smc_ib_link *link)
 		meeting->id = NULL;
 		rdma_destroy_id(id);
 	}
-	id = rdma_create_id(&init_net, smc_ib_meeting_event, link, RDMA_PS_TCP, IB_QPT_RC);
+	id = rdma_create_id(meeting->net, smc_ib_meeting_event, link, RDMA_PS_TCP, IB_QPT_RC);
 	if (IS_ERR(id))
 		return PTR_ERR(id);
 	meeting->id = id;
@@ -326,7 +329,7 @@ static int smc_ib_meeting_run(void *data)
 	return 0;
 }
 
-int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[SMC_IB_GID_SIZE],
+int smc_ib_link_connect(struct smc_ib_link *link, struct net *net, const u8 from[SMC_IB_GID_SIZE],
 			const u8 to[SMC_IB_GID_SIZE], u16 port, const void *hello)
 {
 	struct smc_ib_meeting *meeting = &link->meeting;
@@ -334,6 +337,7 @@ int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[SMC_IB_GID_SIZE]
 
 	if (meeting->task)
 		return -EALREADY;
+	meeting->net = net;
 	smc_ib_address(&meeting->from, from);
 	smc_ib_address(&meeting->to, to);
 	*smc_ib_port_of(&meeting->to) = cpu_to_be16(port);
@@ -380,18 +384,18 @@ void smc_ib_meeting_end(struct smc_ib_link *link)
 
 #else
 
-bool smc_ib_links_meet_in(const struct net *net)
+bool smc_ib_device_meets_in(const struct smc_ib_device *dev, const struct net *net)
 {
 	return false;
 }
 
-int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[SMC_IB_GID_SIZE],
-		       const void *key, u16 *port)
+int smc_ib_link_expect(struct smc_ib_link *link, struct net *net,
+		       const u8 address[SMC_IB_GID_SIZE], const void *key, u16 *port)
 {
 	return -EOPNOTSUPP;
 }
 
-int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[SMC_IB_GID_SIZE],
+int smc_ib_link_connect(struct smc_ib_link *link, struct net *net, const u8 from[SMC_IB_GID_SIZE],
 			const u8 to[SMC_IB_GID_SIZE], u16 port, const void *hello)
 {
 	return -EOPNOTSUPP;

@@ -130,6 +130,7 @@ static void smc_ib_device_describe(struct smc_ib_device *dev, struct ib_device *
 	struct device *parent = ibdev->dev.parent;
 
 	strscpy(dev->name, dev_name(&ibdev->dev), sizeof(dev->name));
+	dev->driver = ibdev->ops.driver_id;
 	dev->iwarp = rdma_protocol_iwarp(ibdev, rdma_start_port(ibdev));
 	dev->node_guid = be64_to_cpu(ibdev->node_guid);
 	dev->ports_count = min_t(u32, rdma_end_port(ibdev), SMC_IB_PORTS_MAX);

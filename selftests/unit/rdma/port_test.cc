@@ -138,7 +138,7 @@ bool smc_tcp_host_path(const struct smc_tcp_path *, struct smc_host_path *path)
 	return host_has_route;
 }
 
-bool smc_ib_links_meet_in(const net *)
+bool smc_ib_device_meets_in(const smc_ib_device *, const net *)
 {
 	return links_meet;
 }

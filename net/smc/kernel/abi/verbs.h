@@ -218,20 +218,23 @@ int smc_ib_link_to_rtr(struct smc_ib_link *link, const struct smc_ib_path *path)
 int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
 
 /*
- * Links of iWARP devices, instead of to_rtr and to_rts, in the initial namespace: the server's
- * expects its client, and the client's connects, showing some bytes of which the server knows the
- * first. Either way smc_ib_link_met() follows and the link can be used, or smc_ib_link_failed()
- * does, or, where nobody comes or answers, nothing: then destroy the link. The client's end has to
- * send first. Process context. -EXDEV: @address is on another RDMA device.
+ * Links of iWARP devices, instead of to_rtr and to_rts: the server's expects its client, and the
+ * client's connects, showing some bytes of which the server knows the first. Either way
+ * smc_ib_link_met() follows and the link can be used, or smc_ib_link_failed() does, or, where
+ * nobody comes or answers, nothing: then destroy the link. The client's end has to send first.
+ * Process context. -EXDEV: @address is on another RDMA device.
  */
 #define SMC_IB_HELLO_BYTES 24
 #define SMC_IB_HELLO_KEY_BYTES 20
-/* False: none can, for sockets of @net. Any context. */
-bool smc_ib_links_meet_in(const struct net *net);
-/* Addresses are GIDs of that type. @port: where the client has to connect to. */
-int smc_ib_link_expect(struct smc_ib_link *link, const u8 address[SMC_IB_GID_SIZE],
-		       const void *key, u16 *port);
-int smc_ib_link_connect(struct smc_ib_link *link, const u8 from[SMC_IB_GID_SIZE],
+/* False: those of @dev cannot, by addresses of @net. Any context. */
+bool smc_ib_device_meets_in(const struct smc_ib_device *dev, const struct net *net);
+/*
+ * Addresses are GIDs of that type, of @net. The connection manager keeps @net until the link is
+ * destroyed. @port: where the client has to connect to.
+ */
+int smc_ib_link_expect(struct smc_ib_link *link, struct net *net,
+		       const u8 address[SMC_IB_GID_SIZE], const void *key, u16 *port);
+int smc_ib_link_connect(struct smc_ib_link *link, struct net *net, const u8 from[SMC_IB_GID_SIZE],
 			const u8 to[SMC_IB_GID_SIZE], u16 port, const void *hello);
 
 struct smc_ib_write {

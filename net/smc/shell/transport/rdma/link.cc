@@ -22,12 +22,13 @@ void Link::free_awaited()
 	awaited_ = nullptr;
 }
 
-Result<void, shell::Errno> Link::create(const Port &port, bool server)
+Result<void, shell::Errno> Link::create(net *netns, const Port &port, bool server)
 {
 	smc_ib_link *link;
 	int ret = smc_ib_link_create(port.device.get(), port.number, this, &link);
 	if (ret != 0)
 		return fail(shell::Errno{ret});
+	netns_ = netns;
 	port_ = port;
 	counts_ = port.device.iwarp();
 	met_.store(false, std::memory_order_relaxed);
@@ -40,7 +41,7 @@ Result<void, shell::Errno> Link::create(const Port &port, bool server)
 		std::uninitialized_default_construct_n(awaited_, awaited_size_);
 	ret = awaited_ == nullptr ? -ENOMEM : smc_ib_link_to_init(link);
 	if (ret == 0 && counts_ && server)
-		ret = expect(link);
+		ret = expect(netns, link);
 	if (ret != 0) {
 		smc_ib_link_destroy(link);
 		return fail(shell::Errno{ret});

@@ -42,9 +42,10 @@ public:
 	Link(LinkGroup &group, group::LinkIndex index) : group_(group), index_(index) {}
 	~Link();
 
-	// Makes the queue pair on @port and posts its receives. @server: iWARP, its peer will come.
+	// Makes the queue pair on @port and posts its receives. For iWARP: @netns is the group's,
+	// and the peer of a @server will come.
 	// After destroy() it may be made again. Process.
-	[[nodiscard]] Result<void, shell::Errno> create(const Port &port, bool server);
+	[[nodiscard]] Result<void, shell::Errno> create(net *netns, const Port &port, bool server);
 	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
 	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
 
@@ -150,7 +151,7 @@ private:
 	};
 
 	// iWARP.
-	[[nodiscard]] int expect(smc_ib_link *queue_pair);
+	[[nodiscard]] int expect(net *netns, smc_ib_link *queue_pair);
 	[[nodiscard]] group::LinkIdentity identity_of_iwarp(const smc_ib_link *queue_pair) const;
 	[[nodiscard]] Result<void, wire::DeclineReason>
 	meet_by_manager(const group::LinkEnd &peer, Ready ready, const shell::Mutex &setup) const
@@ -178,6 +179,7 @@ private:
 
 	LinkGroup &group_;
 	const group::LinkIndex index_;
+	net *netns_ = nullptr;
 	Port port_;
 	wire::Psn psn_;   // of our first packet; of an iWARP server's the port that it listens at
 	wire::Mac nonce_; // iWARP, of a server: what its client has to know

@@ -64,7 +64,7 @@ shell::Ref<LinkGroup> LinkGroup::create(Table &table, const GroupKey &key, const
 	auto group = shell::make_counted<LinkGroup>(table, key, port, founding, std::move(place));
 	if (!group)
 		return {};
-	if (!group->links_[kFirstLink].create(port, key.server)) {
+	if (!group->links_[kFirstLink].create(key.netns, port, key.server)) {
 		shell::Guard guard(group->lock_);
 		// Not with its memory, which may be freed after the table of places.
 		group->place_.give_back();
@@ -297,8 +297,7 @@ void LinkGroup::arm()
 	if (control_.next_ms() != 0)
 		next_ms = std::min(next_ms, control_.next_ms());
 	if (idle_since_ms_ != 0)
-		next_ms = std::min(
-			next_ms, idle_since_ms_ + (key_.server ? kIdleServer_ms : kIdleClient_ms));
+		next_ms = std::min(next_ms, idle_since_ms_ + idle_limit_ms());
 	if (collect_ms_ != 0 && state_ < State::kEnding)
 		next_ms = std::min(next_ms, collect_ms_);
 	for (const Link &link : links_) {
@@ -323,8 +322,7 @@ void LinkGroup::run()
 		const u64 now_ms = smc_now_ms();
 
 		control_.run();
-		if (idle_since_ms_ != 0 && elapsed_ms(idle_since_ms_, now_ms) >=
-						   (key_.server ? kIdleServer_ms : kIdleClient_ms))
+		if (idle_since_ms_ != 0 && elapsed_ms(idle_since_ms_, now_ms) >= idle_limit_ms())
 			end_if_idle_locked();
 		for (const Link &link : links_) {
 			const auto at_ms = given_up_ms(link.index());

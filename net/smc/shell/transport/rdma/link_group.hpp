@@ -98,6 +98,8 @@ class LinkGroup final : public Awaited,
 public:
 	static constexpr u64 kIdleServer_ms = 600'000;
 	static constexpr u64 kIdleClient_ms = 610'000;
+	// Where it keeps its namespace, which nobody else may want any more.
+	static constexpr u64 kIdleKeepsNamespace_ms = 5000;
 	static constexpr u64 kDrain_ms = 2000;
 	// How long a port may be without its carrier before its link is given up: where another
 	// link is left for its connections, and where none is. A queue pair with work gives up
@@ -305,6 +307,8 @@ private:
 	[[nodiscard]] std::optional<u64> given_up_ms(group::LinkIndex index) const
 		SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
+	// How long it stays without a connection.
+	[[nodiscard]] u64 idle_limit_ms() const;
 	void set_ends(group::LinkIndex link, const LinkEnds &ends) SMC_REQUIRES(lock_);
 	// The one place where the state changes.
 	void set_state(State to) SMC_REQUIRES(lock_);

@@ -104,6 +104,14 @@ u64 LinkGroup::idle_since_ms()
 	return state_ == State::kActive ? idle_since_ms_ : 0;
 }
 
+// The ids of a connection manager keep their namespace.
+u64 LinkGroup::idle_limit_ms() const
+{
+	if (agreement_.iwarp() && key_.netns != smc_init_net())
+		return kIdleKeepsNamespace_ms;
+	return key_.server ? kIdleServer_ms : kIdleClient_ms;
+}
+
 void LinkGroup::end_if_idle()
 {
 	shell::Guard guard(lock_);

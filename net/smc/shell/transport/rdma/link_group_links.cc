@@ -61,7 +61,7 @@ void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 	if (there) {
 		port->refresh_mtu();
 		shell::Guard guard(setup_mutex_);
-		there = !ending() && link.create(*port, key_.server);
+		there = !ending() && link.create(key_.netns, *port, key_.server);
 		if (there) {
 			smc_stat_inc(key_.netns, SMC_STAT_QP_NEW);
 			prepared.local = group::LinkEnd{link.identity(setup_mutex_),

@@ -28,14 +28,14 @@ group::LinkIdentity Link::identity_of_iwarp(const smc_ib_link *queue_pair) const
 }
 
 // The number cannot be guessed: whoever shows it has read the Accept.
-int Link::expect(smc_ib_link *queue_pair)
+int Link::expect(net *netns, smc_ib_link *queue_pair)
 {
 	u16 listens_at = 0;
 
 	smc_random_bytes(nonce_.bytes.data(), nonce_.bytes.size());
 	const wire::IwarpHello hello =
 		wire::iwarp_hello(nonce_, wire::iwarp_qpn(smc_ib_link_qpn(queue_pair)), {});
-	const int ret = smc_ib_link_expect(queue_pair, port_.gid.raw, &hello, &listens_at);
+	const int ret = smc_ib_link_expect(queue_pair, netns, port_.gid.raw, &hello, &listens_at);
 
 	psn_ = wire::Psn{listens_at};
 	return ret;
@@ -54,7 +54,7 @@ Result<void, wire::DeclineReason> Link::meet_by_manager(const group::LinkEnd &pe
 	const wire::IwarpHello hello = wire::iwarp_hello(
 		peer.identity.mac, peer.identity.qpn, wire::iwarp_qpn(smc_ib_link_qpn(queue_pair)));
 
-	if (smc_ib_link_connect(queue_pair, port_.gid.raw, peer.identity.gid.bytes.data(),
+	if (smc_ib_link_connect(queue_pair, netns_, port_.gid.raw, peer.identity.gid.bytes.data(),
 				static_cast<u16>(peer.psn.value()), &hello) != 0)
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	return {};

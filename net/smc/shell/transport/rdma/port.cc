@@ -146,12 +146,12 @@ std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 		.type = SMC_IB_GID_IWARP, .vlan_id = 0, .ipv4 = {}, .net = net};
 	struct smc_ib_port_info info;
 
-	if (!smc_ib_links_meet_in(net) || path.vlan_id != 0 ||
-	    wire::is_link_local(wire::Gid{std::to_array(path.local)}))
+	if (path.vlan_id != 0 || wire::is_link_local(wire::Gid{std::to_array(path.local)}))
 		return std::nullopt;
 	auto port = find_below(net, path.ifindex, query);
 
-	if (!port || smc_ib_port_info(port->device.get(), port->number, net, &info) != 0)
+	if (!port || !smc_ib_device_meets_in(port->device.get(), net) ||
+	    smc_ib_port_info(port->device.get(), port->number, net, &info) != 0)
 		return std::nullopt;
 	port->gid.type = SMC_IB_GID_IWARP;
 	port->gid.ifindex = path.ifindex;
