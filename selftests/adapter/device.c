@@ -5,6 +5,7 @@
 #include <linux/module.h>
 #include <net/addrconf.h>
 #include <rdma/ib_addr.h>
+#include <rdma/iw_cm.h>
 
 #include "sim.h"
 
@@ -79,13 +80,13 @@ static int sim_query_pkey(struct ib_device *ibdev, u32 port, u16 index, u16 *pke
 static int sim_get_port_immutable(struct ib_device *ibdev, u32 port,
 				  struct ib_port_immutable *immutable)
 {
-	/* No MADs, and for iWARP no connection manager: nobody needs one here. */
+	/* No MADs: nobody needs them here. */
 	static const u32 flags[] = {
 		[SIM_ROCE] = RDMA_CORE_CAP_PROT_ROCE | RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP |
 			     RDMA_CORE_CAP_ETH_AH,
 		[SIM_ROCE_V1] = RDMA_CORE_CAP_PROT_ROCE | RDMA_CORE_CAP_ETH_AH,
 		[SIM_ROCE_V2] = RDMA_CORE_CAP_PROT_ROCE_UDP_ENCAP | RDMA_CORE_CAP_ETH_AH,
-		[SIM_IWARP] = RDMA_CORE_CAP_PROT_IWARP,
+		[SIM_IWARP] = RDMA_CORE_PORT_IWARP,
 	};
 
 	immutable->core_cap_flags = flags[sim_kind.value];
@@ -167,6 +168,14 @@ static const struct ib_device_ops sim_ops = {
 	.get_link_layer = sim_get_link_layer,
 	.get_netdev = sim_get_netdev,
 	.get_port_immutable = sim_get_port_immutable,
+	.iw_accept = sim_iw_accept,
+	.iw_add_ref = sim_iw_add_ref,
+	.iw_connect = sim_iw_connect,
+	.iw_create_listen = sim_iw_create_listen,
+	.iw_destroy_listen = sim_iw_destroy_listen,
+	.iw_get_qp = sim_iw_get_qp,
+	.iw_reject = sim_iw_reject,
+	.iw_rem_ref = sim_iw_rem_ref,
 	.map_mr_sg = sim_map_mr_sg,
 	.modify_qp = sim_modify_qp,
 	.poll_cq = sim_poll_cq,
@@ -195,6 +204,8 @@ static void sim_device_describe(struct sim_device *dev)
 	ibdev->phys_port_cnt = 1;
 	ibdev->num_comp_vectors = num_possible_cpus();
 	ibdev->local_dma_lkey = SIM_LOCAL_DMA_KEY;
+	ibdev->iw_driver_flags = IW_F_NO_PORT_MAP;
+	strscpy(ibdev->iw_ifname, dev->netdev->name, sizeof(ibdev->iw_ifname));
 	addrconf_addr_eui48((u8 *)&ibdev->node_guid, dev->netdev->dev_addr);
 
 	attr->sys_image_guid = ibdev->node_guid;

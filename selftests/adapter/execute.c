@@ -90,11 +90,15 @@ static enum sim_outcome sim_refuse(struct sim_qp *qp, const struct sim_send *sen
 }
 
 /* True if sends of this queue pair reach one that has it as its peer. */
-static struct sim_qp *sim_peer(const struct sim_qp *qp)
+static struct sim_qp *sim_peer(struct sim_qp *qp)
 {
 	struct sim_qp *peer = sim_qp_find(qp->attr.dest_qp_num);
 	const struct rdma_ah_attr *way = &qp->attr.ah_attr;
 
+	if (qp->end)
+		return sim_joined_to(qp) && sim_device_port_active(sim_device_of(qp)) &&
+				       sim_device_port_active(sim_device_of(peer)) ?
+			       peer : NULL;
 	if (!peer || peer == qp || peer->attr.dest_qp_num != qp->ibqp.qp_num ||
 	    (peer->state != IB_QPS_RTR && peer->state != IB_QPS_RTS) ||
 	    peer->gid_type != qp->gid_type || peer->attr.rq_psn != qp->attr.sq_psn ||
@@ -230,9 +234,11 @@ static enum sim_outcome sim_execute_send(struct sim_qp *qp, const struct sim_sen
 		return SIM_NOBODY;
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_RETRIES))
 		return sim_fail(qp, send, IB_WC_RETRY_EXC_ERR);
+	if (!sim_may_send(qp))
+		return sim_fail(qp, send, IB_WC_FATAL_ERR);
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_NOT_READY) ||
 	    !sim_take_receive(peer, &receive))
-		return SIM_AGAIN;
+		return qp->end ? sim_refuse(qp, send, peer, IB_WC_REM_OP_ERR) : SIM_AGAIN;
 	status = sim_scatter(qp, send, peer, &receive);
 	if (status == IB_WC_LOC_PROT_ERR)
 		return sim_fail(qp, send, status);
@@ -259,6 +265,8 @@ static enum sim_outcome sim_execute_write(struct sim_qp *qp, const struct sim_se
 		return SIM_NOBODY;
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_RETRIES))
 		return sim_fail(qp, send, IB_WC_RETRY_EXC_ERR);
+	if (!sim_may_send(qp))
+		return sim_fail(qp, send, IB_WC_FATAL_ERR);
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_ACCESS))
 		return sim_refuse(qp, send, peer, IB_WC_REM_ACCESS_ERR);
 	if (!(peer->attr.qp_access_flags & IB_ACCESS_REMOTE_WRITE) ||

@@ -39,6 +39,8 @@ int sim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_ud
 	if (sim_fault_happens(to_sim_device(ibqp->device), SIM_FAULT_CREATE_QP))
 		return -ENOMEM;
 	spin_lock_init(&qp->lock);
+	refcount_set(&qp->users, 1);
+	init_completion(&qp->unused);
 	sim_timing_init_qp(qp);
 	qp->state = IB_QPS_RESET;
 	qp->init = *init;
@@ -64,7 +66,10 @@ int sim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	/* From then on it cannot be found, and nobody uses it any more. */
 	spin_lock_bh(&sim_fabric);
 	xa_erase(&sim_qps, ibqp->qp_num);
+	sim_part(qp);
 	spin_unlock_bh(&sim_fabric);
+	sim_iw_rem_ref(ibqp);
+	wait_for_completion(&qp->unused);
 	sim_timing_exit_qp(qp);
 	sim_cq_forget(qp->init.send_cq, ibqp);
 	sim_cq_forget(qp->init.recv_cq, ibqp);
@@ -78,7 +83,7 @@ struct sim_qp *sim_qp_find(u32 qpn)
 	return xa_load(&sim_qps, qpn);
 }
 
-static void sim_qp_set_state(struct sim_qp *qp, enum ib_qp_state state)
+void sim_qp_set_state(struct sim_qp *qp, enum ib_qp_state state)
 {
 	unsigned long flags;
 
@@ -90,6 +95,7 @@ static void sim_qp_set_state(struct sim_qp *qp, enum ib_qp_state state)
 void sim_qp_fail(struct sim_qp *qp)
 {
 	sim_qp_set_state(qp, IB_QPS_ERR);
+	sim_part(qp);
 	mod_delayed_work(sim_wq, &qp->work, 0);
 }
 
@@ -161,7 +167,7 @@ int sim_modify_qp(struct ib_qp *ibqp, struct ib_qp_attr *attr, int mask, struct 
 		return -EINVAL;
 	spin_lock_bh(&sim_fabric);
 	sim_qp_take_over(qp, attr, mask);
-	if (to == IB_QPS_ERR)
+	if (to == IB_QPS_ERR || (to == IB_QPS_SQD && qp->end))
 		sim_qp_fail(qp);
 	else if (to != from && (to == IB_QPS_RESET || to == IB_QPS_SQD || to == IB_QPS_SQE))
 		rc = -EOPNOTSUPP;
@@ -201,6 +207,9 @@ static int sim_send_fill(struct sim_qp *qp, struct sim_send *send, const struct 
 		return -EINVAL;
 	switch (wr->opcode) {
 	case IB_WR_RDMA_WRITE_WITH_IMM:
+		if (rdma_protocol_iwarp(qp->ibqp.device, 1))
+			return -EOPNOTSUPP;
+		fallthrough;
 	case IB_WR_RDMA_WRITE:
 		send->remote_addr = rdma_wr(wr)->remote_addr;
 		send->rkey = rdma_wr(wr)->rkey;

@@ -67,6 +67,8 @@ enum sim_fault {
 	SIM_FAULT_MODIFY_QP,
 	SIM_FAULT_ALLOC_MR,
 	SIM_FAULT_MAP_MR,
+	SIM_FAULT_CONNECT, /* of iWARP's connection manager, and accept */
+	SIM_FAULT_ACCEPT,
 	SIM_FAULT_POST_SEND, /* at its last work request */
 	SIM_FAULT_POST_RECEIVE,
 	/* The work request fails, and with it the queue pair. */
@@ -184,10 +186,13 @@ struct sim_qp {
 	u32 tries;
 	bool waiting; /* for the work, which tries again */
 	/* wire.c; guarded by sim_fabric. */
+	struct sim_end *end; /* manager.c; NULL: it is not joined, or not iWARP's */
 	u32 wire_sent;   /* requests that were answered */
 	u32 wire_done;   /* requests of the peer that were done */
 	u32 wire_offset; /* bytes that have come of the next one */
 	u8 wire_data[SIM_WIRE_SEND_MAX];
+	refcount_t users; /* the core's connection manager, and the creator */
+	struct completion unused;
 };
 
 static inline struct sim_device *to_sim_device(struct ib_device *ibdev)
@@ -293,6 +298,8 @@ int sim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct 
 int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct ib_recv_wr **bad);
 /* By number, of any device, or NULL. sim_fabric is held, and it stays for as long. */
 struct sim_qp *sim_qp_find(u32 qpn);
+/* sim_fabric is held. */
+void sim_qp_set_state(struct sim_qp *qp, enum ib_qp_state state);
 /* To the error state; what is posted is flushed. sim_fabric is held. */
 void sim_qp_fail(struct sim_qp *qp);
 /* All of the device, each with an event. Process context. */
@@ -332,6 +339,24 @@ void sim_wire_exit(void);
  * own memory cannot be read. sim_fabric is held.
  */
 bool sim_wire_request(struct sim_qp *qp, const struct sim_send *send);
+
+/* manager.c */
+struct iw_cm_id;
+struct iw_cm_conn_param;
+int sim_iw_create_listen(struct iw_cm_id *id, int backlog);
+int sim_iw_destroy_listen(struct iw_cm_id *id);
+int sim_iw_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int sim_iw_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param);
+int sim_iw_reject(struct iw_cm_id *id, const void *data, u8 bytes);
+struct ib_qp *sim_iw_get_qp(struct ib_device *ibdev, int qpn);
+void sim_iw_add_ref(struct ib_qp *ibqp);
+void sim_iw_rem_ref(struct ib_qp *ibqp);
+/* The queue pair fails or goes: its connection ends. sim_fabric is held. */
+void sim_part(struct sim_qp *qp);
+/* Its peer by the connection manager, or NULL. sim_fabric is held. */
+struct sim_qp *sim_joined_to(struct sim_qp *qp);
+/* False: it is a server's, and nothing has come yet. It is taken as said. sim_fabric is held. */
+bool sim_may_send(struct sim_qp *qp);
 
 /* timing.c: the parameters that say when the adapter does what. */
 extern unsigned int sim_copy_bytes; /* of an RDMA write at most so many are moved; 0: all */

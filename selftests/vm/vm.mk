@@ -61,7 +61,7 @@ interop: vm-modules own-option no-rdma test-programs $(OTHER_MACHINES:%=guest-pr
 
 # What `make check` runs of the two above, so that all of it fits into an hour. The
 # whole of them is for running by hand: make selftest, make interop.
-CHECK_FILES_6.12 := adapter adapter_faults busy_poll capture check configuration containers control smc_run install hostile_clc iwarp links loopback misuse rules selection selection_tools strangers \
+CHECK_FILES_6.12 := adapter adapter_faults adapter_iwarp busy_poll capture check configuration containers control smc_run install hostile_clc iwarp links loopback misuse rules selection selection_tools strangers \
 	takeover tcp_option tracing socket_calls stand_churn vlan
 CHECK_FILES_6.1 := adapter smc_run loopback
 RT_FILES := adapter control smc_run loopback selection takeover tcp_option races stand_churn
@@ -75,7 +75,7 @@ CHECK_OPTIONS_6.1 := --hardware '^$$'
 CHECK_OPTIONS_7.2 := --topology '^ours@7.2' --hardware '^$$'
 BY_HAND_TCP_OPTION := repeated_syns|lossy_ways|signed_segments|segments_with_tcp_ao|through_a|with_and_without|a_probe_while
 # A pass over all socket calls takes five minutes: one, on 6.12.
-CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|connections_share|kinds_of_devices|verbs_that|connections_move_on_bounced|in_epoll|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)|ports_get_their|compact_messages|buffers_are_used_again|many_small_messages|ports_that_tcp_has|a_firewall_hides
+CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|connections_share|kinds_of_devices|verbs_that|connections_move_on_bounced|in_epoll|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)|ports_get_their|compact_messages|buffers_are_used_again|many_small_messages|ports_that_tcp_has|a_firewall_hides|a_stream_gets|late_work|many_share|links_that_break
 CHECK_BY_HAND_6.1 := compact_messages|connections_share|version_1|one_piece|handshakes_meet|rings_grow|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|ipv6(_by|$$)
 CHECK_BY_HAND_7.2 := $(CHECK_BY_HAND_6.1)|$(BY_HAND_TCP_OPTION)|moves_to|switched_under|unloaded_under|locks_that|a_namespace_that_ends
 CHECK_BY_HAND_5.10 := $(CHECK_BY_HAND_6.1)|the_protocol_it_uses

@@ -56,3 +56,18 @@ def nothing_went_wrong(guest: Guest) -> None:
         assert seen["write_bytes"] > 0, f"nothing was written into {side}'s memory: {seen}"
         wrong = {name: seen[name] for name in ERRORS if seen[name]}
         assert not wrong, f"{side}: {wrong}"
+
+
+def hardware_is(guest: Guest, kind: str) -> None:
+    """Checks that the run really uses swiotlb, or an IOMMU: the case's name alone proves
+    nothing."""
+    log = guest.run("dmesg").out
+    if kind == "swiotlb":
+        used = guest.run("cat /sys/kernel/debug/swiotlb/io_tlb_used").out
+        assert int(used) > 0, "no bounce buffer is in use"
+    if kind == "iommu":
+        groups = guest.run("for sim in /sys/class/infiniband/sim-*; do readlink -f"
+                           " $sim/device/iommu_group; done").out.split()
+        assert len(groups) == len(SIDES), f"adapters' IOMMU groups: {groups}\n{log}"
+        types = guest.run(" ".join(["cat", *(f"{group}/type" for group in groups)])).out.split()
+        assert types == ["DMA"] * len(SIDES), f"the groups' types: {types}"
