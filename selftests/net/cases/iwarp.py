@@ -41,15 +41,14 @@ WRONG = ("wire_violation", "iwarp_refused", "conn_abort")
 
 
 @contextmanager
-def in_order(*guests: Guest):
-    """Over siw, and none of what is WRONG is counted meanwhile. Cases before may have had hostile peers."""
-    with over_siw(*guests):
-        before = [stats(guest) for guest in guests]
-        yield
-        for guest, then in zip(guests, before):
-            now = stats(guest)
-            wrong = [name for name in WRONG if now[name] != then[name]]
-            assert not wrong, f"{guest.name}: {wrong}"
+def nothing_goes_wrong(*guests: Guest):
+    """None of what is WRONG is counted meanwhile. Cases before may have had hostile peers."""
+    before = [stats(guest) for guest in guests]
+    yield
+    for guest, then in zip(guests, before):
+        now = stats(guest)
+        wrong = [name for name in WRONG if now[name] != then[name]]
+        assert not wrong, f"{guest.name}: {wrong}"
 
 
 def both_ways(vm):
@@ -59,7 +58,7 @@ def both_ways(vm):
 @case(on="ours+ours")
 def every_byte_arrives(vm):
     """Of all usual lengths, over one connection, several in a row, and several at once."""
-    with in_order(vm.a, vm.b):
+    with over_siw(vm.a, vm.b), nothing_goes_wrong(vm.a, vm.b):
         for client, server in both_ways(vm):
             with serving(server):
                 for up, down in ((0, 1), (1, 0), (4096, 4097), (65535, 65537)):
@@ -71,7 +70,7 @@ def every_byte_arrives(vm):
 @case(on="ours+ours")
 def buffers_are_used_again(vm):
     """Streams of many times the buffers' size: what is written again has left before."""
-    with in_order(vm.a, vm.b):
+    with over_siw(vm.a, vm.b), nothing_goes_wrong(vm.a, vm.b):
         with serving(vm.b):
             transfer(vm.a, vm.b, "--sndbuf 16384 --rcvbuf 65536 --up 12000000 --down 12000000"
                                  " --write 50000", timeout_s=240)
@@ -80,7 +79,7 @@ def buffers_are_used_again(vm):
 @case(on="ours+ours")
 def many_small_messages(vm):
     """More than the peer has receives for, from many connections at once."""
-    with in_order(vm.a, vm.b):
+    with over_siw(vm.a, vm.b), nothing_goes_wrong(vm.a, vm.b):
         with serving(vm.b):
             transfer(vm.a, vm.b, "--connections 40 --parallel 40 --hold --write 200 --read 200"
                                  " --up 20000 --down 20000", timeout_s=240)
@@ -89,7 +88,7 @@ def many_small_messages(vm):
 @case(on="ours+ours")
 def by_ipv6(vm):
     """The connection manager goes by the same addresses."""
-    with in_order(vm.a, vm.b):
+    with over_siw(vm.a, vm.b), nothing_goes_wrong(vm.a, vm.b):
         for client, server in both_ways(vm):
             with serving(server):
                 client.run(f"{XFER} --to {server.ip6} --port {PORT} --expect smcr --connections 3 --parallel 3"
@@ -117,7 +116,7 @@ def links_are_shown(vm):
 @case(on="ours+ours")
 def a_thousand_connections(vm):
     """Of one link, at a time, without a receive too few."""
-    with in_order(vm.a, vm.b), many_connections(vm, 1000) as many:
+    with over_siw(vm.a, vm.b), many_connections(vm, 1000) as many, nothing_goes_wrong(vm.a, vm.b):
         for _ in range(2):
             many.go_round()
         assert int(vm.a.run(f"{CTL} sockets | grep -c SMC-R").out) == 1000
@@ -217,7 +216,7 @@ def ports_that_tcp_has(vm):
 held = [socket.create_server(("0.0.0.0", port)) for port in range(40000, 40006)]
 print("held", flush=True)
 sys.stdin.read()'"""
-    with in_order(vm.a, vm.b):
+    with over_siw(vm.a, vm.b), nothing_goes_wrong(vm.a, vm.b):
         holding = []
         for guest in vm.a, vm.b:
             guest.run("sysctl -qw net.ipv4.ip_local_port_range='40000 40023'")
