@@ -20,17 +20,19 @@ def header(kind: int, length: int, version: int) -> bytes:
 
 def vendor_offer(capabilities: int) -> bytes:
     """What hosts with this module offer each other, as the vendor's part of a Proposal."""
+    if not capabilities:
+        return bytes(8)
     return bytes.fromhex("02534d01") + struct.pack("!HH", capabilities, 0)
 
 
-def proposal(eid: str, gid_ip: bytes, vendor: bytes = bytes(8)) -> bytes:
-    """SMC-Rv2 only, release 1, one user EID: 156 bytes."""
+def proposal(eid: str, gid_ip: bytes, vendor: bytes = bytes(8), smcd: bool = False) -> bytes:
+    """SMC-Rv2 only, release 1, one user EID: 156 bytes. smcd: SMC-Dv2 only, without any device."""
     v1_area = bytes(10) + struct.pack("!H", 28) + vendor + bytes(20)
     extension = struct.pack("!BBBBHH", 1, 0, 0, 0x10, 0, 64)
     extension += bytes(10) + b"\xff\xff" + gid_ip + struct.pack("!BBH", 255, 1, 0) + bytes(12)
-    extension += eid_bytes(eid)
+    extension += eid_bytes(eid) + bytes(48 if smcd else 0)
     body = bytes(32) + v1_area + extension + EYECATCHER
-    return header(PROPOSAL, HEADER_BYTES + len(body), 0x22) + body
+    return header(PROPOSAL, HEADER_BYTES + len(body), 0x26 if smcd else 0x22) + body
 
 
 def accept(eid: str, gid_ip: bytes, first_contact: bool, token: int = 0x123456) -> bytes:

@@ -172,7 +172,7 @@ class Scene:
                     "timeout_s": 3})
         self.served(self.called_again(first), data, AT_ONCE_MS_MAX)
 
-    def served(self, connection: Connection, data: bytes, limit_ms: int) -> None:
+    def served(self, connection: Connection, data: bytes, limit_ms: int) -> dict:
         connection.wait(lambda: HELLO.encode() in connection.received, PATIENCE_S)
         expect(bytes(connection.received) == HELLO.encode(),
                f"the client says {bytes(connection.received)!r}")
@@ -182,6 +182,7 @@ class Scene:
         expect(answer["error"] == 0, f"errno {answer['error']} at the client")
         expect(bytes.fromhex(answer["received"]) == data, f"the client read {answer['received']!r}")
         expect(answer["connect_ms"] < limit_ms, f"connect took {answer['connect_ms']} ms")
+        return answer
 
     def bounded(self, connection: Connection, data: bytes = b"") -> None:
         """The client fails or falls back; if it connected, it read our bytes or nothing."""

@@ -14,17 +14,18 @@ import sys
 
 WAIT_S = 3
 REQUEST, REPLY = b"MPA ID Req Frame", b"MPA ID Rep Frame"
-REJECT, CRC = 0x20, 0x40
+ENHANCED, REJECT, CRC, MARKERS = 0x10, 0x20, 0x40, 0x80
 
 
-def frame(key: bytes, private: bytes, length: int | None = None, revision: int = 1) -> bytes:
+def frame(key: bytes, private: bytes, length: int | None = None, revision: int = 1, flags: int = CRC) -> bytes:
     """length: what the frame says of its private data, if it is not true."""
-    return key + struct.pack(">BBH", CRC, revision, len(private) if length is None else length) + private
+    return key + struct.pack(">BBH", flags, revision, len(private) if length is None else length) + private
 
 
-def hello(magic: bytes = b"SMCW", version: int = 1) -> bytes:
-    """What a client of this module would show, but for the numbers that it has from the Accept."""
-    return struct.pack(">4sB3x6s2xII", magic, version, bytes(6), 0x800002, 0x800002)
+def hello(magic: bytes = b"SMCW", version: int = 1, nonce: bytes = bytes(6), server: int = 0x800002,
+          client: int = 0x800002) -> bytes:
+    """What a client of this module would show, but for the numbers: it has them from the Accept."""
+    return struct.pack(">4sB3x6s2xII", magic, version, nonce, server, client)
 
 
 KINDS = {

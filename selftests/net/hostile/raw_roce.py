@@ -225,9 +225,10 @@ class Fabric:
         host.on_udp = self._arrived
         host.on_tick = self._tick
 
-    def add(self, queue_pair: QueuePair) -> None:
+    def queue_pair(self, number: int, on_send: Callable[[bytes], None]) -> QueuePair:
         with self.host.changed:
-            self._queue_pairs[queue_pair.number] = queue_pair
+            self._queue_pairs[number] = made = QueuePair(self, number, on_send)
+        return made
 
     def remove(self, queue_pair: QueuePair) -> None:
         with self.host.changed:

@@ -11,7 +11,7 @@ import time
 from dataclasses import dataclass
 
 import clc
-from raw_roce import Fabric, QueuePair
+from raw_roce import Fabric
 from raw_tcp import Connection
 from suite import Failed
 
@@ -23,9 +23,9 @@ RESPONSE, NO_EYECATCHERS, ALL, ORDERLY, NEGATIVE = 0x80, 0x03, 0x40, 0x20, 0x20
 WRITE_BLOCKED, URGENT_PENDING, URGENT_PRESENT, UPDATE_REQUEST, VALIDATION = (
     0x80, 0x40, 0x20, 0x10, 0x08)
 SENDING_DONE, CLOSED, ABORTED = 0x80, 0x40, 0x20
-# Compact messages, which this module has beyond the protocol: a capability, the answer to it, and
-# bits of the immediate data.
-COMPACT, ANSWERED = 0x0001, 0x80000000
+# What this module has beyond the protocol: capabilities, and the answer to them. Of compact
+# messages, bits of the immediate data.
+COMPACT, IWARP, ANSWERED = 0x0001, 0x0004, 0x80000000
 WRAPPED, COMPACT_BLOCKED, CONSUMED_MAX = 1 << 23, 1 << 22, (1 << 22) - 1
 
 RMB_BYTES = 65536
@@ -59,21 +59,25 @@ class Peer:
 
     sent, taken: what we wrote, and what we read of what the other side wrote. llc_received: all
     LLC messages. state: all state flags that came in CDC messages. compact: speaks by compact
-    messages where it can, and has heard so many.
+    messages where it can, and has heard so many. mac, gid, own_psn: of our end, as CLC says them.
     """
 
     _next_number = 0x4000
+    _iwarp = False
 
     def __init__(self, fabric: Fabric, tcp: Connection, eid: str, gid_ip: bytes) -> None:
-        self._fabric, self.tcp, self._eid, self._gid_ip = fabric, tcp, eid, gid_ip
+        self._fabric, self.tcp, self._eid = fabric, tcp, eid
         Peer._next_number += 1
         self.number = Peer._next_number
         self.rkey = self.number << 8 | 0x11
         self.token = int.from_bytes(os.urandom(4), "big") | 1
         self.memory = bytearray(RMB_BYTES)
-        self.qp = QueuePair(fabric, self.number, self._message)
+        self.qp = fabric.queue_pair(self.number, self._message)
         self.qp.regions[self.rkey] = RMB_ADDRESS, self.memory
         self.qp.on_immediate = self._immediate
+        self.mac = bytes.fromhex("525400000066")
+        self.gid = bytes(10) + b"\xff\xff" + gid_ip
+        self.own_psn = int.from_bytes(os.urandom(3), "big")
         self.sent, self.taken = Cursor(), Cursor()
         self.announced = 0  # bytes that the other side says it has written to us
         self.consumed = 0  # bytes that it says it has read
@@ -85,21 +89,25 @@ class Peer:
         self.llc_received: list[bytes] = []
         self.answers = True  # requests of the other side
         self.confirms = True  # answer CONFIRM_LINK
-        fabric.add(self.qp)
 
     # --- handshake --------------------------------------------------------------------------------
 
+    @property
+    def _capabilities(self) -> int:
+        return (COMPACT if self.compact else 0) | (IWARP if self._iwarp else 0)
+
+    @property
+    def _answer(self) -> int:
+        return ANSWERED | self._capabilities if self._capabilities else 0
+
     def _body(self, max_conns: int, max_links: int, first: bool) -> bytes:
-        own_psn = self._own_psn = int.from_bytes(os.urandom(3), "big")
-        gid = bytes(10) + b"\xff\xff" + self._gid_ip
-        body = b"evilpeer" + gid + bytes.fromhex("525400000066") + self.number.to_bytes(3, "big")
+        body = b"evilpeer" + self.gid + self.mac + self.number.to_bytes(3, "big")
         body += struct.pack("!IBIBBQB", self.rkey, 1, self.token, RMB_CODE << 4 | MTU_1024, 0,
-                            RMB_ADDRESS, 0) + own_psn.to_bytes(3, "big")
+                            RMB_ADDRESS, 0) + self.own_psn.to_bytes(3, "big")
         body += clc.eid_bytes(self._eid) + bytes(8)
         if first:
             body += struct.pack("!BBH", 0x80, 0x21, 0) + b"raw".ljust(32)
-            body += struct.pack("!BBHI", max_conns, max_links, 0,
-                                ANSWERED | COMPACT if self.compact else 0) + bytes(8)
+            body += struct.pack("!BBHI", max_conns, max_links, 0, self._answer) + bytes(8)
         return body
 
     def _clc(self) -> bytes:
@@ -124,38 +132,51 @@ class Peer:
             "!IBIBBQ", message[41:60])
         self.peer_size = 16384 << (sizes >> 4)
         self.peer_psn = int.from_bytes(message[61:64], "big")
-        self.qp.connect(target, int.from_bytes(message[38:41], "big"), self._own_psn, self.peer_psn)
+        self.qp.connect(target, int.from_bytes(message[38:41], "big"), self.own_psn, self.peer_psn)
 
     def propose(self, compact: bool = False) -> None:
         """The handshake as client, up to CONFIRM_LINK."""
         self.compact = compact
-        self.tcp.send(clc.proposal(self._eid, self._gid_ip,
-                                   clc.vendor_offer(COMPACT) if compact else bytes(8)))
+        self.offer()
+        self.confirm()
+
+    def offer(self) -> None:
+        """Of the handshake as client, up to the Accept."""
+        self.tcp.send(clc.proposal(self._eid, self.gid[12:], clc.vendor_offer(self._capabilities),
+                                   self._iwarp))
         accept = self._clc()
         if accept[clc.TYPE_AT] != clc.ACCEPT:
             raise Broken(f"no Accept but {accept.hex()}")
-        if int.from_bytes(accept[144:148], "big") != (ANSWERED | COMPACT if compact else 0):
+        if int.from_bytes(accept[144:148], "big") != self._answer:
             raise Broken(f"another answer to what was offered: {accept[144:148].hex()}")
-        body = self._body(accept[140], accept[141], True)
+        self._limits = accept[140], accept[141]
         self._take(accept, self.tcp.peer[0])
-        gids = struct.pack("!B3x", 1) + bytes(10) + b"\xff\xff" + self._gid_ip
+
+    def confirm(self) -> None:
+        body = self._body(*self._limits, True)
+        gids = struct.pack("!B3x", 1) + self.gid
         length = clc.HEADER_BYTES + len(body) + len(gids) + 4
         self.tcp.send(clc.header(clc.CONFIRM, length, 0x20 | FIRST_CONTACT) + body + gids
                       + clc.EYECATCHER)
 
     def respond(self) -> None:
         """The handshake as server; the Proposal has been read already."""
+        self.accept()
+        self.take_confirm()
+
+    def accept(self) -> None:
         body = self._body(255, 1, True)
         length = clc.HEADER_BYTES + len(body) + 4
         self.tcp.send(clc.header(clc.ACCEPT, length, 0x20 | FIRST_CONTACT) + body + clc.EYECATCHER)
+
+    def take_confirm(self) -> None:
         confirm = self._clc()
         if confirm[clc.TYPE_AT] != clc.CONFIRM:
             raise Broken(f"no Confirm but {confirm.hex()}")
         self._take(confirm, self.tcp.peer[0])
 
     def confirm_link(self, flags: int = NO_EYECATCHERS) -> bytes:
-        gid = bytes(10) + b"\xff\xff" + self._gid_ip
-        body = bytes.fromhex("525400000066") + gid + self.number.to_bytes(3, "big")
+        body = self.mac + self.gid + self.number.to_bytes(3, "big")
         body += struct.pack("!B4sBB", 1, b"raw!", 1, 255)
         return llc(CONFIRM_LINK, flags, body)
 

@@ -94,6 +94,11 @@ class Connection:
     def ended(self) -> bool:
         return self.fin_seen or self.rst_seen
 
+    @property
+    def acknowledged(self) -> bool:
+        """Whether the peer has all that was sent."""
+        return not self._pending
+
     def wait(self, condition, timeout_s: float) -> bool:
         """Waits until condition() is true; False after the timeout."""
         with self._host.changed:

@@ -41,16 +41,18 @@ VIOLATIONS_MAX = 16
 class Scene(clc_peer.Scene):
     """The raw host with queue pairs, and the counters of the target."""
 
+    fabric_kind, peer_kind = Fabric, Peer
+
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(args)
-        self.fabric = Fabric(self.host)
+        self.fabric = self.fabric_kind(self.host)
 
     def counters(self) -> dict[str, int]:
         self.order({"counters": True})
         return self.answer()
 
     def peer(self, tcp) -> Peer:
-        return Peer(self.fabric, tcp, self.args.eid, self.gid_ip)
+        return self.peer_kind(self.fabric, tcp, self.args.eid, self.gid_ip)
 
     @contextmanager
     def as_client(self, confirmed: bool = True, compact: bool = False):
@@ -97,12 +99,13 @@ class Scene(clc_peer.Scene):
 
     @contextmanager
     def counted(self, *names: str):
-        """Each of these counters of the target increases meanwhile."""
+        """Each of these counters of the target increases meanwhile. (Those of reasons for TCP are not there
+        before the first.)"""
         before = self.counters()
         yield
         now = self.counters()
         for name in names:
-            expect(now[name] > before[name], f"{name} did not grow")
+            expect(now.get(name, 0) > before.get(name, 0), f"{name} did not grow")
 
     def settled(self) -> None:
         """The target has no connection left, and serves others."""

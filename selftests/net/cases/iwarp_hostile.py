@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A peer that offers iWARP and does not meet the connection manager as it should, as server and as client."""
+
+from harness import case
+from harness.iwarp import over_siw
+from hostile import meet
+
+ADDRESS = "10.9.0.69"
+
+
+def iwarp_peer(vm, only: str) -> None:
+    """Both have the device: the peer's host is an honest one, too."""
+    with over_siw(vm.a, vm.b):
+        meet(vm, "iwarp_peer.py", ADDRESS, 7340, f"--only '{only}'", timeout_s=900)
+        # Soft-iWARP's own connections.
+        vm.a.wait_for(f"! ss -Htan dst {ADDRESS} | grep -v TIME-WAIT")
+
+
+@case(on="ours+ours")
+def hostile_iwarp_servers(vm):
+    iwarp_peer(vm, "^server_")
+
+
+@case(on="ours+ours")
+def hostile_iwarp_clients(vm):
+    iwarp_peer(vm, "^(?!server_)")

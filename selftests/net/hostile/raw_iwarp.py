@@ -1,0 +1,269 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""An SMC-R peer over iWARP of our own (MPA, DDP and RDMAP, RFC 5044, 5041 and 5040), on the TCP of
+raw_tcp: without markers and CRCs.
+
+As raw_smc.Peer it does everything right by itself. How it meets the other side's connection manager is in
+steps, so that a test can do one of them wrong.
+"""
+
+import struct
+import time
+from typing import Callable
+
+import raw_mpa
+import raw_smc
+from raw_smc import MESSAGE_BYTES, PATIENCE_S, Broken
+from raw_tcp import Connection, RawHost
+
+# DDP: tagged, and last segment; both versions are 1.
+TAGGED, LAST, VERSIONS = 0x8000, 0x4000, 0x0140
+WRITE, SEND, SEND_SOLICITED, TERMINATE = 0, 3, 5, 7
+UNTAGGED_BYTES, TAGGED_BYTES = 18, 14
+WRITE_BYTES_MAX = 16384
+MPA_BYTES = 20
+# Soft-iWARP gives the reply to its request 10 s, and RDMA's connection manager ends nothing before.
+HANGS_UP_S = 14
+CREDIT = 0x7C
+# What a side says of its RDMA reads in enhanced mode (RFC 6581), which soft-iWARP asks for: one at a time.
+READS = struct.pack(">HH", 1, 1)
+
+
+def good_reply(private: bytes = b"") -> bytes:
+    return raw_mpa.frame(raw_mpa.REPLY, READS + private, revision=2, flags=raw_mpa.ENHANCED)
+
+
+class QueuePair:
+    """Guarded by the host's condition, as raw_roce's, and to be used like it. stream: the connection that
+    it goes by, once the other side has been met. terminated: what the other side's TERMINATE says."""
+
+    def __init__(self, number: int, on_send: Callable[[bytes], None]) -> None:
+        self.number = number
+        self.on_send = on_send
+        self.regions: dict[int, tuple[int, bytearray]] = {}
+        self.silent = False
+        self.offence: str | None = None
+        self.terminated: bytes | None = None
+        self.stream: Connection | None = None
+        self._sends = 0
+        self._coming = b""
+
+    def connect(self, peer: str, number: int, own_psn: int, peer_psn: int) -> None:
+        """Where the other side is; of no use before a connection manager has met it."""
+        self.peer, self.peer_number, self.peer_port = peer, number, peer_psn
+
+    @property
+    def connected(self) -> bool:
+        return self.stream is not None and not self.stream.ended
+
+    @property
+    def refused(self) -> bool | None:
+        lost = self.terminated is not None or (self.stream is not None and self.stream.ended)
+        return True if lost else None
+
+    @property
+    def idle(self) -> bool:
+        return self.stream is None or self.stream.acknowledged
+
+    def send(self, payload: bytes) -> None:
+        self._sends += 1
+        self._fpdu(LAST | VERSIONS | SEND, struct.pack(">IIII", 0, 0, self._sends, 0), payload)
+
+    def write(self, rkey: int, address: int, payload: bytes) -> None:
+        for at in range(0, len(payload), WRITE_BYTES_MAX):
+            self._fpdu(TAGGED | LAST | VERSIONS | WRITE, struct.pack(">IQ", rkey, address + at),
+                       payload[at:at + WRITE_BYTES_MAX])
+
+    def _fpdu(self, control: int, header: bytes, payload: bytes) -> None:
+        unit = struct.pack(">H", control) + header + payload
+        unit = struct.pack(">H", len(unit)) + unit
+        if not self.silent:
+            self.stream.send(unit + bytes(-len(unit) % 4) + bytes(4))
+
+    def tick(self) -> bool:
+        """Takes in what is whole; whether there was any."""
+        taken = False
+        while self.stream is not None and len(data := self.stream.received) >= 2:
+            length = 2 + int.from_bytes(data[:2], "big")
+            whole = length + -length % 4 + 4
+            if len(data) < whole:
+                break
+            unit = bytes(data[2:length])
+            del data[:whole]
+            taken = True
+            # An exception in the host's thread fails the running case; the thread goes on.
+            try:
+                self._take(int.from_bytes(unit[:2], "big"), unit)
+            except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
+                self.offence = self.offence or f"{type(error).__name__}: {error}"
+        return taken
+
+    def _take(self, control: int, unit: bytes) -> None:
+        operation = control & 0xF
+        if control & TAGGED and operation == WRITE:
+            rkey, address = struct.unpack(">IQ", unit[2:TAGGED_BYTES])
+            start, memory = self.regions[rkey]
+            at, data = address - start, unit[TAGGED_BYTES:]
+            if not 0 <= at <= len(memory) - len(data):
+                raise ValueError(f"{len(data)} bytes written at {at} of {len(memory)}")
+            memory[at:at + len(data)] = data
+        elif operation in (SEND, SEND_SOLICITED):
+            self._coming += unit[UNTAGGED_BYTES:]
+            if control & LAST:
+                message, self._coming = self._coming, b""
+                self.on_send(message)
+        elif operation == TERMINATE:
+            self.terminated = unit[UNTAGGED_BYTES:]
+        else:
+            raise ValueError(f"operation {operation}")
+
+
+class Fabric:
+    """The queue pairs at the address of a host."""
+
+    def __init__(self, host: RawHost) -> None:
+        self.host = host
+        self._queue_pairs: list[QueuePair] = []
+        host.on_tick = self._tick
+
+    def queue_pair(self, number: int, on_send: Callable[[bytes], None]) -> QueuePair:
+        made = QueuePair(number, on_send)
+        with self.host.changed:
+            self._queue_pairs.append(made)
+        return made
+
+    def remove(self, queue_pair: QueuePair) -> None:
+        with self.host.changed:
+            self._queue_pairs.remove(queue_pair)
+
+    def _tick(self, _now_s: float) -> None:
+        if any([queue_pair.tick() for queue_pair in self._queue_pairs]):
+            self.host.changed.notify_all()
+
+
+class Peer(raw_smc.Peer):
+    """stream: its connection to or from the other side's connection manager. nonce: a server's, which its
+    client has to show. shown: what the client has shown."""
+
+    _iwarp = True
+
+    def __init__(self, fabric: Fabric, tcp: Connection, eid: str, gid_ip: bytes) -> None:
+        super().__init__(fabric, tcp, eid, gid_ip)
+        self._host = fabric.host
+        self.own_psn = self.number  # a server's port
+        self.stream: Connection | None = None
+        self.shown = b""
+        self.nonce = b""
+        self._streams: list[Connection] = []
+
+    def _take(self, message: bytes, target: str) -> None:
+        super()._take(message, target)
+        self.nonce = message[32:38]
+
+    def _joined(self) -> None:
+        with self._host.changed:
+            self.qp.stream = self.stream
+
+    def finish(self) -> None:
+        try:
+            super().finish()
+        finally:
+            for stream in self._streams:
+                stream.reset()
+
+    # --- as client --------------------------------------------------------------------------------
+
+    def propose(self, compact: bool = False) -> None:
+        self.offer()
+        self.meet()
+        self.confirm()
+
+    def hello(self, nonce: bytes | None = None, server: int | None = None,
+              client: int | None = None) -> bytes:
+        """What a client has to show; a test says what is wrong in it."""
+        return raw_mpa.hello(nonce=self.nonce if nonce is None else nonce,
+                             server=self.qp.peer_number if server is None else server,
+                             client=self.number if client is None else client)
+
+    def ask(self, private: bytes) -> str:
+        """How a request ends that shows this: "accept", "reject", "closed", or "silence"."""
+        self.call()
+        self.stream.send(raw_mpa.frame(raw_mpa.REQUEST, private, flags=0))
+        if not self.stream.wait_bytes(MPA_BYTES, PATIENCE_S):
+            return "closed" if self.stream.ended else "silence"
+        said = bytes(self.stream.received[:MPA_BYTES])
+        if said[:16] != raw_mpa.REPLY or said[18:] != bytes(2):
+            raise Broken(f"no reply but {said.hex()}")
+        del self.stream.received[:MPA_BYTES]
+        return "reject" if said[16] & raw_mpa.REJECT else "accept"
+
+    def call(self) -> None:
+        """Connects to where the server's connection manager listens."""
+        self.stream = self._host.connect(self.qp.peer, self.qp.peer_port, with_option=False)
+        self._streams.append(self.stream)
+
+    def meet(self) -> None:
+        said = self.ask(self.hello())
+        if said != "accept":
+            raise Broken(f"{said} though the key is right")
+        self._joined()
+        self.qp.send(self.credit(0))
+
+    @staticmethod
+    def credit(taken: int) -> bytes:
+        """How many messages we have taken in."""
+        return struct.pack(">BBxxI", CREDIT, MESSAGE_BYTES, taken).ljust(MESSAGE_BYTES, b"\0")
+
+    # --- as server --------------------------------------------------------------------------------
+
+    def respond(self) -> None:
+        self.accept()
+        self.be_met()
+        self.reply()
+        self.take_confirm()
+
+    def accept(self) -> None:
+        self._host.answer_option = False
+        self._host.listen(self.own_psn)
+        super().accept()
+
+    def be_called(self, timeout_s: float = PATIENCE_S) -> None:
+        """The client's connection manager connects."""
+        self.stream = self._host.accept(self.own_psn, timeout_s)
+        self._streams.append(self.stream)
+
+    def be_met(self) -> None:
+        """It shows what the Accept has said, too."""
+        self.be_called()
+        stream = self.stream
+        expected = MPA_BYTES + len(READS) + len(raw_mpa.hello())
+        if not stream.wait_bytes(expected, PATIENCE_S):
+            raise Broken(f"no request but {bytes(stream.received).hex()}")
+        request = bytes(stream.received)
+        del stream.received[:]
+        self.shown = request[MPA_BYTES + len(READS):]
+        if request[:16] != raw_mpa.REQUEST or len(request) != expected:
+            raise Broken(f"no request of this module but {request.hex()}")
+        if self.shown[:-4] != raw_mpa.hello(nonce=self.mac, server=self.number)[:-4]:
+            raise Broken(f"a wrong key: {self.shown.hex()}")
+
+    def reply(self, private: bytes = b"") -> None:
+        """Takes the client. Its first message comes before any of ours."""
+        with self._host.changed:
+            self.stream.send(good_reply(private))
+            self._joined()
+
+    def take_confirm(self) -> None:
+        super().take_confirm()
+        if int.from_bytes(self.shown[-4:], "big") != self.qp.peer_number:
+            raise Broken("the Confirm names another queue pair")
+        if not self.wait(lambda: self.has(CREDIT), PATIENCE_S):
+            raise Broken("no first message of the client's")
+
+    # --- what a test asks ---------------------------------------------------------------------------
+
+    def hung_up(self, timeout_s: float = HANGS_UP_S) -> bool:
+        """Whether the other side has ended all connections of its connection manager's, but for those that
+        we have reset."""
+        deadline_s = time.monotonic() + timeout_s
+        return all(stream.wait(lambda stream=stream: stream.ended or stream.silent,
+                               max(0.0, deadline_s - time.monotonic())) for stream in self._streams)
