@@ -123,6 +123,7 @@ struct smc_ib_link {
 	bool failing = false;
 	int status = 0;
 	bool listens_first = false; // iWARP: until its peer's first message has come
+	bool calls = false;         // iWARP: its connection manager has to be left
 
 	// Send queue.
 	u32 wr_head = 0;

@@ -17,6 +17,7 @@ namespace {
 
 constexpr u16 kFirstPort = 40000;
 constexpr u64 kLate_us = 4'000'000;
+constexpr u64 kAnswer_us = 10'000'000;
 
 struct Expected {
 	std::string address;
@@ -97,6 +98,16 @@ int smc_ib_link_expect(smc_ib_link *link, net *, const u8 *address, const void *
 	return 0;
 }
 
+void smc_ib_link_leave(smc_ib_link *link)
+{
+	if (scheduler().current()->is_atomic())
+		fail("a queue pair leaves its connection manager in atomic context");
+	// As long as a driver may wait for an answer.
+	if (link->calls && world().knobs.meeting != Knobs::Meeting::kSucceeds)
+		scheduler().sleep_us(scheduler().random().below(kAnswer_us));
+	link->calls = false;
+}
+
 int smc_ib_link_connect(smc_ib_link *link, net *, const u8 *from, const u8 *to, u16 port,
 			const void *hello)
 {
@@ -104,6 +115,7 @@ int smc_ib_link_connect(smc_ib_link *link, net *, const u8 *from, const u8 *to, 
 	std::string shown(static_cast<const char *>(hello), SMC_IB_HELLO_BYTES);
 	u64 delay_us = 1 + scheduler().random().below(500);
 
+	link->calls = true;
 	if (std::memcmp(from, own.data(), own.size()) != 0)
 		fail("qp %u: not its own address", link->qpn);
 	if (world().lacks(world().knobs.qp_change))

@@ -445,6 +445,8 @@ void smc_ib_link_destroy(smc_ib_link *link)
 {
 	if (scheduler().current()->is_atomic())
 		fail("a queue pair is destroyed in atomic context");
+	if (link->calls)
+		fail("qp %u is destroyed, which has to leave its connection manager", link->qpn);
 	link->broken = true;
 	link->closing = true;
 	while (link->in_softirq || link->failing)

@@ -310,8 +310,6 @@ int smc_ib_receive_post_all(struct smc_ib_link *link);
 
 /* verbs_iwarp.c */
 void smc_ib_meeting_prepare(struct smc_ib_link *link);
-/* When this returns the connection manager knows nothing of the link. Process context. */
-void smc_ib_meeting_end(struct smc_ib_link *link);
 
 /* verbs_failure.c */
 void smc_ib_failure_prepare(struct smc_ib_link *link);

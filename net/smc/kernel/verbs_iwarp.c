@@ -319,7 +319,7 @@ static int smc_ib_meeting_run(void *data)
 	int rc;
 
 	allow_signal(SIGKILL);
-	/* Pairs with smc_ib_meeting_end(): the mark is seen here, or its signal comes. */
+	/* Pairs with smc_ib_link_leave(): the mark is seen here, or its signal comes. */
 	smp_mb();
 	do {
 		rc = READ_ONCE(link->meeting.given_up) ? -EINTR : smc_ib_meeting_try(link);
@@ -359,7 +359,11 @@ void smc_ib_meeting_prepare(struct smc_ib_link *link)
 	INIT_LIST_HEAD(&link->meeting.list);
 }
 
-void smc_ib_meeting_end(struct smc_ib_link *link)
+/*
+ * Neither the signal nor anything else ends the wait for an answer to rdma_connect() that the
+ * driver has sent: iw_cm lets no id go before the driver has reported how that went.
+ */
+void smc_ib_link_leave(struct smc_ib_link *link)
 {
 	struct smc_ib_meeting *meeting = &link->meeting;
 
@@ -375,11 +379,14 @@ void smc_ib_meeting_end(struct smc_ib_link *link)
 		send_sig(SIGKILL, meeting->task, 1);
 		kthread_stop(meeting->task);
 		put_task_struct(meeting->task);
+		meeting->task = NULL;
 	}
 	if (meeting->id)
 		rdma_destroy_id(meeting->id);
+	meeting->id = NULL;
 	if (meeting->listener)
 		smc_ib_listener_put(meeting->listener);
+	meeting->listener = NULL;
 }
 
 #else
@@ -405,7 +412,7 @@ void smc_ib_meeting_prepare(struct smc_ib_link *link)
 {
 }
 
-void smc_ib_meeting_end(struct smc_ib_link *link)
+void smc_ib_link_leave(struct smc_ib_link *link)
 {
 }
 

@@ -235,7 +235,7 @@ void smc_ib_link_destroy(struct smc_ib_link *link)
 	 * hardware has finished with our memory; freeing the CQ waits for a softirq that may be in
 	 * a handler; then nothing is left that could queue the work.
 	 */
-	smc_ib_meeting_end(link);
+	smc_ib_link_leave(link);
 	ib_destroy_qp(link->qp);
 	smc_ib_completions_destroy(&link->completions);
 	cancel_work_sync(&link->failed_work);

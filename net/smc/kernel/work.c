@@ -12,6 +12,9 @@
  *
  * Runs of sockets and listeners wait for runs of handshakes that end, so handshakes have a third
  * queue: on one queue, enough of the former would keep the latter from beginning.
+ *
+ * What may wait for a peer, as only the end of an iWARP link does, is on a queue that is not bound
+ * and has room for very many runs: else a few silent peers would hold up all others' work.
  */
 #include <linux/jiffies.h>
 #include <linux/lockdep.h>
@@ -39,6 +42,7 @@ static_assert(sizeof(struct smc_work) >= sizeof(struct work_item));
 static struct workqueue_struct *smc_transport_queue;
 static struct workqueue_struct *smc_socket_queue;
 static struct workqueue_struct *smc_handshake_queue;
+static struct workqueue_struct *smc_waiting_queue;
 
 static struct work_item *item_of(struct smc_work *work)
 {
@@ -59,6 +63,7 @@ static const char *const smc_work_names[SMC_WORK_CLASSES] = {
 	[SMC_WORK_OF_LISTENER] = "smc_work_of_listener",
 	[SMC_WORK_OF_HANDSHAKE] = "smc_work_of_handshake",
 	[SMC_WORK_OTHER] = "smc_work",
+	[SMC_WORK_WAITING] = "smc_work_waiting",
 };
 
 void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work),
@@ -76,6 +81,9 @@ void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work),
 	case SMC_WORK_OF_SOCKET:
 	case SMC_WORK_OF_LISTENER:
 		item->queue = smc_socket_queue;
+		break;
+	case SMC_WORK_WAITING:
+		item->queue = smc_waiting_queue;
 		break;
 	default:
 		item->queue = smc_transport_queue;
@@ -125,6 +133,9 @@ void smc_work_flush_all(void)
 	flush_workqueue(smc_socket_queue);
 	flush_workqueue(smc_handshake_queue);
 	flush_workqueue(smc_transport_queue);
+	/* That of groups which the latter have ended, and what it leaves to do. */
+	flush_workqueue(smc_waiting_queue);
+	flush_workqueue(smc_transport_queue);
 }
 
 int smc_work_setup(void)
@@ -132,7 +143,8 @@ int smc_work_setup(void)
 	smc_transport_queue = alloc_workqueue("smc", WQ_PERCPU, RUNS_MAX);
 	smc_socket_queue = alloc_workqueue("smc_socket", WQ_PERCPU, RUNS_MAX);
 	smc_handshake_queue = alloc_workqueue("smc_handshake", WQ_PERCPU, RUNS_MAX);
-	if (smc_transport_queue && smc_socket_queue && smc_handshake_queue)
+	smc_waiting_queue = alloc_workqueue("smc_waiting", WQ_UNBOUND, 0);
+	if (smc_transport_queue && smc_socket_queue && smc_handshake_queue && smc_waiting_queue)
 		return 0;
 	smc_work_teardown();
 	return -ENOMEM;
@@ -146,6 +158,7 @@ static void destroy(struct workqueue_struct *queue)
 
 void smc_work_teardown(void)
 {
+	destroy(smc_waiting_queue);
 	destroy(smc_handshake_queue);
 	destroy(smc_socket_queue);
 	destroy(smc_transport_queue);

@@ -23,7 +23,7 @@ from typing import Callable
 
 import clc
 import rdma_peer
-from clc_peer import AT_ONCE_MS_MAX, HELLO, PATIENCE_S, SILENCE_MS_MAX
+from clc_peer import AT_ONCE_MS_MAX, BYSTANDER_S_MAX, HELLO, PATIENCE_S, SILENCE_MS_MAX
 from raw_iwarp import READS, Fabric, Peer, good_reply
 from raw_mpa import ENHANCED, MARKERS, REJECT, REPLY, REQUEST, frame, hello
 from raw_smc import CLOSED, CONFIRM_LINK, IWARP, NO_EYECATCHERS, RESPONSE, SENDING_DONE
@@ -42,6 +42,8 @@ LIMIT_MS_LEAST = 2300
 # A client waits for CONFIRM_LINK, and for a Decline, from its Confirm on.
 DECLINE_MS, DECLINE_MS_MAX = 9000, 11500
 CROWD = 24
+# More than a workqueue of the module's runs at the same time on a processor.
+SILENT = 24
 
 
 class Scene(rdma_peer.Scene):
@@ -109,14 +111,18 @@ class Scene(rdma_peer.Scene):
     def nothing_stays(self):
         """Of what is done meanwhile; and others are served as before."""
         self.others()
-        before = self.standing()
+        before = self._settle(lambda now: not now["conn"])
         yield
         self.new_link()
         self.others()
+        self._settle(lambda now: now == before)
+
+    def _settle(self, enough: Callable[[dict], bool]) -> dict[str, int]:
         deadline_s = time.monotonic() + GONE_S
-        while (now := self.standing()) != before:
-            expect(time.monotonic() < deadline_s, f"there are {now} and not {before}")
+        while not enough(now := self.standing()):
+            expect(time.monotonic() < deadline_s, f"{now} stay")
             time.sleep(0.1)
+        return now
 
     # --- we are the server ------------------------------------------------------------------------
 
@@ -147,6 +153,33 @@ class Scene(rdma_peer.Scene):
             peer.reply()
             peer.take_confirm()
             yield peer
+
+    @contextmanager
+    def silent_to(self, count: int):
+        """So many clients of the target's have connected, and get no reply."""
+        peers = []
+        controls = [self._controlled() for _ in range(count)]
+        try:
+            for control in controls:
+                self._port += 1
+                self.host.answer_option = True
+                self.host.listen(self._port)
+                control.write(json.dumps({"address": self.args.address, "port": self._port, "say": HELLO,
+                                          "timeout_s": 1}) + "\n")
+                control.flush()
+                tcp = self.host.accept(self._port)
+                tcp.wait(lambda tcp=tcp: clc.message_length(tcp.received), PATIENCE_S)
+                del tcp.received[:]
+                peers.append(self.peer(tcp))
+                peers[-1].accept()
+                peers[-1].be_met()
+            yield peers
+            for control in controls:
+                answer = json.loads(control.readline())
+                expect(answer["error"] == 0, f"errno {answer['error']} at a client")
+        finally:
+            for peer in peers:
+                peer.finish()
 
     def hears_decline(self, tcp: Connection, reason: int) -> None:
         tcp.wait(lambda: clc.message_length(tcp.received) or tcp.ended, PATIENCE_S)
@@ -256,6 +289,24 @@ def server_says(scene: Scene, part: bytes) -> None:
 
 
 @SUITE.case
+def server_is_silent_to_many(scene: Scene) -> None:
+    """The ends of their links wait for soft-iWARP; the work of others does not wait with them."""
+    with scene.nothing_stays():
+        usual = scene.standing()["group"]
+        with scene.silent_to(SILENT) as peers:
+            for peer in peers:
+                scene.hears_decline(peer.tcp, NOT_READY)
+                peer.tcp.fin()
+            start_s = time.monotonic()
+            scene.new_link()
+            scene.others()
+            took_s = time.monotonic() - start_s
+            expect(took_s < BYSTANDER_S_MAX, f"others took {took_s:.1f} s")
+            waiting = scene.standing()["group"] - usual
+            expect(waiting > SILENT // 2, f"only {waiting} links waited meanwhile")
+
+
+@SUITE.case
 def server_replies_too_late(scene: Scene) -> None:
     with scene.nothing_stays(), scene.meeting() as peer:
         time.sleep((LIMIT_MS + 500) / 1000)
@@ -267,13 +318,13 @@ def server_replies_too_late(scene: Scene) -> None:
 @SUITE.variants(ends=lambda stream: stream.fin(), resets=lambda stream: stream.reset(),
                 half_a_reply=lambda stream: (stream.send(good_reply()[:22]), stream.fin()))
 def server_hangs_up(scene: Scene, how: Callable[[Connection], None]) -> None:
-    """Where it was met, with the key or before it has come."""
+    """Where it was met, with the key or before it has come, which soft-iWARP may miss."""
     for before in True, False:
         with scene.nothing_stays(), scene.serving() as peer:
             peer.accept()
             peer.be_called() if before else peer.be_met()
             how(peer.stream)
-            scene.goes_on(peer, AT_ONCE_MS)
+            scene.goes_on(peer, (0, SILENCE_MS_MAX if before else AT_ONCE_MS_MAX))
 
 
 @SUITE.variants(nobody=lambda scene, peer: scene.host.refuse(peer.own_psn),

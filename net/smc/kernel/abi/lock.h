@@ -84,13 +84,15 @@ struct smc_work {
 };
 /*
  * For lockdep: a run may wait for the end of a run of a class below its own, if that one waits for
- * nothing. Only runs of class OTHER never take the lock of a user's sock.
+ * nothing. Only runs of the last two classes never take the lock of a user's sock. Only those of
+ * WAITING may wait for a peer.
  */
 enum smc_work_class {
 	SMC_WORK_OF_SOCKET,
 	SMC_WORK_OF_LISTENER,
 	SMC_WORK_OF_HANDSHAKE,
 	SMC_WORK_OTHER,
+	SMC_WORK_WAITING,
 	SMC_WORK_CLASSES,
 };
 void smc_work_init(struct smc_work *work, void (*fn)(struct smc_work *work),

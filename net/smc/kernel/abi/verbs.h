@@ -187,8 +187,9 @@ void smc_ib_link_drain(struct smc_ib_link *link);
 /*
  * Stops the QP and frees the link. What the peer's hardware knows to be delivered may get lost,
  * unless the link was drained before. No callback of it runs once this returns; none of its posts
- * touches memory any more. Posts made meanwhile fail. Never waits for the peer, but for some
- * milliseconds. Process context, not from a callback, not under a lock that callbacks take.
+ * touches memory any more. Posts made meanwhile fail. Never waits for the peer (over iWARP: after
+ * smc_ib_link_leave()), but for some milliseconds. Process context, not from a callback, not under
+ * a lock that callbacks take.
  */
 void smc_ib_link_destroy(struct smc_ib_link *link);
 
@@ -223,6 +224,9 @@ int smc_ib_link_to_rts(struct smc_ib_link *link, u32 own_psn);
  * smc_ib_link_met() follows and the link can be used, or smc_ib_link_failed() does, or, where
  * nobody comes or answers, nothing: then destroy the link. The client's end has to send first.
  * Process context. -EXDEV: @address is on another RDMA device.
+ * leave: the connection manager forgets the link. It waits for an answer that the peer owes, as
+ * long as the driver does (soft-iWARP 10 s). No callback of the connection manager's runs once this
+ * returns. Process context, under no lock, once, before the link is destroyed.
  */
 #define SMC_IB_HELLO_BYTES 24
 #define SMC_IB_HELLO_KEY_BYTES 20
@@ -236,6 +240,7 @@ int smc_ib_link_expect(struct smc_ib_link *link, struct net *net,
 		       const u8 address[SMC_IB_GID_SIZE], const void *key, u16 *port);
 int smc_ib_link_connect(struct smc_ib_link *link, struct net *net, const u8 from[SMC_IB_GID_SIZE],
 			const u8 to[SMC_IB_GID_SIZE], u16 port, const void *hello);
+void smc_ib_link_leave(struct smc_ib_link *link);
 
 struct smc_ib_write {
 	struct smc_ib_region *local; /* the send buffer, on this link */

@@ -31,6 +31,7 @@ Result<void, shell::Errno> Link::create(net *netns, const Port &port, bool serve
 	netns_ = netns;
 	port_ = port;
 	counts_ = port.device.iwarp();
+	left_ = false;
 	met_.store(false, std::memory_order_relaxed);
 	psn_ = wire::Psn{shell::random24()};
 	free_awaited();

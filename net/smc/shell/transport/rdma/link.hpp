@@ -46,6 +46,10 @@ public:
 	// and the peer of a @server will come.
 	// After destroy() it may be made again. Process.
 	[[nodiscard]] Result<void, shell::Errno> create(net *netns, const Port &port, bool server);
+	// iWARP: whether the end waits for the peer, in leave(), which is to be called before
+	// destroy(). Process; takes the group's setup mutex, and waits without it.
+	[[nodiscard]] bool leaves() const { return counts_; }
+	void leave(shell::Mutex &setup);
 	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
 	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
 
@@ -184,6 +188,7 @@ private:
 	wire::Psn psn_;   // of our first packet; of an iWARP server's the port that it listens at
 	wire::Mac nonce_; // iWARP, of a server: what its client has to know
 	bool counts_ = false; // iWARP: the peer's receives
+	bool left_ = false;   // iWARP: meets nobody any more; with the group's setup mutex
 	std::atomic<bool> met_{false};
 	std::atomic<u32> met_client_{0}; // before met_
 	u32 napi_id_ = 0;

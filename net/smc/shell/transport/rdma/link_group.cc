@@ -286,7 +286,7 @@ void LinkGroup::arm()
 	const u64 now_ms = smc_now_ms();
 	u64 next_ms = ~u64{0};
 
-	if (state_ == State::kEnded)
+	if (state_ == State::kEnded || links_end_)
 		return;
 	// Does not put off a run that was queued to tell the connections of the end, or for
 	// requests that can be answered now: no completion may come that would queue it again.
@@ -321,6 +321,9 @@ void LinkGroup::run()
 		shell::Guard guard(lock_);
 		const u64 now_ms = smc_now_ms();
 
+		// It comes again when they have ended.
+		if (links_end_ && state_ == State::kEnding)
+			return;
 		control_.run();
 		if (idle_since_ms_ != 0 && elapsed_ms(idle_since_ms_, now_ms) >= idle_limit_ms())
 			end_if_idle_locked();

@@ -8,9 +8,10 @@
 // on loss of its last link, with its device, with its namespace, or after kIdle…_ms without a
 // connection. Ending goes in phases: 1. begin_end(): no connection joins any more, and the peer is
 // told; then in end_phase(): 2. the connections learn that their transport is lost; 3. posted work
-// leaves, or kDrain_ms pass; 4. the queue pairs stop, and no callback runs any more; 5. memory is
-// unmapped and freed, except what users still read; 6. it leaves the table. References keep the
-// object itself: one of the table, one of each endpoint.
+// leaves, or kDrain_ms pass; then in end_links(), which may wait for the peer: 4. the queue pairs
+// stop, and no callback runs any more; 5. memory is unmapped and freed, except what users still
+// read; 6. it leaves the table. References keep the object itself: one of the table, one of each
+// endpoint.
 //
 // Locking: lock_ (class GROUP), shared with softirqs.
 //
@@ -427,6 +428,7 @@ private:
 	void lose_connections_on_deleted();
 	void run();
 	void end_phase();
+	void end_links();
 	void arm() SMC_REQUIRES(lock_);
 	void destroy() override { shell::Deleter()(this); }
 
@@ -475,6 +477,7 @@ private:
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;
 	bool rings_due_ SMC_GUARDED_BY(lock_) = false; // tend_rings()
 	bool end_told_ SMC_GUARDED_BY(lock_) = false;  // to the connections
+	bool links_end_ SMC_GUARDED_BY(lock_) = false; // end_links() has begun; run() waits
 	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0;  // 0: it has connections
 	// For whoever finds no other send buffer: established connections must never wait for each
 	// other for good.
@@ -491,6 +494,7 @@ private:
 
 	smc_completion ended_;
 	shell::CountedWork<LinkGroup, &LinkGroup::run> work_{*this};
+	shell::CountedWork<LinkGroup, &LinkGroup::end_links> end_work_{*this, SMC_WORK_WAITING};
 };
 
 } // namespace smc::transport::rdma

@@ -260,6 +260,20 @@ void LinkGroup::end_phase()
 		if (state_ == State::kEnded ||
 		    (!control_.drained() && smc_now_ms() < drain_deadline_ms_))
 			return;
+		links_end_ = true;
+	}
+	// Other groups' work does not wait for this one's peer.
+	if (links_[kFirstLink].leaves())
+		end_work_.queue();
+	else
+		end_links();
+}
+
+void LinkGroup::end_links()
+{
+	for (Link &link : links_) {
+		if (link.leaves())
+			link.leave(setup_mutex_);
 	}
 	{
 		shell::Guard guard(setup_mutex_);
@@ -287,6 +301,9 @@ void LinkGroup::end_phase()
 	// does later counts nothing there. (Connections hold a reference to the namespace.)
 	smc_stat_inc(key_.netns, SMC_STAT_GROUP_FREE);
 	const auto tables = table_.take_out(*this);
+	// For what run() has left undone meanwhile.
+	if (links_[kFirstLink].leaves())
+		kick();
 	smc_complete_all(&ended_);
 }
 

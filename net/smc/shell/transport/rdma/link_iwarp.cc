@@ -47,7 +47,7 @@ Result<void, wire::DeclineReason> Link::meet_by_manager(const group::LinkEnd &pe
 {
 	smc_ib_link *queue_pair = handle(setup);
 
-	if (queue_pair == nullptr)
+	if (queue_pair == nullptr || left_)
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	if (ready == Ready::kToSend)
 		return {};
@@ -58,6 +58,18 @@ Result<void, wire::DeclineReason> Link::meet_by_manager(const group::LinkEnd &pe
 				static_cast<u16>(peer.psn.value()), &hello) != 0)
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	return {};
+}
+
+void Link::leave(shell::Mutex &setup)
+{
+	smc_ib_link *queue_pair;
+	{
+		shell::Guard guard(setup);
+		left_ = true;
+		queue_pair = handle(setup);
+	}
+	if (queue_pair != nullptr)
+		smc_ib_link_leave(queue_pair);
 }
 
 void Link::on_met(const void *shown, bool client)
