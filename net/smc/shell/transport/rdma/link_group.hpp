@@ -309,7 +309,7 @@ private:
 		SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
 	// How long it stays without a connection.
-	[[nodiscard]] u64 idle_limit_ms() const;
+	[[nodiscard]] u64 idle_limit_ms() const SMC_REQUIRES(lock_);
 	void set_ends(group::LinkIndex link, const LinkEnds &ends) SMC_REQUIRES(lock_);
 	// The one place where the state changes.
 	void set_state(State to) SMC_REQUIRES(lock_);
