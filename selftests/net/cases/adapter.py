@@ -120,11 +120,13 @@ def messages_wait_for_a_short_send_queue(vm):
             set_parameters(vm.a, execute="late", late_us=500000)
             many.go_round()
             for side in SIDES:
+                # Window updates may still be waiting.
+                least = stats(vm.a, inside(side))["sq_full"]
                 ends = json.loads(vm.a.run(f"{inside(side)} build/tools/smc_ctl sockets --json --state active").out)
+                most = stats(vm.a, inside(side))["sq_full"]
                 assert len(ends) == 200, f"{side}: {len(ends)}"
                 waited = sum(end["traffic"]["messages_without_room"] for end in ends)
-                counted = stats(vm.a, inside(side))["sq_full"]
-                assert waited >= 1 and waited == counted, f"{side}: {waited} of {counted}"
+                assert 1 <= least <= waited <= most, f"{side}: {least}, {waited}, {most}"
         nothing_went_wrong(vm.a)
 
 
