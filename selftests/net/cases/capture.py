@@ -110,6 +110,9 @@ def counted(said: str, interface: str) -> dict[str, int]:
 
 @case(on="ours+ours")
 def wireshark_decodes_smcr(vm):
+    # So that there is no link group yet.
+    vm.b.unload_module()
+    vm.b.load_module()
     before = stats(vm.a)["smcr_client_v2"]
     with serving(vm.b), capturing(vm.a) as capture:
         for host in vm.b.ip4, vm.b.ip6:
