@@ -8,6 +8,7 @@ import json
 from churn import stats
 from harness import Guest, case
 from harness.adapters import SIDES, break_device, inside, rdma_device, set_parameters
+from harness.iwarp import WRONG
 from sweeps import groups_end, sweep_all
 from two_ports import many_connections
 from two_sides import BOTH_WAYS, hardware_is, nothing_went_wrong, sides, transfer
@@ -22,7 +23,7 @@ def nothing_was_refused(guest: Guest) -> None:
     nothing_went_wrong(guest)
     for side in SIDES:
         counted = stats(guest, inside(side))
-        wrong = {name: counted[name] for name in ("wire_violation", "iwarp_refused", "conn_abort") if counted[name]}
+        wrong = {name: counted[name] for name in WRONG if counted[name]}
         assert not wrong, f"{side}: {wrong}"
 
 

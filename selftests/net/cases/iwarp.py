@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from churn import stats
 from crowd import crowd
 from harness import Guest, case
-from harness.iwarp import DEVICE, add_device, over_siw
+from harness.iwarp import DEVICE, WRONG, add_device, over_siw
 
 XFER = "build/selftests/smc_xfer"
 CTL = "build/tools/smc_ctl"
@@ -35,9 +35,6 @@ def transfer(client: Guest, server: Guest, options: str, expect: str = "smcr",
 
 def many_connections(vm, count: int, limit_s: float = 200):
     return crowd(vm.a, vm.b, vm.b.ip4, PORT, count, limit_s)
-
-
-WRONG = ("wire_violation", "iwarp_refused", "conn_abort")
 
 
 @contextmanager

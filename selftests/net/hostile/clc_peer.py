@@ -18,6 +18,7 @@ import random
 import socket
 import sys
 import time
+from typing import Callable, TextIO
 
 import clc
 from raw_tcp import Connection, RawHost
@@ -33,6 +34,12 @@ SILENCE_MS_MAX = 4000
 BYSTANDER_S_MAX = 5
 HELLO = "hello from the application"
 CLIENTS_AT_ONCE = 40
+
+
+def tell(control: TextIO, what: dict) -> None:
+    """An order to the target's programs (smc_target.py)."""
+    control.write(json.dumps(what) + "\n")
+    control.flush()
 
 
 class Scene:
@@ -109,8 +116,7 @@ class Scene:
         """Sends an order. Answers of cases that failed early are read first."""
         while self._unheard:
             self.answer()
-        self._control_lines.write(json.dumps(what) + "\n")
-        self._control_lines.flush()
+        tell(self._control_lines, what)
         self._unheard += 1
 
     def answer(self) -> dict:
@@ -120,13 +126,14 @@ class Scene:
 
     # --- we are the server ----------------------------------------------------------------------
 
-    def called(self, with_option: bool = True, **how: int) -> Connection:
-        """Has the target's client connect to us, and receives its Proposal."""
+    def called(self, with_option: bool = True, order: Callable[[dict], None] | None = None,
+               **how: int) -> Connection:
+        """Has the target's client connect to us, and receives its Proposal. order: of another client."""
         self._port += 1
         self.host.answer_option = with_option
         self.host.listen(self._port)
-        self.order({"address": self.args.address, "port": self._port, "say": HELLO,
-                    "timeout_s": 3, **how})
+        (order or self.order)({"address": self.args.address, "port": self._port, "say": HELLO,
+                               "timeout_s": 3, **how})
         connection = self.host.accept(self._port)
         expect(connection.peer_has_option, "the SYN had no SMC option")
         if with_option:

@@ -19,11 +19,12 @@ import sys
 import threading
 import time
 from contextlib import contextmanager
+from functools import partial
 from typing import Callable
 
 import clc
 import rdma_peer
-from clc_peer import AT_ONCE_MS_MAX, BYSTANDER_S_MAX, HELLO, PATIENCE_S, SILENCE_MS_MAX
+from clc_peer import AT_ONCE_MS_MAX, BYSTANDER_S_MAX, HELLO, PATIENCE_S, SILENCE_MS_MAX, tell
 from raw_iwarp import READS, Fabric, Peer, good_reply
 from raw_mpa import ENHANCED, MARKERS, REJECT, REPLY, REQUEST, frame, hello
 from raw_smc import CLOSED, CONFIRM_LINK, IWARP, NO_EYECATCHERS, RESPONSE, SENDING_DONE
@@ -62,8 +63,7 @@ class Scene(rdma_peer.Scene):
 
     def counters(self) -> dict[str, int]:
         """Also while the target's client is busy."""
-        self._counting.write(json.dumps({"counters": True}) + "\n")
-        self._counting.flush()
+        tell(self._counting, {"counters": True})
         return json.loads(self._counting.readline())
 
     def peer(self, tcp: Connection) -> Peer:
@@ -161,16 +161,7 @@ class Scene(rdma_peer.Scene):
         controls = [self._controlled() for _ in range(count)]
         try:
             for control in controls:
-                self._port += 1
-                self.host.answer_option = True
-                self.host.listen(self._port)
-                control.write(json.dumps({"address": self.args.address, "port": self._port, "say": HELLO,
-                                          "timeout_s": 1}) + "\n")
-                control.flush()
-                tcp = self.host.accept(self._port)
-                tcp.wait(lambda tcp=tcp: clc.message_length(tcp.received), PATIENCE_S)
-                del tcp.received[:]
-                peers.append(self.peer(tcp))
+                peers.append(self.peer(self.called(order=partial(tell, control), timeout_s=1)))
                 peers[-1].accept()
                 peers[-1].be_met()
             yield peers
