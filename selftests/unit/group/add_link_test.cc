@@ -277,6 +277,54 @@ TEST_P(AddLink, AnnouncementThatHasWaitedNamesTheNewLinkToo)
 	EXPECT_TRUE(pair.client.machine().acquire_known_rtoken(1, {wire::Rkey{0x99}, 0x9900}));
 }
 
+// The announcement goes by one link and the answer to ADD_LINK by the other one, which is quicker:
+// the peer reads the key on the new link of an RMB that it does not know yet.
+TEST(AddLinkVersion2, AnnouncementThatIsOvertakenIsMadeAgain)
+{
+	Pair pair(wire::LlcVersion::kV2);
+	const wire::RemoteToken third{wire::Rkey{0x99}, 0x9900};
+	LinkRkeys both = rkeys_of(0x77);
+
+	pair.form();
+	ASSERT_TRUE(both.push_back({1, {wire::Rkey{0x88}, 0x8800}}));
+	pair.client.deliver(AnnounceRkey{11, both});
+	ASSERT_EQ(pair.client.sent(), 1U);
+	const Bytes announcement = pair.client.take_sent();
+	// The server, one of whose ports has changed, offers one more link by the second one.
+	wire::AddLink offer;
+	offer.mac = wire::Mac{{0x52, 0x54, 0, 0, 2, 1}};
+	offer.gid = wire::Gid{{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff, 10, 9, 2, 1}};
+	offer.qpn = wire::Qpn{0x33};
+	offer.link = wire::LinkId{3};
+	offer.mtu = wire::QpMtu{5};
+	offer.extension.emplace();
+	pair.client.other_port->rkeys = {{both[1].token.rkey, third.rkey, third.address}};
+	pair.client.receive(encoded(offer), 1);
+	ASSERT_TRUE(pair.client.take<wire::AddLink>(/*response=*/true));
+	pair.server.receive(announcement);
+	ASSERT_EQ(pair.server.sent(), 1U);
+	pair.client.receive(pair.server.take_sent());
+	EXPECT_FALSE(pair.client.flow(11));
+	EXPECT_EQ(pair.client.sent(), 0U);
+
+	wire::ConfirmLink confirm = confirm_link_of(1, 3);
+	confirm.mac = offer.mac;
+	confirm.gid = offer.gid;
+	confirm.qpn = offer.qpn;
+	confirm.no_eyecatchers = true;
+	pair.client.receive(encoded(confirm), 2);
+	pair.client.deliver(LinkActivated{2, std::nullopt});
+	ASSERT_TRUE(pair.client.take<wire::ConfirmLink>(/*response=*/true));
+	pair.client.deliver(AnswerDelivered{2});
+	const auto again = pair.client.take<wire::ConfirmRkey>(/*response=*/false);
+	ASSERT_TRUE(again);
+	EXPECT_TRUE(std::any_of(again->others.begin(), again->others.end(), [&](const auto &other) {
+		return other.link == wire::LinkId{3} && other.token == third;
+	}));
+	pair.client.receive(confirm_response(0x77));
+	EXPECT_EQ(pair.client.flow(11), FlowResult::kDone);
+}
+
 TEST_P(AddLink, RmbsOfLaterConnectionsAreAnnouncedForBothLinks)
 {
 	Pair pair(GetParam());

@@ -191,6 +191,7 @@ void GroupMachine::link_prepared(const LinkPrepared &event, std::uint64_t now_ms
 
 	link.local = event.local->identity;
 	adding_.rkeys = wire::RkeyPairList::of(event.rkeys, rkey_space_);
+	running_.overtaken = running_link_ != adding_.carrier;
 	if (server) {
 		link.id = new_link_id();
 		link.uid = uid_of(link.id);

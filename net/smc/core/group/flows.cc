@@ -55,6 +55,20 @@ void GroupMachine::repeat_flow(std::uint64_t now_ms, Effects &effects)
 		end_flow(FlowResult::kLinkLost, effects);
 }
 
+// The peer had not heard of this RMB when it read what its key on the new link is. Once that link
+// is there it is announced with both.
+void GroupMachine::announce_again(std::uint64_t now_ms, Effects &effects)
+{
+	Flow flow = running_;
+
+	flow.deadline_ms = now_ms + turn_ms(flow.kind);
+	flow.sent = true;
+	if (waiting_.push_front(flow))
+		running_ = {};
+	else
+		end_flow(FlowResult::kOverload, effects);
+}
+
 void GroupMachine::cancel_flow(FlowId id)
 {
 	if (running_.kind != FlowKind::kNone && running_.id == id)
@@ -188,6 +202,7 @@ void GroupMachine::start_flow(const Flow &flow, LinkIndex link, std::uint64_t no
 	const wire::RemoteToken &token = rkey_on(flow.rkeys, link)->token;
 
 	running_ = flow;
+	running_.overtaken = false;
 	running_.deadline_ms = now_ms + config_.response_ms;
 	running_link_ = link;
 	if (flow.kind == FlowKind::kConfirmRkey) {

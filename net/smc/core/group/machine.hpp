@@ -209,7 +209,10 @@ private:
 	struct Flow {
 		FlowKind kind = FlowKind::kNone;
 		bool wanted = false; // an owner waits for the result
-		bool sent = false;   // over a link that is lost since
+		bool sent = false;   // over a link that is lost since, or in vain
+		// Running: the RMBs' keys on a link that is added went out after it, by another
+		// link, and may arrive before it.
+		bool overtaken = false;
 		FlowId id = 0;
 		LinkRkeys rkeys;
 		std::uint64_t deadline_ms = 0; // waiting: to be started; running: for the response
@@ -306,6 +309,7 @@ private:
 		      Effects &effects);
 	[[nodiscard]] std::uint32_t turn_ms(FlowKind kind) const;
 	void repeat_flow(std::uint64_t now_ms, Effects &effects);
+	void announce_again(std::uint64_t now_ms, Effects &effects);
 	void cancel_flow(FlowId id);
 	void next_flow(std::uint64_t now_ms, Effects &effects);
 	void add_link_to_flows();

@@ -240,7 +240,9 @@ void GroupMachine::confirm_rkey_response(LinkIndex from, const wire::ConfirmRkey
 	}
 	// Two requests for one RMB: the peer knows it, whichever it has answered. The older one
 	// waits for the other answer.
-	if (ours) {
+	if (ours && running_.overtaken && running_.wanted && !body.negative) {
+		announce_again(now_ms, effects);
+	} else if (ours) {
 		end_flow(body.negative ? FlowResult::kRefused : FlowResult::kDone, effects);
 	} else {
 		overdue_.erase(*late);
