@@ -245,7 +245,7 @@ private:
 	// Ports with a PNET ID may be several, now or later.
 	void check_max_links(const net *host, bool v2r) const
 	{
-		const bool named = v2r && !world().knobs.iwarp && world().knobs.second_ports != 0;
+		const bool named = v2r && world().knobs.second_ports != 0;
 
 		expect(max_links_ == (named ? host->max_links : 1U), "Proposal: max_links");
 	}
@@ -302,10 +302,11 @@ private:
 		expect(out.version == 1 || out.version == 2, "version");
 		expect((flags & 7) == 0, "not SMC-R");
 		expect(!in.is_zero(8, 8), "no peer ID");
-		const bool drawn = world().knobs.iwarp && side == 1; // the server's MAC
-		const auto rail = drawn ? 0 : rail_of_mac(host, in.text(32, 6));
-		expect(rail.has_value(), "MAC");
-		expect(in.text(16, 16) == wire_gid(host, *rail, out.version), "GID");
+		const auto rail = rail_named(host, {.mac = in.text(32, 6),
+						    .gid = in.text(16, 16),
+						    .version = out.version,
+						    .of_server = side == 1});
+		expect(rail.has_value(), "MAC, GID");
 		out.rmb.qpn = static_cast<u32>(in.number(38, 3)) - qpn_bias();
 		out.rmb.rkey = static_cast<u32>(in.number(41, 4));
 		expect(in.byte(45) >= 1 && in.byte(45) <= world().knobs.rmb_elements, "RMBE index");
@@ -332,7 +333,7 @@ private:
 			return out;
 		}
 		out.direct = in.byte(104) == 0x80;
-		expect(in.byte(104) == (world().knobs.gateway ? 0 : 0x80), "v2_direct");
+		expect(in.byte(104) == (world().knobs.way_is_direct() ? 0x80 : 0), "v2_direct");
 		expect(in.byte(105) >> 4 == 2, "OS");
 		out.release = in.byte(105) & 15;
 		expect(in.is_zero(106, 2), "reserved");

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
 #include <set>
 
 #include "bytes.hpp"
@@ -242,6 +243,12 @@ void rkey_request(const smc_ib_link &link, End &end, u8 type, const Reader &in)
 	}
 }
 
+// The queue pair that an ADD_LINK names.
+u32 offered_qpn(const Reader &in)
+{
+	return static_cast<u32>(in.number(28, 3)) - qpn_bias();
+}
+
 // What ADD_LINK and ADD_LINK_CONT say of the RMBs of @link's host on its queue pair @qpn.
 void tell_pairs(const smc_ib_link &link, u32 qpn, const Reader &in, std::size_t at,
 		std::size_t count)
@@ -272,13 +279,15 @@ void tell_pairs(const smc_ib_link &link, u32 qpn, const Reader &in, std::size_t 
 // One of the sender's queue pairs that is to become a link.
 void check_new_end(const smc_ib_link &link, const End &end, const Reader &in)
 {
-	const u32 qpn = static_cast<u32>(in.number(28, 3));
+	const u32 qpn = offered_qpn(in);
 	const net *host = link.device->host;
 	const smc_ib_link *offered = fabric().link(qpn);
-	const auto rail = rail_of_mac(host, in.text(4, 6));
+	const auto rail = rail_named(host, {.mac = in.text(4, 6),
+					    .gid = in.text(12, 16),
+					    .version = end.group->version,
+					    .of_server = end.server});
 
-	expect(link, rail && in.text(12, 16) == wire_gid(host, *rail, end.group->version),
-	       "ADD_LINK: MAC, GID");
+	expect(link, rail.has_value(), "ADD_LINK: MAC, GID");
 	expect(link, !ends.contains(qpn), "ADD_LINK: a queue pair that is a link");
 	expect(link, in.byte(31) != 0, "ADD_LINK: link 0");
 	// It may be gone by now.
@@ -298,14 +307,14 @@ void check_extension(const smc_ib_link &link, const End &end, const Reader &in)
 	const std::size_t count = in.byte(70) | std::size_t{in.byte(71)} << 8;
 	const smc_ib_link *peer = fabric().link(end.peer);
 
-	expect(link, in.byte(44) == (world().knobs.gateway ? 0 : 0x80) && in.byte(45) == 0,
+	expect(link, in.byte(44) == (world().knobs.way_is_direct() ? 0x80 : 0) && in.byte(45) == 0,
 	       "ADD_LINK: v2_direct");
 	if (peer != nullptr)
 		expect(link, in.text(46, 16) == wire_gid(peer->device->host, peer->device->rail, 2),
 		       "ADD_LINK: the peer's GID");
 	expect(link, in.is_zero(62, 8) && count <= kRkeysMax && in.size() == 72 + 16 * count,
 	       "ADD_LINK: extension");
-	tell_pairs(link, static_cast<u32>(in.number(28, 3)), in, 72, count);
+	tell_pairs(link, offered_qpn(in), in, 72, count);
 }
 
 u8 mtu_of(const smc_ib_link &link)
@@ -333,7 +342,7 @@ void add_link_request(const smc_ib_link &link, End &end, const Reader &in)
 	       "ADD_LINK: that link exists");
 	expect(link, in.byte(32) == mtu_of(link), "ADD_LINK: MTU");
 	check_extension(link, end, in);
-	group.offers[id] = {static_cast<u32>(in.number(28, 3)), in.byte(32)};
+	group.offers[id] = {offered_qpn(in), in.byte(32)};
 }
 
 // An offer takes the place of one that the client still prepares, which then gets no answer.
@@ -359,10 +368,9 @@ bool add_link_response(const smc_ib_link &link, End &end, const Reader &in)
 	expect(link, offer != group.offers.end(), "ADD_LINK response to no offer");
 	check_new_end(link, end, in);
 	expect(link, in.byte(32) == std::min(offer->second.mtu, mtu_of(link)), "ADD_LINK: MTU");
-	make_link(group, id, {offer->second.qpn, static_cast<u32>(in.number(28, 3))});
+	make_link(group, id, {offer->second.qpn, offered_qpn(in)});
 	more_links++;
-	note("link %u: qp %u with qp %u", id, offer->second.qpn,
-	     static_cast<u32>(in.number(28, 3)));
+	note("link %u: qp %u with qp %u", id, offer->second.qpn, offered_qpn(in));
 	check_extension(link, end, in);
 	pass_over_offers(end, [id](const std::string &one) { return Reader(one).byte(31) == id; });
 	end.heard[kAddLink].pop_front();

@@ -197,6 +197,34 @@ void break_one_of_four(u32 turn)
 	}
 }
 
+// Nothing comes through any more, and no queue pair says so. Host and rail take turns.
+void rails_fall_silent()
+{
+	constexpr u64 kNoticed_us = 7'000'000;
+	const Sockets socks = connect_many(6);
+
+	for (u32 turn = 0; turn < 4; turn++) {
+		const net &host = turn % 2 == 0 ? client() : server();
+
+		await_four_links();
+		for (const auto &[qpn, link] : fabric().links)
+			link->silent |= link->device == host.devices[turn / 2];
+		const u64 silent_us = scheduler().now_us();
+		expect_answers(socks);
+		if (scheduler().now_us() - silent_us > kNoticed_us)
+			fail("it takes too long to notice that a rail is silent");
+		// One that no connection uses is noticed later.
+		for (const auto &[qpn, link] : fabric().links) {
+			if (link->silent)
+				break_link(link, -EIO);
+		}
+		scheduler().sleep_us(kMoment_us);
+	}
+	if (moved() == 0)
+		fail("no connection has moved");
+	close_all(socks);
+}
+
 // A hundred losses, one after the other. The server adds no more links than it may in a while.
 void losses_in_a_row()
 {
@@ -417,6 +445,56 @@ const Case kCases[] = {
 	{.name = "both-rails-are-lost",
 	 .play = [] { with_server(both_rails_are_lost); },
 	 .second_ports = 3},
+	// iWARP: what has completed may not have arrived.
+	{.name = "both-rails-are-used-iwarp",
+	 .play = [] { with_server(both_rails_are_used); },
+	 .second_ports = 3,
+	 .iwarp = true},
+	{.name = "each-rail-is-lost-iwarp",
+	 .play = [] { with_server(each_rail_is_lost); },
+	 .lasts_us = 200'000'000,
+	 .second_ports = 3,
+	 .iwarp = true},
+	{.name = "rails-fall-silent",
+	 .play = [] { with_server(rails_fall_silent); },
+	 .lasts_us = 200'000'000,
+	 .second_ports = 3},
+	{.name = "rails-fall-silent-iwarp",
+	 .play = [] { with_server(rails_fall_silent); },
+	 .lasts_us = 200'000'000,
+	 .second_ports = 3,
+	 .iwarp = true},
+	{.name = "losses-in-a-row-iwarp",
+	 .play = [] { with_server(losses_in_a_row); },
+	 .lasts_us = 400'000'000,
+	 .second_ports = 3,
+	 .iwarp = true},
+	{.name = "lost-while-connections-come-iwarp",
+	 .play = [] { with_server(lost_while_connections_come); },
+	 .lasts_us = 4'000'000'000,
+	 .second_ports = 3,
+	 .rmb_elements = 4,
+	 .iwarp = true,
+	 .loses_links = true},
+	{.name = "lost-while-connections-end-iwarp",
+	 .play = [] { with_server(lost_while_connections_end); },
+	 .lasts_us = 4'000'000'000,
+	 .second_ports = 3,
+	 .iwarp = true,
+	 .loses_links = true},
+	{.name = "first-link-is-lost-early-iwarp",
+	 .play = [] { with_server([] { first_is_lost_early(server()); }); },
+	 .latency_us = 500,
+	 .second_ports = 3,
+	 .iwarp = true},
+	{.name = "comes-between-links-iwarp",
+	 .play = [] { with_server(comes_between_links); },
+	 .second_ports = 3,
+	 .iwarp = true},
+	{.name = "both-rails-are-lost-iwarp",
+	 .play = [] { with_server(both_rails_are_lost); },
+	 .second_ports = 3,
+	 .iwarp = true},
 };
 
 } // namespace

@@ -87,6 +87,7 @@ struct Post {
 	std::string message;
 	std::optional<u32> immediate{}; // of the last write, in place of a message
 	Said said{};
+	bool left = false;    // iWARP: it has completed, and may never arrive
 	bool arrived = false; // the sender may not know yet
 };
 
@@ -133,6 +134,7 @@ struct smc_ib_link {
 	u32 registrations = 0;
 	std::deque<std::shared_ptr<sim::Post>> wire; // not yet arrived
 	bool wire_armed = false;
+	bool leave_armed = false; // iWARP
 	unsigned tries = 0;
 	u64 acknowledged_us = 0; // when the last acknowledgement comes back
 
@@ -177,6 +179,14 @@ public:
 [[nodiscard]] std::string wire_gid(const net *host, u32 rail, u8 version); // 16 bytes
 // The rail on which the host has that MAC.
 [[nodiscard]] std::optional<u32> rail_of_mac(const net *host, const std::string &mac);
+// The rail of the host's end of a link. The MAC of an iWARP server's is a number that was drawn.
+struct NamedEnd {
+	std::string mac;
+	std::string gid;
+	u8 version;
+	bool of_server;
+};
+[[nodiscard]] std::optional<u32> rail_named(const net *host, const NamedEnd &end);
 inline constexpr size_t kRegionMaxBytes = 1U << 20; // of what one registration covers
 inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
 

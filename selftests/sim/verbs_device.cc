@@ -53,6 +53,18 @@ std::optional<u32> rail_of_mac(const net *host, const std::string &mac)
 	return std::nullopt;
 }
 
+std::optional<u32> rail_named(const net *host, const NamedEnd &end)
+{
+	const bool drawn = world().knobs.iwarp && end.of_server;
+
+	for (u32 rail = 0; rail < world().knobs.rails_of(host); rail++) {
+		if (end.gid == wire_gid(host, rail, end.version) &&
+		    (drawn || end.mac == wire_mac(host, rail)))
+			return rail;
+	}
+	return std::nullopt;
+}
+
 void add_device(net *host, u32 rail)
 {
 	auto *device = new smc_ib_device;
@@ -253,6 +265,18 @@ int smc_ib_gid_find(smc_ib_device *dev, u8, const smc_ib_gid_query *query, struc
 	out->vlan_id = query->vlan_id;
 	out->ifindex = ifindex_of(dev);
 	return 0;
+}
+
+int smc_ib_port_address(smc_ib_device *dev, u8, net *, const u8 *, const u8 *peer,
+			bool *uses_gateway, struct smc_ib_gid *out)
+{
+	const smc_ib_gid_query query{
+		.type = SMC_IB_GID_IWARP, .vlan_id = 0, .ipv4 = {}, .net = nullptr};
+
+	*uses_gateway = false;
+	if (peer != nullptr && world().lacks(world().knobs.no_route))
+		return -EHOSTUNREACH;
+	return smc_ib_gid_find(dev, 1, &query, out) == 0 ? 0 : -EADDRNOTAVAIL;
 }
 
 int smc_ib_route_resolve(smc_ib_device *dev, u8, const struct smc_ib_gid *, const u8 *,

@@ -27,6 +27,7 @@ constexpr int kRemoteAccess = 10;
 constexpr int kGeneral = 21;
 
 void arm_wire(u32 qpn, u64 delay_us);
+void arm_leave(u32 qpn);
 void arm_poll(smc_ib_link *link);
 
 u32 used(const smc_ib_link *link)
@@ -250,10 +251,22 @@ void acknowledge(smc_ib_link *link, const Post &post)
 	});
 }
 
+// iWARP: the peer's TCP knows nothing of the connection any more, and says so.
+bool is_reset(const smc_ib_link *link, const smc_ib_link *peer)
+{
+	return world().knobs.iwarp && !link->silent && link->device->port_active &&
+	       (peer == nullptr || peer->closing || (peer->broken && peer->device->port_active));
+}
+
 // The peer has not acknowledged the oldest post.
 void send_again(smc_ib_link *link)
 {
-	if (++link->tries > kRetries) {
+	if (is_reset(link, fabric().link(link->path.peer_qpn))) {
+		break_link(link, -ECONNRESET);
+		return;
+	}
+	// TCP has more patience than anybody here.
+	if (++link->tries > kRetries && !world().knobs.iwarp) {
 		note("qp %u: retries exceeded", link->qpn);
 		break_link(link, kRetriesExceeded);
 	} else {
@@ -280,6 +293,53 @@ void deliver(smc_ib_link *peer, const Post &post)
 		{.kind = Completion::Kind::kReceived, .message = std::move(message), .said = said});
 }
 
+// False: the link is broken by that.
+bool registers(smc_ib_link *link, const Post &post)
+{
+	if (!world().lacks(world().knobs.registration))
+		return true;
+	note("qp %u: a registration fails", link->qpn);
+	if (smc_ib_region *region = fabric().by_local_key(post.registered_key))
+		region->state = smc_ib_region::State::kFailed;
+	break_link(link, kGeneral);
+	return false;
+}
+
+// iWARP: the oldest post that has not done so leaves for TCP, and completes by that.
+void leave(u32 qpn)
+{
+	smc_ib_link *link = fabric().link(qpn);
+
+	if (link == nullptr)
+		return;
+	link->leave_armed = false;
+	if (link->broken || link->closing)
+		return;
+	const auto next =
+		std::ranges::find_if(link->wire, [](const auto &post) { return !post->left; });
+
+	if (next == link->wire.end())
+		return;
+	Post &post = **next;
+	const bool last = std::next(next) == link->wire.end();
+
+	post.left = true;
+	if (post.registered_key == 0)
+		read_local(link, post);
+	else if (!registers(link, post))
+		return;
+	acknowledge(link, post);
+	if (!last)
+		arm_leave(qpn);
+}
+
+void arm_leave(u32 qpn)
+{
+	if (std::exchange(fabric().link(qpn)->leave_armed, true))
+		return;
+	scheduler().after(1 + scheduler().random().below(5), [qpn] { leave(qpn); });
+}
+
 // The oldest post arrives, or tries to.
 void arrive(u32 qpn)
 {
@@ -291,14 +351,13 @@ void arrive(u32 qpn)
 	if (link->broken || link->closing || link->wire.empty())
 		return;
 	const std::shared_ptr<Post> post = link->wire.front();
+	if (world().knobs.iwarp && !post->left) {
+		arm_wire(qpn, travel_us());
+		return;
+	}
 	if (post->registered_key != 0) {
-		if (world().lacks(world().knobs.registration)) {
-			note("qp %u: a registration fails", qpn);
-			if (smc_ib_region *region = fabric().by_local_key(post->registered_key))
-				region->state = smc_ib_region::State::kFailed;
-			break_link(link, kGeneral);
+		if (!post->left && !registers(link, *post))
 			return;
-		}
 	} else {
 		smc_ib_link *peer = fabric().link(link->path.peer_qpn);
 
@@ -317,7 +376,8 @@ void arrive(u32 qpn)
 				arm_wire(qpn, kReceiverNotReady_us);
 				return;
 			}
-			read_local(link, *post);
+			if (!post->left)
+				read_local(link, *post);
 			if (!write_remote(peer, *post)) {
 				// Keys end early only where a host has given up waiting.
 				if (!world().knobs.any_harm())
@@ -338,7 +398,8 @@ void arrive(u32 qpn)
 		}
 	}
 	link->tries = 0;
-	acknowledge(link, *post);
+	if (!post->left)
+		acknowledge(link, *post);
 	link->wire.pop_front();
 	if (!link->wire.empty())
 		arm_wire(qpn, travel_us() / 4);
@@ -375,6 +436,8 @@ void forge(smc_ib_link *link, std::string message)
 
 void arm_registration(smc_ib_link *link)
 {
+	if (world().knobs.iwarp)
+		arm_leave(link->qpn);
 	arm_wire(link->qpn, 1 + scheduler().random().below(10));
 }
 
@@ -441,15 +504,22 @@ void smc_ib_link_drain(smc_ib_link *link)
 		scheduler().sleep_us(20);
 }
 
-void smc_ib_link_destroy(smc_ib_link *link)
+void smc_ib_link_close(smc_ib_link *link)
 {
 	if (scheduler().current()->is_atomic())
-		fail("a queue pair is destroyed in atomic context");
-	if (link->calls)
-		fail("qp %u is destroyed, which has to leave its connection manager", link->qpn);
+		fail("a queue pair is closed in atomic context");
 	link->broken = true;
 	link->closing = true;
-	while (link->in_softirq || link->failing)
+	while (link->in_softirq)
+		scheduler().sleep_us(20);
+}
+
+void smc_ib_link_destroy(smc_ib_link *link)
+{
+	if (link->calls)
+		fail("qp %u is destroyed, which has to leave its connection manager", link->qpn);
+	smc_ib_link_close(link);
+	while (link->failing)
 		scheduler().sleep_us(20);
 	note("qp %u destroyed", link->qpn);
 	observe_link_broken(*link);
@@ -618,6 +688,8 @@ int post_all(smc_ib_link *link, const smc_ib_write *writes, unsigned int n_write
 		link->silent = true;
 	}
 	link->wire.push_back(post);
+	if (world().knobs.iwarp)
+		arm_leave(link->qpn);
 	arm_wire(link->qpn, travel_us());
 	return 0;
 }

@@ -144,6 +144,10 @@ Knobs Knobs::draw(u64 seed)
 		for (const Rate &rate : kRates)
 			knobs.*rate.value = random.one_in(4) ? knobs.*rate.value : 0;
 	}
+	// It is offered where there is nothing else.
+	knobs.iwarp = knobs.loopback == SMC_LOOPBACK_OFF && !knobs.smcr_v1 && random.one_in(2);
+	if (knobs.iwarp)
+		knobs.receives = 64;
 	return knobs;
 }
 
@@ -171,7 +175,7 @@ std::string Knobs::describe() const
 			   std::to_string(send_queue) + ", receives " + std::to_string(receives) +
 			   ", preempt 1/" + std::to_string(preempt);
 
-	text += smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
+	text += iwarp ? ", iWARP" : smcr_v1 ? smcr_v2 ? ", v1+v2" : ", v1" : ", v2";
 	text += gateway ? ", gateway" : "";
 	text += bouncing ? ", bouncing" : "";
 	text += scattered ? ", scattered" : "";

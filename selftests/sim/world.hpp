@@ -122,6 +122,8 @@ struct Knobs {
 	// One for which a connection may end: anything but the loss of a rail.
 	[[nodiscard]] bool any_harm() const;
 	[[nodiscard]] u32 rails_of(const net *host) const;
+	// What the hosts say of their links: iWARP goes the way of TCP.
+	[[nodiscard]] bool way_is_direct() const { return iwarp || !gateway; }
 	[[nodiscard]] std::string describe() const;
 	static Knobs draw(u64 seed);
 	// The machine that the seed says, a small load, and no fault but that one.

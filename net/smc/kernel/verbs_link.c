@@ -217,19 +217,25 @@ int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
 	return rc;
 }
 
-void smc_ib_link_destroy(struct smc_ib_link *link)
+void smc_ib_link_close(struct smc_ib_link *link)
 {
-	struct smc_ib_domain *domain = link->domain;
-
-	/* From here on nothing is posted and no callback runs; smc_ib_link_break() does nothing. */
+	/* smc_ib_link_break() does nothing from here on. */
 	set_bit(SMC_IB_LINK_BROKEN, &link->flags);
-	set_bit(SMC_IB_LINK_CLOSING, &link->flags);
+	if (test_and_set_bit(SMC_IB_LINK_CLOSING, &link->flags))
+		return;
 	/*
 	 * Posts and completions that did not see that yet run with bottom halves
 	 * off, which RCU waits for. They may use the QP, so it stays till then.
 	 */
 	if (test_bit(SMC_IB_LINK_STARTED, &link->flags))
 		synchronize_rcu();
+}
+
+void smc_ib_link_destroy(struct smc_ib_link *link)
+{
+	struct smc_ib_domain *domain = link->domain;
+
+	smc_ib_link_close(link);
 	/*
 	 * Without a drain: nobody wants the completions of pending posts. Once the QP is gone the
 	 * hardware has finished with our memory; freeing the CQ waits for a softirq that may be in

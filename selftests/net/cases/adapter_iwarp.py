@@ -5,6 +5,7 @@ what a server sends first, and reaches memory as hardware does."""
 
 import json
 
+import two_links
 from churn import stats
 from harness import Guest, case
 from harness.adapters import SIDES, break_device, inside, rdma_device, set_parameters
@@ -116,3 +117,29 @@ def verbs_that_fail_at_setup(vm):
 @case(on="ours")
 def work_that_fails(vm):
     sweep_all(vm.a, ("post_send", "post_receive", "register", "access", "retries"), options=IWARP)
+
+
+@case(on="ours")
+def a_second_link_is_made(vm):
+    two_links.a_second_link_is_made(vm.a, options=IWARP)
+
+
+@case(on="ours")
+def both_links_break(vm):
+    """One after the other, under load, on either side."""
+    two_links.lose_links(vm.a, options=IWARP)
+
+
+@case(on="ours")
+def both_ports_go(vm):
+    two_links.ports_lose_their_carrier(vm.a, options=IWARP)
+
+
+@case(on="ours")
+def one_of_two_devices_goes(vm):
+    two_links.a_device_goes_and_comes_again(vm.a, options=IWARP)
+
+
+@case(on="ours")
+def hundreds_move(vm):
+    two_links.many_move(vm.a, 510, options=IWARP)

@@ -4,52 +4,12 @@ With anybody else connections are TCP at once."""
 
 import ipaddress
 import json
-from contextlib import contextmanager
 
 from churn import stats
-from crowd import crowd
 from harness import Guest, case
-from harness.iwarp import DEVICE, WRONG, add_device, over_siw
-
-XFER = "build/selftests/smc_xfer"
-CTL = "build/tools/smc_ctl"
-PORT = 7900
-
-
-@contextmanager
-def serving(server: Guest):
-    process = server.spawn(f"{XFER} --serve --port {PORT}")
-    process.expect(r"\bready\b")
-    try:
-        yield
-    finally:
-        process.kill()
-        process.wait(10, check=False)
-
-
-def transfer(client: Guest, server: Guest, options: str, expect: str = "smcr",
-             timeout_s: float = 120) -> None:
-    client.run(f"{XFER} --to {server.ip4} --port {PORT} --expect {expect} {options}",
-               timeout_s=timeout_s)
-
-
-def many_connections(vm, count: int, limit_s: float = 200):
-    return crowd(vm.a, vm.b, vm.b.ip4, PORT, count, limit_s)
-
-
-@contextmanager
-def nothing_goes_wrong(*guests: Guest):
-    """None of what is WRONG is counted meanwhile. Cases before may have had hostile peers."""
-    before = [stats(guest) for guest in guests]
-    yield
-    for guest, then in zip(guests, before):
-        now = stats(guest)
-        wrong = [name for name in WRONG if now[name] != then[name]]
-        assert not wrong, f"{guest.name}: {wrong}"
-
-
-def both_ways(vm):
-    return ((vm.a, vm.b), (vm.b, vm.a))
+from harness.iwarp import DEVICE, add_device, over_siw
+from iwarp_talk import (CTL, PORT, XFER, both_ways, many_connections, nothing_goes_wrong, serving,
+                        transfer)
 
 
 @case(on="ours+ours")

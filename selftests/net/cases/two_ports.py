@@ -23,8 +23,9 @@ def name_networks(guest: Guest) -> None:
 
 
 @contextmanager
-def two_ports(guest: Guest, v2: bool = True, where: tuple[str, ...] = tuple(SIDES)):
-    with sides(guest, v2), second_adapters(guest, where):
+def two_ports(guest: Guest, v2: bool = True, where: tuple[str, ...] = tuple(SIDES), options: str = ""):
+    """options: parameters of the adapters' module."""
+    with sides(guest, v2, options), second_adapters(guest, where):
         name_networks(guest)
         try:
             yield
@@ -34,7 +35,7 @@ def two_ports(guest: Guest, v2: bool = True, where: tuple[str, ...] = tuple(SIDE
 
 def wait_for_links(guest: Guest, count: int) -> None:
     for side in SIDES:
-        guest.wait_for(f"test $({inside(side)} {CTL} links | grep -ic ' active') = {count}", 20)
+        guest.wait_for(f"test $({inside(side)} {CTL} links | grep -ic ' active') = {count}", 60)
 
 
 def statistic(guest: Guest, side: str, name: str) -> int:

@@ -18,7 +18,7 @@ LocalOffer iwarp_offer(std::uint8_t host)
 	LocalOffer offer = offer_of(host, false, false);
 
 	offer.iwarp = true;
-	offer.max_links = 1;
+	offer.max_links = 2;
 	offer.capabilities = wire::capability::kIwarp | wire::capability::kCompactMessages |
 			     wire::capability::kGrowingRings;
 	return offer;
@@ -46,7 +46,7 @@ TEST(IwarpHandshake, BetweenTwoOfThisModule)
 	ASSERT_NE(server.use_smc(), nullptr);
 	for (const UseSmc *smc : {client.use_smc(), server.use_smc()}) {
 		EXPECT_TRUE(smc->agreement.iwarp());
-		EXPECT_EQ(smc->agreement.max_links, 1);
+		EXPECT_EQ(smc->agreement.max_links, 2);
 		// No compact messages.
 		EXPECT_EQ(smc->agreement.capabilities,
 			  wire::capability::kIwarp | wire::capability::kGrowingRings);

@@ -165,6 +165,20 @@ int smc_ib_route_lookup(smc_ib_device *dev, u8 port, const smc_ib_gid *, const u
 	return dev->ports[port - 1U].has_route ? 0 : -113;
 }
 
+// The host's part of an address is the device's and the port's place.
+int smc_ib_port_address(smc_ib_device *dev, u8 port, net *, const u8 *like, const u8 *peer,
+			bool *uses_gateway, smc_ib_gid *out)
+{
+	const FakePort &fake = dev->ports[port - 1U];
+
+	*out = {};
+	*uses_gateway = fake.uses_gateway;
+	out->type = SMC_IB_GID_IWARP;
+	std::copy_n(like, sizeof(out->raw), out->raw);
+	out->raw[15] = static_cast<u8>(10 * dev->place + port);
+	return peer == nullptr || fake.has_route ? 0 : -101;
+}
+
 bool smc_pnet_of_netdev(net *, u32, u8 out[SMC_PNETID_LEN])
 {
 	return pad(netdev_pnetid, out);
@@ -274,6 +288,28 @@ TEST_F(PortTest, IwarpTakesTheAddressOfTheConnection)
 	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
 }
 
+// While the port below has gone one with the network device's PNET ID serves, for groups that have
+// links on both.
+TEST_F(PortTest, IwarpOnAnotherPortOfThePnet)
+{
+	struct smc_tcp_path path = {};
+
+	path.local[10] = path.local[11] = 0xff;
+	add({{.active = false}}).iwarp = true;
+	add({{.below = false, .pnetid = "F"}}).iwarp = true;
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
+	netdev_pnetid = "F";
+	const auto port = find_port(&host, path, SMC_IB_GID_IWARP);
+	ASSERT_TRUE(port);
+	EXPECT_EQ(port->device.get()->place, 1u);
+	EXPECT_EQ(port->wire_gid().bytes[15], 11);
+	links_meet = false;
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
+	links_meet = true;
+	devices[0]->ports[0].active = true;
+	EXPECT_EQ(found(SMC_IB_GID_IWARP), "0/1");
+}
+
 TEST_F(PortTest, PnetIdSaysWhereItHasOne)
 {
 	netdev_pnetid = "FABRIC1";
@@ -324,8 +360,10 @@ TEST_F(PortTest, ALentPortHasThePnetIdOfTheNetdevIfThatHasOne)
 
 class OtherPortTest : public PortTest {
 protected:
+	std::array<std::uint8_t, 16> gid_{}; // of what was found
 	// "device/port", or nothing, for a group on port 1 of device 0.
-	static std::string other(bool direct = true, bool peer_is_known = true)
+	std::string other(bool direct = true, bool peer_is_known = true,
+			  smc_ib_gid_type type = SMC_IB_GID_ROCE_V2)
 	{
 		Port than;
 		wire::Gid peer;
@@ -333,14 +371,17 @@ protected:
 		peer.bytes[10] = peer.bytes[11] = 0xff;
 		than.device = shell::IbDevice::share(devices[0].get());
 		than.number = 1;
+		than.gid.raw[10] = than.gid.raw[11] = 0xff;
 		const auto port =
 			find_other_port({.netns = &host,
 					 .than = than,
-					 .type = SMC_IB_GID_ROCE_V2,
+					 .type = type,
 					 .vlan_id = 0,
 					 .peer = peer_is_known ? std::optional(peer) : std::nullopt,
 					 .direct = direct});
 
+		if (port)
+			gid_ = port->wire_gid().bytes;
 		return port ? std::to_string(port->device.get()->place) + "/" +
 				       std::to_string(port->number)
 			    : "";
@@ -374,6 +415,26 @@ TEST_F(OtherPortTest, LeadsToThePeerInTheSameWay)
 	add({{.pnetid = "F", .uses_gateway = true}, {.pnetid = "F"}});
 	EXPECT_EQ(other(/*direct=*/true), "1/2");
 	EXPECT_EQ(other(/*direct=*/false), "1/1");
+}
+
+// iWARP: its network device has an address from which a route leads to the peer.
+TEST_F(OtherPortTest, OfIwarpHasAnAddress)
+{
+	const auto iwarp = [this](bool peer_is_known) {
+		return other(/*direct=*/true, peer_is_known, SMC_IB_GID_IWARP);
+	};
+	add({{.pnetid = "F"}}).iwarp = true;
+	add({{.pnetid = "F"}});
+	EXPECT_EQ(iwarp(true), "");
+	add({{.pnetid = "F", .has_route = false}}).iwarp = true;
+	EXPECT_EQ(iwarp(true), "");
+	EXPECT_EQ(iwarp(false), "2/1");
+	add({{.pnetid = "F", .uses_gateway = true}, {.pnetid = "F"}}).iwarp = true;
+	EXPECT_EQ(iwarp(true), "3/2");
+	EXPECT_EQ(gid_[15], 32);
+	EXPECT_EQ(gid_[10], 0xff);
+	links_meet = false;
+	EXPECT_EQ(iwarp(true), "");
 }
 
 // There was no event about the change.

@@ -16,19 +16,25 @@ TEST(CreditTest, ThereAndBack)
 	std::array<std::byte, kCreditSize> message;
 
 	for (const std::uint32_t taken : {0U, 1U, 0x01020304U, 0xffffffffU}) {
-		encode(Credit{taken}, message);
-		EXPECT_EQ(decode_credit(message), Credit{taken});
+		for (const bool question : {false, true}) {
+			const Credit credit{taken, taken + 3, question};
+
+			encode(credit, message);
+			EXPECT_EQ(decode_credit(message), credit);
+		}
 	}
-	encode(Credit{0x01020304}, message);
+	encode(Credit{0x01020304, 0x05060708, true}, message);
+	EXPECT_EQ(message[2], std::byte{0x80});
 	EXPECT_EQ(message[4], std::byte{1});
 	EXPECT_EQ(message[7], std::byte{4});
+	EXPECT_EQ(message[11], std::byte{8});
 }
 
 TEST(CreditTest, IsNoOtherMessage)
 {
 	std::array<std::byte, kCreditSize> message;
 
-	encode(Credit{7}, message);
+	encode(Credit{.taken = 7}, message);
 	EXPECT_FALSE(is_cdc(message));
 	EXPECT_FALSE(decode_credit(ByteSpan{message}.first(kCreditSize - 1)));
 	message[1] = std::byte{45};

@@ -10,12 +10,11 @@ from .kernel import siw
 DEVICE = "siw0"
 # Counters that stay as they are while both ends keep to the rules.
 WRONG = ("wire_violation", "iwarp_refused", "conn_abort")
-_IS_ACTIVE = f"grep -q ACTIVE /sys/class/infiniband/{DEVICE}/ports/1/state"
 
 
-def add_device(guest: Guest) -> None:
-    guest.run(f"rdma link add {DEVICE} type siw netdev eth0")
-    guest.wait_for(_IS_ACTIVE)
+def add_device(guest: Guest, device: str = DEVICE, netdev: str = "eth0") -> None:
+    guest.run(f"rdma link add {device} type siw netdev {netdev}")
+    guest.wait_for(f"grep -q ACTIVE /sys/class/infiniband/{device}/ports/1/state")
 
 
 @contextmanager

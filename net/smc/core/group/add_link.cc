@@ -28,7 +28,7 @@ bool GroupMachine::has_asymmetric_link() const
 		for (std::size_t j = i + 1; j < links_.size(); j++) {
 			if (links_[i].state == LinkState::kActive &&
 			    links_[j].state == LinkState::kActive &&
-			    links_[i].shares_port(links_[j]))
+			    share_port(links_[i], links_[j]))
 				return true;
 		}
 	}
@@ -466,7 +466,7 @@ void GroupMachine::drop_asymmetric(LinkIndex newest, std::uint64_t now_ms, Effec
 		const Link &one = links_[(i + 1) % kLinksMax];
 		const Link &other = links_[(i + 2) % kLinksMax];
 
-		if (!one.shares_port(other))
+		if (!share_port(one, other))
 			victim = static_cast<LinkIndex>(i);
 	}
 	link_down(victim, now_ms, effects);

@@ -59,6 +59,7 @@ struct Config {
 	bool adds_links = true;       // or this host does not, whatever was agreed
 	std::uint8_t max_conns = 255; // as agreed
 	bool direct = true;           // version 2: no gateway between the hosts
+	bool addresses_alone = false; // iWARP: a port is known by its GID, a MAC there is a nonce
 	// Our number of the group, lowest byte 0. Plus the link id, it is the link's uid.
 	std::uint32_t group_uid = 0;
 
@@ -170,14 +171,16 @@ private:
 		bool served = false; // has been active
 		// Our empty ADD_LINK waits for its rejection.
 		bool offered = false;
-
-		// Both of them use one port of either host.
-		[[nodiscard]] bool shares_port(const Link &other) const
-		{
-			return (local.gid == other.local.gid && local.mac == other.local.mac) ||
-			       (peer.gid == other.peer.gid && peer.mac == other.peer.mac);
-		}
 	};
+
+	// Both of them use one port of either host.
+	[[nodiscard]] bool share_port(const Link &one, const Link &other) const
+	{
+		const auto same = [this](const LinkIdentity &a, const LinkIdentity &b) {
+			return a.gid == b.gid && (config_.addresses_alone || a.mac == b.mac);
+		};
+		return same(one.local, other.local) || same(one.peer, other.peer);
+	}
 
 	// The link that is being added, until it is active or given up.
 	struct Addition {

@@ -115,8 +115,6 @@ Result<Choice, DeclineReason> choose_iwarp(const wire::Proposal &proposal, const
 
 	if (choice && !choice->agreement.iwarp())
 		return fail(DeclineReason::kNoSmcrDev);
-	if (choice)
-		choice->agreement.max_links = 1;
 	return choice;
 }
 

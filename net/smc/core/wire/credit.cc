@@ -11,13 +11,16 @@ namespace smc::wire {
 namespace {
 
 constexpr std::uint8_t kType = 0x7c;
+constexpr std::uint8_t kQuestion = 0x80;
 
 struct Layout {
 	std::uint8_t type = kType;
 	std::uint8_t length = kCreditSize;
-	std::array<std::uint8_t, 2> reserved{};
+	std::uint8_t flags = 0;
+	std::uint8_t reserved = 0;
 	Be32 taken{};
-	std::array<std::uint8_t, 36> reserved2{};
+	Be32 arrived{};
+	std::array<std::uint8_t, 32> reserved2{};
 };
 static_assert(sizeof(Layout) == kCreditSize && alignof(Layout) == 1);
 
@@ -25,7 +28,9 @@ static_assert(sizeof(Layout) == kCreditSize && alignof(Layout) == 1);
 
 void encode(const Credit &credit, MutableByteSpan out)
 {
-	const Layout layout{.taken = Be32::from(credit.taken)};
+	const Layout layout{.flags = credit.question ? kQuestion : std::uint8_t{0},
+			    .taken = Be32::from(credit.taken),
+			    .arrived = Be32::from(credit.arrived)};
 
 	std::memcpy(out.data(), &layout, sizeof(layout));
 }
@@ -36,7 +41,9 @@ std::optional<Credit> decode_credit(ByteSpan message)
 
 	if (!layout || layout->type != kType || layout->length != kCreditSize)
 		return std::nullopt;
-	return Credit{layout->taken.get()};
+	return Credit{.taken = layout->taken.get(),
+		      .arrived = layout->arrived.get(),
+		      .question = (layout->flags & kQuestion) != 0};
 }
 
 } // namespace smc::wire

@@ -7,16 +7,17 @@
 
 #include "core/base/bytes.hpp"
 
-// How many messages of its peer a side has taken in so far on this link, modulo 2^32: each has
-// given its receive back. Only this module has it, on links whose queue pairs must not get a
-// message for which no receive is posted (iWARP). As long as an LLC message of version 1, and of a
-// type that no other message has.
+// What a side has had of its peer's messages on this link so far. Only this module has it, on links
+// whose queue pairs must not get a message for which no receive is posted (iWARP). As long as an
+// LLC message of version 1, and of a type that no other message has.
 namespace smc::wire {
 
 inline constexpr std::size_t kCreditSize = 44;
 
 struct Credit {
-	std::uint32_t taken = 0;
+	std::uint32_t taken = 0;   // modulo 2^32: each has given its receive back
+	std::uint32_t arrived = 0; // the same of those that have come
+	bool question = false;     // the peer is to say the same of its side at once
 
 	friend constexpr bool operator==(const Credit &, const Credit &) = default;
 };

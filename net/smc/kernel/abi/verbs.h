@@ -152,6 +152,15 @@ struct smc_ib_gid {
 int smc_ib_gid_find(struct smc_ib_device *dev, u8 port, const struct smc_ib_gid_query *query,
 		    struct smc_ib_gid *out);
 
+/*
+ * iWARP: an address of the port's network device, which has to be in @net, of the family of @like.
+ * With @peer, one from which a route leads there over that device; NULL: any.
+ * -EADDRNOTAVAIL, or another error: none. Process context.
+ */
+int smc_ib_port_address(struct smc_ib_device *dev, u8 port, struct net *net,
+			const u8 like[SMC_IB_GID_SIZE], const u8 *peer, bool *uses_gateway,
+			struct smc_ib_gid *out);
+
 struct smc_ib_route {
 	bool uses_gateway;
 	u8 next_hop_mac[SMC_IB_MAC_SIZE];
@@ -184,6 +193,12 @@ int smc_ib_link_create(struct smc_ib_device *dev, u8 port, void *context,
  * under a lock that callbacks take.
  */
 void smc_ib_link_drain(struct smc_ib_link *link);
+/*
+ * No callback runs once this returns, but for smc_ib_link_failed() and smc_ib_link_met(), and
+ * nothing is posted any more. Process context, not from a callback, not under a lock that callbacks
+ * take.
+ */
+void smc_ib_link_close(struct smc_ib_link *link);
 /*
  * Stops the QP and frees the link. What the peer's hardware knows to be delivered may get lost,
  * unless the link was drained before. No callback of it runs once this returns; none of its posts

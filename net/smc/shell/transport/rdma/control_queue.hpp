@@ -50,7 +50,8 @@ public:
 	// answer to that request.
 	void send(const group::SendLlc &message);
 	[[nodiscard]] bool any_unsent() const { return !unsent_.empty(); }
-	[[nodiscard]] bool has_spoken() const { return last_seq_ != 0; }
+	// Something was posted, and has arrived. See Link::has_arrived().
+	[[nodiscard]] bool is_heard() { return last_seq_ != 0 && link_.has_arrived(last_seq_); }
 	// True if everything posted has left.
 	[[nodiscard]] bool drained() { return link_.sent_up_to() >= last_seq_; }
 

@@ -136,9 +136,11 @@ private:
 		const handshake::Agreement &agreement;
 		bool direct;
 	};
-	// join_open() again, or makes a group: the bucket's mutex keeps others from making one.
-	[[nodiscard]] Answer join_or_make(Bucket &bucket, const Making &making,
-					  const Seeker &seeker) SMC_REQUIRES(bucket.making);
+	// join_open() again, and in the other buckets. The bucket's mutex keeps others from making
+	// a group.
+	[[nodiscard]] std::optional<Answer> join_any(Bucket &bucket, const GroupKey &key,
+						     const LinkEnds &ends, const Seeker &seeker)
+		SMC_REQUIRES(bucket.making);
 	[[nodiscard]] Answer make_group(const Making &making, const Seeker &seeker);
 
 	Places places_;

@@ -36,11 +36,12 @@ Route route_to(const Port &port, const wire::Gid &peer_gid)
 	return uses_gateway ? Route::kThroughGateway : Route::kDirect;
 }
 
-// iWARP goes wherever TCP does, between the same addresses: no peer can have this host's connection
-// manager look for anybody else.
-Route beside_tcp(const Seeker &seeker, const wire::Gid &peer_gid)
+// The first link over iWARP goes wherever TCP does, between the same addresses: no stranger can
+// have this host's connection manager look for anybody else.
+bool is_beside_tcp(const Port &port, const wire::Gid &peer_gid, const Seeker &seeker)
 {
-	return peer_gid.bytes == seeker.from() ? Route::kDirect : Route::kNone;
+	return peer_gid.bytes == seeker.from() &&
+	       std::equal(port.gid.raw, std::end(port.gid.raw), seeker.path->local);
 }
 
 GroupKey key_from(const Port &port, const Seeker &seeker, const handshake::Agreement &agreement,
@@ -205,19 +206,19 @@ GroupTable::Answer GroupTable::make_group(const Making &making, const Seeker &se
 	return joined(*group, endpoint.take(), true);
 }
 
-GroupTable::Answer GroupTable::join_or_make(Bucket &bucket, const Making &making,
-					    const Seeker &seeker)
+std::optional<GroupTable::Answer> GroupTable::join_any(Bucket &bucket, const GroupKey &key,
+						       const LinkEnds &ends, const Seeker &seeker)
 {
-	if (auto answer = join_open(bucket, making.key, making.ends, seeker))
-		return std::move(*answer);
+	if (auto answer = join_open(bucket, key, ends, seeker))
+		return answer;
 	// The peer may have begun its group on another port. Links on several need a PNET ID.
 	for (Bucket &other : buckets_) {
-		if (!making.key.pnet || &other == &bucket)
+		if (!key.pnet || &other == &bucket)
 			continue;
-		if (auto answer = join_open(other, making.key, making.ends, seeker))
-			return std::move(*answer);
+		if (auto answer = join_open(other, key, ends, seeker))
+			return answer;
 	}
-	return make_group(making, seeker);
+	return std::nullopt;
 }
 
 GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wanted,
@@ -229,7 +230,7 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 	if (!port)
 		return fail(wire::DeclineReason::kNoSmcrDev);
 	// Version 1 works inside one subnet.
-	const Route route = agreement.iwarp()        ? beside_tcp(seeker, wanted.peer_gid)
+	const Route route = agreement.iwarp()        ? Route::kDirect
 			    : agreement.version >= 2 ? route_to(*port, wanted.peer_gid)
 						     : Route::kDirect;
 	if (route == Route::kNone)
@@ -242,7 +243,11 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 	if (auto answer = join_open(bucket, key, ends, seeker))
 		return std::move(*answer);
 	shell::Guard guard(bucket.making);
-	return join_or_make(bucket, {key, ends, *port, agreement, direct}, seeker);
+	if (auto answer = join_any(bucket, key, ends, seeker))
+		return std::move(*answer);
+	if (agreement.iwarp() && !is_beside_tcp(*port, wanted.peer_gid, seeker))
+		return fail(wire::DeclineReason::kNoRoute);
+	return make_group({key, ends, *port, agreement, direct}, seeker);
 }
 
 GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wanted,
@@ -282,7 +287,7 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wante
 	// The server wants the one that it has chosen the group by.
 	if (!port || port->wire_gid() != wanted.own_gid)
 		return fail(wire::DeclineReason::kNoSmcrDev);
-	if (agreement.iwarp() && beside_tcp(seeker, peer.gid) == Route::kNone)
+	if (agreement.iwarp() && !is_beside_tcp(*port, peer.gid, seeker))
 		return fail(wire::DeclineReason::kNoRoute);
 	if (agreement.version >= 2 && !agreement.iwarp() && !wanted.v2_direct) {
 		switch (route_to(*port, peer.gid)) {

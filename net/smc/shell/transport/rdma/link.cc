@@ -22,17 +22,20 @@ void Link::free_awaited()
 	awaited_ = nullptr;
 }
 
-Result<void, shell::Errno> Link::create(net *netns, const Port &port, bool server)
+Result<void, shell::Errno> Link::create(const Making &making)
 {
+	const Port &port = making.port;
 	smc_ib_link *link;
 	int ret = smc_ib_link_create(port.device.get(), port.number, this, &link);
 	if (ret != 0)
 		return fail(shell::Errno{ret});
-	netns_ = netns;
+	netns_ = making.netns;
 	port_ = port;
 	counts_ = port.device.iwarp();
+	may_move_ = counts_ && making.may_move;
 	left_ = false;
-	met_.store(false, std::memory_order_relaxed);
+	stopped_ = false;
+	met_.store(making.server ? 0 : kHeard, std::memory_order_relaxed);
 	psn_ = wire::Psn{shell::random24()};
 	free_awaited();
 	napi_id_ = smc_ib_link_napi_id(link);
@@ -41,8 +44,8 @@ Result<void, shell::Errno> Link::create(net *netns, const Port &port, bool serve
 	if (awaited_ != nullptr)
 		std::uninitialized_default_construct_n(awaited_, awaited_size_);
 	ret = awaited_ == nullptr ? -ENOMEM : smc_ib_link_to_init(link);
-	if (ret == 0 && counts_ && server)
-		ret = expect(netns, link);
+	if (ret == 0 && counts_ && making.server)
+		ret = expect(link);
 	if (ret != 0) {
 		smc_ib_link_destroy(link);
 		return fail(shell::Errno{ret});
@@ -54,6 +57,21 @@ Result<void, shell::Errno> Link::create(net *netns, const Port &port, bool serve
 	head_ = 0;
 	credits_ = {};
 	return {};
+}
+
+void Link::stop(const shell::Mutex &setup)
+{
+	smc_ib_link *link = handle(setup);
+
+	smc_ib_link_drain(link);
+	smc_ib_link_close(link);
+	stopped_ = true;
+	{
+		shell::Guard guard(lock_);
+		dead_ = true;
+	}
+	// Nobody adds to these any more, and the connections know of the loss.
+	while (take_left()) {}
 }
 
 void Link::destroy(const shell::Mutex &)
@@ -119,11 +137,14 @@ bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, const 
 	else
 		ret = post_locked(writes, notice, signal, seq);
 	if (ret == 0) {
-		credits_.sent();
+		if (counts_)
+			credits_.sent(seq);
 		if (signal) {
 			awaited_[(head_ + count_) % awaited_size_] = {
 				seq, shell::Ref<LinkUser>::share(&endpoint), marker};
 			count_++;
+			if (may_move_)
+				await_arrival_locked(seq);
 		}
 	} else if (ret == -EAGAIN) {
 		if (!waiting_.linked(endpoint))
@@ -148,18 +169,22 @@ Result<u64, shell::Errno> Link::post_control(ByteSpan message, bool last)
 		SMC_IB_POST_SIGNAL | (last ? SMC_IB_POST_LAST : SMC_IB_POST_CONTROL), &seq);
 	if (ret != 0)
 		return fail(shell::Errno{ret});
-	credits_.sent();
+	if (counts_)
+		credits_.sent(seq);
+	if (may_move_)
+		await_arrival_locked(seq);
 	return seq;
 }
 
 void Link::give_back(smc_ib_receive_slot *receive)
 {
-	{
-		shell::Guard guard(lock_);
-		if (link_ != nullptr)
-			smc_ib_link_give_back(link_, receive);
-	}
-	note_taken();
+	shell::Guard guard(lock_);
+	if (link_ != nullptr)
+		smc_ib_link_give_back(link_, receive);
+	if (!counts_)
+		return;
+	credits_.gave_back();
+	announce_if_due_locked();
 }
 
 Registration Link::post_registration(smc_ib_region *region)
@@ -181,23 +206,29 @@ u64 Link::sent_up_to()
 	return dead_ ? ~u64{0} : sent_up_to_;
 }
 
-void Link::on_sent(u64 up_to_seq)
+void Link::tell_of_done(std::optional<u64> sent_up_to)
 {
 	for (bool more = true; more;) {
 		Awaited done;
 		{
 			shell::Guard guard(lock_);
-			sent_up_to_ = up_to_seq;
-			if (any_sent_locked(up_to_seq))
+			if (sent_up_to)
+				sent_up_to_ = std::max(sent_up_to_, *sent_up_to);
+			if (any_done_locked())
 				done = take_awaited_locked();
-			more = any_sent_locked(up_to_seq);
-			// One may have found no room.
-			if (counts_ && credits_.announcement_due())
-				announce_locked();
+			more = any_done_locked();
+			// What was due may have found no room.
+			if (counts_ && sent_up_to)
+				announce_if_due_locked();
 		}
 		if (done.endpoint)
 			done.endpoint->on_transmit_complete(done.marker);
 	}
+}
+
+void Link::on_sent(u64 up_to_seq)
+{
+	tell_of_done(up_to_seq);
 	serve_waiting();
 }
 

@@ -6,7 +6,9 @@
 // Locking: lock_ (class LINK) serialises posts; it is the innermost one of the data path.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
+#include <optional>
 #include <span>
 
 #include "core/base/bytes.hpp"
@@ -42,23 +44,34 @@ public:
 	Link(LinkGroup &group, group::LinkIndex index) : group_(group), index_(index) {}
 	~Link();
 
-	// Makes the queue pair on @port and posts its receives. For iWARP: @netns is the group's,
-	// and the peer of a @server will come.
+	// What is made: the queue pair on a port, with its receives posted. For iWARP: @netns is
+	// the group's, and the peer of a @server will come; where connections @may_move to another
+	// link, they hear of what has arrived, not of what has left.
+	struct Making {
+		net *netns;
+		const Port &port;
+		bool server;
+		bool may_move;
+	};
 	// After destroy() it may be made again. Process.
-	[[nodiscard]] Result<void, shell::Errno> create(net *netns, const Port &port, bool server);
+	[[nodiscard]] Result<void, shell::Errno> create(const Making &making);
 	// iWARP: whether the end waits for the peer, in leave(), which is to be called before
 	// destroy(). Process; takes the group's setup mutex, and waits without it.
 	[[nodiscard]] bool leaves() const { return counts_; }
 	void leave(shell::Mutex &setup);
-	// Stops the queue pair; no callback runs afterwards. Process, with the group's setup mutex.
+	// Stops the queue pair. What had been taken in has been delivered, and no callback runs
+	// afterwards. Process, with the group's setup mutex; has to have a handle.
+	void stop(const shell::Mutex &setup) SMC_REQUIRES(setup);
+	// The same, if it is not stopped, without delivering anything; and frees it. Process, with
+	// the group's setup mutex.
 	void destroy(const shell::Mutex &setup) SMC_REQUIRES(setup);
 
 	[[nodiscard]] group::LinkIndex index() const { return index_; }
-	// Nothing after destroy(). With the group's setup mutex.
+	// Nothing after stop() or destroy(). With the group's setup mutex.
 	[[nodiscard]] smc_ib_link *handle(const shell::Mutex &setup [[maybe_unused]]) const
 		SMC_REQUIRES(setup) SMC_NO_LOCK_CHECK // it changes with both locks, one is enough
 	{
-		return link_;
+		return stopped_ ? nullptr : link_;
 	}
 	// What create() was given, and what it has chosen. With the group's setup mutex.
 	[[nodiscard]] const Port &port(const shell::Mutex &setup [[maybe_unused]]) const
@@ -82,10 +95,11 @@ public:
 	[[nodiscard]] Result<void, wire::DeclineReason>
 	meet(const group::LinkEnd &peer, bool direct, Ready ready, shell::Mutex &setup) const;
 	// False after meet() if it has not met the peer yet: LinkGroup::on_link_met() follows, or
-	// on_link_failed(), or nothing. Any context.
+	// on_link_failed(), or nothing. A server's has when its client has sent something. Any
+	// context.
 	[[nodiscard]] bool has_met() const
 	{
-		return !counts_ || met_.load(std::memory_order_acquire);
+		return !counts_ || met_.load(std::memory_order_acquire) == kMet;
 	}
 	// Of a server, when it has met: whether that is the peer's end.
 	[[nodiscard]] bool has_met(wire::Qpn peer) const
@@ -134,16 +148,24 @@ public:
 	[[nodiscard]] Registration post_registration(smc_ib_region *region);
 	// Every post up to this number has left.
 	[[nodiscard]] u64 sent_up_to();
+	// The peer has got every post up to @seq. If that is not known it is found out, and
+	// LinkGroup::on_sent() follows.
+	[[nodiscard]] bool has_arrived(u64 seq);
 
 	// From the queue pair, softirq.
 	void on_sent(u64 up_to_seq);
-	// A message has been dealt with, and its receive is free. Any context.
+	// A message has been dealt with, and its receive is free; or that is kept until
+	// give_back().
 	void note_taken();
+	void note_kept();
+	// When the peer was asked what has arrived, if it has not answered; 0: it has, or its
+	// connections have nowhere to go. Any context.
+	[[nodiscard]] u64 asked_ms();
 	// A message for the link itself, after which there may be room; or one that says what
 	// cannot be; or another message.
 	enum class CreditHeard : u8 { kYes, kViolation, kNone };
 	[[nodiscard]] CreditHeard take_credit(ByteSpan message);
-	// It has met its peer, to which its client has shown these bytes. Process.
+	// Its peer has accepted it, or been accepted; its client has shown these bytes. Process.
 	void on_met(const void *shown, bool client);
 
 private:
@@ -155,12 +177,36 @@ private:
 	};
 
 	// iWARP.
-	[[nodiscard]] int expect(net *netns, smc_ib_link *queue_pair);
+	[[nodiscard]] smc_ib_link *handle_to_leave(const shell::Mutex &setup [[maybe_unused]]) const
+		SMC_REQUIRES(setup) SMC_NO_LOCK_CHECK // as handle()
+	{
+		return link_;
+	}
+	[[nodiscard]] int expect(smc_ib_link *queue_pair);
 	[[nodiscard]] group::LinkIdentity identity_of_iwarp(const smc_ib_link *queue_pair) const;
 	[[nodiscard]] Result<void, wire::DeclineReason>
 	meet_by_manager(const group::LinkEnd &peer, Ready ready, const shell::Mutex &setup) const
 		SMC_REQUIRES(setup);
+	static constexpr u8 kAccepted = 1;
+	static constexpr u8 kHeard = 2; // or it is the client
+	static constexpr u8 kMet = kAccepted | kHeard;
+
 	void announce_locked() SMC_REQUIRES(lock_);
+	void announce_if_due_locked() SMC_REQUIRES(lock_)
+	{
+		if (credits_.announcement_due() || credits_.question_due())
+			announce_locked();
+	}
+	// Of a message that must be known to have arrived.
+	void await_arrival_locked(u64 seq) SMC_REQUIRES(lock_);
+	// Every post up to this number is done with, as far as connections are concerned.
+	[[nodiscard]] u64 done_up_to_locked() const SMC_REQUIRES(lock_)
+	{
+		return may_move_ ? std::min<u64>(sent_up_to_, credits_.arrived_up_to())
+				 : sent_up_to_;
+	}
+	// Reports to connections. @sent_up_to: posts up to this number have left.
+	void tell_of_done(std::optional<u64> sent_up_to);
 	[[nodiscard]] bool may_send_data_locked() const SMC_REQUIRES(lock_)
 	{
 		return !counts_ || credits_.may_send_data();
@@ -171,10 +217,9 @@ private:
 				      bool signal, u64 &seq) SMC_REQUIRES(lock_);
 	// Removes the oldest one.
 	[[nodiscard]] Awaited take_awaited_locked() SMC_REQUIRES(lock_);
-	// True if one has left by @up_to_seq.
-	[[nodiscard]] bool any_sent_locked(u64 up_to_seq) const SMC_REQUIRES(lock_)
+	[[nodiscard]] bool any_done_locked() const SMC_REQUIRES(lock_)
 	{
-		return count_ != 0 && awaited_[head_].seq <= up_to_seq;
+		return count_ != 0 && awaited_[head_].seq <= done_up_to_locked();
 	}
 	// Lets the endpoints that found no room post, in their order.
 	void serve_waiting();
@@ -187,9 +232,11 @@ private:
 	Port port_;
 	wire::Psn psn_;   // of our first packet; of an iWARP server's the port that it listens at
 	wire::Mac nonce_; // iWARP, of a server: what its client has to know
-	bool counts_ = false; // iWARP: the peer's receives
-	bool left_ = false;   // iWARP: meets nobody any more; with the group's setup mutex
-	std::atomic<bool> met_{false};
+	bool counts_ = false;   // iWARP: the peer's receives
+	bool may_move_ = false; // the same, and connections can go on over another link
+	bool left_ = false;     // iWARP: meets nobody any more; with the group's setup mutex
+	bool stopped_ = false;  // with the group's setup mutex
+	std::atomic<u8> met_{0};
 	std::atomic<u32> met_client_{0}; // before met_
 	u32 napi_id_ = 0;
 	std::atomic<bool> heard_{false};
@@ -198,6 +245,7 @@ private:
 	bool dead_ SMC_GUARDED_BY(lock_) = true;
 	u64 sent_up_to_ SMC_GUARDED_BY(lock_) = 0;
 	group::ReceiveCredits credits_ SMC_GUARDED_BY(lock_);
+	u64 asked_ms_ SMC_GUARDED_BY(lock_) = 0; // the last question
 	// Ring of posts whose completion is wanted, oldest at head_; as many as fit into the queue.
 	Awaited *awaited_ SMC_PT_GUARDED_BY(lock_) = nullptr;
 	u32 awaited_size_ = 0;

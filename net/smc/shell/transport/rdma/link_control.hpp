@@ -58,11 +58,9 @@ public:
 	void run();
 	// When the timer wants run(); 0: never.
 	[[nodiscard]] u64 next_ms() const { return timer_ms_; }
-	// Something has been sent on this link, and all of it has left.
-	[[nodiscard]] bool is_heard(group::LinkIndex link)
-	{
-		return queues_[link].has_spoken() && queues_[link].drained();
-	}
+	// Something has been sent on this link, and the peer has got all of it. If that is not
+	// known it is found out.
+	[[nodiscard]] bool is_heard(group::LinkIndex link) { return queues_[link].is_heard(); }
 	// All that was posted has left, on every link.
 	[[nodiscard]] bool drained();
 	// The link is gone: its messages are dropped.

@@ -32,6 +32,7 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 	config.group_uid = uid;
 	config.adds_links = smc_sysctl_smcr_max_links_per_lgr(key.netns) > 1;
 	config.direct = direct;
+	config.addresses_alone = agreement.iwarp();
 	config.testlink_idle_ms = smc_sysctl_smcr_testlink_time_s(key.netns) * 1000;
 	return config;
 }
@@ -46,8 +47,8 @@ LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const 
 	  founder_address_(founding.founder),
 	  compact_((founding.agreement.capabilities & wire::capability::kCompactMessages) != 0),
 	  growing_((founding.agreement.capabilities & wire::capability::kGrowingRings) != 0),
-	  agreement_(founding.agreement), direct_(founding.direct),
-	  pool_(key.netns, port.device.info().buffer_max_bytes),
+	  max_links_(founding.agreement.max_links), agreement_(founding.agreement),
+	  direct_(founding.direct), pool_(key.netns, port.device.info().buffer_max_bytes),
 	  control_(*this, links_, key.netns,
 		   machine_config(key, founding.agreement, founding.direct, founding.uid)),
 	  doubt_(founding.founder), place_(std::move(place))
@@ -64,7 +65,7 @@ shell::Ref<LinkGroup> LinkGroup::create(Table &table, const GroupKey &key, const
 	auto group = shell::make_counted<LinkGroup>(table, key, port, founding, std::move(place));
 	if (!group)
 		return {};
-	if (!group->links_[kFirstLink].create(key.netns, port, key.server)) {
+	if (!group->links_[kFirstLink].create(group->making_on(port))) {
 		shell::Guard guard(group->lock_);
 		// Not with its memory, which may be freed after the table of places.
 		group->place_.give_back();
@@ -79,6 +80,11 @@ LinkGroup::State LinkGroup::state()
 {
 	shell::Guard guard(lock_);
 	return state_;
+}
+
+Link::Making LinkGroup::making_on(const Port &port) const
+{
+	return {key_.netns, port, key_.server, max_links_ > 1};
 }
 
 void LinkGroup::set_ends(group::LinkIndex link, const LinkEnds &ends)
@@ -300,8 +306,8 @@ void LinkGroup::arm()
 		next_ms = std::min(next_ms, idle_since_ms_ + idle_limit_ms());
 	if (collect_ms_ != 0 && state_ < State::kEnding)
 		next_ms = std::min(next_ms, collect_ms_);
-	for (const Link &link : links_) {
-		if (const auto at_ms = given_up_ms(link.index()); at_ms && state_ < State::kEnding)
+	for (Link &link : links_) {
+		if (const auto at_ms = given_up_ms(link); at_ms && state_ < State::kEnding)
 			next_ms = std::min(next_ms, *at_ms);
 	}
 	if (state_ == State::kEnding)
@@ -327,8 +333,8 @@ void LinkGroup::run()
 		control_.run();
 		if (idle_since_ms_ != 0 && elapsed_ms(idle_since_ms_, now_ms) >= idle_limit_ms())
 			end_if_idle_locked();
-		for (const Link &link : links_) {
-			const auto at_ms = given_up_ms(link.index());
+		for (Link &link : links_) {
+			const auto at_ms = given_up_ms(link);
 
 			if (!at_ms || now_ms < *at_ms)
 				continue;
@@ -384,7 +390,7 @@ bool LinkGroup::on_received(Link &link, const LinkControl::Received &message)
 	const ByteSpan head = message.head_bytes();
 
 	switch (link.take_credit(head)) {
-	case Link::CreditHeard::kYes: on_sent(link, 0); return true;
+	case Link::CreditHeard::kYes: on_credit(link); return true;
 	case Link::CreditHeard::kViolation:
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_LLC_MALFORMED);
@@ -398,6 +404,18 @@ bool LinkGroup::on_received(Link &link, const LinkControl::Received &message)
 	smc_stat_inc(key_.netns, SMC_STAT_LLC_RX);
 	shell::Guard guard(lock_);
 	return control_.receive(link.index(), message);
+}
+
+void LinkGroup::on_credit(Link &link)
+{
+	bool meets;
+	{
+		shell::Guard guard(lock_);
+		meets = meeting_ || meeting_link_;
+	}
+	if (meets && link.has_met())
+		on_link_met(link);
+	on_sent(link, 0);
 }
 
 void LinkGroup::on_cdc(Link &link, ByteSpan message)
@@ -503,7 +521,7 @@ void LinkGroup::on_sent(Link &link, u64 up_to_seq)
 void LinkGroup::on_link_failed(Link &link, int status)
 {
 	smc_log_notice("link lost:", "status", static_cast<u32>(status));
-	{
+	if (link.index() == kFirstLink) {
 		shell::Guard guard(lock_);
 		const auto founder = std::exchange(meeting_, {});
 
@@ -527,10 +545,13 @@ extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive
 		receive, static_cast<const std::byte *>(head), static_cast<const std::byte *>(tail),
 		length_bytes};
 
-	if (!link->group().on_received(*link, message))
-		return false;
-	link->note_taken();
-	return true;
+	const bool taken = link->group().on_received(*link, message);
+
+	if (taken)
+		link->note_taken();
+	else
+		link->note_kept();
+	return taken;
 }
 
 extern "C" void smc_ib_link_written(void *context, u32 immediate, u32 written_bytes)
@@ -556,5 +577,6 @@ extern "C" void smc_ib_link_met(void *context, const void *hello)
 {
 	auto *link = static_cast<Link *>(context);
 	link->on_met(hello, !link->group().is_server());
-	link->group().on_link_met(*link);
+	if (link->has_met())
+		link->group().on_link_met(*link);
 }

@@ -107,6 +107,10 @@ public:
 	// after its own retries, two seconds or so.
 	static constexpr u64 kPortFlap_ms = 500;
 	static constexpr u64 kPortGrace_ms = 5000;
+	// The same for a peer that does not say what has arrived (iWARP with several links, where a
+	// queue pair has TCP's patience).
+	static constexpr u64 kSilent_ms = 4000;
+	static constexpr u64 kSilentGrace_ms = 20'000;
 	// How often send buffers are looked for that have not been used since the last time; and
 	// how soon while a connection has found none.
 	static constexpr u64 kCollect_ms = 1000;
@@ -260,7 +264,7 @@ public:
 	void on_immediate(Link &link, u32 immediate, u32 written_bytes);
 	void on_sent(Link &link, u64 up_to_seq);
 	void on_link_failed(Link &link, int status);
-	// Process.
+	// Any context.
 	void on_link_met(Link &link);
 
 	// LinkControl::Owner
@@ -283,6 +287,8 @@ private:
 		wire::LinkUid uid;
 		wire::LinkUid peer_uid;
 		u64 port_lost_ms = 0; // 0: the port is active
+		bool leaving =
+			false; // it has no connection any more, and its end waits for the peer
 		u32 connections = 0;
 	};
 
@@ -304,16 +310,19 @@ private:
 	void lose_link_locked(group::LinkIndex index) SMC_REQUIRES(lock_);
 	// Connections can go by it now.
 	[[nodiscard]] bool is_usable(group::LinkIndex index) const SMC_REQUIRES(lock_);
-	// When a link whose port is away is given up; none while its port is active.
-	[[nodiscard]] std::optional<u64> given_up_ms(group::LinkIndex index) const
-		SMC_REQUIRES(lock_);
+	// When a link is given up whose port is away, or whose peer does not answer; none while
+	// neither is so.
+	[[nodiscard]] std::optional<u64> given_up_ms(Link &link) const SMC_REQUIRES(lock_);
+	[[nodiscard]] bool has_usable_link_beside(const Link &link) const SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
 	// How long it stays without a connection.
 	[[nodiscard]] u64 idle_limit_ms() const SMC_REQUIRES(lock_);
 	void set_ends(group::LinkIndex link, const LinkEnds &ends) SMC_REQUIRES(lock_);
+	[[nodiscard]] Link::Making making_on(const Port &port) const;
 	// The one place where the state changes.
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
+	void on_credit(Link &link);
 	void on_cdc(Link &link, ByteSpan message);
 	// The connection of a message, if there is one; else it is a violation.
 	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found) const
@@ -335,10 +344,14 @@ private:
 						     bool same_will_do);
 	void prepare_link(const group::PrepareLink &wanted);
 	void ready_link(const group::ReadyLink &wanted);
+	void added_link_met(group::LinkIndex index) SMC_REQUIRES(lock_);
 	void activate_link(group::LinkIndex index);
 	void advance_link_registration() SMC_REQUIRES(lock_);
 	void drop_links();
 	void drop_link(Link &link);
+	void end_link(Link &link);
+	// Somebody has read an Accept, or an ADD_LINK, who is not the client that answers it.
+	void refuse_stranger() const;
 	void tell_of_other_port();
 	// registration.cc
 	void register_buffers(RdmaEndpoint &endpoint, AfterRegistration next) SMC_REQUIRES(lock_);
@@ -429,6 +442,7 @@ private:
 	void run();
 	void end_phase();
 	void end_links();
+	void wait_for_peers();
 	void arm() SMC_REQUIRES(lock_);
 	void destroy() override { shell::Deleter()(this); }
 
@@ -438,6 +452,7 @@ private:
 	const TcpAddress founder_address_;
 	const bool compact_; // both ends understand compact messages
 	const bool growing_; // and rings that are replaced
+	const u8 max_links_; // as agreed
 	handshake::Agreement agreement_ SMC_GUARDED_BY(lock_);
 	bool direct_;
 	u64 serial_ = 0;
@@ -468,6 +483,8 @@ private:
 	std::optional<group::PrepareLink> to_prepare_ SMC_GUARDED_BY(lock_);
 	std::optional<group::ReadyLink> to_ready_ SMC_GUARDED_BY(lock_);
 	std::optional<group::LinkIndex> to_activate_ SMC_GUARDED_BY(lock_);
+	// A server's new link that has not met its peer yet (iWARP).
+	std::optional<group::LinkIndex> meeting_link_ SMC_GUARDED_BY(lock_);
 	// The new link on which all buffers are being registered.
 	std::optional<group::LinkIndex> registering_link_ SMC_GUARDED_BY(lock_);
 	bool drop_due_ SMC_GUARDED_BY(lock_) = false;  // links that are down
@@ -494,7 +511,8 @@ private:
 
 	smc_completion ended_;
 	shell::CountedWork<LinkGroup, &LinkGroup::run> work_{*this};
-	shell::CountedWork<LinkGroup, &LinkGroup::end_links> end_work_{*this, SMC_WORK_WAITING};
+	shell::CountedWork<LinkGroup, &LinkGroup::wait_for_peers> end_work_{*this,
+									    SMC_WORK_WAITING};
 };
 
 } // namespace smc::transport::rdma

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
 // How a connection of a LinkGroup ends, and the group itself, in the phases of link_group.hpp.
+#include <algorithm>
 #include <cerrno>
 #include <utility>
 
@@ -185,17 +186,26 @@ bool LinkGroup::is_usable(group::LinkIndex index) const
 	       records_[index].port_lost_ms == 0;
 }
 
-std::optional<u64> LinkGroup::given_up_ms(group::LinkIndex index) const
+bool LinkGroup::has_usable_link_beside(const Link &link) const
 {
-	const u64 lost_ms = records_[index].port_lost_ms;
+	return std::any_of(links_.begin(), links_.end(), [&](const Link &other) {
+		lock_.assert_held();
+		return &other != &link && is_usable(other.index());
+	});
+}
 
-	if (lost_ms == 0)
-		return std::nullopt;
-	for (const Link &link : links_) {
-		if (is_usable(link.index()))
-			return lost_ms + kPortFlap_ms;
-	}
-	return lost_ms + kPortGrace_ms;
+std::optional<u64> LinkGroup::given_up_ms(Link &link) const
+{
+	const u64 lost_ms = records_[link.index()].port_lost_ms;
+	const bool other = has_usable_link_beside(link);
+
+	if (lost_ms != 0)
+		return lost_ms + (other ? kPortFlap_ms : kPortGrace_ms);
+	const u64 asked_ms = is_usable(link.index()) ? link.asked_ms() : 0;
+
+	if (asked_ms != 0)
+		return asked_ms + (other ? kSilent_ms : kSilentGrace_ms);
+	return std::nullopt;
 }
 
 void LinkGroup::wait_ended()
@@ -266,6 +276,27 @@ void LinkGroup::end_phase()
 	if (links_[kFirstLink].leaves())
 		end_work_.queue();
 	else
+		end_links();
+}
+
+// Over iWARP, one thing at a time: links whose connections have moved, or all of them.
+void LinkGroup::wait_for_peers()
+{
+	for (Link &link : links_) {
+		bool leaving;
+		{
+			shell::Guard guard(lock_);
+			leaving = !links_end_ && records_[link.index()].leaving;
+		}
+		if (leaving)
+			end_link(link);
+	}
+	bool all;
+	{
+		shell::Guard guard(lock_);
+		all = links_end_ && state_ != State::kEnded;
+	}
+	if (all)
 		end_links();
 }
 

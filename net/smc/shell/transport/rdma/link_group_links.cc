@@ -34,11 +34,9 @@ std::optional<Port> LinkGroup::other_port(group::LinkIndex beside, const wire::G
 			return std::nullopt;
 		port = links_[beside].port(setup_mutex_);
 	}
-	if (port.device.iwarp())
-		return std::nullopt;
 	OtherPort wanted{.netns = key_.netns,
 			 .than = port,
-			 .type = key_.version == 1 ? SMC_IB_GID_ROCE_V1 : SMC_IB_GID_ROCE_V2,
+			 .type = port.gid.type,
 			 .vlan_id = key_.vlan_id,
 			 .peer = std::nullopt,
 			 .direct = direct_};
@@ -61,7 +59,7 @@ void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 	if (there) {
 		port->refresh_mtu();
 		shell::Guard guard(setup_mutex_);
-		there = !ending() && link.create(key_.netns, *port, key_.server);
+		there = !ending() && link.create(making_on(*port));
 		if (there) {
 			smc_stat_inc(key_.netns, SMC_STAT_QP_NEW);
 			prepared.local = group::LinkEnd{link.identity(setup_mutex_),
@@ -119,7 +117,24 @@ void LinkGroup::ready_link(const group::ReadyLink &wanted)
 	ends.peer_mac = wanted.peer.identity.mac;
 	ends.peer_qpn = wanted.peer.identity.qpn;
 	set_ends(wanted.link, ends);
-	registering_link_ = wanted.link;
+	meeting_link_ = wanted.link;
+	if (link.has_met()) {
+		meeting_link_.reset();
+		added_link_met(wanted.link);
+	}
+}
+
+// Of a server. Over iWARP somebody may have come who is not the peer's end.
+void LinkGroup::added_link_met(group::LinkIndex index)
+{
+	if (control_.machine().link_state(index) != group::LinkState::kReadying)
+		return;
+	if (!links_[index].has_met(records_[index].ends.peer_qpn)) {
+		refuse_stranger();
+		control_.step(group::LinkReady{index, false});
+		return;
+	}
+	registering_link_ = index;
 	advance_link_registration();
 }
 
@@ -177,6 +192,7 @@ void LinkGroup::forget_addition()
 	to_prepare_.reset();
 	to_ready_.reset();
 	to_activate_.reset();
+	meeting_link_.reset();
 	registering_link_.reset();
 }
 
@@ -188,7 +204,7 @@ void LinkGroup::drop_links()
 		bool down;
 		{
 			shell::Guard guard(lock_);
-			down = state_ < State::kEnding &&
+			down = state_ < State::kEnding && !records_[link.index()].leaving &&
 			       control_.machine().link_state(link.index()) ==
 				       group::LinkState::kDown;
 		}
@@ -280,19 +296,39 @@ void LinkGroup::move_connection(RdmaEndpoint &endpoint)
 
 // The order matters. A queue pair that still lives repeats packets out of the send buffers, which
 // the connections fill again as soon as they have moved: so it is stopped first. And the peer does
-// not send again what its hardware knows to have come here, so that is taken in first.
+// not send again what it knows to have come here, so that is taken in first.
 void LinkGroup::drop_link(Link &link)
 {
-	const group::LinkIndex index = link.index();
 	{
 		shell::Guard guard(setup_mutex_);
 		if (link.handle(setup_mutex_) != nullptr) {
 			smc_stat_inc(key_.netns, SMC_STAT_QP_FREE);
-			smc_ib_link_drain(link.handle(setup_mutex_));
+			link.stop(setup_mutex_);
 		}
-		link.destroy(setup_mutex_);
+		if (!link.leaves())
+			link.destroy(setup_mutex_);
 	}
 	move_connections(&link);
+	if (!link.leaves()) {
+		end_link(link);
+		return;
+	}
+	// The connections go on meanwhile, and so do other groups.
+	shell::Guard guard(lock_);
+	records_[link.index()].leaving = true;
+	end_work_.queue();
+}
+
+// No connection uses it any more.
+void LinkGroup::end_link(Link &link)
+{
+	const group::LinkIndex index = link.index();
+
+	if (link.leaves()) {
+		link.leave(setup_mutex_);
+		shell::Guard guard(setup_mutex_);
+		link.destroy(setup_mutex_);
+	}
 	pool_.unmap_all(index);
 	shell::Guard guard(lock_);
 	control_.drop(index);
@@ -301,6 +337,8 @@ void LinkGroup::drop_link(Link &link)
 	control_.step(group::LinkGone{index});
 	// Those that waited for an addition that has failed.
 	advance_registrations();
+	// This need not be run().
+	kick();
 }
 
 // ---- Ports --------------------------------------------------------------------------------------

@@ -267,19 +267,30 @@ Result<LinkGroup::Connected, wire::DeclineReason> LinkGroup::link_met(RdmaEndpoi
 {
 	if (!key_.server)
 		return Connected::kNow;
-	// Somebody has read the Accept who is not the client that answers it.
 	if (!links_[kFirstLink].has_met(records_[kFirstLink].ends.peer_qpn)) {
-		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
-		smc_stat_inc(key_.netns, SMC_STAT_IWARP_REFUSED);
+		refuse_stranger();
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	}
 	register_buffers(founder, AfterRegistration::kConnected);
 	return Connected::kLater;
 }
 
-void LinkGroup::on_link_met(Link &)
+void LinkGroup::refuse_stranger() const
+{
+	smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+	smc_stat_inc(key_.netns, SMC_STAT_IWARP_REFUSED);
+}
+
+void LinkGroup::on_link_met(Link &link)
 {
 	shell::Guard guard(lock_);
+
+	if (meeting_link_ == link.index()) {
+		meeting_link_.reset();
+		added_link_met(link.index());
+	}
+	if (link.index() != kFirstLink)
+		return;
 	const auto founder = std::exchange(meeting_, {});
 
 	if (!founder || state_ >= State::kEnding)

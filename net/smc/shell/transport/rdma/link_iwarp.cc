@@ -28,14 +28,14 @@ group::LinkIdentity Link::identity_of_iwarp(const smc_ib_link *queue_pair) const
 }
 
 // The number cannot be guessed: whoever shows it has read the Accept.
-int Link::expect(net *netns, smc_ib_link *queue_pair)
+int Link::expect(smc_ib_link *queue_pair)
 {
 	u16 listens_at = 0;
 
 	smc_random_bytes(nonce_.bytes.data(), nonce_.bytes.size());
 	const wire::IwarpHello hello =
 		wire::iwarp_hello(nonce_, wire::iwarp_qpn(smc_ib_link_qpn(queue_pair)), {});
-	const int ret = smc_ib_link_expect(queue_pair, netns, port_.gid.raw, &hello, &listens_at);
+	const int ret = smc_ib_link_expect(queue_pair, netns_, port_.gid.raw, &hello, &listens_at);
 
 	psn_ = wire::Psn{listens_at};
 	return ret;
@@ -66,7 +66,7 @@ void Link::leave(shell::Mutex &setup)
 	{
 		shell::Guard guard(setup);
 		left_ = true;
-		queue_pair = handle(setup);
+		queue_pair = handle_to_leave(setup);
 	}
 	if (queue_pair != nullptr)
 		smc_ib_link_leave(queue_pair);
@@ -77,13 +77,13 @@ void Link::on_met(const void *shown, bool client)
 	wire::IwarpHello hello;
 
 	std::memcpy(&hello, shown, sizeof(hello));
+	met_client_.store(hello.client_qpn.get(), std::memory_order_relaxed);
+	// The answer to a client's first message may come at once.
+	met_.fetch_or(kAccepted, std::memory_order_release);
 	if (client) {
-		// The first message of all is the client's.
 		shell::Guard guard(lock_);
 		announce_locked();
 	}
-	met_client_.store(hello.client_qpn.get(), std::memory_order_relaxed);
-	met_.store(true, std::memory_order_release);
 }
 
 void Link::announce_locked()
@@ -93,13 +93,43 @@ void Link::announce_locked()
 
 	if (dead_)
 		return;
-	wire::encode(wire::Credit{credits_.taken()}, message);
+	const wire::Credit credit = credits_.announcement();
+	wire::encode(credit, message);
 	const int ret = smc_ib_link_post(link_, nullptr, 0, message.data(), message.size(),
 					 SMC_IB_POST_CONTROL, &seq);
+	if (ret == 0 && credit.question)
+		asked_ms_ = smc_now_ms();
 	if (ret == 0)
-		credits_.announced();
+		credits_.announced(credit, seq);
 	else if (ret != -EAGAIN)
 		dead_ = true;
+}
+
+void Link::await_arrival_locked(u64 seq)
+{
+	credits_.await(seq);
+	announce_if_due_locked();
+}
+
+u64 Link::asked_ms()
+{
+	if (!may_move_)
+		return 0;
+	shell::Guard guard(lock_);
+	return !dead_ && credits_.question_under_way() ? asked_ms_ : 0;
+}
+
+bool Link::has_arrived(u64 seq)
+{
+	shell::Guard guard(lock_);
+
+	if (dead_)
+		return true;
+	if (!counts_)
+		return seq <= sent_up_to_;
+	if (seq > credits_.arrived_up_to())
+		await_arrival_locked(seq);
+	return seq <= credits_.arrived_up_to();
 }
 
 void Link::note_taken()
@@ -108,8 +138,15 @@ void Link::note_taken()
 		return;
 	shell::Guard guard(lock_);
 	credits_.took();
-	if (credits_.announcement_due())
-		announce_locked();
+	announce_if_due_locked();
+}
+
+void Link::note_kept()
+{
+	if (!counts_)
+		return;
+	shell::Guard guard(lock_);
+	credits_.kept();
 }
 
 Link::CreditHeard Link::take_credit(ByteSpan message)
@@ -123,9 +160,12 @@ Link::CreditHeard Link::take_credit(ByteSpan message)
 	note_heard();
 	{
 		shell::Guard guard(lock_);
-		if (!credits_.heard(credit->taken))
+		if (!credits_.heard(*credit))
 			return CreditHeard::kViolation;
 	}
+	if ((met_.load(std::memory_order_relaxed) & kHeard) == 0)
+		met_.fetch_or(kHeard, std::memory_order_release);
+	tell_of_done(std::nullopt);
 	serve_waiting();
 	return CreditHeard::kYes;
 }

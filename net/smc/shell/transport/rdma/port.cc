@@ -93,7 +93,21 @@ bool leads_to(const Port &port, const wire::Gid &peer, bool direct)
 	       uses_gateway != direct;
 }
 
-std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query)
+// iWARP, whose ports have no GIDs for addresses: the port gets one of its network device's, of the
+// family of @like.
+bool gets_address(Port &port, net *net, const u8 *like, const wire::Gid *peer, bool direct)
+{
+	bool uses_gateway;
+
+	return smc_ib_device_meets_in(port.device.get(), net) &&
+	       smc_ib_port_address(port.device.get(), port.number, net, like,
+				   peer != nullptr ? peer->bytes.data() : nullptr, &uses_gateway,
+				   &port.gid) == 0 &&
+	       (peer == nullptr || uses_gateway != direct);
+}
+
+template <class WillDo>
+std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query, WillDo &&will_do)
 {
 	const auto has_it = [&](const shell::IbDevice &device, u8 number) {
 		const auto other = control::pnet_of_port(device, number);
@@ -101,7 +115,12 @@ std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query
 		return other && std::equal(other->begin(), other->end(), pnetid);
 	};
 
-	return find_usable(has_it, query, is_good);
+	return find_usable(has_it, query, will_do);
+}
+
+std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query)
+{
+	return find_by_pnet(pnetid, query, is_good);
 }
 
 // The port that sits on the network device @ifindex of @net, or below it.
@@ -139,18 +158,28 @@ std::optional<Port> find_lent(net *net, const struct smc_tcp_path &path, const u
 	return port;
 }
 
-// iWARP, whose ports have no GIDs for addresses: the connection's own address.
+// iWARP: the port below the connection's network device, and the connection's own address. Where
+// there is none at the moment, one with that device's PNET ID, for a group that has begun before.
 std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 {
 	const smc_ib_gid_query query{
 		.type = SMC_IB_GID_IWARP, .vlan_id = 0, .ipv4 = {}, .net = net};
 	struct smc_ib_port_info info;
+	u8 pnetid[SMC_PNETID_LEN];
 
 	if (path.vlan_id != 0 || wire::is_link_local(wire::Gid{std::to_array(path.local)}))
 		return std::nullopt;
 	auto port = find_below(net, path.ifindex, query);
 
-	if (!port || !smc_ib_device_meets_in(port->device.get(), net) ||
+	if (!port) {
+		const auto has_address = [&](Port &other) {
+			return gets_address(other, net, path.local, nullptr, true);
+		};
+		return smc_pnet_of_netdev(net, path.ifindex, pnetid)
+			       ? find_by_pnet(pnetid, query, has_address)
+			       : std::nullopt;
+	}
+	if (!smc_ib_device_meets_in(port->device.get(), net) ||
 	    smc_ib_port_info(port->device.get(), port->number, net, &info) != 0)
 		return std::nullopt;
 	port->gid.type = SMC_IB_GID_IWARP;
@@ -197,7 +226,10 @@ std::optional<Port> find_other_port(const OtherPort &wanted)
 
 		return !same && control::pnet_of_port(device, number) == pnet;
 	};
-	const auto leads_there = [&](const Port &port) {
+	const auto leads_there = [&](Port &port) {
+		if (wanted.type == SMC_IB_GID_IWARP)
+			return gets_address(port, wanted.netns, wanted.than.gid.raw,
+					    wanted.peer ? &*wanted.peer : nullptr, wanted.direct);
 		return !wanted.peer || leads_to(port, *wanted.peer, wanted.direct);
 	};
 	found = find_usable(fits, query, leads_there);

@@ -36,6 +36,7 @@ void offer_iwarp(const Seeker &seeker, handshake::LocalOffer &offer)
 		return;
 	offer.v2_gid = port->wire_gid();
 	offer.v2_mac = port->wire_mac();
+	offer.max_links = links_offered(seeker.netns, *port);
 	offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v2_mac);
 }
 
