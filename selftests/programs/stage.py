@@ -16,11 +16,13 @@ cgroup, whose sockets are selected. What differs from run to run (rates) is no p
 
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from os import environ
 from typing import Any, Callable, Iterator
 
 from account import Account
 from guestroot import SMC_RUN, complete
 from harness import CommandFailed, Guest, Process, Result
+from harness.iwarp import over_siw
 from harness.topology import Vm
 
 _LOOPBACK = "127.0.0.1"
@@ -72,9 +74,10 @@ Scenario = Callable[[Stage], Any]
 
 
 def over_smcr(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
-    """Between two guests. adrift: how many connections the client may give up before they are
-    established."""
-    _compare(vm.a, vm.b, vm.b.ip4, scenario, adrift, [_BY_SMC_RUN])
+    """Between two guests, by soft-RoCE, or by soft-iWARP if the environment says so. adrift: how many
+    connections the client may give up before they are established."""
+    with over_siw(vm.a, vm.b) if environ.get("SMC_CARRIER") == "siw" else nullcontext():
+        _compare(vm.a, vm.b, vm.b.ip4, scenario, adrift, [_BY_SMC_RUN])
 
 
 def over_smcd(vm: Vm, scenario: Scenario, adrift: int = 0) -> None:
