@@ -61,7 +61,7 @@ interop: vm-modules own-option no-rdma test-programs $(OTHER_MACHINES:%=guest-pr
 
 # What `make check` runs of the two above, so that all of it fits into an hour. The
 # whole of them is for running by hand: make selftest, make interop.
-CHECK_FILES_6.12 := adapter adapter_faults adapter_iwarp busy_poll capture check configuration containers control smc_run install hostile_clc iwarp links loopback misuse rules selection selection_tools strangers \
+CHECK_FILES_6.12 := adapter adapter_faults adapter_iwarp busy_poll capture check configuration containers control smc_run install hostile_clc iwarp iwarp_links links loopback misuse rules selection selection_tools strangers \
 	takeover tcp_option tracing socket_calls stand_churn vlan
 CHECK_FILES_6.1 := adapter iwarp smc_run loopback
 RT_FILES := adapter control smc_run loopback selection takeover tcp_option races stand_churn
@@ -75,10 +75,10 @@ CHECK_OPTIONS_6.1 := --hardware '^$$'
 CHECK_OPTIONS_7.2 := --topology '^ours@7.2' --hardware '^$$'
 BY_HAND_TCP_OPTION := repeated_syns|lossy_ways|signed_segments|segments_with_tcp_ao|through_a|with_and_without|a_probe_while
 # A pass over all socket calls takes five minutes: one, on 6.12.
-CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|connections_share|kinds_of_devices|verbs_that|connections_move_on_bounced|in_epoll|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)|ports_get_their|compact_messages|buffers_are_used_again|many_small_messages|ports_that_tcp_has|a_firewall_hides|a_stream_gets|late_work|many_share|links_that_break|both_links_break|both_ports_go|one_of_two_devices|hundreds_move
+CHECK_BY_HAND_6.12 := $(BY_HAND_TCP_OPTION)|connections_share|kinds_of_devices|verbs_that|connections_move_on_bounced|in_epoll|an_address_that|namespaces_inherit|devices_of_one|one_link_is_wanted|rules_for_ipv6|a_pod_uses_the_port|a_name_that|scattered_buffers|one_piece|connections_of_version_1_move|connections_move_when|ports_lose|a_device_goes_and_comes|a_thousand_connections|posts_that|work_that|completions_that|over_smcr_|ipv6(_by|$$)|ports_get_their|compact_messages|buffers_are_used_again|many_small_messages|ports_that_tcp_has|a_firewall_hides|a_stream_gets|late_work|many_share|links_that_break|both_links_break|both_ports_go|one_of_two_devices|hundreds_move|connections_go_on_over|nothing_comes|a_cluster_configures|messages_wait_for_a_short|what_was_lost_is|a_connection_and_the_loss
 # Of iWARP, whether it works at all.
 IWARP_BY_HAND := a_device_goes|a_thousand|a_firewall|buffers_are|by_ipv6|links_are_shown|many_small|others_use|ports_that|strangers_at
-CHECK_BY_HAND_6.1 := $(IWARP_BY_HAND)|compact_messages|connections_share|version_1|one_piece|handshakes_meet|rings_grow|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|ipv6(_by|$$)
+CHECK_BY_HAND_6.1 := $(IWARP_BY_HAND)|compact_messages|connections_share|version_1|one_piece|handshakes_meet|rings_grow|messages_wait_for_a_short|kinds_of|devices_that_lead|a_pod|a_ring_that|link_group_|one_that_stays|an_address_that|devices_of_one|namespaces_inherit|whenever|buffers_larger|scattered_buffers|ipv6(_by|$$)
 CHECK_BY_HAND_7.2 := $(CHECK_BY_HAND_6.1)|$(BY_HAND_TCP_OPTION)|moves_to|switched_under|unloaded_under|locks_that|a_namespace_that_ends
 CHECK_BY_HAND_5.10 := $(CHECK_BY_HAND_6.1)|the_protocol_it_uses
 CHECK_BY_HAND_INTEROP := both_links_are|connections_outlive_a_(link_version_1|port)

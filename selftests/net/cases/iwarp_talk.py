@@ -14,8 +14,8 @@ PORT = 7900
 
 
 @contextmanager
-def serving(server: Guest):
-    process = server.spawn(f"{XFER} --serve --port {PORT}")
+def serving(server: Guest, port: int = PORT):
+    process = server.spawn(f"{XFER} --serve --port {port}")
     process.expect(r"\bready\b")
     try:
         yield
