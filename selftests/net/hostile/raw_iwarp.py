@@ -24,6 +24,7 @@ MPA_BYTES = 20
 # Soft-iWARP gives the reply to its request 10 s, and RDMA's connection manager ends nothing before.
 HANGS_UP_S = 14
 CREDIT = 0x7C
+QUESTION = 0x80
 # What a side says of its RDMA reads in enhanced mode (RFC 6581), which soft-iWARP asks for: one at a time.
 READS = struct.pack(">HH", 1, 1)
 
@@ -154,6 +155,7 @@ class Peer(raw_smc.Peer):
         self.shown = b""
         self.nonce = b""
         self._streams: list[Connection] = []
+        self._came = 0
 
     def _take(self, message: bytes, target: str) -> None:
         super()._take(message, target)
@@ -210,8 +212,14 @@ class Peer(raw_smc.Peer):
 
     @staticmethod
     def credit(taken: int) -> bytes:
-        """How many messages we have taken in."""
-        return struct.pack(">BBxxI", CREDIT, MESSAGE_BYTES, taken).ljust(MESSAGE_BYTES, b"\0")
+        """How many messages have come, and we have taken in."""
+        return struct.pack(">BBxxII", CREDIT, MESSAGE_BYTES, taken, taken).ljust(MESSAGE_BYTES, b"\0")
+
+    def _message(self, data: bytes) -> None:
+        self._came += 1
+        super()._message(data)
+        if self.answers and data[0] == CREDIT and data[2] & QUESTION:
+            self.qp.send(self.credit(self._came))
 
     # --- as server --------------------------------------------------------------------------------
 

@@ -101,10 +101,11 @@ public:
 	{
 		return !counts_ || met_.load(std::memory_order_acquire) == kMet;
 	}
-	// Of a server, when it has met: whether that is the peer's end.
-	[[nodiscard]] bool has_met(wire::Qpn peer) const
+	// Of a server: whether it has accepted somebody who is not the peer's end.
+	[[nodiscard]] bool has_met_another(wire::Qpn peer) const
 	{
-		return !counts_ || met_client_.load(std::memory_order_relaxed) == peer.value();
+		return counts_ && (met_.load(std::memory_order_acquire) & kAccepted) != 0 &&
+		       met_client_.load(std::memory_order_relaxed) != peer.value();
 	}
 	// Ready to send, after it was ready to receive. False: it cannot be, or is gone. Process.
 	[[nodiscard]] bool open(const shell::Mutex &setup) const SMC_REQUIRES(setup);

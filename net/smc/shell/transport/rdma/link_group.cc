@@ -408,13 +408,7 @@ bool LinkGroup::on_received(Link &link, const LinkControl::Received &message)
 
 void LinkGroup::on_credit(Link &link)
 {
-	bool meets;
-	{
-		shell::Guard guard(lock_);
-		meets = meeting_ || meeting_link_;
-	}
-	if (meets && link.has_met())
-		on_link_met(link);
+	on_link_met(link);
 	on_sent(link, 0);
 }
 
@@ -577,6 +571,5 @@ extern "C" void smc_ib_link_met(void *context, const void *hello)
 {
 	auto *link = static_cast<Link *>(context);
 	link->on_met(hello, !link->group().is_server());
-	if (link->has_met())
-		link->group().on_link_met(*link);
+	link->group().on_link_met(*link);
 }

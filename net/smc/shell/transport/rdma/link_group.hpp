@@ -351,6 +351,7 @@ private:
 	void drop_link(Link &link);
 	void end_link(Link &link);
 	// Somebody has read an Accept, or an ADD_LINK, who is not the client that answers it.
+	[[nodiscard]] bool met_stranger(group::LinkIndex index) const SMC_REQUIRES(lock_);
 	void refuse_stranger() const;
 	void tell_of_other_port();
 	// registration.cc

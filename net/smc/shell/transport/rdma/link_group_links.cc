@@ -118,18 +118,20 @@ void LinkGroup::ready_link(const group::ReadyLink &wanted)
 	ends.peer_qpn = wanted.peer.identity.qpn;
 	set_ends(wanted.link, ends);
 	meeting_link_ = wanted.link;
-	if (link.has_met()) {
-		meeting_link_.reset();
-		added_link_met(wanted.link);
-	}
+	added_link_met(wanted.link);
 }
 
-// Of a server. Over iWARP somebody may have come who is not the peer's end.
+// Of a server. Over iWARP it may not have met its peer yet.
 void LinkGroup::added_link_met(group::LinkIndex index)
 {
+	const bool stranger = met_stranger(index);
+
+	if (meeting_link_ != index || (!stranger && !links_[index].has_met()))
+		return;
+	meeting_link_.reset();
 	if (control_.machine().link_state(index) != group::LinkState::kReadying)
 		return;
-	if (!links_[index].has_met(records_[index].ends.peer_qpn)) {
+	if (stranger) {
 		refuse_stranger();
 		control_.step(group::LinkReady{index, false});
 		return;

@@ -257,7 +257,7 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 	if (state_ >= State::kEnding)
 		return fail(has_met ? wire::DeclineReason::kErrRegBuf
 				    : wire::DeclineReason::kErrRdyLnk);
-	if (links_[kFirstLink].has_met())
+	if (links_[kFirstLink].has_met() || met_stranger(kFirstLink))
 		return link_met(endpoint);
 	meeting_ = shell::Ref<RdmaEndpoint>::share(&endpoint);
 	return Connected::kLater;
@@ -267,7 +267,7 @@ Result<LinkGroup::Connected, wire::DeclineReason> LinkGroup::link_met(RdmaEndpoi
 {
 	if (!key_.server)
 		return Connected::kNow;
-	if (!links_[kFirstLink].has_met(records_[kFirstLink].ends.peer_qpn)) {
+	if (met_stranger(kFirstLink)) {
 		refuse_stranger();
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	}
@@ -281,19 +281,22 @@ void LinkGroup::refuse_stranger() const
 	smc_stat_inc(key_.netns, SMC_STAT_IWARP_REFUSED);
 }
 
+bool LinkGroup::met_stranger(group::LinkIndex index) const
+{
+	return key_.server && links_[index].has_met_another(records_[index].ends.peer_qpn);
+}
+
 void LinkGroup::on_link_met(Link &link)
 {
 	shell::Guard guard(lock_);
 
-	if (meeting_link_ == link.index()) {
-		meeting_link_.reset();
-		added_link_met(link.index());
-	}
-	if (link.index() != kFirstLink)
+	added_link_met(link.index());
+	if (!meeting_ || link.index() != kFirstLink ||
+	    (!link.has_met() && !met_stranger(kFirstLink)))
 		return;
 	const auto founder = std::exchange(meeting_, {});
 
-	if (!founder || state_ >= State::kEnding)
+	if (state_ >= State::kEnding)
 		return;
 	const auto connected = link_met(*founder);
 
