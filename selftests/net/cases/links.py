@@ -7,7 +7,7 @@ import two_links
 from harness import case
 from harness.adapters import SIDES, inside, rdma_device, second_device
 from two_ports import CTL, many_connections, moved, two_ports, wait_for_links
-from two_sides import ADDRESSES, PORT, XFER, nothing_went_wrong, serving
+from two_sides import nothing_went_wrong, serving
 
 VERSIONS = (True, False)
 
@@ -31,8 +31,7 @@ def ports_get_their_pnet_ids_later(vm):
                 for device in devices:
                     vm.a.run(f"{CTL} pnet add {side.upper()} --rdma {device} --port 1")
             with serving(vm.a, "right"):
-                vm.a.run(f"{inside('left')} {XFER} --to {ADDRESSES['right']} --port {PORT}"
-                         " --expect smcr --up 1000 --down 1000")
+                vm.a.run(f"{two_links.TO_RIGHT} --up 1000 --down 1000")
                 wait_for_links(vm.a, 2 if late == "left" else 1)
                 vm.a.run(f"{CTL} pnet add {late.upper()} --rdma {second_device(late)} --port 1")
                 for side in SIDES:
@@ -51,10 +50,9 @@ def what_was_lost_is_counted(vm):
     """The bytes of a message that did not arrive are written once more."""
     left = inside("left")
     with two_ports(vm.a), serving(vm.a, "right"):
-        vm.a.run(f"{left} {XFER} --to {ADDRESSES['right']} --port {PORT} --expect smcr --up 1 --down 1")
+        vm.a.run(f"{two_links.TO_RIGHT} --up 1 --down 1")
         wait_for_links(vm.a, 2)
-        load = vm.a.spawn(f"{left} {XFER} --to {ADDRESSES['right']} --port {PORT} --expect smcr"
-                          " --up 300000000 --down 1 --timeout 200")
+        load = vm.a.spawn(f"{two_links.TO_RIGHT} --up 300000000 --down 1 --timeout 200")
         device = vm.a.wait_for(f"{left} {CTL} sockets | grep -o 'device [^ ]*'").out.split()[1]
         vm.a.run(f"echo 1 >/sys/kernel/debug/simrnic/{device}/retries")
         vm.a.wait_for(f"{left} {CTL} sockets --json | grep -q '\"repeated_bytes\": [1-9]'")
@@ -111,6 +109,5 @@ def one_link_is_wanted(vm):
     with two_ports(vm.a):
         vm.a.run(f"{inside('left')} sysctl -q net.smc.smcr_max_links_per_lgr=1")
         with serving(vm.a, "right"):
-            vm.a.run(f"{inside('left')} {XFER} --to {ADDRESSES['right']} --port {PORT}"
-                     " --expect smcr --connections 3 --up 1000 --down 1000")
+            vm.a.run(f"{two_links.TO_RIGHT} --connections 3 --up 1000 --down 1000")
             wait_for_links(vm.a, 1)

@@ -39,19 +39,27 @@ std::uint32_t GroupMachine::turn_ms(FlowKind kind) const
 	return kind == FlowKind::kDeleteRkey ? config_.deletion_turn_ms : config_.turn_ms;
 }
 
-// The link that carried the request is lost. It goes out once more, first of all, over one that is
-// left: the peer may have heard the first one, and an RMB announced or deleted twice does no harm.
-void GroupMachine::repeat_flow(std::uint64_t now_ms, Effects &effects)
+// The running request goes out once more, first of all. False: there is no room for it.
+bool GroupMachine::put_flow_back(std::uint64_t now_ms)
 {
-	const auto other = active_link();
 	Flow flow = running_;
 
 	flow.deadline_ms = now_ms + turn_ms(flow.kind);
 	flow.sent = true;
-	if (flow.wanted && other && rkey_on(flow.rkeys, *other) != nullptr &&
-	    waiting_.push_front(flow))
-		running_ = {};
-	else
+	if (!waiting_.push_front(flow))
+		return false;
+	running_ = {};
+	return true;
+}
+
+// The link that carried the request is lost. It goes out again over one that is left: the peer may
+// have heard the first one, and an RMB announced or deleted twice does no harm.
+void GroupMachine::repeat_flow(std::uint64_t now_ms, Effects &effects)
+{
+	const auto other = active_link();
+
+	if (!running_.wanted || !other || rkey_on(running_.rkeys, *other) == nullptr ||
+	    !put_flow_back(now_ms))
 		end_flow(FlowResult::kLinkLost, effects);
 }
 
@@ -59,13 +67,7 @@ void GroupMachine::repeat_flow(std::uint64_t now_ms, Effects &effects)
 // is there it is announced with both.
 void GroupMachine::announce_again(std::uint64_t now_ms, Effects &effects)
 {
-	Flow flow = running_;
-
-	flow.deadline_ms = now_ms + turn_ms(flow.kind);
-	flow.sent = true;
-	if (waiting_.push_front(flow))
-		running_ = {};
-	else
+	if (!put_flow_back(now_ms))
 		end_flow(FlowResult::kOverload, effects);
 }
 

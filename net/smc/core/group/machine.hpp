@@ -311,6 +311,7 @@ private:
 	void add_flow(FlowKind kind, FlowId id, const LinkRkeys &rkeys, std::uint64_t now_ms,
 		      Effects &effects);
 	[[nodiscard]] std::uint32_t turn_ms(FlowKind kind) const;
+	[[nodiscard]] bool put_flow_back(std::uint64_t now_ms);
 	void repeat_flow(std::uint64_t now_ms, Effects &effects);
 	void announce_again(std::uint64_t now_ms, Effects &effects);
 	void cancel_flow(FlowId id);
