@@ -28,6 +28,9 @@ static int smc_ib_address_v4(struct net_device *netdev, const struct in6_addr *p
 
 	if (!from)
 		return -EADDRNOTAVAIL;
+	/* For a socket that connects, this host. */
+	if (peer && ipv4_is_zeronet(to))
+		return -ENETUNREACH;
 	ipv6_addr_set_v4mapped(from, out);
 	if (!peer)
 		return 0;
@@ -80,6 +83,8 @@ static int smc_ib_address_v6(struct net_device *netdev, const struct in6_addr *p
 
 	if (rc || !peer)
 		return rc;
+	if (!(ipv6_addr_type(peer) & IPV6_ADDR_UNICAST))
+		return -ENETUNREACH;
 	flow.flowi6_oif = netdev->ifindex;
 	flow.saddr = *out;
 	flow.daddr = *peer;

@@ -25,6 +25,7 @@ struct FakePort {
 	std::string pnetid; // none
 	bool has_route = true;
 	bool uses_gateway = false;
+	u32 ifindex = 3;
 	std::vector<smc_ib_gid_type> gids{SMC_IB_GID_ROCE_V1, SMC_IB_GID_ROCE_V2};
 };
 
@@ -143,10 +144,11 @@ bool smc_ib_device_meets_in(const smc_ib_device *, const net *)
 	return links_meet;
 }
 
-int smc_ib_port_info(smc_ib_device *, u8, const net *, struct smc_ib_port_info *out)
+int smc_ib_port_info(smc_ib_device *dev, u8 port, const net *, struct smc_ib_port_info *out)
 {
 	*out = {};
 	out->mac[5] = 9;
+	out->ifindex = dev->ports[port - 1U].ifindex;
 	return 0;
 }
 
@@ -276,9 +278,6 @@ TEST_F(PortTest, IwarpTakesTheAddressOfTheConnection)
 	EXPECT_EQ(port->wire_gid().bytes, std::to_array(path.local));
 	EXPECT_EQ(port->wire_mac().bytes[5], 9);
 
-	path.vlan_id = 5;
-	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
-	path.vlan_id = 0;
 	path.local[0] = 0xfe; // fe80::7
 	path.local[1] = 0x80;
 	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
@@ -286,6 +285,25 @@ TEST_F(PortTest, IwarpTakesTheAddressOfTheConnection)
 	EXPECT_TRUE(find_port(&host, path, SMC_IB_GID_IWARP));
 	links_meet = false;
 	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
+}
+
+// Not one that carries others, too.
+TEST_F(PortTest, IwarpByAVlanIsThatVlans)
+{
+	struct smc_tcp_path path = {};
+
+	path.local[10] = path.local[11] = 0xff;
+	path.ifindex = 7;
+	path.vlan_id = 5;
+	add({{}}).iwarp = true;
+	add({{.below = false, .pnetid = "F"}}).iwarp = true;
+	netdev_pnetid = "F";
+	EXPECT_FALSE(find_port(&host, path, SMC_IB_GID_IWARP));
+	add({{.ifindex = 7}}).iwarp = true;
+	const auto port = find_port(&host, path, SMC_IB_GID_IWARP);
+	ASSERT_TRUE(port);
+	EXPECT_EQ(port->device.get()->place, 2u);
+	EXPECT_EQ(port->gid.vlan_id, 5);
 }
 
 // While the port below has gone one with the network device's PNET ID serves, for groups that have
@@ -363,7 +381,7 @@ protected:
 	std::array<std::uint8_t, 16> gid_{}; // of what was found
 	// "device/port", or nothing, for a group on port 1 of device 0.
 	std::string other(bool direct = true, bool peer_is_known = true,
-			  smc_ib_gid_type type = SMC_IB_GID_ROCE_V2)
+			  smc_ib_gid_type type = SMC_IB_GID_ROCE_V2, bool same_will_do = false)
 	{
 		Port than;
 		wire::Gid peer;
@@ -378,7 +396,8 @@ protected:
 					 .type = type,
 					 .vlan_id = 0,
 					 .peer = peer_is_known ? std::optional(peer) : std::nullopt,
-					 .direct = direct});
+					 .direct = direct,
+					 .same_will_do = same_will_do});
 
 		if (port)
 			gid_ = port->wire_gid().bytes;
@@ -435,6 +454,37 @@ TEST_F(OtherPortTest, OfIwarpHasAnAddress)
 	EXPECT_EQ(gid_[10], 0xff);
 	links_meet = false;
 	EXPECT_EQ(iwarp(true), "");
+}
+
+TEST_F(OtherPortTest, TheSameOneWillDo)
+{
+	const auto other_or_same = [this] {
+		return other(/*direct=*/true, /*peer_is_known=*/true, SMC_IB_GID_ROCE_V2,
+			     /*same_will_do=*/true);
+	};
+	add({{}});
+	EXPECT_EQ(other(), "");
+	EXPECT_EQ(other_or_same(), "0/1");
+	devices[0]->ports[0].pnetid = "F";
+	EXPECT_EQ(other_or_same(), "0/1");
+	add({{.pnetid = "F"}});
+	EXPECT_EQ(other_or_same(), "1/1");
+}
+
+// A connection manager would connect to it.
+TEST_F(OtherPortTest, TheSameOfIwarpLeadsToThePeer)
+{
+	const auto other_or_same = [this](bool direct, bool peer_is_known) {
+		return other(direct, peer_is_known, SMC_IB_GID_IWARP, /*same_will_do=*/true);
+	};
+	add({{.pnetid = "F"}}).iwarp = true;
+	EXPECT_EQ(other_or_same(true, true), "0/1");
+	EXPECT_EQ(gid_[15], 0);
+	EXPECT_EQ(other_or_same(false, true), "");
+	EXPECT_EQ(other_or_same(true, false), "0/1");
+	devices[0]->ports[0].has_route = false;
+	EXPECT_EQ(other_or_same(true, true), "");
+	EXPECT_EQ(other_or_same(true, false), "0/1");
 }
 
 // There was no event about the change.

@@ -23,7 +23,7 @@ using RkeyPairs = std::array<wire::RkeyPair, group::kRtokensMax>;
 
 // A port for one more link beside that one, from which a route leads to @peer if that is known. A
 // link that shares a port with another one is about to be replaced, so its ports count as free. Or,
-// if that will do, the port of that link.
+// if that will do, the port of that link (find_other_port()).
 std::optional<Port> LinkGroup::other_port(group::LinkIndex beside, const wire::Gid *peer,
 					  bool same_will_do)
 {
@@ -39,12 +39,11 @@ std::optional<Port> LinkGroup::other_port(group::LinkIndex beside, const wire::G
 			 .type = port.gid.type,
 			 .vlan_id = key_.vlan_id,
 			 .peer = std::nullopt,
-			 .direct = direct_};
+			 .direct = direct_,
+			 .same_will_do = same_will_do};
 	if (key_.version >= 2 && peer != nullptr)
 		wanted.peer = *peer;
-	if (auto other = find_other_port(wanted))
-		return other;
-	return same_will_do ? std::optional(port) : std::nullopt;
+	return find_other_port(wanted);
 }
 
 void LinkGroup::prepare_link(const group::PrepareLink &wanted)

@@ -124,13 +124,20 @@ std::optional<Port> find_by_pnet(const u8 *pnetid, const smc_ib_gid_query &query
 }
 
 // The port that sits on the network device @ifindex of @net, or below it.
-std::optional<Port> find_below(net *net, u32 ifindex, const smc_ib_gid_query &query)
+template <class WillDo>
+std::optional<Port> find_below(net *net, u32 ifindex, const smc_ib_gid_query &query,
+			       WillDo &&will_do)
 {
 	const auto carries = [&](const shell::IbDevice &device, u8 number) {
 		return smc_ib_port_carries(device.get(), number, net, ifindex);
 	};
 
-	return find_usable(carries, query, is_good);
+	return find_usable(carries, query, will_do);
+}
+
+std::optional<Port> find_below(net *net, u32 ifindex, const smc_ib_gid_query &query)
+{
+	return find_below(net, ifindex, query, is_good);
 }
 
 // A port of the initial namespace, as far as net.smc.host_ports of @net lends it. @pnetid: nullptr
@@ -158,8 +165,19 @@ std::optional<Port> find_lent(net *net, const struct smc_tcp_path &path, const u
 	return port;
 }
 
+// The network device that the port sits on is that one, not one above it.
+bool sits_on(const Port &port, net *net, u32 ifindex)
+{
+	struct smc_ib_port_info info;
+
+	return smc_ib_port_info(port.device.get(), port.number, net, &info) == 0 &&
+	       info.ifindex == ifindex;
+}
+
 // iWARP: the port below the connection's network device, and the connection's own address. Where
 // there is none at the moment, one with that device's PNET ID, for a group that has begun before.
+// By a VLAN a port of the VLAN's own alone: a connection manager keeps to its port's network
+// device.
 std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 {
 	const smc_ib_gid_query query{
@@ -167,10 +185,14 @@ std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 	struct smc_ib_port_info info;
 	u8 pnetid[SMC_PNETID_LEN];
 
-	if (path.vlan_id != 0 || wire::is_link_local(wire::Gid{std::to_array(path.local)}))
+	if (wire::is_link_local(wire::Gid{std::to_array(path.local)}))
 		return std::nullopt;
-	auto port = find_below(net, path.ifindex, query);
+	auto port = find_below(net, path.ifindex, query, [&](const Port &found) {
+		return path.vlan_id == 0 || sits_on(found, net, path.ifindex);
+	});
 
+	if (!port && path.vlan_id != 0)
+		return std::nullopt;
 	if (!port) {
 		const auto has_address = [&](Port &other) {
 			return gets_address(other, net, path.local, nullptr, true);
@@ -184,6 +206,7 @@ std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 		return std::nullopt;
 	port->gid.type = SMC_IB_GID_IWARP;
 	port->gid.ifindex = path.ifindex;
+	port->gid.vlan_id = path.vlan_id;
 	std::copy_n(path.local, sizeof(port->gid.raw), port->gid.raw);
 	std::copy_n(info.mac, sizeof(port->gid.mac), port->gid.mac);
 	return port;
@@ -209,6 +232,28 @@ std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_
 	return find_lent(net, path, has_pnet ? pnetid : nullptr, type);
 }
 
+namespace {
+
+bool leads_to_peer(Port &port, const OtherPort &wanted)
+{
+	if (wanted.type == SMC_IB_GID_IWARP)
+		return gets_address(port, wanted.netns, wanted.than.gid.raw,
+				    wanted.peer ? &*wanted.peer : nullptr, wanted.direct);
+	return !wanted.peer || leads_to(port, *wanted.peer, wanted.direct);
+}
+
+// An iWARP port connects to where the peer says, which is not where TCP led this time. Over RoCE
+// nothing but a queue pair's packets go there.
+bool same_will_do(const OtherPort &wanted)
+{
+	Port port = wanted.than;
+
+	return wanted.same_will_do &&
+	       (wanted.type != SMC_IB_GID_IWARP || leads_to_peer(port, wanted));
+}
+
+} // namespace
+
 std::optional<Port> find_other_port(const OtherPort &wanted)
 {
 	const auto pnet = control::pnet_of_port(wanted.than.device, wanted.than.number);
@@ -218,23 +263,19 @@ std::optional<Port> find_other_port(const OtherPort &wanted)
 				     .net = wanted.than.of_host ? smc_init_net() : wanted.netns};
 	std::optional<Port> found;
 
-	if (!pnet)
-		return std::nullopt;
 	const auto fits = [&](const shell::IbDevice &device, u8 number) {
 		const bool same =
 			device.get() == wanted.than.device.get() && number == wanted.than.number;
 
 		return !same && control::pnet_of_port(device, number) == pnet;
 	};
-	const auto leads_there = [&](Port &port) {
-		if (wanted.type == SMC_IB_GID_IWARP)
-			return gets_address(port, wanted.netns, wanted.than.gid.raw,
-					    wanted.peer ? &*wanted.peer : nullptr, wanted.direct);
-		return !wanted.peer || leads_to(port, *wanted.peer, wanted.direct);
-	};
-	found = find_usable(fits, query, leads_there);
+	if (pnet)
+		found = find_usable(fits, query,
+				    [&](Port &port) { return leads_to_peer(port, wanted); });
 	if (found)
 		found->of_host = wanted.than.of_host;
+	else if (same_will_do(wanted))
+		found = wanted.than;
 	return found;
 }
 

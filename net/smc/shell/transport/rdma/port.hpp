@@ -40,6 +40,7 @@ struct OtherPort {
 	u16 vlan_id;
 	std::optional<wire::Gid> peer; // version 2: a route has to lead there ...
 	bool direct = true;            // ... without a gateway, or through one
+	bool same_will_do = false;     // if there is no other, and it leads there
 };
 
 // Process.
