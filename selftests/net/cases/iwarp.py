@@ -56,6 +56,47 @@ def by_ipv6(vm):
         assert len(links) == 2, links
 
 
+VLAN_ADDRESSES = {"a": "10.9.10.1", "b": "10.9.10.2"}
+
+
+@case(on="ours+ours")
+def by_a_vlan(vm):
+    """A device of the VLAN's own; one on the network device below it is none for it, nor the other way round."""
+    to_b = f"{XFER} --to {VLAN_ADDRESSES['b']} --port {PORT} --up 300007 --down 200003"
+    with over_siw(vm.a, vm.b), nothing_goes_wrong(vm.a, vm.b), serving(vm.b):
+        for guest in vm.a, vm.b:
+            guest.run(f"""set -e
+                modprobe 8021q
+                ip link add link eth0 name vlan10 type vlan id 10 && ip link set vlan10 up
+                ip addr add {VLAN_ADDRESSES[guest.name]}/24 dev vlan10""", timeout_s=180)
+        try:
+            vm.a.run(f"{to_b} --expect fallback", timeout_s=60)
+            for guest in vm.a, vm.b:
+                guest.run(f"rdma link delete {DEVICE}")
+                add_device(guest, netdev="vlan10")
+            vm.a.run(f"{to_b} --expect smcr --connections 3 --parallel 3", timeout_s=60)
+            transfer(vm.a, vm.b, "--up 1 --down 1", expect="fallback")
+        finally:
+            for guest in vm.a, vm.b:
+                guest.run(f"rdma link delete {DEVICE}", check=False)
+                guest.run("ip link delete vlan10 && modprobe -r 8021q")
+
+
+@case(on="ours+ours")
+def a_cable_is_pulled(vm):
+    """For seconds: TCP sends again what soft-iWARP has given it, and nobody is harmed."""
+    with over_siw(vm.a, vm.b), many_connections(vm, 20) as many, nothing_goes_wrong(vm.a, vm.b):
+        many.go_round()
+        for guest in vm.a, vm.b:
+            outage = guest.spawn("""tc qdisc add dev eth0 ingress
+                tc filter add dev eth0 parent ffff: protocol all prio 1 matchall action drop
+                echo pulled; sleep 3; tc qdisc del dev eth0 ingress""")
+            outage.expect("pulled")
+            assert many.go_round() > 2
+            outage.wait()
+        assert int(vm.a.run(f"{CTL} sockets | grep -c SMC-R").out) == 20
+
+
 @case(on="ours+ours")
 def links_are_shown(vm):
     """As those over RoCE are, and that the device is another kind."""

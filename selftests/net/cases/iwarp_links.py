@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from churn import stats
 from harness import Guest, case
 from harness.iwarp import DEVICE, add_device, over_siw
+from hostile import meet
 from iwarp_talk import CTL, PORT, XFER, both_ways, many_connections, nothing_goes_wrong, serving
 
 SECOND = "siw1"
@@ -124,3 +125,23 @@ def nothing_comes_through(vm):
         many.go_round()
         for guest in vm.a, vm.b:
             assert stats(guest)["conn_abort"] == 0
+
+
+def hostile_peer(vm, only: str) -> None:
+    """Both have the ports: the peer's host is an honest one, too."""
+    with two_ports(vm.a, vm.b):
+        meet(vm, "iwarp_links_peer.py", "10.9.0.70", 7350,
+             f"--second-interface port2 --second-address 10.77.0.70 --only '{only}'", timeout_s=900)
+        for address in "10.9.0.70", "10.77.0.70":
+            vm.a.wait_for(f"! ss -Htan dst {address} | grep -v TIME-WAIT")
+
+
+# A connection manager that waits for a silent server outlives its link for as long as siw waits.
+@case(on="ours+ours", fresh=True)
+def hostile_servers_of_a_second_link(vm):
+    hostile_peer(vm, "server_")
+
+
+@case(on="ours+ours")
+def hostile_clients_of_a_second_link(vm):
+    hostile_peer(vm, "^(?!.*server_)")

@@ -66,8 +66,10 @@ class QueuePair:
         return self.stream is None or self.stream.acknowledged
 
     def send(self, payload: bytes) -> None:
-        self._sends += 1
-        self._fpdu(LAST | VERSIONS | SEND, struct.pack(">IIII", 0, 0, self._sends, 0), payload)
+        # The host's thread answers meanwhile.
+        with self.stream.changed:
+            self._sends += 1
+            self._fpdu(LAST | VERSIONS | SEND, struct.pack(">IIII", 0, 0, self._sends, 0), payload)
 
     def write(self, rkey: int, address: int, payload: bytes) -> None:
         for at in range(0, len(payload), WRITE_BYTES_MAX):
@@ -141,43 +143,46 @@ class Fabric:
             self.host.changed.notify_all()
 
 
-class Peer(raw_smc.Peer):
-    """stream: its connection to or from the other side's connection manager. nonce: a server's, which its
-    client has to show. shown: what the client has shown."""
+class End:
+    """One end of a link, on a host's address, and how it meets the other side's connection manager.
 
-    _iwarp = True
+    stream: its connection to or from that. nonce: a server's, which its client has to show. shown: what the
+    client has shown. own_port: a server's; own_nonce: what it asks of its client.
+    """
 
-    def __init__(self, fabric: Fabric, tcp: Connection, eid: str, gid_ip: bytes) -> None:
-        super().__init__(fabric, tcp, eid, gid_ip)
-        self._host = fabric.host
-        self.own_psn = self.number  # a server's port
+    number: int
+    qp: QueuePair
+    own_port: int
+    own_nonce: bytes
+
+    def __init__(self, host: RawHost) -> None:
+        self._host = host
         self.stream: Connection | None = None
         self.shown = b""
         self.nonce = b""
         self._streams: list[Connection] = []
         self._came = 0
 
-    def _take(self, message: bytes, target: str) -> None:
-        super()._take(message, target)
-        self.nonce = message[32:38]
-
     def _joined(self) -> None:
         with self._host.changed:
             self.qp.stream = self.stream
 
-    def finish(self) -> None:
-        try:
-            super().finish()
-        finally:
-            for stream in self._streams:
-                stream.reset()
+    def leave(self) -> None:
+        for stream in self._streams:
+            stream.reset()
+
+    @staticmethod
+    def credit(taken: int) -> bytes:
+        """How many messages have come, and we have taken in."""
+        return struct.pack(">BBxxII", CREDIT, MESSAGE_BYTES, taken, taken).ljust(MESSAGE_BYTES, b"\0")
+
+    def came(self, data: bytes, answers: bool) -> None:
+        """A message has, and may ask how many have."""
+        self._came += 1
+        if answers and data[0] == CREDIT and data[2] & QUESTION:
+            self.qp.send(self.credit(self._came))
 
     # --- as client --------------------------------------------------------------------------------
-
-    def propose(self, compact: bool = False) -> None:
-        self.offer()
-        self.meet()
-        self.confirm()
 
     def hello(self, nonce: bytes | None = None, server: int | None = None,
               client: int | None = None) -> bytes:
@@ -203,44 +208,30 @@ class Peer(raw_smc.Peer):
         self.stream = self._host.connect(self.qp.peer, self.qp.peer_port, with_option=False)
         self._streams.append(self.stream)
 
-    def meet(self) -> None:
+    def be_taken(self) -> None:
+        """Shows the right key, and says no word yet."""
         said = self.ask(self.hello())
         if said != "accept":
             raise Broken(f"{said} though the key is right")
         self._joined()
+
+    def meet(self) -> None:
+        self.be_taken()
         self.qp.send(self.credit(0))
-
-    @staticmethod
-    def credit(taken: int) -> bytes:
-        """How many messages have come, and we have taken in."""
-        return struct.pack(">BBxxII", CREDIT, MESSAGE_BYTES, taken, taken).ljust(MESSAGE_BYTES, b"\0")
-
-    def _message(self, data: bytes) -> None:
-        self._came += 1
-        super()._message(data)
-        if self.answers and data[0] == CREDIT and data[2] & QUESTION:
-            self.qp.send(self.credit(self._came))
 
     # --- as server --------------------------------------------------------------------------------
 
-    def respond(self) -> None:
-        self.accept()
-        self.be_met()
-        self.reply()
-        self.take_confirm()
-
-    def accept(self) -> None:
+    def expect_client(self) -> None:
         self._host.answer_option = False
-        self._host.listen(self.own_psn)
-        super().accept()
+        self._host.listen(self.own_port)
 
     def be_called(self, timeout_s: float = PATIENCE_S) -> None:
         """The client's connection manager connects."""
-        self.stream = self._host.accept(self.own_psn, timeout_s)
+        self.stream = self._host.accept(self.own_port, timeout_s)
         self._streams.append(self.stream)
 
     def be_met(self) -> None:
-        """It shows what the Accept has said, too."""
+        """It shows what it has been told, too."""
         self.be_called()
         stream = self.stream
         expected = MPA_BYTES + len(READS) + len(raw_mpa.hello())
@@ -251,7 +242,7 @@ class Peer(raw_smc.Peer):
         self.shown = request[MPA_BYTES + len(READS):]
         if request[:16] != raw_mpa.REQUEST or len(request) != expected:
             raise Broken(f"no request of this module but {request.hex()}")
-        if self.shown[:-4] != raw_mpa.hello(nonce=self.mac, server=self.number)[:-4]:
+        if self.shown[:-4] != raw_mpa.hello(nonce=self.own_nonce, server=self.number)[:-4]:
             raise Broken(f"a wrong key: {self.shown.hex()}")
 
     def reply(self, private: bytes = b"") -> None:
@@ -259,13 +250,6 @@ class Peer(raw_smc.Peer):
         with self._host.changed:
             self.stream.send(good_reply(private))
             self._joined()
-
-    def take_confirm(self) -> None:
-        super().take_confirm()
-        if int.from_bytes(self.shown[-4:], "big") != self.qp.peer_number:
-            raise Broken("the Confirm names another queue pair")
-        if not self.wait(lambda: self.has(CREDIT), PATIENCE_S):
-            raise Broken("no first message of the client's")
 
     # --- what a test asks ---------------------------------------------------------------------------
 
@@ -275,3 +259,62 @@ class Peer(raw_smc.Peer):
         deadline_s = time.monotonic() + timeout_s
         return all(stream.wait(lambda stream=stream: stream.ended or stream.silent,
                                max(0.0, deadline_s - time.monotonic())) for stream in self._streams)
+
+
+class Peer(End, raw_smc.Peer):
+    """The PSN of its Accept says the port, and the MAC the nonce."""
+
+    _iwarp = True
+
+    def __init__(self, fabric: Fabric, tcp: Connection, eid: str, gid_ip: bytes) -> None:
+        End.__init__(self, fabric.host)
+        raw_smc.Peer.__init__(self, fabric, tcp, eid, gid_ip)
+        self.own_psn = self.number
+
+    @property
+    def own_port(self) -> int:
+        return self.own_psn
+
+    @property
+    def own_nonce(self) -> bytes:
+        return self.mac
+
+    def _take(self, message: bytes, target: str) -> None:
+        super()._take(message, target)
+        self.nonce = message[32:38]
+
+    def _message(self, data: bytes) -> None:
+        super()._message(data)
+        self.came(data, self.answers)
+
+    def finish(self) -> None:
+        try:
+            super().finish()
+        finally:
+            self.leave()
+
+    # --- as client --------------------------------------------------------------------------------
+
+    def propose(self, compact: bool = False) -> None:
+        self.offer()
+        self.meet()
+        self.confirm()
+
+    # --- as server --------------------------------------------------------------------------------
+
+    def respond(self) -> None:
+        self.accept()
+        self.be_met()
+        self.reply()
+        self.take_confirm()
+
+    def accept(self) -> None:
+        self.expect_client()
+        super().accept()
+
+    def take_confirm(self) -> None:
+        super().take_confirm()
+        if int.from_bytes(self.shown[-4:], "big") != self.qp.peer_number:
+            raise Broken("the Confirm names another queue pair")
+        if not self.wait(lambda: self.has(CREDIT), PATIENCE_S):
+            raise Broken("no first message of the client's")

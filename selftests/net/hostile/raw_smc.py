@@ -64,6 +64,7 @@ class Peer:
 
     _next_number = 0x4000
     _iwarp = False
+    _max_links = 1
 
     def __init__(self, fabric: Fabric, tcp: Connection, eid: str, gid_ip: bytes) -> None:
         self._fabric, self.tcp, self._eid = fabric, tcp, eid
@@ -143,7 +144,7 @@ class Peer:
     def offer(self) -> None:
         """Of the handshake as client, up to the Accept."""
         self.tcp.send(clc.proposal(self._eid, self.gid[12:], clc.vendor_offer(self._capabilities),
-                                   self._iwarp))
+                                   self._iwarp, self._max_links))
         accept = self._clc()
         if accept[clc.TYPE_AT] != clc.ACCEPT:
             raise Broken(f"no Accept but {accept.hex()}")
@@ -165,7 +166,7 @@ class Peer:
         self.take_confirm()
 
     def accept(self) -> None:
-        body = self._body(255, 1, True)
+        body = self._body(255, self._max_links, True)
         length = clc.HEADER_BYTES + len(body) + 4
         self.tcp.send(clc.header(clc.ACCEPT, length, 0x20 | FIRST_CONTACT) + body + clc.EYECATCHER)
 
@@ -210,6 +211,8 @@ class Peer:
         _, length, _, token = struct.unpack("!BBHI", data[:8])
         if length != MESSAGE_BYTES or token != self.token:
             raise ValueError(f"CDC with length {length} and token {token:#x}")
+        if data[24] & VALIDATION:
+            return  # what has been told before may follow
         self.announced = self._advanced(self.announced, data[8:16], RMB_BYTES)
         self.consumed = self._advanced(self.consumed, data[16:24], self.peer_size)
         self.state |= data[25]
@@ -313,11 +316,14 @@ class Peer:
         self.say(words)
         return self.hear(count) == words
 
-    def finish(self) -> None:
-        """Ends the group, if there is one, and the TCP connection."""
+    def _end_group(self) -> None:
         if self.qp.connected and not self.qp.silent:
             self.qp.send(llc(DELETE_LINK, ALL | ORDERLY, struct.pack("!BI", 0, 0x00020000)))
             self.wait(lambda: self.qp.idle or self.qp.refused is not None, 1)
+
+    def finish(self) -> None:
+        """Ends the group, if there is one, and the TCP connection."""
+        self._end_group()
         self.tcp.reset()
         time.sleep(0.05)
         self.qp.silent = True

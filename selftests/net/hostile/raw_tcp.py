@@ -91,6 +91,11 @@ class Connection:
         self._segment(RST | ACK, 0)
 
     @property
+    def changed(self) -> threading.Condition:
+        """The host's, for several things that belong together."""
+        return self._host.changed
+
+    @property
     def ended(self) -> bool:
         return self.fin_seen or self.rst_seen
 

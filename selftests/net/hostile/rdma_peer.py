@@ -80,9 +80,9 @@ class Scene(clc_peer.Scene):
             peer.finish()
 
     @contextmanager
-    def as_server(self):
-        """The target's client has connected to us and sent its words."""
-        peer = self.peer(self.called())
+    def as_server(self, **how: int):
+        """The target's client has connected to us and sent its words. how: as for called()."""
+        peer = self.peer(self.called(**how))
         try:
             peer.respond()
             peer.qp.send(peer.confirm_link())
