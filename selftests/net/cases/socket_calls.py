@@ -4,6 +4,7 @@
 from contextlib import contextmanager
 
 from harness import Guest, case
+from harness.iwarp import over_siw
 from selecting import needs_selection
 
 PROGRAM = "build/selftests/smc_cases"
@@ -70,6 +71,19 @@ def over_smcr_of_mixed_kinds(vm):
 @case(on="ours+ours")
 def over_smcr_other_way_round(vm):
     compare(vm, "--mode smc --expect smcr --role server --only '*[ftn]'")
+
+
+@case(on="ours+ours")
+def over_iwarp(vm):
+    with over_siw(vm.a, vm.b):
+        compare(vm, "--mode smc --expect smcr")
+
+
+@case(on="ours+ours")
+def over_iwarp_other_way_round(vm):
+    """And by IPv6."""
+    with over_siw(vm.a, vm.b):
+        compare(vm, "--mode smc --expect smcr --role server --only '*[ftn]'", vm.b.ip6)
 
 
 @case(on="ours+ours")

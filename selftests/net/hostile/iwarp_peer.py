@@ -327,6 +327,22 @@ def server_is_not_at_its_port(scene: Scene, spoil: Callable[[Scene, Peer], None]
         scene.goes_on(peer, (0, SILENCE_MS_MAX))
 
 
+@SUITE.case
+def server_has_no_port_number(scene: Scene) -> None:
+    """More than TCP's 16 bits are no port: least of all that of the lower ones."""
+    with scene.nothing_stays(), scene.serving() as peer:
+        port = peer.own_psn
+        scene.host.listen(port)
+        peer.own_psn |= 0x10000
+        peer.accept()
+        scene.goes_on(peer, AT_ONCE_MS)
+        try:
+            scene.host.accept(port, 0)
+        except TimeoutError:
+            return
+        expect(False, "the client has looked for it")
+
+
 @SUITE.variants(this_host=lambda scene: scene.own, target=lambda scene: scene.args.target,
                 loopback=lambda _: "127.0.0.1", nobody=lambda _: "0.0.0.0", everybody=lambda _: "255.255.255.255")
 def server_is_said_to_be_elsewhere(scene: Scene, where: Callable[[Scene], str]) -> None:

@@ -12,6 +12,11 @@
 #include "shell/transport/rdma/link.hpp"
 
 namespace smc::transport::rdma {
+namespace {
+
+constexpr u32 kPortMax = 65535;
+
+} // namespace
 
 static_assert(sizeof(wire::IwarpHello) == SMC_IB_HELLO_BYTES &&
 	      wire::kIwarpKeySize == SMC_IB_HELLO_KEY_BYTES);
@@ -51,6 +56,8 @@ Result<void, wire::DeclineReason> Link::meet_by_manager(const group::LinkEnd &pe
 		return fail(wire::DeclineReason::kErrRdyLnk);
 	if (ready == Ready::kToSend)
 		return {};
+	if (peer.psn.value() > kPortMax)
+		return fail(wire::DeclineReason::kErrRdyLnk);
 	const wire::IwarpHello hello = wire::iwarp_hello(
 		peer.identity.mac, peer.identity.qpn, wire::iwarp_qpn(smc_ib_link_qpn(queue_pair)));
 
