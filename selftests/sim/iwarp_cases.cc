@@ -49,6 +49,17 @@ void fails(Meeting meeting)
 	}
 }
 
+// What the server has missed is said again, soon.
+void missed()
+{
+	const u64 began_us = scheduler().now_us();
+
+	world().knobs.meeting = Meeting::kMissesAMessage;
+	one_more(/*smc=*/true);
+	if (scheduler().now_us() - began_us > 1'000'000)
+		fail("it takes too long until the first message is said again");
+}
+
 // A hundred connections that never rest, each of whose messages needs a receive.
 void many_messages()
 {
@@ -78,6 +89,7 @@ const Case kCases[] = {
 	 .play = [] { with_server(connections); },
 	 .bouncing = true,
 	 .iwarp = true},
+	{.name = "iwarp-missed", .play = [] { with_server(missed); }, .iwarp = true},
 	{.name = "iwarp-refused",
 	 .play = [] { with_server([] { fails(Meeting::kIsRefused); }); },
 	 .iwarp = true},

@@ -124,6 +124,7 @@ struct smc_ib_link {
 	bool failing = false;
 	int status = 0;
 	bool listens_first = false; // iWARP: until its peer's first message has come
+	bool misses_one = false;    // iWARP: a message, until the next one comes
 	bool calls = false;         // iWARP: its connection manager has to be left
 
 	// Send queue.

@@ -73,6 +73,7 @@ void meet(u32 client_qpn, const std::string &address, u16 port, const std::strin
 	join(*client, *server);
 	join(*server, *client);
 	server->listens_first = true;
+	server->misses_one = world().knobs.meeting == Knobs::Meeting::kMissesAMessage;
 	report(client->qpn, hello);
 	report(server->qpn, hello);
 }
@@ -103,7 +104,8 @@ void smc_ib_link_leave(smc_ib_link *link)
 	if (scheduler().current()->is_atomic())
 		fail("a queue pair leaves its connection manager in atomic context");
 	// As long as a driver may wait for an answer.
-	if (link->calls && world().knobs.meeting != Knobs::Meeting::kSucceeds)
+	if (link->calls && world().knobs.meeting != Knobs::Meeting::kSucceeds &&
+	    world().knobs.meeting != Knobs::Meeting::kMissesAMessage)
 		scheduler().sleep_us(scheduler().random().below(kAnswer_us));
 	link->calls = false;
 }
@@ -122,6 +124,7 @@ int smc_ib_link_connect(smc_ib_link *link, net *, const u8 *from, const u8 *to, 
 		return -ENOMEM;
 	switch (world().knobs.meeting) {
 	case Knobs::Meeting::kSucceeds:
+	case Knobs::Meeting::kMissesAMessage:
 	case Knobs::Meeting::kIsRefused: break;
 	case Knobs::Meeting::kIsLost: return 0;
 	case Knobs::Meeting::kIsLate: delay_us = kLate_us; break;

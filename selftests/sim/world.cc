@@ -148,6 +148,8 @@ Knobs Knobs::draw(u64 seed)
 	knobs.iwarp = knobs.loopback == SMC_LOOPBACK_OFF && !knobs.smcr_v1 && random.one_in(2);
 	if (knobs.iwarp)
 		knobs.receives = 64;
+	if (knobs.iwarp && random.one_in(4))
+		knobs.meeting = Meeting::kMissesAMessage;
 	return knobs;
 }
 

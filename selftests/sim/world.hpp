@@ -64,7 +64,14 @@ struct Knobs {
 	bool smcr_v2 = true;
 	bool iwarp = false; // all devices are of that kind
 	// What the connection managers do, of the next meetings.
-	enum class Meeting : u8 { kSucceeds, kIsRefused, kIsLost, kIsLate, kShowsWrongNumber };
+	enum class Meeting : u8 {
+		kSucceeds,
+		kMissesAMessage, // the server's queue pair, until the next one comes
+		kIsRefused,
+		kIsLost,
+		kIsLate,
+		kShowsWrongNumber
+	};
 	Meeting meeting = Meeting::kSucceeds;
 	bool gateway = false;
 	u32 compact_hosts = 3;   // bit 0: host a uses compact messages, bit 1: host b

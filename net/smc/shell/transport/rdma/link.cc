@@ -56,6 +56,8 @@ Result<void, shell::Errno> Link::create(const Making &making)
 	sent_up_to_ = 0;
 	head_ = 0;
 	credits_ = {};
+	greeted_ms_ = 0;
+	greetings_ = 0;
 	return {};
 }
 

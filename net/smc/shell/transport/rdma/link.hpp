@@ -168,6 +168,9 @@ public:
 	[[nodiscard]] CreditHeard take_credit(ByteSpan message);
 	// Its peer has accepted it, or been accepted; its client has shown these bytes. Process.
 	void on_met(const void *shown, bool client);
+	// When greet_again() is due, since the client's first message is not answered. Any context.
+	[[nodiscard]] std::optional<u64> greets_again_ms();
+	void greet_again();
 
 private:
 	// A post whose completion a connection wants.
@@ -191,6 +194,11 @@ private:
 	static constexpr u8 kAccepted = 1;
 	static constexpr u8 kHeard = 2; // or it is the client
 	static constexpr u8 kMet = kAccepted | kHeard;
+
+	// How often, and how many times: all within the time that a handshake gives a meeting, and
+	// far from what a server has receives for.
+	static constexpr u64 kGreetAgain_ms = 300;
+	static constexpr u32 kGreetingsMax = 5;
 
 	void announce_locked() SMC_REQUIRES(lock_);
 	void announce_if_due_locked() SMC_REQUIRES(lock_)
@@ -246,7 +254,9 @@ private:
 	bool dead_ SMC_GUARDED_BY(lock_) = true;
 	u64 sent_up_to_ SMC_GUARDED_BY(lock_) = 0;
 	group::ReceiveCredits credits_ SMC_GUARDED_BY(lock_);
-	u64 asked_ms_ SMC_GUARDED_BY(lock_) = 0; // the last question
+	u64 asked_ms_ SMC_GUARDED_BY(lock_) = 0;   // the last question
+	u64 greeted_ms_ SMC_GUARDED_BY(lock_) = 0; // 0: the server has said something since
+	u32 greetings_ SMC_GUARDED_BY(lock_) = 0;
 	// Ring of posts whose completion is wanted, oldest at head_; as many as fit into the queue.
 	Awaited *awaited_ SMC_PT_GUARDED_BY(lock_) = nullptr;
 	u32 awaited_size_ = 0;

@@ -309,6 +309,8 @@ void LinkGroup::arm()
 	for (Link &link : links_) {
 		if (const auto at_ms = given_up_ms(link); at_ms && state_ < State::kEnding)
 			next_ms = std::min(next_ms, *at_ms);
+		if (const auto at_ms = link.greets_again_ms(); at_ms && state_ < State::kEnding)
+			next_ms = std::min(next_ms, *at_ms);
 	}
 	if (state_ == State::kEnding)
 		next_ms = std::min(next_ms, control_.drained() ? now_ms : drain_deadline_ms_);
@@ -334,8 +336,11 @@ void LinkGroup::run()
 		if (idle_since_ms_ != 0 && elapsed_ms(idle_since_ms_, now_ms) >= idle_limit_ms())
 			end_if_idle_locked();
 		for (Link &link : links_) {
+			const auto greets_ms = link.greets_again_ms();
 			const auto at_ms = given_up_ms(link);
 
+			if (greets_ms && now_ms >= *greets_ms)
+				link.greet_again();
 			if (!at_ms || now_ms < *at_ms)
 				continue;
 			records_[link.index()].port_lost_ms = 0;
@@ -572,4 +577,5 @@ extern "C" void smc_ib_link_met(void *context, const void *hello)
 	auto *link = static_cast<Link *>(context);
 	link->on_met(hello, !link->group().is_server());
 	link->group().on_link_met(*link);
+	link->group().await_answers();
 }

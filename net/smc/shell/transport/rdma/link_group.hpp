@@ -266,6 +266,8 @@ public:
 	void on_link_failed(Link &link, int status);
 	// Any context.
 	void on_link_met(Link &link);
+	// A link's first message may want an answer. Process.
+	void await_answers();
 
 	// LinkControl::Owner
 	void on_effect(const group::Effect &effect) override;

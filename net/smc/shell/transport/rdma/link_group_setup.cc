@@ -306,6 +306,12 @@ void LinkGroup::on_link_met(Link &link)
 		tell(founder.get(), SetupResult::kLinkConnected, wire::DeclineReason::kNone);
 }
 
+void LinkGroup::await_answers()
+{
+	shell::Guard guard(lock_);
+	arm();
+}
+
 Result<void, wire::DeclineReason> LinkGroup::bring_up(Link &link, const group::LinkEnd &peer)
 {
 	if (ending())

@@ -87,10 +87,29 @@ void Link::on_met(const void *shown, bool client)
 	met_client_.store(hello.client_qpn.get(), std::memory_order_relaxed);
 	// The answer to a client's first message may come at once.
 	met_.fetch_or(kAccepted, std::memory_order_release);
-	if (client) {
-		shell::Guard guard(lock_);
-		announce_locked();
-	}
+	if (client)
+		greet_again();
+}
+
+// Soft-iWARP's server replies before it has the queue pair look at the connection, and sees no
+// message that comes in between until the next one does.
+void Link::greet_again()
+{
+	shell::Guard guard(lock_);
+
+	announce_locked();
+	greeted_ms_ = smc_now_ms();
+	greetings_++;
+}
+
+std::optional<u64> Link::greets_again_ms()
+{
+	if (!counts_)
+		return std::nullopt;
+	shell::Guard guard(lock_);
+	if (dead_ || greeted_ms_ == 0 || greetings_ == kGreetingsMax)
+		return std::nullopt;
+	return greeted_ms_ + kGreetAgain_ms;
 }
 
 void Link::announce_locked()
@@ -144,6 +163,7 @@ void Link::note_taken()
 	if (!counts_)
 		return;
 	shell::Guard guard(lock_);
+	greeted_ms_ = 0;
 	credits_.took();
 	announce_if_due_locked();
 }
@@ -153,6 +173,7 @@ void Link::note_kept()
 	if (!counts_)
 		return;
 	shell::Guard guard(lock_);
+	greeted_ms_ = 0;
 	credits_.kept();
 }
 
