@@ -186,18 +186,24 @@ format:
 
 # What `make check` runs, see scripts/check/run. Each part reports "N passed, N failed".
 # A fuzzer takes an input that needs long for one that hangs, so it gets a processor of its own.
-CHECK_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
-CHECK_ON_HOST := lint unit sim check-packages
-CHECK_IN_GUESTS := harness-test $(KERNELS:%=check-selftest-%) check-interop check-interop-7.2
+# Guests of the first kernel boot while those of the others wait for their module.
+FIRST_KERNEL := $(firstword $(KERNELS))
+OTHER_KERNELS := $(filter-out $(FIRST_KERNEL),$(KERNELS))
+CHECK_FIRST := check-build-$(FIRST_KERNEL) check-tools fuzz-check
+CHECK_ON_HOST := $(OTHER_KERNELS:%=check-build-%) lint unit sim check-packages
+CHECK_IN_GUESTS := harness-test check-selftest-$(FIRST_KERNEL) check-interop \
+	$(foreach kernel,$(OTHER_KERNELS),check-selftest-$(kernel)@check-build-$(kernel)) check-interop-7.2
 
 # The sample that `make check` takes of the cases in guests is in selftests/vm/vm.mk.
+CHECK_ALL_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
+CHECK_ALL_ON_HOST := lint unit sim check-packages check-arm64
 CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) check-selftest-rt check-selftest-arm64 check-selftest-s390x interop
 
 check: deps
 	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
 
 check-all: deps
-	@WHOLE=1 scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) check-arm64 --with $(CHECK_ALL_IN_GUESTS)
+	@WHOLE=1 scripts/check/run $(CHECK_ALL_FIRST) --beside $(CHECK_ALL_ON_HOST) --with $(CHECK_ALL_IN_GUESTS)
 
 deps:
 	@scripts/fetch/install-deps

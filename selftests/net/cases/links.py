@@ -13,7 +13,7 @@ VERSIONS = (True, False)
 
 
 @case(on="ours")
-def a_second_link_is_made(vm):
+def connections_are_spread_over_two_links(vm):
     """Of either version. Connections are spread over both."""
     for v2 in VERSIONS:
         two_links.a_second_link_is_made(vm.a, v2=v2)
