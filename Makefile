@@ -199,7 +199,9 @@ CHECK_ALL_FIRST := $(KERNELS:%=check-build-%) check-tools fuzz-check
 CHECK_ALL_ON_HOST := lint unit sim check-packages check-arm64
 CHECK_ALL_IN_GUESTS := harness-test $(KERNELS:%=selftest:KERNEL=%) check-selftest-rt check-selftest-arm64 check-selftest-s390x interop
 
+# Nothing is fetched for the others while guests run, which fetch as well.
 check: deps
+	@set -e; for kernel in $(KERNELS); do scripts/fetch/fetch-kernel --path $$kernel; done
 	@scripts/check/run $(CHECK_FIRST) --beside $(CHECK_ON_HOST) --with $(CHECK_IN_GUESTS)
 
 check-all: deps
