@@ -2,6 +2,7 @@
 """How the connections that a guest opened and accepted went, by the counters of its kernel."""
 
 import json
+import os
 from dataclasses import dataclass, fields
 
 from harness import Guest
@@ -10,6 +11,9 @@ from harness import Guest
 _ASK = ("python3 -c 'import json, sys; sys.path.append(\"selftests/vm/guest\"); import smcnl;"
         " print(json.dumps([smcnl.counters(), smcnl.stats(), smcnl.fallbacks()]))'")
 _TCP = "awk '$1 == \"Tcp:\" && ++line == 2 {print $6, $7, $8}' /proc/net/snmp"
+
+_LINKS = "awk '$1 == \"link_up\" {print $2}' /proc/net/smc_stat"
+OVER_IWARP = os.environ.get("SMC_CARRIER") == "siw"
 
 _PEER_NO_SMC = 0x03010000
 
@@ -22,7 +26,8 @@ class Account:
     failed are taken off. client, server: those of them that SMC carried, by role: r between hosts,
     d within one. fallbacks, errors: handshakes of SMC sockets that led to TCP, or to nothing.
     unspoken: those of a server whose client, SMC or not, never said that it could SMC; one that
-    hung up before its Proposal is among them, and in no other count.
+    hung up before its Proposal is among them, and in no other count. iwarp_links: each is a connection of
+    soft-iWARP's own, which TCP counts, too.
     """
 
     opened: int
@@ -35,6 +40,7 @@ class Account:
     unspoken: int
     errors: int
     bytes: int
+    iwarp_links: int
 
     @staticmethod
     def of(guest: Guest, inside: str = "") -> "Account":
@@ -48,7 +54,8 @@ class Account:
                        smcd.get("client_v2", 0), smcd.get("server_v2", 0),
                        smcr["client_fallback"] + smcr["server_fallback"] - unspoken, unspoken,
                        smcr["client_errors"] + smcr["server_errors"],
-                       smcr["tx_bytes"] + smcd.get("tx_bytes", 0))
+                       smcr["tx_bytes"] + smcd.get("tx_bytes", 0),
+                       int(guest.run(f"{inside} {_LINKS}").out) if OVER_IWARP else 0)
 
     def __sub__(self, before: "Account") -> "Account":
         return Account(*(getattr(self, field.name) - getattr(before, field.name)

@@ -5,7 +5,6 @@
 
 .PHONY: programs
 programs: KERNEL ?= 6.12
-programs: export SMC_CARRIER
 programs: tools
 	@scripts/fetch/install-deps build vm
 	@scripts/fetch/fetch-programs
