@@ -282,9 +282,11 @@ u32 smc_sk_max_backlog(const struct sock *sk)
 
 // ---- Sleeping and waking ------------------------------------------------------------------------
 
-// A jiffy is a millisecond here.
-int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		 bool exclusive)
+namespace {
+
+// @events: what wakes it. A jiffy is a millisecond here.
+int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+	       bool exclusive, u32 events)
 {
 	Fiber *fiber = scheduler().current();
 
@@ -294,7 +296,8 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 		fail("a wait without the sock's lock");
 	struct socket *sock = sk->socket;
 	scheduler().prepare();
-	const auto place = sock->queue.add({.fiber = fiber, .exclusive = exclusive});
+	const auto place =
+		sock->queue.add({.fiber = fiber, .events = events, .exclusive = exclusive});
 	int ret = 0;
 	const bool there = ready(arg);
 	if (!there && (fiber->signalled || world().fault(world().knobs.signal))) {
@@ -318,9 +321,27 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	return ret;
 }
 
+} // namespace
+
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		 bool exclusive)
+{
+	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, ~0U);
+}
+
 int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
-	return smc_sk_sleep(sk, timeo_jiffies, ready, arg, false);
+	return sleep_once(sk, timeo_jiffies, ready, arg, false, ~SMC_POLL_OUT);
+}
+
+int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
+{
+	int ret = 0;
+
+	while (ret == 0 && !ready(arg))
+		ret = sleep_once(sk, timeo_jiffies, ready, arg, false,
+				 ~(SMC_POLL_IN | SMC_POLL_PRI));
+	return ret;
 }
 
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,

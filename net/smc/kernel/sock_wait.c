@@ -63,10 +63,47 @@ static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
 }
 #endif
 
-static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		      bool exclusive, bool reads)
+/*
+ * What a sleeper waits for. Who waits for data is not woken where there is only more room to write,
+ * and the other way round: another thread may be doing the other thing. Any other wakeup, one
+ * without a key among them, may be about its end, and wakes both.
+ */
+enum awaited {
+	AWAITED_ANYTHING,
+	AWAITED_DATA,
+	AWAITED_ROOM,
+};
+
+static bool wakes_only_for(void *key, __poll_t events)
 {
-	DEFINE_WAIT_FUNC(wait, woken_wake_function);
+	return key && !(key_to_poll(key) & ~events);
+}
+
+static int wake_reader(struct wait_queue_entry *wait, unsigned int mode, int sync, void *key)
+{
+	if (wakes_only_for(key, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND))
+		return 0;
+	return woken_wake_function(wait, mode, sync, key);
+}
+
+static int wake_writer(struct wait_queue_entry *wait, unsigned int mode, int sync, void *key)
+{
+	if (wakes_only_for(key, EPOLLIN | EPOLLRDNORM | EPOLLRDBAND | EPOLLPRI))
+		return 0;
+	return woken_wake_function(wait, mode, sync, key);
+}
+
+static const wait_queue_func_t wake_functions[] = {
+	[AWAITED_ANYTHING] = woken_wake_function,
+	[AWAITED_DATA] = wake_reader,
+	[AWAITED_ROOM] = wake_writer,
+};
+
+static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
+		      bool exclusive, enum awaited awaited)
+{
+	DEFINE_WAIT_FUNC(wait, wake_functions[awaited]);
+	const bool reads = awaited == AWAITED_DATA;
 	bool interrupted;
 	int ret = 0;
 
@@ -98,14 +135,14 @@ static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive)
 {
-	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, false);
+	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, AWAITED_ANYTHING);
 }
 
 int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
 	if (*timeo_jiffies && busy_poll(sk, ready, arg))
 		return 0;
-	return sleep_once(sk, timeo_jiffies, ready, arg, false, true);
+	return sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_DATA);
 }
 
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
@@ -115,6 +152,15 @@ int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), 
 
 	while (!ret && !ready(arg))
 		ret = smc_sk_sleep(sk, timeo_jiffies, ready, arg, exclusive);
+	return ret;
+}
+
+int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
+{
+	int ret = 0;
+
+	while (!ret && !ready(arg))
+		ret = sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_ROOM);
 	return ret;
 }
 

@@ -16,9 +16,9 @@ SMC_ABI_BEGIN
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive);
 /*
- * The same for a reader. As on TCP, the event that ends the sleep sends no SIGIO (O_ASYNC), and
- * a socket with SO_BUSY_POLL does not sleep but polls for that long; @ready is called without the
- * sock's lock then, too.
+ * The same for a reader: SMC_POLL_OUT alone does not wake it. As on TCP, the event that ends the
+ * sleep sends no SIGIO (O_ASYNC), and a socket with SO_BUSY_POLL does not sleep but polls for that
+ * long; @ready is called without the sock's lock then, too.
  */
 int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 			  void *arg);
@@ -35,6 +35,9 @@ void smc_sk_busy_poll_by(struct sock *sk, u32 napi_id);
  */
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		bool exclusive);
+/* The same for a writer: neither SMC_POLL_IN nor SMC_POLL_PRI alone wakes it. */
+int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+			 void *arg);
 
 /* Poll bits of include/uapi/linux/eventpoll.h. */
 #define SMC_POLL_IN 0x0041u	/* EPOLLIN | EPOLLRDNORM */

@@ -141,7 +141,7 @@ int Send::wait_for_room()
 	smc_sk_set_nospace(sk_);
 	if (!timeo_jiffies_)
 		timeo_jiffies_ = smc_sk_sndtimeo(sk_, (flags_ & SMC_MSG_DONTWAIT) != 0);
-	const int ret = smc_sk_wait(sk_, &*timeo_jiffies_, may_write, &connection_, false);
+	const int ret = smc_sk_wait_for_room(sk_, &*timeo_jiffies_, may_write, &connection_);
 
 	waited_ = ret == 0;
 	return ret;
