@@ -4,6 +4,7 @@
 // separate account, in stream positions that never wrap, says whether each message is allowed and
 // what each plan may contain. Inputs that begin with kInPlace are for two connections that share
 // their memory (in_place.hpp).
+#include "alike.hpp"
 #include "core/connection/cdc_mapping.hpp"
 #include "core/connection/connection.hpp"
 #include "core/wire/cdc.hpp"
@@ -115,7 +116,7 @@ private:
 	void act(fuzz::Script &script)
 	{
 		switch (script.below(22)) {
-		case 0: send(script.number(1), SendHint::kNormal); break;
+		case 0: send_small(script.number(1)); break;
 		case 1: send(script.number(3), SendHint::kNormal); break;
 		case 2: send(script.number(1), SendHint::kMore); break;
 		case 3: send(script.number(1), SendHint::kUrgent); break;
@@ -154,9 +155,72 @@ private:
 			appended_bytes_ += segments.length_bytes();
 	}
 
+	// By the short way where it is open, half of the time.
+	void send_small(std::uint32_t bytes)
+	{
+		QuickPlan quick;
+		const QuickWay way =
+			bytes % 2 != 0 ? QuickWay::kNone : c_.plan_quickly(bytes, quick);
+
+		if (way == QuickWay::kNone)
+			return send(bytes, SendHint::kNormal);
+		Connection general = c_;
+		TransmitPlan plan;
+		fuzz::demand(bytes <= c_.sndbuf_free_bytes() && !c_.ring_change_due());
+		general.produce(bytes);
+		fuzz::demand(general.plan_transmit(plan) == (way == QuickWay::kSend));
+		appended_bytes_ += bytes;
+		if (way == QuickWay::kWait)
+			return c_.produce(bytes);
+		check_quick_plan(quick, plan);
+		check_plan(plan);
+		c_.commit_quickly(quick);
+		general.commit_transmit(plan);
+		fuzz::demand(fuzz::alike(c_, general));
+		note_sent(plan);
+	}
+
+	static void check_quick_plan(const QuickPlan &quick, const TransmitPlan &plan)
+	{
+		fuzz::demand(plan.compact && plan.write_count == 1);
+		fuzz::demand(plan.writes[0].sndbuf_offset_bytes == quick.write.sndbuf_offset_bytes);
+		fuzz::demand(plan.writes[0].peer_offset_bytes == quick.write.peer_offset_bytes);
+		fuzz::demand(plan.write_bytes == quick.write.length_bytes);
+		fuzz::demand(plan.brief.consumed_bytes == quick.consumed_bytes);
+		fuzz::demand(!plan.brief.wrapped && !plan.brief.write_blocked);
+		fuzz::demand(plan.marker.sent_bytes == quick.marker.sent_bytes &&
+			     plan.marker.message_number == quick.marker.message_number);
+		fuzz::demand(plan.signal == quick.signal);
+	}
+
+	// What the short way finds is what the general one would take.
+	void look_quickly(std::uint32_t bytes) const
+	{
+		using Found = QuickLook::Found;
+
+		for (const bool urgent_inline : {false, true}) {
+			const QuickLook look = c_.look_quickly(bytes, 1, urgent_inline);
+			Connection general = c_;
+
+			if (look.found == Found::kUnusual)
+				continue;
+			fuzz::demand(!general.set_urgent_inline(urgent_inline) && !c_.at_eof());
+			fuzz::demand(look.leaves_some ==
+				     (c_.readable_bytes() > look.piece.length_bytes));
+			const ring::Segments segments = general.read_segments(bytes);
+			if (look.found == Found::kNothing)
+				fuzz::demand(segments.empty());
+			else
+				fuzz::demand(segments.pieces().size() == 1 &&
+					     *segments.begin() == look.piece);
+		}
+	}
+
 	void consume(std::uint32_t bytes)
 	{
 		const ring::Segments segments = c_.read_segments(bytes);
+
+		look_quickly(bytes);
 
 		check_segments(segments, segments.length_bytes(), own_ring_.size_bytes());
 		fuzz::demand(segments.length_bytes() <= stored_bytes());
@@ -321,14 +385,19 @@ private:
 			if (room % 16 == 15)
 				plan.signal = true; // the queue needs a signalled request
 			c_.commit_transmit(plan);
-			if (plan.signal)
-				markers_.push_back(plan.marker);
-			sent_bytes_ += plan.write_bytes;
-			sent_messages_++;
-			release_told_ = false;
-			sent_flags_ |= plan.message.state_flags;
-			confirmed_bytes_ = consumed_bytes_;
+			note_sent(plan);
 		}
+	}
+
+	void note_sent(const TransmitPlan &plan)
+	{
+		if (plan.signal)
+			markers_.push_back(plan.marker);
+		sent_bytes_ += plan.write_bytes;
+		sent_messages_++;
+		release_told_ = false;
+		sent_flags_ |= plan.message.state_flags;
+		confirmed_bytes_ = consumed_bytes_;
 	}
 
 	void check_plan(const TransmitPlan &plan) const

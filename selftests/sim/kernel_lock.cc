@@ -102,6 +102,20 @@ void smc_spin_unlock(smc_spinlock *lock)
 	scheduler().maybe_yield();
 }
 
+void smc_spin_lock_inner(smc_spinlock *lock)
+{
+	if (scheduler().current()->spinlocks == 0)
+		sim::fail("an inner spinlock is not taken under another one");
+	smc_spin_lock(lock);
+}
+
+void smc_spin_unlock_inner(smc_spinlock *lock)
+{
+	smc_spin_unlock(lock);
+	if (scheduler().current()->spinlocks == 0)
+		sim::fail("an inner spinlock is held longer than the outer one");
+}
+
 void smc_mutex_init(smc_mutex *mutex, smc_lock_class class_)
 {
 	init(mutex, class_);

@@ -9,6 +9,7 @@
 #include "kernel/abi/sock.h"
 #include "scheduler.hpp"
 #include "trace.hpp"
+#include "world.hpp"
 
 using namespace sim;
 
@@ -46,6 +47,35 @@ size_t smc_msg_copy_to(msghdr *msg, const void *from, size_t len)
 	std::memcpy(msg->to + msg->done_bytes, from, n);
 	msg->done_bytes += n;
 	return n;
+}
+
+namespace {
+
+// Whether all of the user's pages are there.
+bool at_once(const msghdr *msg, size_t len)
+{
+	return !msg->fetch && whole(msg, len) == len &&
+	       !scheduler().random().one_in(world().knobs.missing_page);
+}
+
+} // namespace
+
+bool smc_msg_copy_from_at_once(msghdr *msg, void *to, size_t len)
+{
+	if (!at_once(msg, len))
+		return false;
+	std::memcpy(to, msg->from + msg->done_bytes, len);
+	msg->done_bytes += len;
+	return true;
+}
+
+bool smc_msg_copy_to_at_once(msghdr *msg, const void *from, size_t len)
+{
+	if (!at_once(msg, len))
+		return false;
+	std::memcpy(msg->to + msg->done_bytes, from, len);
+	msg->done_bytes += len;
+	return true;
 }
 
 bool smc_msg_control_is_good(struct sock *, msghdr *)

@@ -76,6 +76,7 @@ struct Knobs {
 	bool gateway = false;
 	u32 compact_hosts = 3;   // bit 0: host a uses compact messages, bit 1: host b
 	u32 growing_hosts = 3;   // the same of rings that grow
+	u64 missing_page = 0;    // in one of so many copies that may not fault
 	u32 rmb_elements = 1;    // net.smc.smcr_rmb_elements, on both hosts
 	bool bouncing = false;   // devices see memory through bounce buffers
 	bool scattered = false;  // no send buffer is contiguous, so each one has to be registered

@@ -10,6 +10,7 @@
 #include <linux/net.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
+#include <linux/uio.h>
 #include <linux/workqueue.h>
 #include <net/sock.h>
 
@@ -67,6 +68,11 @@ static inline bool msg_wants_inq(const struct msghdr *msg)
 static inline void msg_set_inq(struct msghdr *msg, int bytes)
 {
 }
+#endif
+
+/* Before there were other kinds of iterators over a process's memory. */
+#ifndef HAVE_USER_BACKED_ITER
+#define user_backed_iter(iter) iter_is_iovec(iter)
 #endif
 
 #ifdef HAVE_MSG_UBUF

@@ -50,6 +50,16 @@ void smc_spin_unlock(struct smc_spinlock *lock) __releases(lock)
 	spin_unlock_bh((spinlock_t *)lock->opaque);
 }
 
+void smc_spin_lock_inner(struct smc_spinlock *lock) __acquires(lock)
+{
+	spin_lock((spinlock_t *)lock->opaque);
+}
+
+void smc_spin_unlock_inner(struct smc_spinlock *lock) __releases(lock)
+{
+	spin_unlock((spinlock_t *)lock->opaque);
+}
+
 void smc_mutex_init(struct smc_mutex *mutex, enum smc_lock_class class_)
 {
 	struct mutex *m = (struct mutex *)mutex->opaque;

@@ -7,6 +7,7 @@
 #include <linux/socket.h>
 #include <linux/splice.h>
 #include <linux/tcp.h>
+#include <linux/uaccess.h>
 #include <linux/uio.h>
 #include <net/sock.h>
 
@@ -30,6 +31,44 @@ size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len)
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len)
 {
 	return _copy_to_iter(from, len, &msg->msg_iter);
+}
+
+/* Pipes allocate pages; other kinds are rare. */
+static bool copies_at_once(const struct msghdr *msg)
+{
+	return user_backed_iter(&msg->msg_iter) || iov_iter_is_kvec(&msg->msg_iter);
+}
+
+static bool copied_at_once(struct msghdr *msg, size_t copied, size_t len)
+{
+	if (likely(copied == len))
+		return true;
+	iov_iter_revert(&msg->msg_iter, copied);
+	return false;
+}
+
+bool smc_msg_copy_from_at_once(struct msghdr *msg, void *to, size_t len)
+{
+	size_t copied;
+
+	if (unlikely(!copies_at_once(msg)))
+		return false;
+	pagefault_disable();
+	copied = smc_msg_copy_from(msg, to, len);
+	pagefault_enable();
+	return copied_at_once(msg, copied, len);
+}
+
+bool smc_msg_copy_to_at_once(struct msghdr *msg, const void *from, size_t len)
+{
+	size_t copied;
+
+	if (unlikely(!copies_at_once(msg)))
+		return false;
+	pagefault_disable();
+	copied = smc_msg_copy_to(msg, from, len);
+	pagefault_enable();
+	return copied_at_once(msg, copied, len);
 }
 
 bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg)

@@ -6,36 +6,11 @@
 
 #include <string>
 
-#include "connection/two_ends.hpp"
+#include "connection/acquainted.hpp"
 #include "core/wire/compact.hpp"
 
 namespace smc::connection::test {
 namespace {
-
-Config compact_config()
-{
-	Config config = plain_config();
-
-	config.compact = true;
-	return config;
-}
-
-// Both ends have heard from each other.
-struct Acquainted : Pair {
-	explicit Acquainted(const Config &config = compact_config())
-		: Acquainted(config, mirrored(config))
-	{
-	}
-	Acquainted(const Config &config_a, const Config &config_b) : Pair(config_a, config_b)
-	{
-		for (auto [from, to] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
-			from->send("hello");
-			wire.settle();
-			EXPECT_EQ(to->receive(), "hello");
-			wire.settle();
-		}
-	}
-};
 
 TEST(CompactTest, OnlyWhereAgreedOn)
 {

@@ -13,6 +13,8 @@
 // Receiving:   on_cdc() → read_segments() → copy → consume() → transmit loop if it returns true
 // Transmit:    while (plan_transmit(plan) && post(plan)) commit_transmit(plan);
 //              A plan that could not be posted for want of room is not committed, and made again.
+// At once:     plan_quickly() → copy → post → commit_quickly(); look_quickly() → copy → consume();
+//              each under one hold of the lock. Where they refuse, the ways above.
 // In place:    while (saying = speak()) peer.hear(*saying); the peer's ring is the send buffer.
 //
 // Errors: a message that breaks the protocol gives a Violation and changes nothing; the caller
@@ -23,6 +25,7 @@
 // leaves room, what Linux's own module does, so that the two understand each other.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <utility>
@@ -80,6 +83,20 @@ enum class UrgentStatus : std::uint8_t {
 struct UrgentRead {
 	UrgentStatus status = UrgentStatus::kNone;
 	std::uint8_t value = 0;
+};
+
+// What a read of the stream finds where nothing but bytes counts: no end, no urgent byte, and no
+// option that has changed. It takes the piece, and that is all it would get, or all that it asks
+// for.
+struct QuickLook {
+	enum class Found : std::uint8_t {
+		kUnusual, // all else: read_segments(), and so on
+		kNothing, // yet
+		kPiece,
+	};
+	Found found = Found::kUnusual;
+	bool leaves_some = false; // there is more than is asked for
+	ring::Segment piece{};
 };
 
 class Connection {
@@ -171,6 +188,15 @@ public:
 	// to answer is still to be sent.
 	[[nodiscard]] static std::uint16_t pass(Connection &writer, Connection &reader,
 						std::uint32_t bytes);
+	// True if it would hand them over.
+	[[nodiscard]] static bool may_pass(const Connection &writer, const Connection &reader,
+					   std::uint32_t bytes);
+	// The short way for a small message: what produce() and plan_transmit() would come to for
+	// @bytes more, which are to be copied to where the plan has its write.
+	[[nodiscard]] QuickWay plan_quickly(std::uint32_t bytes, QuickPlan &plan) const;
+	// kSend: as produce() and commit_transmit(). The plan must come from the last
+	// plan_quickly(), and nothing may have been called in between.
+	void commit_quickly(const QuickPlan &plan);
 	// False if there is certainly nothing to transmit; cheaper than plan_transmit().
 	[[nodiscard]] bool has_something_to_say() const
 	{
@@ -290,6 +316,10 @@ public:
 	// `max_bytes` and not across the urgent mark.
 	[[nodiscard]] ring::Segments read_segments(std::uint32_t max_bytes,
 						   std::uint32_t skip_bytes = 0) const;
+	// The short way of a read: see QuickLook.
+	[[nodiscard]] QuickLook look_quickly(std::uint32_t max_bytes,
+					     std::size_t content_with_bytes,
+					     bool urgent_inline) const;
 	// The same for MSG_PEEK, which may begin at the urgent mark or behind it and then goes on
 	// there; `skip_bytes` do not count an urgent byte out of line.
 	[[nodiscard]] ring::Segments peek_segments(std::uint32_t max_bytes,
@@ -463,6 +493,7 @@ public:
 	// --- Accounts ----------------------------------------------------------------------------
 
 	[[nodiscard]] std::uint32_t local_token() const { return local_token_; }
+	[[nodiscard]] std::uint32_t peer_token() const { return peer_token_; }
 	// Appended, and not known to have reached the peer.
 	[[nodiscard]] std::uint32_t undelivered_bytes() const { return send_.undelivered_bytes(); }
 	// SIOCOUTQ, SIOCOUTQNSD.
@@ -509,6 +540,7 @@ private:
 
 	[[nodiscard]] std::uint32_t transmittable_bytes() const;
 	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
+	[[nodiscard]] bool held_for_clock(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool held_by_cork(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool can_transmit() const;
 	// The peer's newest message says that it has more data than our ring has room for.
@@ -517,6 +549,8 @@ private:
 		return (peer_producer_flags_ & producer_flag::kWriteBlocked) != 0;
 	}
 	[[nodiscard]] bool passes(std::uint32_t bytes) const;
+	[[nodiscard]] bool appends_quickly(std::uint32_t bytes) const;
+	[[nodiscard]] bool sends_quickly(std::uint32_t bytes) const;
 	[[nodiscard]] Outgoing choose() const;
 	[[nodiscard]] CursorMessage message(ring::Cursor producer, std::uint32_t write_bytes,
 					    std::uint8_t state_flags) const;
@@ -662,3 +696,4 @@ private:
 } // namespace smc::connection
 
 #include "core/connection/hot_path.hpp"
+#include "core/connection/quick_path.hpp"

@@ -47,15 +47,18 @@ inline bool Connection::held_by_cork(std::uint32_t pending_bytes) const
 	       writable_for_poll();
 }
 
+inline bool Connection::held_for_clock(std::uint32_t pending_bytes) const
+{
+	return pending_bytes < autocork_bytes_ && clock_running() && send_.outstanding();
+}
+
 // True if small data waits for more to be sent with it. Each wait ends by itself: a completion
 // comes, or the application sends more, takes off the cork, or ends.
 inline bool Connection::held(std::uint32_t pending_bytes) const
 {
 	if (push_)
 		return false;
-	if (held_by_cork(pending_bytes))
-		return true;
-	return pending_bytes < autocork_bytes_ && clock_running() && send_.outstanding();
+	return held_by_cork(pending_bytes) || held_for_clock(pending_bytes);
 }
 
 inline std::uint32_t Connection::transmittable_bytes() const
@@ -284,14 +287,20 @@ inline bool Connection::passes(std::uint32_t bytes) const
 	       !urgent_tx_.announced();
 }
 
+inline bool Connection::may_pass(const Connection &writer, const Connection &reader,
+				 std::uint32_t bytes)
+{
+	return writer.passes(bytes) && reader.close_.active() && !reader.refuses_data_ &&
+	       reader.urgent_rx_.state() == UrgentReceiver::State::kNone &&
+	       bytes <= reader.receive_.confirmed_free_bytes() &&
+	       writer.receive_.unconfirmed_bytes() <= reader.send_.unacknowledged_bytes();
+}
+
 inline std::uint16_t Connection::pass(Connection &writer, Connection &reader, std::uint32_t bytes)
 {
 	const std::uint32_t consumed_bytes = writer.receive_.unconfirmed_bytes();
 
-	if (!writer.passes(bytes) || !reader.close_.active() || reader.refuses_data_ ||
-	    reader.urgent_rx_.state() != UrgentReceiver::State::kNone ||
-	    bytes > reader.receive_.confirmed_free_bytes() ||
-	    consumed_bytes > reader.send_.unacknowledged_bytes()) [[unlikely]]
+	if (!may_pass(writer, reader, bytes)) [[unlikely]]
 		return 0;
 	writer.send_.pass(bytes);
 	writer.receive_.confirm();

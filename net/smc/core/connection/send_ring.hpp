@@ -120,8 +120,29 @@ public:
 	void mark_sent(std::uint32_t bytes)
 	{
 		sent_ = ring::advance(sent_, bytes, size_bytes_);
-		producer_ = ring::advance(producer_, bytes, peer_size_bytes_);
+		move_producer(bytes);
 		sent_bytes_ += bytes;
+	}
+	// So many more bytes find room in one piece of the send buffer.
+	[[nodiscard]] bool appends_in_one_piece(std::uint32_t bytes) const
+	{
+		return bytes <= free_bytes() && bytes <= size_bytes_ - prepared_.count;
+	}
+	// Nothing is pending before them, they find room in one piece of the peer's ring, and leave
+	// some there.
+	[[nodiscard]] bool sends_in_one_piece(std::uint32_t bytes) const
+	{
+		return pending_bytes() == 0 && bytes < window_bytes() &&
+		       bytes <= peer_size_bytes_ - producer_.count;
+	}
+	// append() and mark_sent() in one. Needs pending_bytes() == 0, and what both need.
+	void append_and_send(std::uint32_t bytes)
+	{
+		prepared_ = ring::advance(prepared_, bytes, size_bytes_);
+		sent_ = prepared_;
+		move_producer(bytes);
+		appended_bytes_ += bytes;
+		sent_bytes_ = appended_bytes_;
 	}
 	// append(), mark_sent() and complete_to() in one, in place. Needs pending_bytes() == 0 and
 	// bytes <= window_bytes().
@@ -185,6 +206,11 @@ public:
 	}
 
 private:
+	void move_producer(std::uint32_t bytes)
+	{
+		producer_ = ring::advance(producer_, bytes, peer_size_bytes_);
+	}
+
 	std::uint64_t appended_bytes_ = 0;
 	std::uint64_t sent_bytes_ = 0;
 	std::uint64_t completed_bytes_ = 0;

@@ -52,4 +52,20 @@ struct TransmitPlan {
 	}
 };
 
+// Whether bytes go the short way, see Connection::plan_quickly().
+enum class QuickWay : std::uint8_t {
+	kNone, // they have to be cut, or more is to be said than they and what our reader has taken
+	kSend, // they leave by the plan
+	kWait, // for what is under way: produce() is all that is to be done
+};
+
+// What is left of a plan then: one write, whose compact message tells of nothing but its bytes and
+// those that our reader has taken.
+struct QuickPlan {
+	WriteSegment write{};
+	std::uint32_t consumed_bytes = 0; // as CompactMessage's
+	TransmitMarker marker{};
+	bool signal = false; // as TransmitPlan's
+};
+
 } // namespace smc::connection

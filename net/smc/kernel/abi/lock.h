@@ -57,6 +57,9 @@ struct smc_spinlock {
 void smc_spin_init(struct smc_spinlock *lock, enum smc_lock_class class_);
 void smc_spin_lock(struct smc_spinlock *lock);
 void smc_spin_unlock(struct smc_spinlock *lock);
+/* The same under another one of these locks, which has turned bottom halves off. */
+void smc_spin_lock_inner(struct smc_spinlock *lock);
+void smc_spin_unlock_inner(struct smc_spinlock *lock);
 
 /* Process context only. */
 struct smc_mutex {

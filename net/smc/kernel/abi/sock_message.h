@@ -22,6 +22,13 @@ SMC_ABI_BEGIN
 /* Bytes copied; fewer than @len means EFAULT. Sleeps. */
 size_t smc_msg_copy_from(struct msghdr *msg, void *to, size_t len);
 size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len);
+/*
+ * The same for all of @len and without sleeping, in a process, also under spinlocks. False: a page
+ * of the user's is not there, or the bytes lie in something else than memory of a process or of the
+ * kernel. Then nothing counts as copied, though some of it may have been.
+ */
+bool smc_msg_copy_from_at_once(struct msghdr *msg, void *to, size_t len);
+bool smc_msg_copy_to_at_once(struct msghdr *msg, const void *from, size_t len);
 /* Control data of a send: refused, or ignored, as TCP does. */
 bool smc_msg_control_is_good(struct sock *sk, struct msghdr *msg);
 void smc_msg_add_flags(struct msghdr *msg, u32 flags);

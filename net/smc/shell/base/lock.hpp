@@ -62,6 +62,15 @@ public:
 
 	void lock() SMC_ACQUIRE() { smc_spin_lock(&lock_); }
 	void unlock() SMC_RELEASE() { smc_spin_unlock(&lock_); }
+	// That some such lock is held, for as long as its holder keeps it.
+	class Held {
+		friend class SpinLock;
+		explicit Held(const SpinLock & /*lock*/) {}
+	};
+	[[nodiscard]] Held held() const SMC_REQUIRES(this) { return Held(*this); }
+	// See InnerGuard.
+	void lock_inner() SMC_ACQUIRE() { smc_spin_lock_inner(&lock_); }
+	void unlock_inner() SMC_RELEASE() { smc_spin_unlock_inner(&lock_); }
 	// In a lambda that is called under the lock: clang looks at a lambda on its own.
 	void assert_held() const SMC_ASSERT_HELD() {}
 
@@ -93,6 +102,22 @@ public:
 
 private:
 	Lock &lock_;
+};
+
+// For a lock that is taken under another one: bottom halves are off already, and need not be turned
+// off and on once more.
+class SMC_SCOPED_CAPABILITY InnerGuard {
+public:
+	InnerGuard(SpinLock &lock, SpinLock::Held /*outer*/) SMC_ACQUIRE(lock) : lock_(lock)
+	{
+		lock_.lock_inner();
+	}
+	~InnerGuard() SMC_RELEASE() { lock_.unlock_inner(); }
+	InnerGuard(const InnerGuard &) = delete;
+	InnerGuard &operator=(const InnerGuard &) = delete;
+
+private:
+	SpinLock &lock_;
 };
 
 // A field that another object's lock guards: access needs that lock as an argument.

@@ -99,6 +99,9 @@ public:
 	[[nodiscard]] int run();
 
 private:
+	// The usual call, in one step.
+	enum class AtOnce : u8 { kTaken, kMustWait, kUnusual };
+	[[nodiscard]] AtOnce take_at_once();
 	[[nodiscard]] u32 seen_bytes() const
 	{
 		return peek_ ? peek_offset_bytes_ + static_cast<u32>(got_) : 0;
@@ -121,6 +124,28 @@ private:
 	const u32 peek_offset_bytes_;
 	size_t got_ = 0;
 };
+
+Receive::AtOnce Receive::take_at_once()
+{
+	using Found = connection::QuickLook::Found;
+
+	if (got_ != 0 || len_ == 0 || peek_ || (flags_ & SMC_MSG_TRUNC) != 0 ||
+	    options_.moves_peek_offset)
+		return AtOnce::kUnusual;
+	const connection::QuickLook look = endpoint_.receive_at_once(msg_, len_, options_);
+
+	switch (look.found) {
+	case Found::kUnusual: return AtOnce::kUnusual;
+	case Found::kNothing:
+		return connection_.shut_rcv() || smc_sk_is_broken(sk_) ? AtOnce::kUnusual
+								       : AtOnce::kMustWait;
+	case Found::kPiece: break;
+	}
+	if (look.leaves_some)
+		endpoint_.count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
+	got_ = look.piece.length_bytes;
+	return AtOnce::kTaken;
+}
 
 View Receive::look(bool &tell_peer)
 {
@@ -199,6 +224,17 @@ int Receive::run()
 {
 	// TCP waits once for something, even if no bytes are asked for.
 	do {
+		const AtOnce quick = take_at_once();
+
+		if (quick == AtOnce::kTaken) [[likely]]
+			break;
+		if (quick == AtOnce::kMustWait) {
+			const int ret = wait_for_data();
+
+			if (ret != 0)
+				return ret;
+			continue;
+		}
 		const View view = look_and_tell();
 
 		if (len_ == 0 && view.readable_bytes != 0)

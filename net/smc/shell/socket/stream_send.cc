@@ -217,6 +217,17 @@ void count_request(Endpoint &endpoint, u32 flags, size_t len)
 		endpoint.count(SMC_TS_TX_BUF, SMC_BUF_SIZE_SMALL_PEER);
 }
 
+// Most sends need nothing but a copy and one message.
+bool send_at_once(LockedConnection &connection, msghdr *msg, size_t len, u32 flags,
+		  bool has_control)
+{
+	constexpr u32 unusual = SMC_MSG_OOB | SMC_MSG_MORE | SMC_MSG_ZEROCOPY;
+
+	return len != 0 && len <= Endpoint::kAtOnceMaxBytes && (flags & unusual) == 0 &&
+	       !has_control && !smc_sk_is_broken(connection.sk()) &&
+	       connection.endpoint().send_at_once(msg, static_cast<u32>(len));
+}
+
 } // namespace
 
 int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control)
@@ -225,6 +236,11 @@ int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control
 	struct sock *sk = connection.sk();
 	if (!connection.there())
 		return smc_sk_stream_error(sk, flags, -EPIPE);
+	Endpoint &endpoint = connection.endpoint();
+	if (send_at_once(connection, msg, len, flags, has_control)) [[likely]] {
+		smc_stat_tx(endpoint.counters(), endpoint.tech(), len, static_cast<s64>(len));
+		return static_cast<int>(len);
+	}
 	// MSG_ZEROCOPY: the bytes are copied, and the notification says so. Ignored where TCP
 	// ignores it.
 	smc_zerocopy *notice = nullptr;
@@ -238,7 +254,6 @@ int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control
 		if (notice != nullptr)
 			smc_zerocopy_end(notice, ret > 0);
 	}
-	Endpoint &endpoint = connection.endpoint();
 	count_request(endpoint, flags, len);
 	smc_stat_tx(endpoint.counters(), endpoint.tech(), len, ret);
 	return ret;

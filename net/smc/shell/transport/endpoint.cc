@@ -149,26 +149,31 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint)
 	change([&]() -> u16 {
 		lock_.assert_held();
 		writing_ = false;
-		if (neighbour_ != nullptr && hint == connection::SendHint::kNormal && !detached_ &&
-		    pass_locked(bytes))
-			return 0;
-		const u32 unsent_bytes = conn_.unsent_bytes() + bytes;
-		u16 events = 0;
-
-		conn_.produce(bytes, hint);
-		if (conn_.unsent_bytes() != unsent_bytes) [[unlikely]] {
-			note_stray_bytes();
-			events = abort_broken_locked();
-		}
-		transmit_locked();
-		if (conn_.unsent_bytes() == 0)
-			return events;
-		note_stray_bytes();
-		if (conn_.waits_behind_cork())
-			sends_behind_cork_++;
-		limit_cork_locked();
-		return events;
+		return append_locked(bytes, hint);
 	});
+}
+
+u16 Endpoint::append_locked(u32 bytes, connection::SendHint hint)
+{
+	if (neighbour_ != nullptr && hint == connection::SendHint::kNormal && !detached_ &&
+	    pass_locked(bytes))
+		return 0;
+	const u32 unsent_bytes = conn_.unsent_bytes() + bytes;
+	u16 events = 0;
+
+	conn_.produce(bytes, hint);
+	if (conn_.unsent_bytes() != unsent_bytes) [[unlikely]] {
+		note_stray_bytes();
+		events = abort_broken_locked();
+	}
+	transmit_locked();
+	if (conn_.unsent_bytes() == 0)
+		return events;
+	note_stray_bytes();
+	if (conn_.waits_behind_cork())
+		sends_behind_cork_++;
+	limit_cork_locked();
+	return events;
 }
 
 void Endpoint::give_room_back()
@@ -189,6 +194,11 @@ void Endpoint::consume(u32 bytes)
 		if (!conn_.consume(bytes) && !conn_.eof_withheld())
 			return;
 	}
+	tell_of_room();
+}
+
+void Endpoint::tell_of_room()
+{
 	change([&]() -> u16 {
 		lock_.assert_held();
 		const u16 events = abort_broken_locked();

@@ -99,6 +99,14 @@ public:
 	// while. False if there is none: then the connection is not writable before that is worth
 	// another try.
 	[[nodiscard]] virtual bool take_send_buffer() { return false; }
+	// A send of @bytes in one step (endpoint_at_once.cc): copies and sends them under the lock,
+	// where nothing else is to be done. False: it did nothing; take_room(), and so on.
+	static constexpr u32 kAtOnceMaxBytes = 4096;
+	[[nodiscard]] bool send_at_once(struct msghdr *msg, u32 bytes);
+	// A recv() of @max_bytes in one step, as long as it gets no more than kAtOnceMaxBytes.
+	// Unless it finds a piece, it did nothing.
+	[[nodiscard]] connection::QuickLook receive_at_once(struct msghdr *msg, size_t max_bytes,
+							    const smc_receive_options &options);
 	// The caller copies nothing after all.
 	void give_room_back();
 	// Appends @bytes that were copied into the send buffer, and sends what may be sent. What a
@@ -311,6 +319,16 @@ protected:
 
 private:
 	void transmit_locked() SMC_REQUIRES(lock_);
+	// What was copied into the send buffer is sent, as far as it may be. Returns the events for
+	// settle().
+	[[nodiscard]] u16 append_locked(u32 bytes, connection::SendHint hint) SMC_REQUIRES(lock_);
+	// send_at_once(); returns the events for settle().
+	[[nodiscard]] u16 send_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
+		SMC_REQUIRES(lock_);
+	// Copies from the user into the send buffer. False: a page of his is missing.
+	[[nodiscard]] bool copy_at_once(struct msghdr *msg, std::byte *room, u32 bytes);
+	// The reader has taken something, and the peer is to be told.
+	void tell_of_room();
 	void limit_cork_locked() SMC_REQUIRES(lock_);
 	template <class Message>
 	[[nodiscard]] connection::Verdict take_message_locked(const Message &message)
@@ -356,9 +374,22 @@ private:
 	// Sends what the Connection has to send, as far as possible now; the rest when on_room() or
 	// the neighbour comes. Under the lock, not after detach().
 	virtual void send_locked() SMC_REQUIRES(lock_) = 0;
+	// Posts a plan of the short way, whose bytes lie in the send buffer. False: there is no
+	// room for it now.
+	[[nodiscard]] virtual bool post_quickly_locked(const connection::QuickPlan & /*plan*/)
+		SMC_REQUIRES(lock_)
+	{
+		return false;
+	}
 	// With a neighbour: the user has appended @bytes. True if they were passed on and nothing
 	// else is to be sent. False, and nothing is done: use send_locked().
 	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) { return false; }
+	// Where bytes have to lie that pass_locked() would pass on; nullptr if it would not, or if
+	// they would lie in two pieces.
+	[[nodiscard]] virtual std::byte *room_to_pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_)
+	{
+		return nullptr;
+	}
 	// A message for on_message() came before it began, or by another carrier. True: they may
 	// come by that one from here on, so it is heard. False: it is kept, or refused.
 	[[nodiscard]] virtual bool admit_locked(const connection::CursorMessage & /*message*/,

@@ -133,6 +133,18 @@ bool LoopbackEndpoint::pass_locked(u32 bytes)
 	return true;
 }
 
+std::byte *LoopbackEndpoint::room_to_pass_locked(u32 bytes)
+{
+	const LoopbackEndpoint &peer = *peer_locked();
+
+	shares_lock_with(peer);
+	const ring::Segments room = conn_.write_segments(bytes);
+	if (room.pieces().size() != 1 ||
+	    !connection::Connection::may_pass(conn_, peer.conn_, bytes))
+		return nullptr;
+	return sndbuf() + room.begin()->offset_bytes;
+}
+
 // The peer has received everything, so its close() is not awaited.
 bool LoopbackEndpoint::released_locked()
 {

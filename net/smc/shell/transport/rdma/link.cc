@@ -120,10 +120,11 @@ int Link::post_locked(std::span<const smc_ib_write> writes, const Notice &notice
 				notice.message.size(), flags, &seq);
 }
 
-bool Link::post(LinkUser &endpoint, std::span<const smc_ib_write> writes, const Notice &notice,
-		bool signal, const connection::TransmitMarker &marker)
+bool Link::post(LinkUser &endpoint, shell::SpinLock::Held endpoints [[maybe_unused]],
+		std::span<const smc_ib_write> writes, const Notice &notice, bool signal,
+		const connection::TransmitMarker &marker)
 {
-	shell::Guard guard(lock_);
+	const shell::InnerGuard guard(lock_, endpoints);
 	u64 seq;
 	int ret;
 

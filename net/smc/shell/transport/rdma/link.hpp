@@ -135,11 +135,11 @@ public:
 	};
 
 	// Posts a connection's batch. False: there is no room, or others wait for it, and the
-	// endpoint gets on_room() later; or its writes are forbidden; or the link is dead. Under
-	// the endpoint's lock.
-	[[nodiscard]] bool post(LinkUser &endpoint, std::span<const smc_ib_write> writes,
-				const Notice &notice, bool signal,
-				const connection::TransmitMarker &marker);
+	// endpoint gets on_room() later; or its writes are forbidden; or the link is dead.
+	// @endpoints: its lock.
+	[[nodiscard]] bool post(LinkUser &endpoint, shell::SpinLock::Held endpoints,
+				std::span<const smc_ib_write> writes, const Notice &notice,
+				bool signal, const connection::TransmitMarker &marker);
 	// Posts a message of link control; @last: it may take the place reserved for the group's
 	// last message. Returns its number for sent_up_to(). -EAGAIN: no room. Any context.
 	[[nodiscard]] Result<u64, shell::Errno> post_control(ByteSpan message, bool last);

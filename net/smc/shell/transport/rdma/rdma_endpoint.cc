@@ -334,26 +334,43 @@ void RdmaEndpoint::send_locked()
 	}
 }
 
+smc_ib_write RdmaEndpoint::write_of(const connection::WriteSegment &segment) const
+{
+	return {
+		.local = send_buffer_->slab().region(link()->index()),
+		.offset_bytes = segment.sndbuf_offset_bytes,
+		.length_bytes = segment.length_bytes,
+		.data = sndbuf() + segment.sndbuf_offset_bytes,
+		.remote_address = peer_address_ + segment.peer_offset_bytes,
+		.remote_key = peer_rkey_,
+	};
+}
+
+bool RdmaEndpoint::post_quickly_locked(const connection::QuickPlan &plan)
+{
+	const smc_ib_write write = write_of(plan.write);
+	const Link::Notice notice{
+		.message = {},
+		.immediate = wire::encode(wire::Compact{.slot = static_cast<u8>(conn_.peer_token()),
+							.wrapped = false,
+							.write_blocked = false,
+							.consumed_bytes = plan.consumed_bytes})};
+
+	if (!link()->post(*this, lock_.held(), {&write, 1}, notice, plan.signal, plan.marker))
+		return false;
+	smc_count_call(counters(), SMC_STAT_COMPACT_TX, SMC_STAT_RDMA_WRITES,
+		       SMC_STAT_RDMA_WRITE_BYTES, plan.write.length_bytes);
+	return true;
+}
+
 bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 {
 	std::array<smc_ib_write, connection::TransmitPlan::kMaxWrites> writes;
 	std::array<std::byte, wire::kCdcSize> message;
-	smc_ib_region *local = nullptr;
 	u32 n = 0;
 
-	if (send_buffer_ != nullptr)
-		local = send_buffer_->slab().region(link()->index());
-
-	for (const connection::WriteSegment &segment : plan.write_segments()) {
-		writes[n++] = {
-			.local = local,
-			.offset_bytes = segment.sndbuf_offset_bytes,
-			.length_bytes = segment.length_bytes,
-			.data = sndbuf() + segment.sndbuf_offset_bytes,
-			.remote_address = peer_address_ + segment.peer_offset_bytes,
-			.remote_key = peer_rkey_,
-		};
-	}
+	for (const connection::WriteSegment &segment : plan.write_segments())
+		writes[n++] = write_of(segment);
 	Link::Notice notice;
 	if (plan.compact) {
 		notice.immediate =
@@ -369,7 +386,8 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 		wire::encode(cdc, message);
 		notice.message = message;
 	}
-	if (!link()->post(*this, {writes.data(), n}, notice, plan.signal, plan.marker)) {
+	if (!link()->post(*this, lock_.held(), {writes.data(), n}, notice, plan.signal,
+			  plan.marker)) {
 		smc_stat_inc(netns(), SMC_STAT_SQ_FULL);
 		return false;
 	}

@@ -172,6 +172,8 @@ private:
 	// Endpoint's hooks. send_locked() posts what is to be sent; what does not fit into the send
 	// queue waits for on_room(), or on_transport_lost().
 	void send_locked() override SMC_REQUIRES(lock_);
+	[[nodiscard]] bool post_quickly_locked(const connection::QuickPlan &plan) override
+		SMC_REQUIRES(lock_);
 	// A message may overtake the Confirm, which starts the connection; or what came before it
 	// by the link that the peer has given up.
 	[[nodiscard]] bool admit_locked(const connection::CursorMessage &message,
@@ -210,6 +212,9 @@ private:
 	}
 	[[nodiscard]] Buffer *unused_send_buffer_locked(bool at_once) SMC_REQUIRES(lock_);
 	[[nodiscard]] Buffer *leave_send_buffer_locked() SMC_REQUIRES(lock_);
+	// A write from the send buffer to the peer's ring.
+	[[nodiscard]] smc_ib_write write_of(const connection::WriteSegment &segment) const
+		SMC_REQUIRES(lock_);
 	// False if it was not posted.
 	[[nodiscard]] bool post_plan(const connection::TransmitPlan &plan) SMC_REQUIRES(lock_);
 

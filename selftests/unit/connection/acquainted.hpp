@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: GPL-2.0-only
+//
+// Two ends that have spoken to each other: from then on they may use compact messages.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <utility>
+
+#include "connection/two_ends.hpp"
+
+namespace smc::connection::test {
+
+inline Config compact_config()
+{
+	Config config = plain_config();
+
+	config.compact = true;
+	return config;
+}
+
+// Both ends have heard from each other.
+struct Acquainted : Pair {
+	explicit Acquainted(const Config &config = compact_config())
+		: Acquainted(config, mirrored(config))
+	{
+	}
+	Acquainted(const Config &config_a, const Config &config_b) : Pair(config_a, config_b)
+	{
+		for (auto [from, to] : {std::pair{&a, &b}, std::pair{&b, &a}}) {
+			from->send("hello");
+			wire.settle();
+			EXPECT_EQ(to->receive(), "hello");
+			wire.settle();
+		}
+	}
+};
+
+} // namespace smc::connection::test
