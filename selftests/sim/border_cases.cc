@@ -17,7 +17,7 @@ namespace sim {
 namespace {
 
 constexpr std::uint64_t kSendMax = 13;
-constexpr std::uint64_t kReceiveMax = 8;
+constexpr std::uint64_t kReceiveMax = 9;
 constexpr std::size_t kMessageBytes = 64;
 
 void expect_at_most(std::uint64_t most, const char *what, const BorderCount &border)

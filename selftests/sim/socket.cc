@@ -127,6 +127,35 @@ void smc_sk_lock(struct sock *sk)
 	sk->owner = fiber;
 }
 
+// Nobody spins for it here: it is the sock's lock, held by one who must not sleep.
+bool smc_sk_try_lock_briefly(struct sock *sk)
+{
+	Fiber *fiber = scheduler().current();
+
+	if (fiber == nullptr || fiber->is_atomic() || !fiber->held.empty())
+		sim::fail("the sock's lock is taken under another");
+	scheduler().maybe_yield();
+	if (sk->owner != nullptr)
+		return false;
+	sk->owner = fiber;
+	fiber->spinlocks++;
+	return true;
+}
+
+void smc_sk_keep_lock(struct sock *sk)
+{
+	if (sk->owner != scheduler().current())
+		fail("the sock's lock is kept by another");
+	scheduler().current()->spinlocks--;
+	scheduler().maybe_yield();
+}
+
+void smc_sk_unlock_briefly(struct sock *sk)
+{
+	scheduler().current()->spinlocks--;
+	smc_sk_unlock(sk);
+}
+
 bool smc_sk_try_lock(struct sock *sk, bool patient)
 {
 	Fiber *fiber = scheduler().current();
@@ -208,13 +237,6 @@ void smc_sk_receive_options(const struct sock *sk, const msghdr *, bool waitall,
 		    .urgent_inline = sk->urgent_inline,
 		    .moves_peek_offset = false,
 		    .wants_inq = false};
-}
-
-void smc_sk_lock_to_receive(struct sock *sk, const msghdr *msg, bool waitall, size_t len,
-			    smc_receive_options *options)
-{
-	smc_sk_lock(sk);
-	smc_sk_receive_options(sk, msg, waitall, len, options);
 }
 
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)

@@ -98,6 +98,29 @@ void smc_sk_unlock(struct sock *sk)
 	release_sock(sk);
 }
 
+bool smc_sk_try_lock_briefly(struct sock *sk) __acquires(&sk->sk_lock.slock)
+{
+	spin_lock_bh(&sk->sk_lock.slock);
+	if (likely(!sk->sk_lock.owned))
+		return true;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	/* For sparse, to which a function either takes a lock or does not. */
+	__acquire(&sk->sk_lock.slock);
+	return false;
+}
+
+void smc_sk_unlock_briefly(struct sock *sk) __releases(&sk->sk_lock.slock)
+{
+	spin_unlock_bh(&sk->sk_lock.slock);
+}
+
+void smc_sk_keep_lock(struct sock *sk) __releases(&sk->sk_lock.slock)
+{
+	sk->sk_lock.owned = 1;
+	spin_unlock_bh(&sk->sk_lock.slock);
+	mutex_acquire(&sk->sk_lock.dep_map, 0, 0, _RET_IP_);
+}
+
 bool smc_sk_try_lock(struct sock *sk, bool patient)
 {
 	long left_jiffies = patient ? 1 : 0;
@@ -176,13 +199,6 @@ void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, boo
 	options->urgent_inline = sock_flag(sk, SOCK_URGINLINE);
 	options->moves_peek_offset = READ_ONCE(sk->sk_peek_off) >= 0;
 	options->wants_inq = tcp_sk(sk)->recvmsg_inq || msg_wants_inq(msg);
-}
-
-void smc_sk_lock_to_receive(struct sock *sk, const struct msghdr *msg, bool waitall, size_t len,
-			    struct smc_receive_options *options)
-{
-	lock_sock(sk);
-	smc_sk_receive_options(sk, msg, waitall, len, options);
 }
 
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)

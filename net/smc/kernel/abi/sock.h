@@ -43,6 +43,14 @@ void smc_sk_put(struct sock *sk);
 void smc_sk_lock(struct sock *sk);
 void smc_sk_unlock(struct sock *sk);
 /*
+ * For a call that is through in a moment: as lock_sock_fast(), holds the spinlock that guards the
+ * lock, bottom halves off, so that nobody can take that. False: somebody has it. Must not sleep
+ * until it gives the spinlock back, or takes the lock in exchange for it.
+ */
+bool smc_sk_try_lock_briefly(struct sock *sk);
+void smc_sk_unlock_briefly(struct sock *sk);
+void smc_sk_keep_lock(struct sock *sk);
+/*
  * For work items: a user may hold the lock for as long as he likes, by a call that waits for memory
  * that he controls. False if it is held; @patient waits a moment (the length of a tick) first, in
  * which most calls end.
@@ -82,9 +90,6 @@ struct smc_receive_options {
 };
 void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, bool waitall,
 			    size_t len, struct smc_receive_options *options);
-/* The same once the lock is taken, as by smc_sk_lock(). */
-void smc_sk_lock_to_receive(struct sock *sk, const struct msghdr *msg, bool waitall, size_t len,
-			    struct smc_receive_options *options);
 /* SO_LINGER: false if off, else its time in jiffies. */
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies);
 bool smc_process_exiting(void);

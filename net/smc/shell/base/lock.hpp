@@ -54,6 +54,17 @@ bool smc_sk_try_lock(struct sock *sk, bool patient) SMC_TRY_ACQUIRE(true, sk);
 
 namespace smc::shell {
 
+class BriefSockLock;
+class SpinLock;
+
+// That a spinlock is held, with bottom halves off; for as long as its holder keeps it.
+class SpinLockHeld {
+	friend class SpinLock;
+	friend class BriefSockLock;
+	explicit SpinLockHeld(const SpinLock & /*lock*/) {}
+	explicit SpinLockHeld(const BriefSockLock & /*lock*/) {}
+};
+
 class SMC_CAPABILITY("spinlock") SpinLock {
 public:
 	explicit SpinLock(smc_lock_class lock_class) { smc_spin_init(&lock_, lock_class); }
@@ -62,12 +73,7 @@ public:
 
 	void lock() SMC_ACQUIRE() { smc_spin_lock(&lock_); }
 	void unlock() SMC_RELEASE() { smc_spin_unlock(&lock_); }
-	// That some such lock is held, for as long as its holder keeps it.
-	class Held {
-		friend class SpinLock;
-		explicit Held(const SpinLock & /*lock*/) {}
-	};
-	[[nodiscard]] Held held() const SMC_REQUIRES(this) { return Held(*this); }
+	[[nodiscard]] SpinLockHeld held() const SMC_REQUIRES(this) { return SpinLockHeld(*this); }
 	// See InnerGuard.
 	void lock_inner() SMC_ACQUIRE() { smc_spin_lock_inner(&lock_); }
 	void unlock_inner() SMC_RELEASE() { smc_spin_unlock_inner(&lock_); }
@@ -108,7 +114,7 @@ private:
 // off and on once more.
 class SMC_SCOPED_CAPABILITY InnerGuard {
 public:
-	InnerGuard(SpinLock &lock, SpinLock::Held /*outer*/) SMC_ACQUIRE(lock) : lock_(lock)
+	InnerGuard(SpinLock &lock, SpinLockHeld /*outer*/) SMC_ACQUIRE(lock) : lock_(lock)
 	{
 		lock_.lock_inner();
 	}
@@ -118,6 +124,30 @@ public:
 
 private:
 	SpinLock &lock_;
+};
+
+// The sock's lock for a call that is through in a moment, see kernel/abi/sock.h. Whoever finds that
+// he has to sleep keeps it instead.
+class BriefSockLock {
+public:
+	explicit BriefSockLock(struct sock *sk) : sk_(smc_sk_try_lock_briefly(sk) ? sk : nullptr) {}
+	~BriefSockLock()
+	{
+		if (sk_ != nullptr)
+			smc_sk_unlock_briefly(sk_);
+	}
+	BriefSockLock(const BriefSockLock &) = delete;
+	BriefSockLock &operator=(const BriefSockLock &) = delete;
+
+	// Nobody else has it.
+	[[nodiscard]] bool taken() const { return sk_ != nullptr; }
+	// Needs taken().
+	[[nodiscard]] SpinLockHeld held() const { return SpinLockHeld(*this); }
+	// Needs taken(): to be given back by smc_sk_unlock().
+	void keep() { smc_sk_keep_lock(std::exchange(sk_, nullptr)); }
+
+private:
+	struct sock *sk_;
 };
 
 // A field that another object's lock guards: access needs that lock as an argument.

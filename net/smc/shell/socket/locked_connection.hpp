@@ -16,18 +16,45 @@ namespace smc::shell::stream {
 
 using transport::Endpoint;
 
+// BriefConnection: the same for a call that is through in a moment, and must not sleep.
+class BriefConnection {
+public:
+	explicit BriefConnection(const SmcSocket &socket)
+		: socket_(socket), lock_(socket.sk()),
+		  endpoint_(lock_.taken() ? socket.connection_locked() : nullptr)
+	{
+	}
+
+	// False: another call has the sock's lock, or there is no connection.
+	[[nodiscard]] bool there() const { return endpoint_ != nullptr; }
+	[[nodiscard]] Endpoint &endpoint() const { return *endpoint_; }
+	[[nodiscard]] struct sock *sk() const { return socket_.sk(); }
+	[[nodiscard]] bool shut_rcv() const
+	{
+		return socket_.shut_rcv().load(std::memory_order_acquire);
+	}
+	// Needs there().
+	[[nodiscard]] SpinLockHeld held() const { return lock_.held(); }
+
+private:
+	friend class LockedConnection;
+
+	const SmcSocket &socket_;
+	BriefSockLock lock_;
+	Endpoint *endpoint_;
+};
+
 class LockedConnection {
 public:
-	explicit LockedConnection(const SmcSocket &socket) : socket_(socket)
+	// Goes on where @brief ends.
+	explicit LockedConnection(BriefConnection &brief) : socket_(brief.socket_)
 	{
+		if (brief.lock_.taken()) {
+			brief.lock_.keep();
+			endpoint_ = brief.endpoint_;
+			return;
+		}
 		smc_sk_lock(sk());
-		endpoint_ = socket_.connection_locked();
-	}
-	LockedConnection(const SmcSocket &socket, const msghdr *msg, size_t len, u32 flags,
-			 smc_receive_options &options)
-		: socket_(socket)
-	{
-		smc_sk_lock_to_receive(sk(), msg, (flags & SMC_MSG_WAITALL) != 0, len, &options);
 		endpoint_ = socket_.connection_locked();
 	}
 	~LockedConnection() { smc_sk_unlock(sk()); }

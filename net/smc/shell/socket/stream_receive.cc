@@ -74,6 +74,35 @@ int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, 
 	return -EINVAL;
 }
 
+// What a recv() comes to in one step.
+enum class AtOnce : u8 { kTaken, kMustWait, kUnusual };
+
+// Of the stream, from where the reader stands.
+bool is_usual(size_t len, u32 flags, const smc_receive_options &options)
+{
+	constexpr u32 unusual = SMC_MSG_OOB | SMC_MSG_PEEK | SMC_MSG_TRUNC;
+
+	return len != 0 && (flags & unusual) == 0 && !options.moves_peek_offset;
+}
+
+// @holder: of the connection.
+template <class Holder>
+AtOnce judge(const Holder &holder, const connection::QuickLook &look)
+{
+	using Found = connection::QuickLook::Found;
+
+	switch (look.found) {
+	case Found::kUnusual: return AtOnce::kUnusual;
+	case Found::kNothing:
+		return holder.shut_rcv() || smc_sk_is_broken(holder.sk()) ? AtOnce::kUnusual
+									  : AtOnce::kMustWait;
+	case Found::kPiece: break;
+	}
+	if (look.leaves_some)
+		holder.endpoint().count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
+	return AtOnce::kTaken;
+}
+
 struct View {
 	ring::Segments segments;
 	u32 readable_bytes = 0;
@@ -95,12 +124,10 @@ public:
 	{
 	}
 
-	// Bytes, or -errno.
-	[[nodiscard]] int run();
+	// Bytes, or -errno. @quick: what it has come to so far.
+	[[nodiscard]] int run(AtOnce quick);
 
 private:
-	// The usual call, in one step.
-	enum class AtOnce : u8 { kTaken, kMustWait, kUnusual };
 	[[nodiscard]] AtOnce take_at_once();
 	[[nodiscard]] u32 seen_bytes() const
 	{
@@ -125,26 +152,14 @@ private:
 	size_t got_ = 0;
 };
 
-Receive::AtOnce Receive::take_at_once()
+AtOnce Receive::take_at_once()
 {
-	using Found = connection::QuickLook::Found;
-
-	if (got_ != 0 || len_ == 0 || peek_ || (flags_ & SMC_MSG_TRUNC) != 0 ||
-	    options_.moves_peek_offset)
+	if (got_ != 0 || !is_usual(len_, flags_, options_))
 		return AtOnce::kUnusual;
 	const connection::QuickLook look = endpoint_.receive_at_once(msg_, len_, options_);
 
-	switch (look.found) {
-	case Found::kUnusual: return AtOnce::kUnusual;
-	case Found::kNothing:
-		return connection_.shut_rcv() || smc_sk_is_broken(sk_) ? AtOnce::kUnusual
-								       : AtOnce::kMustWait;
-	case Found::kPiece: break;
-	}
-	if (look.leaves_some)
-		endpoint_.count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
 	got_ = look.piece.length_bytes;
-	return AtOnce::kTaken;
+	return judge(connection_, look);
 }
 
 View Receive::look(bool &tell_peer)
@@ -220,21 +235,19 @@ int Receive::wait_for_data()
 	return ret;
 }
 
-int Receive::run()
+int Receive::run(AtOnce quick)
 {
 	// TCP waits once for something, even if no bytes are asked for.
 	do {
-		const AtOnce quick = take_at_once();
-
-		if (quick == AtOnce::kTaken) [[likely]]
-			break;
-		if (quick == AtOnce::kMustWait) {
+		while (quick == AtOnce::kMustWait) {
 			const int ret = wait_for_data();
 
 			if (ret != 0)
 				return ret;
-			continue;
+			quick = take_at_once();
 		}
+		if (quick == AtOnce::kTaken) [[likely]]
+			break;
 		const View view = look_and_tell();
 
 		if (len_ == 0 && view.readable_bytes != 0)
@@ -271,10 +284,33 @@ int Receive::run()
 
 int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags)
 {
+	const bool waitall = (flags & SMC_MSG_WAITALL) != 0;
 	smc_receive_options options;
-	LockedConnection connection(socket, msg, len, flags, options);
+	AtOnce quick = AtOnce::kUnusual;
+	BriefConnection brief(socket);
+	const bool has_options = brief.there();
+
+	if (has_options) [[likely]] {
+		smc_sk_receive_options(brief.sk(), msg, waitall, len, &options);
+		// TCP_INQ is told by a copy to the user.
+		if (is_usual(len, flags, options) && !options.wants_inq) {
+			Endpoint &endpoint = brief.endpoint();
+			const connection::QuickLook look =
+				endpoint.receive_at_once(msg, len, options, brief.held());
+
+			quick = judge(brief, look);
+			if (quick == AtOnce::kTaken) [[likely]] {
+				smc_stat_rx(endpoint.counters(), endpoint.tech(), len,
+					    look.piece.length_bytes);
+				return static_cast<int>(look.piece.length_bytes);
+			}
+		}
+	}
+	LockedConnection connection(brief);
 	if (!connection.there())
 		return -ENOTCONN;
+	if (!has_options)
+		smc_sk_receive_options(connection.sk(), msg, waitall, len, &options);
 	struct sock *sk = connection.sk();
 	Endpoint &endpoint = connection.endpoint();
 	int ret;
@@ -283,7 +319,7 @@ int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags)
 		endpoint.count(SMC_TS_URGENT);
 		ret = receive_urgent(connection, msg, len, flags, options.urgent_inline);
 	} else {
-		ret = Receive(connection, msg, len, flags, options).run();
+		ret = Receive(connection, msg, len, flags, options).run(quick);
 	}
 	if (ret >= 0 && options.wants_inq)
 		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {

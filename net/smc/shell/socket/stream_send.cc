@@ -218,29 +218,31 @@ void count_request(Endpoint &endpoint, u32 flags, size_t len)
 }
 
 // Most sends need nothing but a copy and one message.
-bool send_at_once(LockedConnection &connection, msghdr *msg, size_t len, u32 flags,
+bool send_at_once(const BriefConnection &connection, msghdr *msg, size_t len, u32 flags,
 		  bool has_control)
 {
 	constexpr u32 unusual = SMC_MSG_OOB | SMC_MSG_MORE | SMC_MSG_ZEROCOPY;
 
 	return len != 0 && len <= Endpoint::kAtOnceMaxBytes && (flags & unusual) == 0 &&
-	       !has_control && !smc_sk_is_broken(connection.sk()) &&
-	       connection.endpoint().send_at_once(msg, static_cast<u32>(len));
+	       !has_control && connection.there() && !smc_sk_is_broken(connection.sk()) &&
+	       connection.endpoint().send_at_once(msg, static_cast<u32>(len), connection.held());
 }
 
 } // namespace
 
 int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control)
 {
-	LockedConnection connection(socket);
+	BriefConnection brief(socket);
+	if (send_at_once(brief, msg, len, flags, has_control)) [[likely]] {
+		smc_stat_tx(brief.endpoint().counters(), brief.endpoint().tech(), len,
+			    static_cast<s64>(len));
+		return static_cast<int>(len);
+	}
+	LockedConnection connection(brief);
 	struct sock *sk = connection.sk();
 	if (!connection.there())
 		return smc_sk_stream_error(sk, flags, -EPIPE);
 	Endpoint &endpoint = connection.endpoint();
-	if (send_at_once(connection, msg, len, flags, has_control)) [[likely]] {
-		smc_stat_tx(endpoint.counters(), endpoint.tech(), len, static_cast<s64>(len));
-		return static_cast<int>(len);
-	}
 	// MSG_ZEROCOPY: the bytes are copied, and the notification says so. Ignored where TCP
 	// ignores it.
 	smc_zerocopy *notice = nullptr;

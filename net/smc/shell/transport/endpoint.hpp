@@ -101,10 +101,14 @@ public:
 	[[nodiscard]] virtual bool take_send_buffer() { return false; }
 	// A send of @bytes in one step (endpoint_at_once.cc): copies and sends them under the lock,
 	// where nothing else is to be done. False: it did nothing; take_room(), and so on.
+	// @socket: the socket lock, held briefly.
 	static constexpr u32 kAtOnceMaxBytes = 4096;
-	[[nodiscard]] bool send_at_once(struct msghdr *msg, u32 bytes);
+	[[nodiscard]] bool send_at_once(struct msghdr *msg, u32 bytes, shell::SpinLockHeld socket);
 	// A recv() of @max_bytes in one step, as long as it gets no more than kAtOnceMaxBytes.
 	// Unless it finds a piece, it did nothing.
+	[[nodiscard]] connection::QuickLook receive_at_once(struct msghdr *msg, size_t max_bytes,
+							    const smc_receive_options &options,
+							    shell::SpinLockHeld socket);
 	[[nodiscard]] connection::QuickLook receive_at_once(struct msghdr *msg, size_t max_bytes,
 							    const smc_receive_options &options);
 	// The caller copies nothing after all.
@@ -316,6 +320,14 @@ protected:
 	// after the lock is released.
 	template <class F>
 	void change(F &&f);
+	// Its parts: what is to be settled, and settling it, which has to follow.
+	struct Changes {
+		Endpoint *neighbour = nullptr;
+		u16 own = 0;
+		u16 theirs = 0;
+	};
+	[[nodiscard]] Changes collect_changes(u16 own) SMC_REQUIRES(lock_);
+	void settle_changes(const Changes &changes);
 
 private:
 	void transmit_locked() SMC_REQUIRES(lock_);
@@ -325,6 +337,10 @@ private:
 	// send_at_once(); returns the events for settle().
 	[[nodiscard]] u16 send_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
 		SMC_REQUIRES(lock_);
+	// receive_at_once(). @tell: the peer is to be told.
+	[[nodiscard]] connection::QuickLook
+	receive_at_once_locked(struct msghdr *msg, size_t max_bytes,
+			       const smc_receive_options &options, bool &tell) SMC_REQUIRES(lock_);
 	// Copies from the user into the send buffer. False: a page of his is missing.
 	[[nodiscard]] bool copy_at_once(struct msghdr *msg, std::byte *room, u32 bytes);
 	// The reader has taken something, and the peer is to be told.

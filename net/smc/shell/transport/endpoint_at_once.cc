@@ -49,37 +49,68 @@ u16 Endpoint::send_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
 	return append_locked(bytes, SendHint::kNormal);
 }
 
-bool Endpoint::send_at_once(struct msghdr *msg, u32 bytes)
+bool Endpoint::send_at_once(struct msghdr *msg, u32 bytes,
+			    shell::SpinLockHeld socket [[maybe_unused]])
 {
 	bool sent = false;
+	Changes changes;
+	{
+		const shell::InnerGuard guard(lock_, socket);
 
-	change([&]() -> u16 {
-		lock_.assert_held();
-		return send_at_once_locked(msg, bytes, sent);
-	});
+		changes = collect_changes(send_at_once_locked(msg, bytes, sent));
+	}
+	settle_changes(changes);
 	return sent;
 }
 
+connection::QuickLook Endpoint::receive_at_once_locked(struct msghdr *msg, size_t max_bytes,
+						       const smc_receive_options &options,
+						       bool &tell)
+{
+	using connection::QuickLook;
+
+	const QuickLook look =
+		conn_.look_quickly(static_cast<u32>(std::min<size_t>(max_bytes, 1U << 30)),
+				   options.low_water_bytes, options.urgent_inline);
+	if (look.found != QuickLook::Found::kPiece)
+		return look;
+	if (look.piece.length_bytes > kAtOnceMaxBytes ||
+	    !smc_msg_copy_to_at_once(msg, rmb_ + look.piece.offset_bytes, look.piece.length_bytes))
+		return {};
+	tell = conn_.consume(look.piece.length_bytes);
+	return look;
+}
+
+connection::QuickLook Endpoint::receive_at_once(struct msghdr *msg, size_t max_bytes,
+						const smc_receive_options &options,
+						shell::SpinLockHeld socket [[maybe_unused]])
+{
+	bool tell = false;
+	connection::QuickLook look;
+	{
+		const shell::InnerGuard guard(lock_, socket);
+
+		look = receive_at_once_locked(msg, max_bytes, options, tell);
+	}
+	// As a rule the peer need not be told.
+	if (tell) [[unlikely]]
+		tell_of_room();
+	return look;
+}
+
+// After a sleep.
 connection::QuickLook Endpoint::receive_at_once(struct msghdr *msg, size_t max_bytes,
 						const smc_receive_options &options)
 {
-	connection::QuickLook look;
-	{
+	bool tell = false;
+	const connection::QuickLook look = [&] {
 		shell::Guard guard(lock_);
 
-		look = conn_.look_quickly(static_cast<u32>(std::min<size_t>(max_bytes, 1U << 30)),
-					  options.low_water_bytes, options.urgent_inline);
-		if (look.found != connection::QuickLook::Found::kPiece)
-			return look;
-		if (look.piece.length_bytes > kAtOnceMaxBytes ||
-		    !smc_msg_copy_to_at_once(msg, rmb_ + look.piece.offset_bytes,
-					     look.piece.length_bytes))
-			return {};
-		// As a rule the peer need not be told.
-		if (!conn_.consume(look.piece.length_bytes))
-			return look;
-	}
-	tell_of_room();
+		return receive_at_once_locked(msg, max_bytes, options, tell);
+	}();
+
+	if (tell) [[unlikely]]
+		tell_of_room();
 	return look;
 }
 

@@ -9,31 +9,39 @@
 
 namespace smc::transport {
 
+inline Endpoint::Changes Endpoint::collect_changes(u16 own)
+{
+	own |= std::exchange(heard_events_, u16{0});
+	if (neighbour_ == nullptr)
+		return {.own = own};
+	// The neighbour may be released meanwhile by its owner.
+	smc_rcu_read_lock();
+	shares_lock_with(*neighbour_);
+	return {.neighbour = neighbour_,
+		.own = own,
+		.theirs = std::exchange(neighbour_->heard_events_, u16{0})};
+}
+
+inline void Endpoint::settle_changes(const Changes &changes)
+{
+	if (changes.own != 0 || lingering_.load(std::memory_order_acquire))
+		settle(changes.own);
+	if (changes.neighbour == nullptr)
+		return;
+	const shell::RcuGuard rcu(shell::RcuGuard::Entered{});
+	if (changes.theirs != 0 || changes.neighbour->lingering_.load(std::memory_order_acquire))
+		changes.neighbour->settle_neighbour(changes.theirs);
+}
+
 template <class F>
 void Endpoint::change(F &&f)
 {
-	Endpoint *neighbour;
-	u16 own;
-	u16 theirs = 0;
+	Changes changes;
 	{
 		shell::Guard guard(lock_);
-		own = f();
-		own |= std::exchange(heard_events_, u16{0});
-		neighbour = neighbour_;
-		if (neighbour != nullptr) {
-			// The neighbour may be released meanwhile by its owner.
-			smc_rcu_read_lock();
-			shares_lock_with(*neighbour);
-			theirs = std::exchange(neighbour->heard_events_, u16{0});
-		}
+		changes = collect_changes(f());
 	}
-	if (own != 0 || lingering_.load(std::memory_order_acquire))
-		settle(own);
-	if (neighbour == nullptr)
-		return;
-	const shell::RcuGuard rcu(shell::RcuGuard::Entered{});
-	if (theirs != 0 || neighbour->lingering_.load(std::memory_order_acquire))
-		neighbour->settle_neighbour(theirs);
+	settle_changes(changes);
 }
 
 } // namespace smc::transport

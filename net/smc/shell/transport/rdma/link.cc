@@ -120,7 +120,7 @@ int Link::post_locked(std::span<const smc_ib_write> writes, const Notice &notice
 				notice.message.size(), flags, &seq);
 }
 
-bool Link::post(LinkUser &endpoint, shell::SpinLock::Held endpoints [[maybe_unused]],
+bool Link::post(LinkUser &endpoint, shell::SpinLockHeld endpoints [[maybe_unused]],
 		std::span<const smc_ib_write> writes, const Notice &notice, bool signal,
 		const connection::TransmitMarker &marker)
 {

@@ -137,7 +137,7 @@ public:
 	// Posts a connection's batch. False: there is no room, or others wait for it, and the
 	// endpoint gets on_room() later; or its writes are forbidden; or the link is dead.
 	// @endpoints: its lock.
-	[[nodiscard]] bool post(LinkUser &endpoint, shell::SpinLock::Held endpoints,
+	[[nodiscard]] bool post(LinkUser &endpoint, shell::SpinLockHeld endpoints,
 				std::span<const smc_ib_write> writes, const Notice &notice,
 				bool signal, const connection::TransmitMarker &marker);
 	// Posts a message of link control; @last: it may take the place reserved for the group's
