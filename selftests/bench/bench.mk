@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make bench                     TCP, the kernel's own smc.ko and this one, in one boot of two guests
-# make bench BENCH_OPTIONS=…     options of selftests/bench/bench
+# make bench                     TCP, the kernel's own smc.ko and this one between two guests; then this one
+#                                over soft-RoCE and over soft-iWARP
+# make bench BENCH_OPTIONS=…     options of selftests/bench/bench and selftests/bench/carriers
 
 .PHONY: bench
 bench: test-programs
 	+@$(MAKE) module KVER=6.12
 	@selftests/bench/bench $(BENCH_OPTIONS)
+	@selftests/bench/carriers $(BENCH_OPTIONS)
 
 # make bench-count               what connections cost in one guest, in instructions
 .PHONY: bench-count
