@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 #
-# Sourced by the scripts that build a driver of Debian's kernel source for guests. $1 is the kernel's series.
+# Sourced by the scripts that build a driver of Debian's kernel source for guests. $1 is the kernel's series, or
+# "debug", whose source is there.
 
 cache=${SMC_CACHE_DIR:-${XDG_CACHE_HOME:-${HOME:?is not set, and SMC_CACHE_DIR neither}/.cache}/smc}
 series=${1:-}
@@ -16,7 +17,7 @@ die() { say "$*"; exit 1; }
 # Else the source is in $src.
 begin_driver() {
 	local folder=drivers/infiniband/sw/$1 package
-	[[ $series =~ ^[0-9]+\.[0-9]+$ ]] || { sed -n '/^#   /,/^#$/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+	[[ $series =~ ^([0-9]+\.[0-9]+|debug)$ ]] || { sed -n '/^#   /,/^#$/s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 	# Not the flags of a make around us: the kernel's Makefile is its own master.
 	unset MAKEFLAGS MFLAGS MAKELEVEL
 	kernel=$(scripts/fetch/fetch-kernel --path "$series")
@@ -30,6 +31,12 @@ begin_driver() {
 	fi
 	tmp=$(mktemp -d "$cache/kernel/.$name.XXXXXX")
 	trap 'rm -rf "$tmp"' EXIT
+	src=$tmp/$folder
+	if [ "$series" = debug ]; then
+		mkdir -p "$src"
+		cp "$kernel/build/$folder"/{Makefile,Kconfig,*.[ch]} "$src"
+		return
+	fi
 	package=linux-source-$series
 	until download_package "$package$(source_version "$package")" "$tmp"; do
 		# shellcheck disable=SC2119 # its arguments are not ours
@@ -37,7 +44,6 @@ begin_driver() {
 	done
 	dpkg-deb --fsys-tarfile "$tmp"/*.deb | tar -xO "./usr/src/$package.tar.xz" |
 		tar -xJ -C "$tmp" --strip-components=1 "$package/$folder"
-	src=$tmp/$folder
 }
 
 # source_version <package>

@@ -21,10 +21,7 @@ def add_device(guest: Guest, device: str = DEVICE, netdev: str = "eth0") -> None
 def over_siw(*guests: Guest) -> Iterator[None]:
     for guest in guests:
         guest.run("rdma link delete rxe0")
-        if guest.kernel.debug:
-            guest.run("modprobe siw")
-        else:
-            guest.run(f"modprobe -a ib_uverbs libcrc32c iw_cm && insmod {siw(guest.kernel)}")
+        guest.run(f"modprobe -a ib_uverbs libcrc32c iw_cm && insmod {siw(guest.kernel)}")
         add_device(guest)
     try:
         yield
