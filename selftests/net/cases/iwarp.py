@@ -88,9 +88,8 @@ def a_cable_is_pulled(vm):
     with over_siw(vm.a, vm.b), many_connections(vm, 20) as many, nothing_goes_wrong(vm.a, vm.b):
         many.go_round()
         for guest in vm.a, vm.b:
-            outage = guest.spawn("""tc qdisc add dev eth0 ingress
-                tc filter add dev eth0 parent ffff: protocol all prio 1 matchall action drop
-                echo pulled; sleep 3; tc qdisc del dev eth0 ingress""")
+            outage = guest.spawn("tc qdisc add dev eth0 root netem loss 100%; echo pulled; sleep 3;"
+                                 " tc qdisc del dev eth0 root")
             outage.expect("pulled")
             assert many.go_round() > 2
             outage.wait()
