@@ -4,6 +4,7 @@
 from harness import case
 from harness.iwarp import over_siw
 from hostile import meet
+from iwarp_talk import wait_for_no_connection
 
 ADDRESS = "10.9.0.69"
 
@@ -12,8 +13,7 @@ def iwarp_peer(vm, only: str) -> None:
     """Both have the device: the peer's host is an honest one, too."""
     with over_siw(vm.a, vm.b):
         meet(vm, "iwarp_peer.py", ADDRESS, 7340, f"--only '{only}'", timeout_s=900)
-        # Soft-iWARP's own connections.
-        vm.a.wait_for(f"! ss -Htan dst {ADDRESS} | grep -v TIME-WAIT")
+        wait_for_no_connection(vm.a, ADDRESS)
 
 
 # Workers that have waited for silent servers stay for five minutes, and look like a leak beside other cases'.

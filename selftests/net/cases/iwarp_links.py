@@ -11,7 +11,8 @@ from churn import stats
 from harness import Guest, case
 from harness.iwarp import DEVICE, add_device, over_siw
 from hostile import meet
-from iwarp_talk import CTL, PORT, XFER, both_ways, many_connections, nothing_goes_wrong, serving
+from iwarp_talk import (CTL, PORT, XFER, both_ways, many_connections, nothing_goes_wrong, serving,
+                        wait_for_no_connection)
 
 SECOND = "siw1"
 ADDRESSES = {"a": ("10.77.0.1", "fd77::1"), "b": ("10.77.0.2", "fd77::2")}
@@ -131,8 +132,7 @@ def hostile_peer(vm, only: str) -> None:
     with two_ports(vm.a, vm.b):
         meet(vm, "iwarp_links_peer.py", "10.9.0.70", 7350,
              f"--second-interface port2 --second-address 10.77.0.70 --only '{only}'", timeout_s=900)
-        for address in "10.9.0.70", "10.77.0.70":
-            vm.a.wait_for(f"! ss -Htan dst {address} | grep -v TIME-WAIT")
+        wait_for_no_connection(vm.a, "10.9.0.70", "10.77.0.70")
 
 
 # A connection manager that waits for a silent server outlives its link for as long as siw waits.

@@ -47,3 +47,9 @@ def nothing_goes_wrong(*guests: Guest):
 
 def both_ways(vm):
     return ((vm.a, vm.b), (vm.b, vm.a))
+
+
+def wait_for_no_connection(guest: Guest, *peers: str) -> None:
+    """Of soft-iWARP's own, to addresses that hostile peers have used."""
+    for peer in peers:
+        guest.wait_for(f"! ss -Htan dst {peer} | grep -v TIME-WAIT")

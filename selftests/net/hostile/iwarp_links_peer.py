@@ -29,7 +29,6 @@ from raw_smc import (ADD_LINK, CDC, CLOSED, CONFIRM_LINK, DELETE_LINK, MESSAGE_B
                      PATIENCE_S, REQ_ADD_LINK, RESPONSE, RMB_ADDRESS, SENDING_DONE, TEST_LINK, VALIDATION, Broken,
                      llc)
 from raw_tcp import RawHost
-from rdma_peer import GONE_S
 from suite import Suite, expect, parser
 
 REJECTED = 0x40
@@ -237,6 +236,17 @@ def deleted(peer: Peer) -> None:
     expect(peer.wait(lambda: peer.has(DELETE_LINK), GIVES_UP_S) and not peer.group_ended, "no DELETE_LINK of it")
 
 
+def hears_confirm_link(peer: Peer, other: SecondLink) -> None:
+    """The request, or the answer to ours."""
+    expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+
+
+def agree(peer: Peer, other: SecondLink) -> None:
+    """As a client that has met the server."""
+    peer.qp.send(other.add_link(RESPONSE))
+    hears_confirm_link(peer, other)
+
+
 # --- positive controls ----------------------------------------------------------------------------
 
 @SUITE.case
@@ -244,7 +254,7 @@ def honest_server_adds(scene: Scene) -> None:
     """And the first link breaks."""
     with scene.counted("conn_moved"), scene.answered_links() as (peer, other):
         other.qp.send(other.confirm_link())
-        expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no answer to CONFIRM_LINK")
+        hears_confirm_link(peer, other)
         peer.stream.reset()
         peer.move()
 
@@ -254,8 +264,7 @@ def honest_client_agrees(scene: Scene) -> None:
     """And the first link breaks."""
     with scene.counted("conn_moved"), scene.offered_links() as (peer, other):
         other.meet()
-        peer.qp.send(other.add_link(RESPONSE))
-        expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        agree(peer, other)
         expect(peer.echoes(30000), "not by the first link")
         peer.stream.reset()
         peer.move()
@@ -336,7 +345,7 @@ def server_spoils_the_link(scene: Scene, spoil: Callable[[SecondLink], None]) ->
         with scene.answered_links() as (peer, other):
             if stands:
                 other.qp.send(other.confirm_link())
-                expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no answer to CONFIRM_LINK")
+                hears_confirm_link(peer, other)
             spoil(other)
             expect(other.hung_up(), "the second link stays")
 
@@ -432,8 +441,7 @@ def shows_a_wrong(scene: Scene, key: Callable[[SecondLink], bytes]) -> None:
             said = other.ask(key(other))
         expect(said == "reject", said)
         other.meet()
-        peer.qp.send(other.add_link(RESPONSE))
-        expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        agree(peer, other)
 
 
 @SUITE.case
@@ -473,8 +481,7 @@ def spoils_the_link(scene: Scene, spoil: Callable[[SecondLink], None]) -> None:
             other.confirms = confirms
             other.meet()
             if agrees:
-                peer.qp.send(other.add_link(RESPONSE))
-                expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+                agree(peer, other)
             spoil(other)
             expect(other.hung_up(), "the second link stays")
             if not agrees:
@@ -486,8 +493,7 @@ def confirms_another_link(scene: Scene, wrong: tuple[str, object]) -> None:
     with scene.offered_links() as (peer, other), scene.counted("wire_violation"):
         other.confirms = False
         other.meet()
-        peer.qp.send(other.add_link(RESPONSE))
-        expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        agree(peer, other)
         setattr(other, *wrong)
         other.qp.send(other.confirm_link(RESPONSE | NO_EYECATCHERS))
         expect(other.hung_up(), "that is taken for this one")
@@ -515,7 +521,7 @@ def answers_twice(scene: Scene) -> None:
         other.meet()
         for _ in range(2):
             peer.qp.send(other.add_link(RESPONSE))
-        expect(peer.wait(lambda: other.has(CONFIRM_LINK), PATIENCE_S), "no CONFIRM_LINK")
+        hears_confirm_link(peer, other)
         other.stream.reset()
 
 

@@ -19,6 +19,17 @@ inline Config compact_config()
 	return config;
 }
 
+// Rings so large that a reader can take more than a compact message can say.
+inline Config spacious_config()
+{
+	Config config = compact_config();
+
+	config.sndbuf_size_bytes = 16U << 20;
+	config.rmb_size_bytes = 16U << 20;
+	config.peer_rmb_size_bytes = 16U << 20;
+	return config;
+}
+
 // Both ends have heard from each other.
 struct Acquainted : Pair {
 	explicit Acquainted(const Config &config = compact_config())

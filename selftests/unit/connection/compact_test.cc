@@ -165,11 +165,7 @@ TEST(CompactTest, CutsOfTheSendBufferTakeTheLongForm)
 
 TEST(CompactTest, MoreConsumedThanItCanSay)
 {
-	Config config = compact_config();
-	config.sndbuf_size_bytes = 16U << 20;
-	config.rmb_size_bytes = 16U << 20;
-	config.peer_rmb_size_bytes = 16U << 20;
-	Acquainted pair{config};
+	Acquainted pair{spacious_config()};
 	const std::string data(5U << 20, 'd');
 
 	for (const bool over : {false, true}) {

@@ -442,11 +442,7 @@ TEST(QuickSendTest, OnlyInOnePiece)
 
 TEST(QuickSendTest, NotWithMoreConsumedThanItCanSay)
 {
-	Config config = compact_config();
-	config.sndbuf_size_bytes = 16U << 20;
-	config.rmb_size_bytes = 16U << 20;
-	config.peer_rmb_size_bytes = 16U << 20;
-	Acquainted pair{config};
+	Acquainted pair{spacious_config()};
 
 	pair.a.send(std::string(wire::kCompactConsumedMaxBytes, 'x'));
 	pair.a.send("xx");
