@@ -127,12 +127,12 @@ def nothing_comes_through(vm):
             assert stats(guest)["conn_abort"] == 0
 
 
-def hostile_peer(vm, only: str) -> None:
+def hostile_peer(vm, only: str, first: str = "10.9.0.70", second: str = "10.77.0.70") -> None:
     """Both have the ports: the peer's host is an honest one, too."""
     with two_ports(vm.a, vm.b):
-        meet(vm, "iwarp_links_peer.py", "10.9.0.70", 7350,
-             f"--second-interface port2 --second-address 10.77.0.70 --only '{only}'", timeout_s=900)
-        wait_for_no_connection(vm.a, "10.9.0.70", "10.77.0.70")
+        meet(vm, "iwarp_links_peer.py", first, 7350,
+             f"--second-interface port2 --second-address {second} --only '{only}'", timeout_s=900)
+        wait_for_no_connection(vm.a, first, second)
 
 
 # A connection manager that waits for a silent server outlives its link for as long as siw waits.
@@ -144,3 +144,13 @@ def hostile_servers_of_a_second_link(vm):
 @case(on="ours+ours")
 def hostile_clients_of_a_second_link(vm):
     hostile_peer(vm, "^(?!.*server_)")
+
+
+@case(on="ours+ours", fresh=True)
+def hostile_servers_of_a_second_link_by_ipv6(vm):
+    hostile_peer(vm, "server_", "fd09::70", "fd77::70")
+
+
+@case(on="ours+ours")
+def hostile_clients_of_a_second_link_by_ipv6(vm):
+    hostile_peer(vm, "^(?!.*server_)", "fd09::70", "fd77::70")

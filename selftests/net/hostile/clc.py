@@ -25,20 +25,19 @@ def vendor_offer(capabilities: int) -> bytes:
     return bytes.fromhex("02534d01") + struct.pack("!HH", capabilities, 0)
 
 
-def proposal(eid: str, gid_ip: bytes, vendor: bytes = bytes(8), smcd: bool = False,
+def proposal(eid: str, gid: bytes, vendor: bytes = bytes(8), smcd: bool = False,
              max_links: int = 1) -> bytes:
     """SMC-Rv2 only, release 1, one user EID: 156 bytes. smcd: SMC-Dv2 only, without any device."""
     v1_area = bytes(10) + struct.pack("!H", 28) + vendor + bytes(20)
     extension = struct.pack("!BBBBHH", 1, 0, 0, 0x10, 0, 64)
-    extension += bytes(10) + b"\xff\xff" + gid_ip + struct.pack("!BBH", 255, max_links, 0) + bytes(12)
+    extension += gid + struct.pack("!BBH", 255, max_links, 0) + bytes(12)
     extension += eid_bytes(eid) + bytes(48 if smcd else 0)
     body = bytes(32) + v1_area + extension + EYECATCHER
     return header(PROPOSAL, HEADER_BYTES + len(body), 0x26 if smcd else 0x22) + body
 
 
-def accept(eid: str, gid_ip: bytes, first_contact: bool, token: int = 0x123456) -> bytes:
+def accept(eid: str, gid: bytes, first_contact: bool, token: int = 0x123456) -> bytes:
     """An SMC-Rv2 Accept whose queue pair and keys do not exist."""
-    gid = bytes(10) + b"\xff\xff" + gid_ip
     body = bytes.fromhex("beefbeefbeefbeef") + gid + bytes.fromhex("525400000066")
     body += (0x00F00D).to_bytes(3, "big") + struct.pack("!IBIBBQB", 0x777, 1, token, 0x23, 0,
                                                          0x1000, 0)

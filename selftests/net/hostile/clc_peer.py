@@ -21,6 +21,7 @@ import time
 from typing import Callable, TextIO
 
 import clc
+import raw_ip
 from raw_tcp import Connection, RawHost
 from smc_target import smc_socket
 from suite import Failed, Suite, expect, parser
@@ -48,9 +49,9 @@ class Scene:
     def __init__(self, args: argparse.Namespace) -> None:
         self.args = args
         self.host = RawHost(args.interface, args.address)
-        self.gid_ip = socket.inet_aton(args.address)
-        self.good = clc.proposal(args.eid, self.gid_ip)
-        self.stranger = clc.proposal("NOBODY-HAS-THIS-EID", self.gid_ip)
+        self.gid = raw_ip.gid_of(args.address)
+        self.good = clc.proposal(args.eid, self.gid)
+        self.stranger = clc.proposal("NOBODY-HAS-THIS-EID", self.gid)
         self._port = 21000
         self._control = socket.create_connection((args.target, args.control_port))
         self._control_lines = self._control.makefile("rw")
@@ -97,7 +98,7 @@ class Scene:
         """A connection between the kernel's own sockets works without delay."""
         start_s = time.monotonic()
         payload = os.urandom(20000)
-        with smc_socket() as client:
+        with smc_socket(raw_ip.family(self.args.target)) as client:
             client.settimeout(BYSTANDER_S_MAX * 2)
             client.connect((self.args.target, self.args.echo_port))
             client.sendall(payload)
@@ -255,7 +256,7 @@ def ends_in_the_middle(scene: Scene, message: bytes) -> None:
     length_huge=lambda s: clc.patched(s.good, clc.LENGTH_AT, b"\xff\xff") + bytes(65535 - 156),
     version_zero=lambda s: clc.patched(s.good, clc.VERSION_AT, b"\x02"),
     type_zero=lambda s: clc.patched(s.good, clc.TYPE_AT, b"\0"),
-    type_accept=lambda s: clc.accept(s.args.eid, s.gid_ip, True),
+    type_accept=lambda s: clc.accept(s.args.eid, s.gid, True),
     type_confirm=lambda s: clc.patched(s.good, clc.TYPE_AT, b"\3"),
     type_unknown=lambda s: clc.patched(s.good, clc.TYPE_AT, b"\x77"),
     trailer_wrong=lambda s: s.good[:-4] + b"XXXX",
@@ -354,9 +355,9 @@ def silence_after_accept(scene: Scene) -> None:
 
 
 @SUITE.messages(garbage=lambda _: b"\0" * 200, proposal=lambda s: s.good, accept=lambda s:
-          clc.accept(s.args.eid, s.gid_ip, True), cut=lambda s:
-          clc.patched(clc.accept(s.args.eid, s.gid_ip, True), clc.TYPE_AT, b"\3")[:90],
-          bogus=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), clc.TYPE_AT, b"\3"))
+          clc.accept(s.args.eid, s.gid, True), cut=lambda s:
+          clc.patched(clc.accept(s.args.eid, s.gid, True), clc.TYPE_AT, b"\3")[:90],
+          bogus=lambda s: clc.patched(clc.accept(s.args.eid, s.gid, True), clc.TYPE_AT, b"\3"))
 def wrong_confirm(scene: Scene, message: bytes) -> None:
     client = proposed(scene)
     del client.received[:]
@@ -514,18 +515,18 @@ def server_is_silent_and_gone(scene: Scene) -> None:
 
 @SUITE.messages(
     garbage=lambda _: b"220 smtp.example.org\r\n", byte=lambda _: b"\0",
-    half=lambda s: clc.accept(s.args.eid, s.gid_ip, True)[:60],
+    half=lambda s: clc.accept(s.args.eid, s.gid, True)[:60],
     proposal=lambda s: s.good,
-    trailer=lambda s: clc.accept(s.args.eid, s.gid_ip, True)[:-4] + b"XXXX",
-    length_zero=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 5, b"\0\0"),
-    length_huge=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 5, b"\xff\xff")
+    trailer=lambda s: clc.accept(s.args.eid, s.gid, True)[:-4] + b"XXXX",
+    length_zero=lambda s: clc.patched(clc.accept(s.args.eid, s.gid, True), 5, b"\0\0"),
+    length_huge=lambda s: clc.patched(clc.accept(s.args.eid, s.gid, True), 5, b"\xff\xff")
     + bytes(65535 - 160),
-    wrong_version=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 7, b"\x18"),
-    transport_not_offered=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 7, b"\x29"),
-    index_zero=lambda s: clc.patched(clc.accept(s.args.eid, s.gid_ip, True), 45, b"\0"),
-    bogus_link=lambda s: clc.accept(s.args.eid, s.gid_ip, True),
-    other_eid=lambda s: clc.accept("NOBODY-HAS-THIS-EID", s.gid_ip, True),
-    unknown_group=lambda s: clc.accept(s.args.eid, s.gid_ip, False))
+    wrong_version=lambda s: clc.patched(clc.accept(s.args.eid, s.gid, True), 7, b"\x18"),
+    transport_not_offered=lambda s: clc.patched(clc.accept(s.args.eid, s.gid, True), 7, b"\x29"),
+    index_zero=lambda s: clc.patched(clc.accept(s.args.eid, s.gid, True), 45, b"\0"),
+    bogus_link=lambda s: clc.accept(s.args.eid, s.gid, True),
+    other_eid=lambda s: clc.accept("NOBODY-HAS-THIS-EID", s.gid, True),
+    unknown_group=lambda s: clc.accept(s.args.eid, s.gid, False))
 def server_answers(scene: Scene, message: bytes) -> None:
     server = scene.called()
     server.send(message)
@@ -595,7 +596,7 @@ def server_ends(scene: Scene) -> None:
 @SUITE.case
 def server_resets_after_accept(scene: Scene) -> None:
     server = scene.called()
-    server.send(clc.accept(scene.args.eid, scene.gid_ip, True))
+    server.send(clc.accept(scene.args.eid, scene.gid, True))
     server.reset()
     scene.served(scene.called_again(server), b"words", CONNECT_MS_MAX)
     scene.bystander()
@@ -605,7 +606,7 @@ def server_resets_after_accept(scene: Scene) -> None:
 def mutated_accepts(scene: Scene) -> None:
     chance = random.Random(scene.args.seed + 1)
     for _ in range(scene.args.mutations):
-        message = bytearray(clc.accept(scene.args.eid, scene.gid_ip, True))
+        message = bytearray(clc.accept(scene.args.eid, scene.gid, True))
         for _ in range(chance.randint(1, 6)):
             message[chance.randrange(len(message))] = chance.randrange(256)
         server = scene.called()

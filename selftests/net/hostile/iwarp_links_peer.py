@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from typing import Callable
 
 import iwarp_peer
+import raw_ip
 import raw_iwarp
 from clc_peer import AT_ONCE_MS_MAX
 from iwarp_peer import WORDS
@@ -43,12 +44,6 @@ ADDITIONS_MAX = 8
 MANY, BURST = 240, 24
 
 
-def mapped(address: str) -> bytes:
-    if ":" in address:
-        return socket.inet_pton(socket.AF_INET6, address)
-    return bytes(10) + b"\xff\xff" + socket.inet_aton(address)
-
-
 class SecondLink(End):
     """received: what has come by it, but for CDC messages, which are the connection's."""
 
@@ -57,7 +52,7 @@ class SecondLink(End):
         self._peer, self._fabric = peer, fabric
         self.number = peer.number | 0x10000
         self.rkey = peer.rkey ^ 0x33
-        self.gid = mapped(fabric.host.address)
+        self.gid = raw_ip.gid_of(fabric.host.address)
         self.own_port, self.own_nonce = peer.number, os.urandom(6)
         self.qp = fabric.queue_pair(self.number, self._message)
         self.qp.regions[self.rkey] = RMB_ADDRESS, peer.memory
@@ -80,9 +75,10 @@ class SecondLink(End):
         self.nonce, self.link = message[4:10], message[31]
         self.peer_gid = message[12:28]
         old, self.peer_rkey, self.peer_address = struct.unpack("!IIQ", message[72:88])
-        if old != self._peer.peer_rkey or self.peer_gid[:12] != mapped("0.0.0.0")[:12]:
+        address = raw_ip.address_of(self.peer_gid)
+        if old != self._peer.peer_rkey or raw_ip.family(address) != raw_ip.family(self._fabric.host.address):
             raise Broken(f"ADD_LINK of another RMB, or no address: {message.hex()}")
-        self.qp.connect(socket.inet_ntoa(self.peer_gid[12:]), int.from_bytes(message[28:31], "big"), 0,
+        self.qp.connect(address, int.from_bytes(message[28:31], "big"), 0,
                         int.from_bytes(message[33:36], "big"))
 
     def confirm_link(self, flags: int = NO_EYECATCHERS) -> bytes:
@@ -286,14 +282,18 @@ def server_is_not_at_its_port(scene: Scene, spoil: Callable[[Scene, SecondLink],
 
 
 @SUITE.variants(target=lambda scene: scene.args.target,
-                beyond=lambda _: "198.51.100.1", everybody_there=lambda _: "10.77.0.255", group=lambda _: "224.0.0.1",
-                loopback=lambda _: "127.0.0.1", nobody=lambda _: "0.0.0.0", everybody=lambda _: "255.255.255.255",
-                other_family=lambda _: "fd77::70", nothing=lambda _: "::")
+                beyond=lambda scene: scene.either("198.51.100.1", "2001:db8::1"),
+                group=lambda scene: scene.either("224.0.0.1", "ff02::2"),
+                everybody=lambda scene: scene.either("255.255.255.255", "ff02::1"),
+                everybody_there=lambda scene: scene.either("10.77.0.255", "ff05::1"),
+                loopback=lambda scene: scene.either("127.0.0.1", "::1"),
+                other_family=lambda scene: scene.either("fd77::70", "10.77.0.70"),
+                nobody=lambda _: "0.0.0.0", nothing=lambda _: "::")
 def server_is_said_to_be_elsewhere(scene: Scene, where: Callable[[Scene], str]) -> None:
     """Where no peer of its network can be: it is not looked for, neither there nor here."""
-    with scene.serving_links() as (peer, other), socket.create_server(("", other.own_port)) as there:
+    with scene.serving_links() as (peer, other), scene.plain_listener(other.own_port) as there:
         there.settimeout(0)
-        other.gid = mapped(where(scene))
+        other.gid = raw_ip.gid_of(where(scene))
         start_s = time.monotonic()
         answer = scene.add_by(peer, other)
         expect(bool(answer[3] & REJECTED), f"such a link is agreed to: {answer.hex()}")
@@ -310,9 +310,9 @@ def server_is_said_to_be_elsewhere(scene: Scene, where: Callable[[Scene], str]) 
 @SUITE.case
 def server_is_said_to_be_a_neighbour(scene: Scene) -> None:
     """Who does not know of it. That is all that a server can have its client ask."""
-    with scene.serving_links() as (peer, other), socket.create_server(("", other.own_port)) as there:
+    with scene.serving_links() as (peer, other), scene.plain_listener(other.own_port) as there:
         there.settimeout(PATIENCE_S)
-        other.gid = mapped(scene.own)
+        other.gid = raw_ip.gid_of(scene.own)
         scene.add_by(peer, other)
         with there.accept()[0] as asked:
             scene.goes(GIVES_UP_S)
@@ -356,13 +356,18 @@ def server_does_not_confirm_the_link(scene: Scene) -> None:
         expect(other.hung_up(GIVES_UP_S), "the second link waits")
 
 
-@SUITE.variants(nobodys_queue_pair=("number", 0x800777), first_links_address=("gid", mapped("10.9.0.70")),
-                eyecatchers=None)
-def server_confirms_another_link(scene: Scene, wrong: tuple[str, object] | None) -> None:
+NOT_THIS_LINK: dict[str, Callable[[Peer, SecondLink], None]] = {
+    "nobodys_queue_pair": lambda _, other: setattr(other, "number", 0x800777),
+    "first_links_address": lambda peer, other: setattr(other, "gid", peer.gid),
+}
+
+
+@SUITE.variants(**NOT_THIS_LINK, eyecatchers=None)
+def server_confirms_another_link(scene: Scene, wrong: Callable[[Peer, SecondLink], None] | None) -> None:
     with scene.answered_links() as (peer, other):
         if wrong:
             with scene.counted("wire_violation"):
-                setattr(other, *wrong)
+                wrong(peer, other)
                 other.qp.send(other.confirm_link())
                 expect(other.hung_up(), "that is taken for this one")
         else:
@@ -488,24 +493,25 @@ def spoils_the_link(scene: Scene, spoil: Callable[[SecondLink], None]) -> None:
                 peer.qp.send(other.add_link(RESPONSE))
 
 
-@SUITE.variants(nobodys_queue_pair=("number", 0x800777), first_links_address=("gid", mapped("10.9.0.70")))
-def confirms_another_link(scene: Scene, wrong: tuple[str, object]) -> None:
+@SUITE.variants(**NOT_THIS_LINK)
+def confirms_another_link(scene: Scene, wrong: Callable[[Peer, SecondLink], None]) -> None:
     with scene.offered_links() as (peer, other), scene.counted("wire_violation"):
         other.confirms = False
         other.meet()
         agree(peer, other)
-        setattr(other, *wrong)
+        wrong(peer, other)
         other.qp.send(other.confirm_link(RESPONSE | NO_EYECATCHERS))
         expect(other.hung_up(), "that is taken for this one")
 
 
-@SUITE.variants(target=lambda scene: scene.args.target, loopback=lambda _: "127.0.0.1",
-                nobody=lambda _: "10.77.0.99")
+@SUITE.variants(target=lambda scene: scene.args.target,
+                loopback=lambda scene: scene.either("127.0.0.1", "::1"),
+                nobody=lambda scene: scene.either("10.77.0.99", "fd77::99"))
 def agrees_from_elsewhere(scene: Scene, where: Callable[[Scene], str]) -> None:
     """A server does not look for its client."""
-    with scene.offered_links() as (peer, other), socket.create_server(("", other.own_port)) as there:
+    with scene.offered_links() as (peer, other), scene.plain_listener(other.own_port) as there:
         there.settimeout(0)
-        other.gid = mapped(where(scene))
+        other.gid = raw_ip.gid_of(where(scene))
         peer.qp.send(other.add_link(RESPONSE))
         deleted(peer)
         try:

@@ -23,6 +23,7 @@ from functools import partial
 from typing import Callable
 
 import clc
+import raw_ip
 import rdma_peer
 from clc_peer import AT_ONCE_MS_MAX, BYSTANDER_S_MAX, HELLO, PATIENCE_S, SILENCE_MS_MAX, tell
 from raw_iwarp import READS, Fabric, Peer, good_reply
@@ -36,7 +37,8 @@ from suite import Suite, expect, parser
 WORDS = b"words of a server"
 ECHOED = b"words of a client"
 # Why a side declines.
-PEER_DECLINED, NO_CONFIRM_LINK, NO_ROUTE, NOT_READY = 0x05000000, 0x02010000, 0x030E0000, 0x09990002
+PEER_DECLINED, NO_CONFIRM_LINK, NO_ROUTE = 0x05000000, 0x02010000, 0x030E0000
+NOT_READY, NO_BUFFER = 0x09990002, 0x09990003
 # What the handshake gives a connection manager, less what it may take until a clock is read.
 LIMIT_MS = 2500
 LIMIT_MS_LEAST = 2300
@@ -53,8 +55,9 @@ class Scene(rdma_peer.Scene):
     def __init__(self, args: argparse.Namespace) -> None:
         super().__init__(args)
         self.own = self._control.getsockname()[0]
+        self.family = raw_ip.family(args.address)
         self._counting = self._controlled()
-        self._honest = smc_listener(0, 8)
+        self._honest = smc_listener(0, 8, family=self.family)
         threading.Thread(target=self._serve, daemon=True).start()
 
     def _controlled(self):
@@ -75,6 +78,14 @@ class Scene(rdma_peer.Scene):
         now = self.counters()
         for name in names:
             expect(now.get(name, 0) > self._begin.get(name, 0), f"{name} did not grow")
+
+    # --- IPv4 or IPv6, as the addresses that the peer was given ---------------------------------------
+
+    def either(self, ip4: str, ip6: str) -> str:
+        return ip6 if self.family == socket.AF_INET6 else ip4
+
+    def plain_listener(self, port: int) -> socket.socket:
+        return socket.create_server(("", port), family=self.family)
 
     # --- those that keep to the rules -------------------------------------------------------------
 
@@ -172,14 +183,16 @@ class Scene(rdma_peer.Scene):
             for peer in peers:
                 peer.finish()
 
-    def hears_decline(self, tcp: Connection, reason: int) -> None:
+    def hears_decline(self, tcp: Connection, *reasons: int) -> int:
+        """For one of these reasons; for which."""
         tcp.wait(lambda: clc.message_length(tcp.received) or tcp.ended, PATIENCE_S)
         length = clc.message_length(tcp.received)
         message = bytes(tcp.received[:length])
         expect(length > 0 and message[clc.TYPE_AT] == clc.DECLINE, f"no Decline but {bytes(tcp.received).hex()}")
         said = int.from_bytes(message[clc.DIAGNOSIS_AT:clc.DIAGNOSIS_AT + 4], "big")
-        expect(said == reason, f"declined because of {said:#010x}, not of {reason:#010x}")
+        expect(said in reasons, f"declined because of {said:#010x}, not of {[hex(reason) for reason in reasons]}")
         del tcp.received[:length]
+        return said
 
     def goes_on(self, peer: Peer, limits_ms: tuple[int, int], reason: int = NOT_READY,
                 declined: bool = True) -> None:
@@ -209,10 +222,10 @@ class Scene(rdma_peer.Scene):
         finally:
             peer.finish()
 
-    def declines(self, peer: Peer, reason: int = NOT_READY) -> float:
+    def declines(self, peer: Peer, *reasons: int) -> float:
         """It goes on by TCP; after how many seconds it says so."""
         start_s = time.monotonic()
-        self.hears_decline(peer.tcp, reason)
+        reason = self.hears_decline(peer.tcp, *(reasons or (NOT_READY,)))
         took_s = time.monotonic() - start_s
         self.serves(peer)
         self.grew("server_fallback", f"server_fallback_{reason:#010x}")
@@ -344,12 +357,14 @@ def server_has_no_port_number(scene: Scene) -> None:
 
 
 @SUITE.variants(this_host=lambda scene: scene.own, target=lambda scene: scene.args.target,
-                loopback=lambda _: "127.0.0.1", nobody=lambda _: "0.0.0.0", everybody=lambda _: "255.255.255.255")
+                loopback=lambda scene: scene.either("127.0.0.1", "::1"),
+                nobody=lambda scene: scene.either("0.0.0.0", "::"),
+                everybody=lambda scene: scene.either("255.255.255.255", "ff02::1"))
 def server_is_said_to_be_elsewhere(scene: Scene, where: Callable[[Scene], str]) -> None:
     """The client's connection manager does not look for it, neither there nor here."""
     with scene.nothing_stays(), scene.serving() as peer:
-        peer.gid = peer.gid[:12] + socket.inet_aton(where(scene))
-        with socket.create_server(("", peer.own_psn)) as there:
+        peer.gid = raw_ip.gid_of(where(scene))
+        with scene.plain_listener(peer.own_psn) as there:
             there.settimeout(0)
             peer.accept()
             scene.goes_on(peer, AT_ONCE_MS, NO_ROUTE)
@@ -508,7 +523,8 @@ def spoils_the_link(scene: Scene, spoil: Callable[[Peer], None]) -> None:
             spoil(peer)
             expect(peer.hung_up(), "the link stays")
             peer.confirm()
-            scene.declines(peer)
+            # The server may be at its RMB already.
+            scene.declines(peer, NOT_READY, NO_BUFFER)
         with scene.unconfirmed() as peer:
             spoil(peer)
             expect(peer.hung_up(), "the link stays")
@@ -551,10 +567,11 @@ def declines_meanwhile(scene: Scene, until: Callable[[Peer], None]) -> None:
 
 
 @SUITE.variants(target=lambda scene: scene.args.target, other=lambda scene: scene.own,
-                loopback=lambda _: "127.0.0.1", nobody=lambda _: "10.9.0.99")
+                loopback=lambda scene: scene.either("127.0.0.1", "::1"),
+                nobody=lambda scene: scene.either("10.9.0.99", "fd09::99"))
 def is_said_to_be_elsewhere(scene: Scene, where: Callable[[Scene], str]) -> None:
     """No link is made for such a Proposal; nor by such a Confirm, after an honest Proposal."""
-    elsewhere = socket.inet_aton(where(scene))
+    elsewhere = raw_ip.gid_of(where(scene))
     with scene.nothing_stays():
         before = scene.counters()["qp_new"]
         peer = scene.peer(scene.client())
@@ -564,7 +581,7 @@ def is_said_to_be_elsewhere(scene: Scene, where: Callable[[Scene], str]) -> None
         expect(scene.counters()["qp_new"] == before, "a queue pair was made")
         with scene.accepted() as peer:
             peer.meet()
-            peer.gid = peer.gid[:12] + elsewhere
+            peer.gid = elsewhere
             peer.confirm()
             scene.declines(peer, 0x03000000)
 

@@ -66,7 +66,7 @@ class Peer:
     _iwarp = False
     _max_links = 1
 
-    def __init__(self, fabric: Fabric, tcp: Connection, eid: str, gid_ip: bytes) -> None:
+    def __init__(self, fabric: Fabric, tcp: Connection, eid: str, gid: bytes) -> None:
         self._fabric, self.tcp, self._eid = fabric, tcp, eid
         Peer._next_number += 1
         self.number = Peer._next_number
@@ -77,7 +77,7 @@ class Peer:
         self.qp.regions[self.rkey] = RMB_ADDRESS, self.memory
         self.qp.on_immediate = self._immediate
         self.mac = bytes.fromhex("525400000066")
-        self.gid = bytes(10) + b"\xff\xff" + gid_ip
+        self.gid = gid
         self.own_psn = int.from_bytes(os.urandom(3), "big")
         self.sent, self.taken = Cursor(), Cursor()
         self.announced = 0  # bytes that the other side says it has written to us
@@ -143,7 +143,7 @@ class Peer:
 
     def offer(self) -> None:
         """Of the handshake as client, up to the Accept."""
-        self.tcp.send(clc.proposal(self._eid, self.gid[12:], clc.vendor_offer(self._capabilities),
+        self.tcp.send(clc.proposal(self._eid, self.gid, clc.vendor_offer(self._capabilities),
                                    self._iwarp, self._max_links))
         accept = self._clc()
         if accept[clc.TYPE_AT] != clc.ACCEPT:

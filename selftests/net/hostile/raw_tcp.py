@@ -2,10 +2,10 @@
 """A TCP of our own over raw frames, for peers that a kernel would not let one be.
 
 Only a kernel's SMC sockets put the SMC option on a SYN, and no kernel sends half a handshake
-message and falls silent. RawHost takes an address that the host itself does not have, answers ARP
-for it, and runs connections over AF_PACKET. The wire between two guests keeps order and hardly
-loses anything, so this TCP resends what is unacknowledged and drops what comes out of order; that
-is all.
+message and falls silent. RawHost takes an address that the host itself does not have, by IPv4 or
+IPv6, answers those who look for it, and runs connections over AF_PACKET. The wire between two guests
+keeps order and hardly loses anything, so this TCP resends what is unacknowledged and drops what comes
+out of order; that is all.
 """
 
 import os
@@ -14,6 +14,10 @@ import socket
 import struct
 import threading
 import time
+from typing import Callable
+
+import raw_ip
+from raw_ip import checksum
 
 SMC_OPTION = bytes((1, 1, 254, 6, 0xE2, 0xD4, 0xC3, 0xD9))
 MSS_OPTION = struct.pack("!BBH", 2, 4, 1400)
@@ -22,16 +26,7 @@ SEGMENT_BYTES = 1400
 WINDOW_BYTES = 65535
 RESEND_S = 1.0
 REFUSE_S = 1.0
-ETH_IP, ETH_ARP = 0x0800, 0x0806
-
-
-def checksum(data: bytes) -> int:
-    if len(data) % 2:
-        data += b"\0"
-    total = sum(struct.unpack(f"!{len(data) // 2}H", data))
-    while total >> 16:
-        total = (total & 0xFFFF) + (total >> 16)
-    return ~total & 0xFFFF
+SOL_PACKET, PACKET_ADD_MEMBERSHIP, PACKET_MR_ALLMULTI = 263, 1, 2
 
 
 class Connection:
@@ -98,6 +93,11 @@ class Connection:
     @property
     def ended(self) -> bool:
         return self.fin_seen or self.rst_seen
+
+    @property
+    def finishing(self) -> bool:
+        """Whether nothing more can be sent."""
+        return self._fin_at is not None or self.silent or self.ended
 
     @property
     def acknowledged(self) -> bool:
@@ -216,27 +216,32 @@ class RawHost:
         self.address = address
         self.changed = threading.Condition(threading.RLock())
         self.answer_option = True
-        self.on_udp = None  # called with the whole IP packet, under the condition
-        self.on_tick = None  # called with the time, several times a second, likewise
-        self._ip = socket.inet_aton(address)
+        # Called with a whole IP packet, and with the time several times a second, under the condition.
+        self.on_udp: Callable[[bytes], None] | None = None
+        self.on_tick: Callable[[float], None] | None = None
         self._connections: dict[tuple[str, int, int], Connection] = {}
         self._listening: dict[int, list[Connection]] = {}
         self._refused: set[int] = set()
-        self._mac_of: dict[bytes, bytes] = {}
+        self._unanswered: list[tuple[Connection, int]] = []
         self._next_port = 20000 + int.from_bytes(os.urandom(2), "big") % 30000
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self._socket.bind((interface, 0))
-        self._mac = self._socket.getsockname()[4]
+        if raw_ip.family(address) == socket.AF_INET6:
+            self._hear_all(interface)
+        self._own = raw_ip.own(address, self._socket.getsockname()[4])
         self._stopping = self._refusing = False
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
 
     def close(self) -> None:
-        """Resets open connections: peers would resend to a missing address for minutes."""
+        """Resets open connections, and those that have got no answer: peers would resend to a missing
+        address for minutes."""
         with self.changed:
             self._refusing = True
             for connection in self._connections.values():
                 connection.refuse()
+            for connection, sequence in self._unanswered:
+                connection.reset_syn(sequence)
         time.sleep(REFUSE_S)
         self._stopping = True
         self._thread.join()
@@ -246,7 +251,7 @@ class RawHost:
                 timeout_s: float = 10) -> Connection:
         """A TCP connection that is established; raises TimeoutError without an answer."""
         with self.changed:
-            self._resolve(socket.inet_aton(address), timeout_s)
+            self._resolve(address, timeout_s)
             self._next_port = self._next_port + 1 if self._next_port < 60000 else 20000
             connection = Connection(self, (address, port), self._next_port)
             self._connections[address, port, connection.port] = connection
@@ -274,7 +279,6 @@ class RawHost:
 
     def send_segment(self, connection: Connection, flags: int, sequence: int, ack: int,
                      options: bytes, data: bytes) -> None:
-        destination = socket.inet_aton(connection.peer[0])
         length = 20 + len(options) + len(data)
 
         def header(check: int) -> bytes:
@@ -282,23 +286,25 @@ class RawHost:
                                ack if flags & ACK else 0, (5 + len(options) // 4) << 4, flags,
                                WINDOW_BYTES, check, 0)
 
-        pseudo = self._ip + destination + struct.pack("!BBH", 0, 6, length)
+        pseudo = self._own.pseudo(connection.peer[0], raw_ip.TCP, length)
         check = checksum(pseudo + header(0) + options + data)
-        ip = struct.pack("!BBHHHBBH", 0x45, 0, 20 + length, 0, 0x4000, 64, 6, 0)
-        ip += self._ip + destination
-        ip = ip[:10] + struct.pack("!H", checksum(ip)) + ip[12:]
-        self._frame(self._mac_of[destination], ETH_IP, ip + header(check) + options + data)
+        self._socket.send(self._own.frame(connection.peer[0], raw_ip.TCP, header(check) + options + data))
 
-    def _frame(self, mac: bytes, kind: int, payload: bytes) -> None:
-        self._socket.send(mac + self._mac + struct.pack("!H", kind) + payload)
+    def send_packet(self, packet: bytes) -> None:
+        """Sends a whole IPv4 packet to a host whose MAC is known."""
+        self._socket.send(self._own.wrap(packet))
 
-    def _resolve(self, ip: bytes, timeout_s: float) -> None:
-        if ip in self._mac_of:
+    def _hear_all(self, interface: str) -> None:
+        """Of multicast, too: that is how a neighbour looks for an IPv6 address."""
+        request = struct.pack("iHH8s", socket.if_nametoindex(interface), PACKET_MR_ALLMULTI, 0, bytes(8))
+        self._socket.setsockopt(SOL_PACKET, PACKET_ADD_MEMBERSHIP, request)
+
+    def _resolve(self, address: str, timeout_s: float) -> None:
+        if self._own.knows(address):
             return
-        self._frame(b"\xff" * 6, ETH_ARP, struct.pack("!HHBBH", 1, ETH_IP, 6, 4, 1)
-                    + self._mac + self._ip + bytes(6) + ip)
-        if not self.changed.wait_for(lambda: ip in self._mac_of, timeout_s):
-            raise TimeoutError("no answer to ARP")
+        self._socket.send(self._own.question(address))
+        if not self.changed.wait_for(lambda: self._own.knows(address), timeout_s):
+            raise TimeoutError(f"{address} does not answer")
 
     def _run(self) -> None:
         while not self._stopping:
@@ -312,33 +318,17 @@ class RawHost:
                     self.on_tick(time.monotonic())
 
     def _frame_arrived(self, frame: bytes) -> None:
-        kind = struct.unpack("!H", frame[12:14])[0]
-        if kind == ETH_ARP:
-            self._arp_arrived(frame[14:42])
-        elif kind == ETH_IP and frame[23] == 6 and frame[30:34] == self._ip:
-            self._mac_of[frame[26:30]] = frame[6:12]
-            self._tcp_arrived(frame[14:])
-        elif kind == ETH_IP and frame[23] == 17 and frame[30:34] == self._ip and self.on_udp:
-            self.on_udp(frame[14:])
+        taken = self._own.take(frame)
+        if isinstance(taken, bytes):
+            if taken:
+                self._socket.send(taken)
+            self.changed.notify_all()
+        elif taken and taken.protocol == raw_ip.TCP:
+            self._tcp_arrived(taken.source, taken.payload)
+        elif taken and taken.protocol == raw_ip.UDP and self.on_udp:
+            self.on_udp(taken.whole)
 
-    def send_packet(self, packet: bytes) -> None:
-        """Sends a whole IP packet to a host whose MAC address is known."""
-        self._frame(self._mac_of[packet[16:20]], ETH_IP, packet)
-
-    def _arp_arrived(self, arp: bytes) -> None:
-        operation, mac, ip, target = struct.unpack("!6xH6s4s6x4s", arp)
-        if target != self._ip:
-            return
-        self._mac_of[ip] = mac
-        self.changed.notify_all()
-        if operation == 1:
-            self._frame(mac, ETH_ARP, struct.pack("!HHBBH", 1, ETH_IP, 6, 4, 2)
-                        + self._mac + self._ip + mac + ip)
-
-    def _tcp_arrived(self, packet: bytes) -> None:
-        header_length = (packet[0] & 15) * 4
-        tcp = packet[header_length:struct.unpack("!H", packet[2:4])[0]]
-        source = socket.inet_ntoa(packet[12:16])
+    def _tcp_arrived(self, source: str, tcp: bytes) -> None:
         source_port, port, sequence, ack, offset, flags = struct.unpack("!HHIIBB", tcp[:14])
         options, data = tcp[20:(offset >> 4) * 4], tcp[(offset >> 4) * 4:]
         connection = self._connections.get((source, source_port, port))
@@ -346,9 +336,12 @@ class RawHost:
             # The same client, from the same port, once more.
             connection = None
         if connection is None:
-            if self._refusing or not flags & SYN or port not in self._listening:
+            if self._refusing or not flags & SYN:
                 return
             connection = Connection(self, (source, source_port), port)
+            if port not in self._listening:
+                self._unanswered.append((connection, sequence))
+                return
             connection.passive = True
             if port in self._refused:
                 connection.reset_syn(sequence)

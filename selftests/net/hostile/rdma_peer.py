@@ -52,7 +52,7 @@ class Scene(clc_peer.Scene):
         return self.answer()
 
     def peer(self, tcp) -> Peer:
-        return self.peer_kind(self.fabric, tcp, self.args.eid, self.gid_ip)
+        return self.peer_kind(self.fabric, tcp, self.args.eid, self.gid)
 
     @contextmanager
     def as_client(self, confirmed: bool = True, compact: bool = False):

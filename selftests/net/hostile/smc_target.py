@@ -4,7 +4,7 @@
 
     smc_target.py ECHO_PORT CONTROL_PORT [BACKLOG [SMC_LIMIT_HS]]
 
-The echo server sends back all that it receives. The client is told over the control port, a TCP
+The echo server, by IPv4 and by IPv6, sends back all that it receives. The client is told over the control port, a TCP
 connection with one line of JSON each way: {"address", "port", "say", "timeout_s"} makes it connect
 (from the port {"bind"}, if there is one), say that, and read until the end or the timeout; it answers {"error", "connect_ms", "received"}.
 With {"watch"} as well it does not wait in connect(): it answers {"told"}, what a poller, SO_ERROR and a second connect()
@@ -25,22 +25,28 @@ import sys
 import threading
 import time
 
+import raw_ip
 from sockmap import SockMap
 
 AF_SMC = 43
+SMCPROTO_SMC, SMCPROTO_SMC6 = 0, 1
 SOL_SMC, SMC_LIMIT_HS = 286, 1
 
 
-def smc_socket() -> socket.socket:
-    """An AF_SMC socket; its addresses are those of AF_INET, as Python does not know AF_SMC."""
-    descriptor = socket.socket(AF_SMC, socket.SOCK_STREAM, 0).detach()
-    return socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
+def smc_socket(family: socket.AddressFamily = socket.AF_INET) -> socket.socket:
+    """An AF_SMC socket, for addresses of this family: Python does not know AF_SMC's."""
+    protocol = SMCPROTO_SMC6 if family == socket.AF_INET6 else SMCPROTO_SMC
+    descriptor = socket.socket(AF_SMC, socket.SOCK_STREAM, protocol).detach()
+    return socket.socket(family, socket.SOCK_STREAM, 0, fileno=descriptor)
 
 
-def smc_listener(port: int, backlog: int, limit_hs: int | None = None) -> socket.socket:
-    listener = smc_socket()
+def smc_listener(port: int, backlog: int, limit_hs: int | None = None,
+                 family: socket.AddressFamily = socket.AF_INET) -> socket.socket:
+    listener = smc_socket(family)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-    listener.bind(("0.0.0.0", port))
+    if family == socket.AF_INET6:
+        listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 1)
+    listener.bind(("", port))
     if limit_hs is not None:
         listener.setsockopt(SOL_SMC, SMC_LIMIT_HS, limit_hs)
     listener.listen(backlog)
@@ -70,7 +76,7 @@ def run_client(order: dict) -> dict:
     start_s = time.monotonic()
     answer = {"error": 0, "received": "", "connect_ms": 0}
     received = bytearray()
-    client = smc_socket()
+    client = smc_socket(raw_ip.family(order["address"]))
     try:
         if "bind" in order:
             client.bind(("", order["bind"]))
@@ -191,9 +197,11 @@ def obey(control: socket.socket, echo_port: int) -> None:
 def main() -> int:
     echo_port, control_port = map(int, sys.argv[1:3])
     backlog = int(sys.argv[3]) if len(sys.argv) > 3 else 256
-    listener = smc_listener(echo_port, backlog, int(sys.argv[4]) if len(sys.argv) > 4 else None)
-    threading.Thread(target=serve_echo, args=(listener,), daemon=True).start()
-    with socket.create_server(("", control_port)) as controls:
+    limit_hs = int(sys.argv[4]) if len(sys.argv) > 4 else None
+    for family in socket.AF_INET, socket.AF_INET6:
+        listener = smc_listener(echo_port, backlog, limit_hs, family)
+        threading.Thread(target=serve_echo, args=(listener,), daemon=True).start()
+    with socket.create_server(("", control_port), family=socket.AF_INET6, dualstack_ipv6=True) as controls:
         print("ready", flush=True)
         while True:
             control, _ = controls.accept()
