@@ -493,7 +493,7 @@ static void usage(FILE *out)
 	fputs("Usage: smc_bench --serve [--port PORT]\n"
 	      "       smc_bench --to HOST --test rtt|bulk|rate|connect [--port PORT] [options]\n"
 	      "\n"
-	      "  --mode tcp|smc|inet|ulp|unix|pipe   (tcp)\n"
+	      "  --mode tcp|smc|inet|ulp|selected|unix|pipe   (tcp)\n"
 	      "  --server-mode MODE                  if it is not the same\n"
 	      "  --size BYTES                        of a message (1); of a send call for bulk\n"
 	      "  --connections N                     that rtt takes its turns on (1)\n"
@@ -515,8 +515,11 @@ int main(int argc, char **argv)
 	};
 	static const char *const tests[] = { "rtt", "bulk", "rate", "connect", NULL };
 	static const char *const modes[] = {
-		[MODE_TCP] = "tcp", [MODE_SMC] = "smc",	  [MODE_INET_SMC] = "inet",
-		[MODE_ULP] = "ulp", [MODE_UNIX] = "unix", [MODE_PIPE] = "pipe", NULL,
+		[MODE_TCP] = "tcp",	  [MODE_SMC] = "smc",
+		[MODE_INET_SMC] = "inet", [MODE_ULP] = "ulp",
+		[MODE_SELECTED] = "selected",
+		[MODE_UNIX] = "unix",	  [MODE_PIPE] = "pipe",
+		NULL,
 	};
 	struct order order = {
 		.mode = MODE_TCP, .server_mode = -1, .test = -1, .size_bytes = 1, .channels = 1
