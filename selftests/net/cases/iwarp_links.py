@@ -66,8 +66,10 @@ def moved(vm) -> int:
 
 
 def load(vm, port: int):
+    """As much as takes longer than the devices' comings and goings."""
+    size_bytes = 20_000_000 // vm.a.patience
     return vm.a.spawn(f"{XFER} --to {vm.b.ip4} --port {port} --expect smcr --connections 4 --parallel 4"
-                      " --up 20000000 --down 20000000 --timeout 300")
+                      f" --up {size_bytes} --down {size_bytes} --timeout 300")
 
 
 @case(on="ours+ours")

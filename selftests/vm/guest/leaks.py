@@ -120,5 +120,6 @@ def _memory() -> dict[str, int]:
                                           "SReclaimable", "PageTables", "KernelStack"))
     kept = re.findall(r"^ +count: (\d+)$", Path("/proc/zoneinfo").read_text(), re.MULTILINE)
     explained += sum(map(int, kept)) * resource.getpagesize() // 1024
-    return {"used": info["MemTotal"] - explained, "vmalloc": info["VmallocUsed"],
+    # Stacks are of the system's workers, too, which stay for five minutes after a burst of work.
+    return {"used": info["MemTotal"] - explained, "vmalloc": info["VmallocUsed"] - info["KernelStack"],
             "percpu": info["Percpu"]}

@@ -28,5 +28,7 @@ def over_siw(*guests: Guest) -> Iterator[None]:
     finally:
         for guest in guests:
             guest.run(f"rdma link delete {DEVICE}", check=False)
+            if guest.kernel.debug:
+                guest.call("kmemleak.keep_symbols", "siw")
             guest.wait_for("rmmod siw")
             guest.run("rdma link add rxe0 type rxe netdev eth0")
