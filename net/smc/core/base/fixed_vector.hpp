@@ -27,7 +27,12 @@ struct FixedStorage {
 	template <class... Args>
 	constexpr void append(Args &&...args)
 	{
-		items[size] = T{std::forward<Args>(args)...};
+		// Without a temporary, where it is one already.
+		if constexpr ((std::is_same_v<std::remove_cvref_t<Args>, T> && ...) &&
+			      sizeof...(Args) == 1)
+			items[size] = (std::forward<Args>(args), ...);
+		else
+			items[size] = T{std::forward<Args>(args)...};
 		size++;
 	}
 	constexpr void drop_last()

@@ -10,9 +10,8 @@ namespace smc::shell {
 // 24 bits, for a PSN or the upper part of a token.
 [[nodiscard]] inline u32 random24()
 {
-	u32 random;
-	smc_random_bytes(&random, sizeof(random));
-	return random & 0xffffff;
+	// From a batch, as random64(): a call for bytes runs the generator each time.
+	return static_cast<u32>(smc_random_u64() & 0xffffff);
 }
 
 // Never 0, for an ID or a token.

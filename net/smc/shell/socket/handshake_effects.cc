@@ -3,6 +3,7 @@
 // The steps of a Handshake's machine, and how its effects are performed.
 #include <algorithm>
 #include <cerrno>
+#include <new>
 
 #include "kernel/abi/stats.h"
 #include "kernel/abi/trace.h"
@@ -41,14 +42,18 @@ void Handshake::proceed()
 	}
 }
 
-// A function of its own, because the effects take most of a stack frame.
-__attribute__((noinline)) void Handshake::step_once(const handshake::Event &event)
+// The effects are made where they stay: they are half a kilobyte each, too much for the stack and
+// for a copy.
+void Handshake::step_once(const handshake::Event &event)
 {
 	performed_ = 0;
+	effects_.~FixedVector();
 	if (auto *client = std::get_if<handshake::ClientHandshake>(&machine_))
-		effects_ = client->step(event, smc_now_ms());
+		::new (&effects_) handshake::Effects(client->step(event, smc_now_ms()));
 	else if (auto *server = std::get_if<handshake::ServerHandshake>(&machine_))
-		effects_ = server->step(event, smc_now_ms());
+		::new (&effects_) handshake::Effects(server->step(event, smc_now_ms()));
+	else
+		::new (&effects_) handshake::Effects();
 }
 
 // Not std::visit(): that makes a function for each alternative, with all alternatives in its name.

@@ -464,8 +464,10 @@ void Endpoint::settle(u16 events)
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
 		// Under the lock, while the transport's reference certainly exists.
-		if (retire_due())
+		if (retire_due()) {
+			retires_in_run_ = true;
 			work_.queue();
+		}
 	}
 }
 

@@ -364,8 +364,16 @@ private:
 	}
 	// Wakes sleepers and reports errors; not under the lock.
 	void notify(u16 events);
-	// Under the lock: true if the transport is to take everything back now.
+	// Under the lock: true if the transport is to take everything back now; once.
 	[[nodiscard]] bool retire_due() SMC_REQUIRES(lock_);
+	// What goes with the end of the connection, or earlier; end() does it. Process.
+	struct Ending {
+		bool retires = false;
+		struct socket *tcp = nullptr;
+		bool broken_off = false;
+	};
+	[[nodiscard]] Ending ending_locked(bool retires) SMC_REQUIRES(lock_);
+	void end(const Ending &ending);
 	void settle(u16 events);
 	// The neighbour may be released meanwhile.
 	void settle_neighbour(u16 events) SMC_REQUIRES_SHARED(shell::rcu_read_side)
@@ -458,6 +466,7 @@ private:
 	// When arm_locked() wants run(), at the latest.
 	u64 look_ms_ SMC_GUARDED_BY(lock_) = 0;
 	bool retiring_ SMC_GUARDED_BY(lock_) = false;
+	bool retires_in_run_ SMC_GUARDED_BY(lock_) = false; // it is run() that retires it
 	bool detached_ SMC_GUARDED_BY(lock_) = false;
 	u16 heard_events_ SMC_GUARDED_BY(lock_) = 0; // from the neighbour, not settled yet
 	std::atomic<bool> stray_bytes_{false};

@@ -71,10 +71,11 @@ void Endpoint::leave_sock()
 void Endpoint::release_from_user()
 {
 	bool departs = false;
+	Ending ending;
 
-	leave_sock();
-	{
-		shell::Guard guard(lock_);
+	change([&]() -> u16 {
+		lock_.assert_held();
+		note_left_locked();
 		released_ = true;
 		released_ms_ = smc_now_ms();
 		departs = released_locked();
@@ -83,10 +84,32 @@ void Endpoint::release_from_user()
 				depart_locked();
 			arm_locked();
 		}
-	}
-	if (departs)
+		ending = ending_locked(retire_due());
+		return 0;
+	});
+	// Not by a run of its own: the user's thread is as good.
+	end(ending);
+	if (departs && !ending.retires) {
 		make_room();
-	settle(event::kReleasable);
+		settle(event::kReleasable);
+	}
+}
+
+Endpoint::Ending Endpoint::ending_locked(bool retires)
+{
+	if (!retires && conn_.owes())
+		return {};
+	return {.retires = retires,
+		.tcp = std::exchange(tcp_, nullptr),
+		.broken_off = conn_.broken_off()};
+}
+
+void Endpoint::end(const Ending &ending)
+{
+	if (ending.tcp != nullptr)
+		smc_tcp_let_go(ending.tcp, ending.broken_off);
+	if (ending.retires)
+		retire();
 }
 
 void Endpoint::depart_locked()
@@ -211,9 +234,7 @@ void Endpoint::note_progress_locked()
 
 void Endpoint::run()
 {
-	bool retires = false;
-	struct socket *tcp = nullptr;
-	bool broken_off = false;
+	Ending ending;
 
 	look_after();
 	change([&]() -> u16 {
@@ -243,21 +264,15 @@ void Endpoint::run()
 			conn_.give_up();
 		}
 		transmit_locked();
-		retires = retiring_ || retire_due();
+		const bool retires = std::exchange(retires_in_run_, false) || retire_due();
 		if (!retires && (released_ || conn_.eof_withheld())) {
 			note_resting_locked();
 			arm_locked();
 		}
-		if (retires || !conn_.owes()) {
-			tcp = std::exchange(tcp_, nullptr);
-			broken_off = conn_.broken_off();
-		}
+		ending = ending_locked(retires);
 		return events;
 	});
-	if (tcp != nullptr)
-		smc_tcp_let_go(tcp, broken_off);
-	if (retires)
-		retire();
+	end(ending);
 }
 
 } // namespace smc::transport
