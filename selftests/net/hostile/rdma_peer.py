@@ -203,13 +203,16 @@ def wrong_token(scene: Scene, token: int | None) -> None:
 
 @SUITE.case
 def guessed_tokens(scene: Scene) -> None:
-    """Tokens close to a known one belong to no connection of ours."""
+    """Tokens close to a known one belong to no connection of ours. That of one that has just ended would
+    look like them: what is a farewell is no violation."""
     with scene.as_client() as peer:
         guesses = [peer.peer_token ^ 1 << bit for bit in range(32)]
+        violations = scene.counters()["wire_violation"]
         with scene.counted("cdc_bad_token"):
             for guess in guesses:
                 peer.qp.send(peer.cdc(state=ABORTED, token=guess, sequence=9))
             expect(peer.echoes(), "the connection was harmed")
+        expect(scene.counters()["wire_violation"] == violations, "a farewell is a violation")
         scene.bystander()
     scene.settled()
 

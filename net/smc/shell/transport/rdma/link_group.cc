@@ -417,6 +417,13 @@ void LinkGroup::on_credit(Link &link)
 	on_sent(link, 0);
 }
 
+// Both ends have closed, and one has gone, when data that came too late makes the other one reset
+// the connection. That is no violation.
+bool LinkGroup::is_farewell(const wire::Cdc &cdc)
+{
+	return cdc.state_flags.closed || cdc.state_flags.aborted;
+}
+
 void LinkGroup::on_cdc(Link &link, ByteSpan message)
 {
 	const auto cdc = wire::decode_cdc(message);
@@ -433,6 +440,10 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 
 	if (found != nullptr && found->token_ != cdc->token.value())
 		found = nullptr;
+	if (found == nullptr && is_farewell(*cdc)) {
+		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
+		return;
+	}
 	if (const auto endpoint = addressed(found)) {
 		link.serve(endpoint->sk());
 		connection::CursorMessage heard = connection::from_wire(*cdc);

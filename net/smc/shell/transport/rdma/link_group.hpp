@@ -325,6 +325,7 @@ private:
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
 	void on_credit(Link &link);
+	[[nodiscard]] static bool is_farewell(const wire::Cdc &cdc);
 	void on_cdc(Link &link, ByteSpan message);
 	// The connection of a message, if there is one; else it is a violation.
 	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found) const
