@@ -48,6 +48,13 @@ std::optional<Port> LinkGroup::other_port(group::LinkIndex beside, const wire::G
 
 void LinkGroup::prepare_link(const group::PrepareLink &wanted)
 {
+	{
+		// A newer offer may have taken its place since run() began, and drop_links() the
+		// link's: nobody would end a queue pair that is made then.
+		shell::Guard guard(lock_);
+		if (control_.machine().link_state(wanted.link) != group::LinkState::kPreparing)
+			return;
+	}
 	const auto rkeys = shell::make<RkeyPairs>();
 	auto port = other_port(wanted.beside, wanted.peer ? &wanted.peer->identity.gid : nullptr,
 			       wanted.same_port_will_do);
