@@ -9,7 +9,7 @@ from contextlib import contextmanager
 
 from churn import stats
 from harness import Guest, case
-from harness.iwarp import DEVICE, add_device, over_siw
+from harness.iwarp import DEVICE, add_device, delete_device, over_siw
 from hostile import meet
 from iwarp_talk import (CTL, PORT, XFER, both_ways, many_connections, nothing_goes_wrong, serving,
                         wait_for_no_connection)
@@ -34,7 +34,8 @@ def two_ports(*guests: Guest):
             yield
         finally:
             for guest in guests:
-                guest.run(f"{CTL} pnet flush; rdma link delete {SECOND}", check=False)
+                guest.run(f"{CTL} pnet flush")
+                delete_device(guest, SECOND)
             for guest in guests:
                 wait_for_no_orphan(guest)
             for guest in guests:
