@@ -199,12 +199,9 @@ static void smc_ib_client_remove(struct ib_device *ibdev, void *client_data)
 	smc_ib_device_removing(dev);
 	if (!wait_event_timeout(dev->idle, !atomic_read(&dev->domains),
 				msecs_to_jiffies(SMC_IB_REMOVAL_WARN_MS))) {
-		/*
-		 * Soft-iWARP's connect() blocks while TCP waits for an answer to its SYN, so that a
-		 * silent peer can delay this. Returning would free what they use.
-		 */
-		pr_warn("%s is going, but %d links or regions on it are not yet\n", dev->name,
-			atomic_read(&dev->domains));
+		WARN(1, "%s is going, but %d links or regions on it are not\n", dev->name,
+		     atomic_read(&dev->domains));
+		/* Returning would free what they use. */
 		wait_event(dev->idle, !atomic_read(&dev->domains));
 	}
 	smc_ib_device_put(dev);

@@ -222,7 +222,6 @@ class RawHost:
         self._connections: dict[tuple[str, int, int], Connection] = {}
         self._listening: dict[int, list[Connection]] = {}
         self._refused: set[int] = set()
-        self._unanswered: list[tuple[Connection, int]] = []
         self._next_port = 20000 + int.from_bytes(os.urandom(2), "big") % 30000
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(3))
         self._socket.bind((interface, 0))
@@ -234,14 +233,11 @@ class RawHost:
         self._thread.start()
 
     def close(self) -> None:
-        """Resets open connections, and those that have got no answer: peers would resend to a missing
-        address for minutes."""
+        """Resets open connections: peers would resend to a missing address for minutes."""
         with self.changed:
             self._refusing = True
             for connection in self._connections.values():
                 connection.refuse()
-            for connection, sequence in self._unanswered:
-                connection.reset_syn(sequence)
         time.sleep(REFUSE_S)
         self._stopping = True
         self._thread.join()
@@ -336,12 +332,9 @@ class RawHost:
             # The same client, from the same port, once more.
             connection = None
         if connection is None:
-            if self._refusing or not flags & SYN:
+            if self._refusing or not flags & SYN or port not in self._listening:
                 return
             connection = Connection(self, (source, source_port), port)
-            if port not in self._listening:
-                self._unanswered.append((connection, sequence))
-                return
             connection.passive = True
             if port in self._refused:
                 connection.reset_syn(sequence)
