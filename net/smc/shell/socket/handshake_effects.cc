@@ -42,8 +42,7 @@ void Handshake::proceed()
 	}
 }
 
-// The effects are made where they stay: they are half a kilobyte each, too much for the stack and
-// for a copy.
+// The effects are made where they stay: they are too large for the stack, and for a copy.
 void Handshake::step_once(const handshake::Event &event)
 {
 	performed_ = 0;

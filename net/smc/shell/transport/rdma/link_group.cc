@@ -417,13 +417,6 @@ void LinkGroup::on_credit(Link &link)
 	on_sent(link, 0);
 }
 
-// Both ends have closed, and one has gone, when data that came too late makes the other one reset
-// the connection. That is no violation.
-bool LinkGroup::is_farewell(const wire::Cdc &cdc)
-{
-	return cdc.state_flags.closed || cdc.state_flags.aborted;
-}
-
 void LinkGroup::on_cdc(Link &link, ByteSpan message)
 {
 	const auto cdc = wire::decode_cdc(message);
@@ -440,11 +433,11 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 
 	if (found != nullptr && found->token_ != cdc->token.value())
 		found = nullptr;
-	if (found == nullptr && is_farewell(*cdc)) {
-		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
-		return;
-	}
-	if (const auto endpoint = addressed(found)) {
+	// Both ends have closed, and one has gone, when data that came too late makes the other one
+	// reset the connection.
+	const bool farewell = cdc->state_flags.closed || cdc->state_flags.aborted;
+
+	if (const auto endpoint = addressed(found, farewell)) {
 		link.serve(endpoint->sk());
 		connection::CursorMessage heard = connection::from_wire(*cdc);
 
@@ -480,10 +473,11 @@ void LinkGroup::peer_has_moved(const RdmaEndpoint &endpoint, const Link &to)
 	}
 }
 
-shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found) const
+shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, bool farewell) const
 {
 	if (found == nullptr) {
-		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
+		if (!farewell)
+			smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
 		return {};
 	}
@@ -502,7 +496,7 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
 	}
 	link.note_heard();
 	shell::RcuGuard rcu;
-	if (const auto endpoint = addressed(look(compact.slot))) {
+	if (const auto endpoint = addressed(look(compact.slot), /*farewell=*/false)) {
 		link.serve(endpoint->sk());
 		endpoint->on_message(
 			connection::CompactMessage{.written_bytes = written_bytes,

@@ -325,10 +325,9 @@ private:
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
 	void on_credit(Link &link);
-	[[nodiscard]] static bool is_farewell(const wire::Cdc &cdc);
 	void on_cdc(Link &link, ByteSpan message);
-	// The connection of a message, if there is one; else it is a violation.
-	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found) const
+	// The connection of a message, if there is one; else it is a violation, but for a farewell.
+	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found, bool farewell) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side);
 	void peer_has_moved(const RdmaEndpoint &endpoint, const Link &to);
 	// SMC_LGR_TYPE_*.
