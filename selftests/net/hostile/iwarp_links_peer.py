@@ -387,7 +387,7 @@ def server_takes_it_back(scene: Scene) -> None:
 
 @SUITE.case
 def server_offers_many(scene: Scene) -> None:
-    """One at a time is tried, and no more in a row than a group may have."""
+    """One at a time is tried, and no more in a row than a group may have; none, if each is replaced in time."""
     with scene.serving_links() as (peer, other):
         scene.second_host.refuse(other.own_port)
         before = scene.counters()["qp_new"]
@@ -399,7 +399,7 @@ def server_offers_many(scene: Scene) -> None:
         # A newer offer takes the place of one that is looked at.
         expect(peer.count(ADD_LINK) > MANY // 2, f"{peer.count(ADD_LINK)} are answered")
         made = scene.counters()["qp_new"] - before
-        expect(1 <= made <= ADDITIONS_MAX + GIVES_UP_S // 2, f"{made} queue pairs were made")
+        expect(made <= ADDITIONS_MAX + GIVES_UP_S // 2, f"{made} queue pairs were made")
         scene.bystander()
 
 

@@ -286,6 +286,38 @@ TEST(TransmitTest, AStreamTakesOneMessageForEachCompletion)
 	EXPECT_FALSE(pair.a.last_plan.signal);
 }
 
+TEST(TransmitTest, AClockThatNothingWaitsForTicksLess)
+{
+	Pair pair;
+	pair.a.send("1");
+	const auto ticks = [&pair](int messages) {
+		int count = 0;
+
+		for (int i = 0; i < messages; i++) {
+			pair.a.send("x");
+			count += pair.a.last_plan.signal ? 1 : 0;
+			pair.wire.settle();
+			pair.b.receive();
+		}
+		return count;
+	};
+
+	EXPECT_EQ(ticks(16), 16);
+	EXPECT_EQ(ticks(32), 16);
+	EXPECT_EQ(ticks(64 + 128), 32);
+	EXPECT_EQ(ticks(1600), 100);
+
+	// Now the device is slow for once.
+	do {
+		pair.a.send("x");
+	} while (!pair.a.last_plan.signal);
+	pair.a.send("y");
+	EXPECT_EQ(pair.a.connection.unsent_bytes(), 1u);
+	pair.wire.settle();
+	EXPECT_EQ(pair.a.connection.unsent_bytes(), 0u);
+	EXPECT_EQ(ticks(15), 15);
+}
+
 TEST(TransmitTest, ConsumerCursorEndsTheWaitAsWell)
 {
 	Pair pair;

@@ -525,6 +525,8 @@ public:
 
 private:
 	static constexpr std::uint32_t kNeverWritable = ~std::uint32_t{0};
+	static constexpr std::uint8_t kIdleTicksPerStep = 16;
+	static constexpr std::uint8_t kIdleTicksMax = 4 * kIdleTicksPerStep;
 
 	// The next message, if one is due.
 	struct Outgoing {
@@ -586,6 +588,8 @@ private:
 	{
 		return last_signalled_message_ > completed_messages_;
 	}
+	[[nodiscard]] bool tick_is_due() const;
+	void note_tick();
 	[[nodiscard]] std::uint32_t readable_to_mark_bytes() const;
 	void set_send_limits();
 	void set_peer_limits();
@@ -648,6 +652,7 @@ private:
 	std::uint16_t peer_sequence_ = 0;        // of the newest message
 	std::uint8_t peer_producer_flags_ = 0;   // of the newest message
 	std::uint8_t sent_producer_flags_ = 0;   // of our newest message
+	std::uint8_t idle_ticks_ = 0;            // of the clock, in a row, that nothing waited for
 	std::uint8_t ring_ = 0;                  // ours: how many there were before
 	std::uint8_t peer_ring_ = 0;             // the peer's
 	std::uint32_t offered_ring_bytes_ = 0;   // a larger one of ours; 0: none is on offer

@@ -94,6 +94,23 @@ inline bool Connection::can_transmit() const
 	return close_.ready_flags(send_.pending_bytes() == 0) != close_.sent_flags();
 }
 
+// Where nothing has waited for many ticks of the clock in a row, the device is done before the
+// application sends again: then one message in two, four, ... sixteen has a tick.
+inline bool Connection::tick_is_due() const
+{
+	const std::uint64_t messages = sent_messages_ + 1 - last_signalled_message_;
+
+	return messages >= 1U << (idle_ticks_ / kIdleTicksPerStep);
+}
+
+inline void Connection::note_tick()
+{
+	if (send_.pending_bytes() != 0)
+		idle_ticks_ = 0;
+	else if (idle_ticks_ < kIdleTicksMax)
+		idle_ticks_++;
+}
+
 // A completion costs the device and us, so most messages are not signalled. A signal is wanted to
 // learn when the send buffer is free: as the clock that paces coalescing, while the peer has not
 // read everything before (then this may be a stream, and not an answer, which tells that by its
@@ -106,7 +123,7 @@ inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t stat
 		return true;
 	if (write_bytes == 0)
 		return false;
-	if (send_.unacknowledged_bytes() != 0 && !clock_running())
+	if (send_.unacknowledged_bytes() != 0 && !clock_running() && tick_is_due())
 		return true;
 	const std::uint64_t known_bytes =
 		std::max(last_signalled_bytes_, send_.acknowledged_bytes());
@@ -334,8 +351,11 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 		return verdict;
 	}
 	const bool was_writable = writable_for_poll();
+	const bool clock_ran = clock_running();
 	completed_messages_ = std::max(completed_messages_, marker.message_number);
 	send_.complete_to(marker.sent_bytes);
+	if (clock_ran && !clock_running())
+		note_tick();
 	look_for_idle();
 	if (!was_writable && writable_for_poll())
 		verdict.events |= event::kWritable;
