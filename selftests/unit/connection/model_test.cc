@@ -349,7 +349,7 @@ private:
 	static void react(App &app, const Verdict &verdict)
 	{
 		app.told(verdict.events);
-		if (verdict.has(event::kCanTransmit))
+		if (app.connection().can_transmit())
 			app.end.transmit();
 	}
 

@@ -15,6 +15,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <tuple>
 
 #include "connection/acquainted.hpp"
 #include "connection/alike.hpp"
@@ -75,7 +76,11 @@ QuickWay send_quickly(End &end, std::string_view data)
 }
 
 struct Twins {
-	explicit Twins(const Config &config) : general(config), quick(config) {}
+	explicit Twins(const Config &config) : general(config), quick(config)
+	{
+		quick.a.hears_quickly = true;
+		quick.b.hears_quickly = true;
+	}
 
 	// The same for both.
 	template <class F>
@@ -128,6 +133,8 @@ protected:
 	std::array<std::uint32_t, 3> sends_by_way_{};
 	std::uint32_t reads_ = 0;
 	std::uint32_t quick_reads_ = 0;
+	std::uint32_t heard_ = 0;
+	std::uint32_t heard_quickly_ = 0;
 };
 
 void QuickPathTest::receive(Twins &twins, bool at_a, std::uint32_t max_bytes)
@@ -164,17 +171,19 @@ void QuickPathTest::receive(Twins &twins, bool at_a, std::uint32_t max_bytes)
 void QuickPathTest::deliver(Twins &twins, bool at_a)
 {
 	std::uint16_t events[2] = {};
-	int i = 0;
+	std::uint32_t i = 0;
 
 	twins.both(at_a, [&](Pair &pair, End &end, End &) {
 		Verdict verdict;
 
-		if (!end.arrived.empty())
+		if (!end.arrived.empty()) {
 			verdict = pair.wire.deliver(end);
-		else if (!end.completions.empty())
+			heard_ += i;
+		} else if (!end.completions.empty()) {
 			verdict = pair.wire.complete(end);
+		}
 		events[i++] = verdict.events;
-		if (verdict.has(event::kCanTransmit))
+		if (end.connection.can_transmit())
 			end.transmit();
 	});
 	EXPECT_EQ(events[0], events[1]);
@@ -272,12 +281,14 @@ TEST_F(QuickPathTest, NobodyCanTell)
 				return;
 			}
 		}
+		heard_quickly_ += twins.quick.a.heard_quickly + twins.quick.b.heard_quickly;
 	}
 	if (seeds.first == seeds.last)
 		return;
 	for (const std::uint32_t sends : sends_by_way_)
 		EXPECT_GT(sends, sends_ / 10);
 	EXPECT_GT(quick_reads_, reads_ / 16);
+	EXPECT_GT(heard_quickly_, heard_ / 4);
 }
 
 // ---- What closes the way of a send --------------------------------------------------------------
@@ -475,6 +486,103 @@ TEST(QuickSendTest, APlanThatIsOutOfDateIsABug)
 	pair.a.send("x");
 	pair.a.connection.commit_quickly(plan);
 	EXPECT_TRUE(pair.a.connection.broken());
+}
+
+// ---- That of a message --------------------------------------------------------------------------
+
+constexpr CompactMessage kTenBytes{
+	.written_bytes = 10, .consumed_bytes = 0, .wrapped = false, .write_blocked = false};
+
+// What it refuses it leaves alone.
+std::uint16_t heard_of(const End &end, const CompactMessage &message = kTenBytes)
+{
+	Connection connection = end.connection;
+	const std::uint16_t events = connection.hear_quickly(message);
+
+	if (events == 0)
+		expect_alike(connection, end.connection);
+	return events;
+}
+
+TEST(QuickHearTest, TellsOfBytesAndOfRoom)
+{
+	Acquainted pair;
+
+	EXPECT_EQ(heard_of(pair.a), event::kReadable);
+	pair.a.send(std::string(pair.a.connection.sndbuf_free_bytes(), 'x'));
+	ASSERT_FALSE(pair.a.connection.writable_for_poll());
+	EXPECT_EQ(heard_of(pair.a, {.written_bytes = 10,
+				    .consumed_bytes = 16384,
+				    .wrapped = false,
+				    .write_blocked = false}),
+		  event::kReadable | event::kWritable);
+}
+
+TEST(QuickHearTest, EachHindranceAlone)
+{
+	const Hindrance hindrances[] = {
+		{"the own end", [](Acquainted &pair) { pair.a.connection.shutdown_write(); }},
+		{"the own close", [](Acquainted &pair) { pair.a.connection.close(); }},
+		{"an abort", [](Acquainted &pair) { pair.a.connection.abort(); }},
+		{"a lost link", [](Acquainted &pair) { pair.a.connection.transport_lost(); }},
+		{"the peer's end",
+		 [](Acquainted &pair) {
+			 pair.b.connection.shutdown_write();
+			 pair.b.transmit();
+			 pair.wire.settle();
+		 }},
+		{"an urgent byte",
+		 [](Acquainted &pair) {
+			 pair.b.send("!", SendHint::kUrgent);
+			 pair.wire.settle();
+		 }},
+		{"a peer that was blocked",
+		 [](Acquainted &pair) {
+			 for (int i = 0; i < 2; i++) {
+				 pair.b.send(
+					 std::string(pair.b.connection.sndbuf_free_bytes(), 'x'));
+				 pair.wire.settle();
+			 }
+			 pair.a.read(8192);
+		 }},
+	};
+
+	for (const Hindrance &hindrance : hindrances) {
+		Acquainted pair;
+
+		ASSERT_NE(heard_of(pair.a), 0);
+		hindrance.put(pair);
+		EXPECT_EQ(heard_of(pair.a), 0) << hindrance.name;
+	}
+}
+
+TEST(QuickHearTest, OnlyWhatCanBe)
+{
+	Acquainted pair;
+	const std::uint32_t room_bytes = 16384 - 10;
+
+	for (const auto &[written_bytes, consumed_bytes, heard] :
+	     {std::tuple{room_bytes, 0U, true}, std::tuple{room_bytes + 1, 0U, false},
+	      std::tuple{10U, 1U, false}, std::tuple{0U, 0U, false}}) {
+		Acquainted fresh;
+
+		// With "hello" ten bytes that the peer does not know to be read; it has read all of
+		// ours.
+		fresh.b.send("12345");
+		fresh.wire.settle();
+		EXPECT_EQ(heard_of(fresh.a, {.written_bytes = written_bytes,
+					     .consumed_bytes = consumed_bytes,
+					     .wrapped = false,
+					     .write_blocked = false}) != 0,
+			  heard);
+	}
+	for (const bool wrapped : {false, true}) {
+		CompactMessage message = kTenBytes;
+
+		message.wrapped = wrapped;
+		message.write_blocked = !wrapped;
+		EXPECT_EQ(heard_of(pair.a, message), 0);
+	}
 }
 
 // ---- And that of a read -------------------------------------------------------------------------

@@ -193,8 +193,6 @@ std::uint16_t Connection::take_in_state_flags(std::uint8_t state_flags)
 	// A peer that has closed will never make room again.
 	if ((fresh_flags & state_flag::kAnyClose) != 0)
 		drop_pending_data();
-	if (can_transmit())
-		events |= event::kCanTransmit;
 	return events;
 }
 

@@ -197,7 +197,9 @@ public:
 	// kSend: as produce() and commit_transmit(). The plan must come from the last
 	// plan_quickly(), and nothing may have been called in between.
 	void commit_quickly(const QuickPlan &plan);
-	// False if there is certainly nothing to transmit; cheaper than plan_transmit().
+	// plan_transmit() has something to do.
+	[[nodiscard]] bool can_transmit() const;
+	// False if it certainly has not. Cheaper: to be asked after each message and completion.
 	[[nodiscard]] bool has_something_to_say() const
 	{
 		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
@@ -287,6 +289,10 @@ public:
 	Verdict on_cdc(const CursorMessage &message);
 	// A compact one. Only to a connection that has Config::compact.
 	Verdict on_cdc(const CompactMessage &message);
+	// The short way for it: what on_cdc() would come to, where that is new bytes, and
+	// consumption. Returns the events, kReadable at least; 0, and nothing is changed, if there
+	// is more to look at.
+	[[nodiscard]] std::uint16_t hear_quickly(const CompactMessage &message);
 	// What a compact message says that came behind @before, which has not been taken in yet.
 	// Nothing if one of them cannot be right.
 	[[nodiscard]] std::optional<CursorMessage> in_full(const CompactMessage &message,
@@ -544,7 +550,6 @@ private:
 	[[nodiscard]] bool held(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool held_for_clock(std::uint32_t pending_bytes) const;
 	[[nodiscard]] bool held_by_cork(std::uint32_t pending_bytes) const;
-	[[nodiscard]] bool can_transmit() const;
 	// The peer's newest message says that it has more data than our ring has room for.
 	[[nodiscard]] bool peer_is_blocked() const
 	{

@@ -359,8 +359,6 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 	look_for_idle();
 	if (!was_writable && writable_for_poll())
 		verdict.events |= event::kWritable;
-	if (can_transmit())
-		verdict.events |= event::kCanTransmit;
 	verdict.events |= tell_if_releasable();
 	return verdict;
 }
@@ -431,10 +429,7 @@ inline Verdict Connection::on_cdc(const CompactMessage &message)
 				   receive_.size_bytes());
 	if (!saying) [[unlikely]]
 		return {.violation = Violation::kCursorOutsideRing};
-	Verdict verdict = weigh(*saying);
-	if (verdict.ok() && can_transmit())
-		verdict.events |= event::kCanTransmit;
-	return verdict;
+	return weigh(*saying);
 }
 
 // Checks both cursors before it applies either.
@@ -484,11 +479,7 @@ inline Verdict Connection::on_cursors(const CursorMessage &message)
 		if (const auto refused = refuse_data_of(message))
 			return *refused;
 	}
-	Verdict verdict{
-		.events = take_in(message, progress->produced_bytes, progress->consumed_bytes)};
-	if (can_transmit())
-		verdict.events |= event::kCanTransmit;
-	return verdict;
+	return {.events = take_in(message, progress->produced_bytes, progress->consumed_bytes)};
 }
 
 inline Verdict Connection::hear(const Saying &saying)

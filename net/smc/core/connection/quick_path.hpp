@@ -74,6 +74,35 @@ inline void Connection::commit_quickly(const QuickPlan &plan)
 	}
 }
 
+inline std::uint16_t Connection::hear_quickly(const CompactMessage &message)
+{
+	if (!close_.active() || !data_due_ || message.wrapped || message.write_blocked ||
+	    peer_producer_flags_ != 0 || urgent_rx_.state() != UrgentReceiver::State::kNone ||
+	    message.written_bytes == 0 || message.written_bytes > receive_.confirmed_free_bytes() ||
+	    message.consumed_bytes > send_.unacknowledged_bytes()) [[unlikely]]
+		return 0;
+	std::uint16_t events = event::kReadable;
+
+	peer_sequence_++;
+	heard_ = true;
+	if (message.consumed_bytes != 0) {
+		const bool was_writable = writable_for_poll();
+
+		send_.acknowledge(ring::advance(send_.peer_consumer(), message.consumed_bytes,
+						send_.peer_size_bytes()),
+				  message.consumed_bytes);
+		look_for_idle();
+		if (!was_writable && writable_for_poll())
+			events |= event::kWritable;
+	}
+	receive_.receive(
+		ring::advance(receive_.producer(), message.written_bytes, receive_.size_bytes()),
+		message.written_bytes);
+	if (update_due(receive_.size_bytes() / 4))
+		update_due_ = true;
+	return events;
+}
+
 inline QuickLook Connection::look_quickly(std::uint32_t max_bytes, std::size_t content_with_bytes,
 					  bool urgent_inline) const
 {

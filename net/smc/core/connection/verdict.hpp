@@ -11,7 +11,6 @@ namespace smc::connection {
 namespace event {
 inline constexpr std::uint16_t kReadable = 0x0001;    // more to read than before, or end of file
 inline constexpr std::uint16_t kWritable = 0x0002;    // the send buffer became writable again
-inline constexpr std::uint16_t kCanTransmit = 0x0004; // plan_transmit() has something to do
 inline constexpr std::uint16_t kPeerDone = 0x0008;    // peer will send no more (shutdown for write)
 inline constexpr std::uint16_t kPeerClosed = 0x0010;  // peer has closed; it reads no more either
 inline constexpr std::uint16_t kPeerAborted = 0x0020; // peer gave up: ECONNRESET

@@ -337,6 +337,24 @@ u16 Endpoint::hear_message_locked(const Message &message)
 	return events;
 }
 
+u16 Endpoint::hear_locked(const connection::CursorMessage &message)
+{
+	return hear_message_locked(message);
+}
+
+u16 Endpoint::hear_locked(const connection::CompactMessage &message)
+{
+	if (detached_ || arrivals_need_sync_) [[unlikely]]
+		return hear_message_locked(message);
+	const u16 events = conn_.hear_quickly(message);
+
+	if (events == 0) [[unlikely]]
+		return hear_message_locked(message);
+	if (conn_.has_something_to_say())
+		send_locked();
+	return events;
+}
+
 template <class Message>
 bool Endpoint::hear_or_keep(const Message &message, const void *carrier)
 {
@@ -345,7 +363,7 @@ bool Endpoint::hear_or_keep(const Message &message, const void *carrier)
 	change([&]() -> u16 {
 		lock_.assert_held();
 		if (carrier_ == carrier || admit_locked(message, carrier)) [[likely]]
-			return hear_message_locked(message);
+			return hear_locked(message);
 		heard = false;
 		return 0;
 	});

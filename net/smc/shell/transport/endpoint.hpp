@@ -351,6 +351,10 @@ private:
 		SMC_REQUIRES(lock_);
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
+	[[nodiscard]] u16 hear_locked(const connection::CursorMessage &message)
+		SMC_REQUIRES(lock_);
+	[[nodiscard]] u16 hear_locked(const connection::CompactMessage &message)
+		SMC_REQUIRES(lock_);
 	template <class Message>
 	bool hear_or_keep(const Message &message, const void *carrier);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
