@@ -354,11 +354,11 @@ inline Verdict Connection::on_transmit_complete(const TransmitMarker &marker)
 	const bool clock_ran = clock_running();
 	completed_messages_ = std::max(completed_messages_, marker.message_number);
 	send_.complete_to(marker.sent_bytes);
-	if (clock_ran && !clock_running())
-		note_tick();
 	look_for_idle();
 	if (!was_writable && writable_for_poll())
 		verdict.events |= event::kWritable;
+	if (clock_ran && !clock_running())
+		note_tick();
 	verdict.events |= tell_if_releasable();
 	return verdict;
 }
