@@ -536,6 +536,13 @@ TEST(QuickHearTest, EachHindranceAlone)
 			 pair.b.send("!", SendHint::kUrgent);
 			 pair.wire.settle();
 		 }},
+		{"an urgent byte that nobody has read yet",
+		 [](Acquainted &pair) {
+			 pair.b.send("!", SendHint::kUrgent);
+			 pair.wire.settle();
+			 pair.b.send("more");
+			 pair.wire.settle();
+		 }},
 		{"a peer that was blocked",
 		 [](Acquainted &pair) {
 			 for (int i = 0; i < 2; i++) {
