@@ -359,8 +359,8 @@ TEST(QuickSendTest, WaitsForWhatIsUnderWay)
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 5u);
 	EXPECT_EQ(way_of(pair.a), QuickWay::kWait);
 	// So much does not wait.
-	EXPECT_EQ(way_of(pair.a, 8192 - 5 - 1), QuickWay::kWait);
-	EXPECT_EQ(way_of(pair.a, 8192 - 5), QuickWay::kNone);
+	EXPECT_EQ(way_of(pair.a, 8192 - 5), QuickWay::kWait);
+	EXPECT_EQ(way_of(pair.a, 8192 - 5 + 1), QuickWay::kNone);
 
 	Connection &asked = pair.a.connection;
 	const Connection before = asked;

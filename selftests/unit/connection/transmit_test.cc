@@ -344,12 +344,13 @@ TEST(TransmitTest, LargeAmountsDoNotWait)
 	Pair pair;
 	pair.a.send("1");
 	pair.a.send("2");
-	EXPECT_EQ(pair.a.send(std::string(8191, 'x')), 8191u);
+	EXPECT_EQ(pair.a.send(std::string(8192, 'x')), 8192u);
 	EXPECT_EQ(pair.a.posted.size(), 2u);
 	pair.a.send("y");
-	EXPECT_EQ(pair.a.posted.size(), 3u); // half of the send buffer has come together
-	EXPECT_EQ(pair.a.last_plan.write_bytes, 8192u);
-	EXPECT_FALSE(pair.a.last_plan.signal); // the one before is, and no more than half since
+	// More than half of the send buffer has come together.
+	EXPECT_EQ(pair.a.posted.size(), 3u);
+	EXPECT_EQ(pair.a.last_plan.write_bytes, 8193u);
+	EXPECT_TRUE(pair.a.last_plan.signal);
 }
 
 TEST(TransmitTest, AutocorkingSizeBoundsTheWait)
@@ -359,9 +360,9 @@ TEST(TransmitTest, AutocorkingSizeBoundsTheWait)
 	Pair pair{config};
 	pair.a.send("1");
 	pair.a.send("2");
-	pair.a.send("123456789");
+	pair.a.send("1234567890");
 	EXPECT_EQ(pair.a.posted.size(), 2u);
-	pair.a.send("0");
+	pair.a.send("x");
 	EXPECT_EQ(pair.a.posted.size(), 3u);
 }
 

@@ -650,7 +650,7 @@ private:
 	std::uint32_t quarter_bytes_ = 0;        // of the send buffer
 	std::uint32_t writable_from_bytes_ = 0;  // a third of it
 	std::uint32_t autocork_max_bytes_ = 0;   // Config::autocorking_size_bytes
-	std::uint32_t autocork_bytes_ = 0;       // pending data below this waits for the clock
+	std::uint32_t autocork_bytes_ = 0;       // pending data up to this waits for the clock
 	std::uint32_t crumb_bytes_ = 0;          // windows below this are not worth a write
 	std::uint32_t update_floor_bytes_ = 0;   // consumption up to this is never worth a message
 	std::uint32_t update_above_bytes_ = 0;   // above this it is, when the peer's room is short

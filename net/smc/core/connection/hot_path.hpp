@@ -49,7 +49,7 @@ inline bool Connection::held_by_cork(std::uint32_t pending_bytes) const
 
 inline bool Connection::held_for_clock(std::uint32_t pending_bytes) const
 {
-	return pending_bytes < autocork_bytes_ && clock_running() && send_.outstanding();
+	return pending_bytes <= autocork_bytes_ && clock_running() && send_.outstanding();
 }
 
 // True if small data waits for more to be sent with it. Each wait ends by itself: a completion

@@ -5,6 +5,7 @@
 #include <memory>
 #include <utility>
 
+#include "kernel/abi/mem.h"
 #include "shell/base/random.hpp"
 
 namespace smc::transport::rdma {
@@ -24,6 +25,10 @@ void Link::free_awaited()
 
 Result<void, shell::Errno> Link::create(const Making &making)
 {
+	if (is_there()) {
+		smc_warn_bug("a link is made where there is one");
+		return fail(shell::Errno{-EBUSY});
+	}
 	const Port &port = making.port;
 	smc_ib_link *link;
 	int ret = smc_ib_link_create(port.device.get(), port.number, this, &link);
@@ -59,6 +64,12 @@ Result<void, shell::Errno> Link::create(const Making &making)
 	greeted_ms_ = 0;
 	greetings_ = 0;
 	return {};
+}
+
+bool Link::is_there()
+{
+	shell::Guard guard(lock_);
+	return link_ != nullptr;
 }
 
 void Link::stop(const shell::Mutex &setup)

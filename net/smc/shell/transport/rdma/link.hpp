@@ -220,6 +220,7 @@ private:
 	{
 		return !counts_ || credits_.may_send_data();
 	}
+	[[nodiscard]] bool is_there();
 	// Nobody posts, and nothing is awaited.
 	void free_awaited() SMC_NO_LOCK_CHECK;
 	[[nodiscard]] int post_locked(std::span<const smc_ib_write> writes, const Notice &notice,
