@@ -38,8 +38,6 @@ def built(version: str) -> tuple[Kernel, Path]:
 
 def load(guest: Guest, variant: str, own: Path, other: Path | None = None) -> None:
     """other: replaces the kernel's own smc.ko; below the repository, as own is."""
-    guest.run("modprobe -a ib_core && for m in $(modinfo -F depends smc | tr , ' ');"
-              " do modprobe $m; done")
-    module = own if variant == OURS else other
-    guest.run(f"insmod '{module}'" if module else "insmod \"$(modinfo -F filename smc)\"")
+    file = str(own if variant == OURS else other or guest.run("modinfo -F filename smc").out.strip())
+    guest.run(f"for m in ib_core $(modinfo -F depends '{file}' | tr , ' '); do modprobe $m; done; insmod '{file}'")
     guest.call("smcnl.add_ueid", guest.eid)
