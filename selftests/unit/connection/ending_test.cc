@@ -230,7 +230,7 @@ TEST(EndingTest, PendingDataForAClosedPeerIsDropped)
 	pair.wire.carry(pair.b);
 	const Verdict verdict = pair.wire.deliver(pair.a);
 	EXPECT_TRUE(verdict.has(event::kPeerClosed));
-	EXPECT_FALSE(pair.a.connection.can_transmit());
+	EXPECT_FALSE(can_transmit(pair.a.connection));
 	EXPECT_EQ(pair.a.transmit(), 0);
 	EXPECT_EQ(pair.a.connection.unsent_bytes(), 0u);
 	EXPECT_EQ(pair.a.connection.sndbuf_free_bytes(), 65536u);
@@ -636,7 +636,7 @@ TEST(EndingTest, AnAbortDoesNotWaitForARest)
 	CursorMessage message = early_close(10);
 	message.state_flags = state_flag::kAborted;
 	EXPECT_TRUE(b.on_cdc(message).ok());
-	EXPECT_TRUE(b.can_transmit());
+	EXPECT_TRUE(can_transmit(b));
 	EXPECT_EQ(pair.b.transmit(), 1);
 	EXPECT_EQ(pair.b.last_plan.message.state_flags, state_flag::kAborted);
 	EXPECT_FALSE(b.consume(10)); // no reader left

@@ -349,7 +349,7 @@ private:
 	static void react(App &app, const Verdict &verdict)
 	{
 		app.told(verdict.events);
-		if (app.connection().can_transmit())
+		if (can_transmit(app.connection()))
 			app.end.transmit();
 	}
 

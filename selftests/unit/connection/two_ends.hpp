@@ -34,6 +34,14 @@ struct Arrived {
 	unsigned link = 0; // the number of the link that carried it
 };
 
+// The connection has something to send now.
+inline bool can_transmit(const Connection &connection)
+{
+	TransmitPlan plan;
+
+	return connection.plan_transmit(plan);
+}
+
 struct End {
 	explicit End(const Config &config)
 		: sndbuf(config.sndbuf_size_bytes), rmb(config.rmb_size_bytes)
@@ -298,7 +306,7 @@ private:
 		else
 			return false;
 		events |= verdict.events;
-		if (end.connection.can_transmit())
+		if (can_transmit(end.connection))
 			end.transmit();
 		return true;
 	}

@@ -166,6 +166,7 @@ TEST(UrgentTest, UrgentByteAloneIsNotReadable)
 	EXPECT_EQ(pair.b.connection.readable_bytes(), 0u);
 	EXPECT_TRUE(pair.b.connection.at_mark());
 	// Skipped at once, and the peer was told.
+	EXPECT_EQ(pair.a.connection.peer_window_bytes(), 16384u);
 	EXPECT_EQ(pair.b.last_plan.message.consumer, (ring::Cursor{0, 1}));
 	EXPECT_EQ(pair.b.connection.take_urgent(false).value, '!');
 }

@@ -83,17 +83,6 @@ inline std::uint32_t Connection::transmittable_bytes() const
 	return bytes;
 }
 
-inline bool Connection::can_transmit() const
-{
-	if (failover_ != Failover::kNone) [[unlikely]]
-		return true;
-	if (!close_.may_transmit())
-		return false;
-	if (update_due_ || completion_requested_ || transmittable_bytes() != 0)
-		return true;
-	return close_.ready_flags(send_.pending_bytes() == 0) != close_.sent_flags();
-}
-
 // Where nothing has waited for many ticks of the clock in a row, the device is done before the
 // application sends again: then one message in two, four, ... sixteen has a tick.
 inline bool Connection::tick_is_due() const

@@ -344,9 +344,7 @@ u16 Endpoint::hear_locked(const connection::CursorMessage &message)
 
 u16 Endpoint::hear_locked(const connection::CompactMessage &message)
 {
-	if (detached_ || arrivals_need_sync_) [[unlikely]]
-		return hear_message_locked(message);
-	const u16 events = conn_.hear_quickly(message);
+	const u16 events = detached_ || arrivals_need_sync_ ? u16{0} : conn_.hear_quickly(message);
 
 	if (events == 0) [[unlikely]]
 		return hear_message_locked(message);
