@@ -197,8 +197,8 @@ public:
 	// kSend: as produce() and commit_transmit(). The plan must come from the last
 	// plan_quickly(), and nothing may have been called in between.
 	void commit_quickly(const QuickPlan &plan);
-	// False if there is certainly nothing to transmit; cheaper than plan_transmit(). To be asked
-	// after each message and completion.
+	// False if there is certainly nothing to transmit; cheaper than plan_transmit(). To be
+	// asked after each message and completion.
 	[[nodiscard]] bool has_something_to_say() const
 	{
 		return send_.pending_bytes() != 0 || update_due_ || completion_requested_ ||
