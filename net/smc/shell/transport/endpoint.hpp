@@ -351,8 +351,7 @@ private:
 		SMC_REQUIRES(lock_);
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
-	[[nodiscard]] u16 hear_locked(const connection::CursorMessage &message)
-		SMC_REQUIRES(lock_);
+	[[nodiscard]] u16 hear_locked(const connection::CursorMessage &message) SMC_REQUIRES(lock_);
 	[[nodiscard]] u16 hear_locked(const connection::CompactMessage &message)
 		SMC_REQUIRES(lock_);
 	template <class Message>
