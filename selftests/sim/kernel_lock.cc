@@ -102,17 +102,26 @@ void smc_spin_unlock(smc_spinlock *lock)
 	scheduler().maybe_yield();
 }
 
+namespace {
+
+bool has_bottom_halves_off(const Fiber &fiber)
+{
+	return fiber.spinlocks != 0 || fiber.context == sim::Context::kSoftirq;
+}
+
+} // namespace
+
 void smc_spin_lock_inner(smc_spinlock *lock)
 {
-	if (scheduler().current()->spinlocks == 0)
-		sim::fail("an inner spinlock is not taken under another one");
+	if (!has_bottom_halves_off(*scheduler().current()))
+		sim::fail("an inner spinlock is taken with bottom halves on");
 	smc_spin_lock(lock);
 }
 
 void smc_spin_unlock_inner(smc_spinlock *lock)
 {
 	smc_spin_unlock(lock);
-	if (scheduler().current()->spinlocks == 0)
+	if (!has_bottom_halves_off(*scheduler().current()))
 		sim::fail("an inner spinlock is held longer than the outer one");
 }
 

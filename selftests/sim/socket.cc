@@ -308,14 +308,14 @@ namespace {
 
 // @events: what wakes it. A jiffy is a millisecond here.
 int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-	       bool exclusive, u32 events)
+	       bool exclusive, u32 events, bool locked = true)
 {
 	Fiber *fiber = scheduler().current();
 
 	if (*timeo_jiffies == 0)
 		return -EAGAIN;
-	if (sk->owner != fiber)
-		fail("a wait without the sock's lock");
+	if ((sk->owner == fiber) != locked)
+		fail(locked ? "a wait without the sock's lock" : "a wait with the sock's lock");
 	struct socket *sock = sk->socket;
 	scheduler().prepare();
 	const auto place =
@@ -329,7 +329,8 @@ int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), v
 		std::optional<u64> deadline_us;
 		if (*timeo_jiffies < 1L << 30)
 			deadline_us = before_us + static_cast<u64>(*timeo_jiffies) * 1000;
-		smc_sk_unlock(sk);
+		if (locked)
+			smc_sk_unlock(sk);
 		if (!scheduler().block(deadline_us))
 			*timeo_jiffies = 0;
 		else if (deadline_us)
@@ -337,7 +338,8 @@ int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), v
 				0, *timeo_jiffies -
 					   static_cast<long>((scheduler().now_us() - before_us) /
 							     1000));
-		smc_sk_lock(sk);
+		if (locked)
+			smc_sk_lock(sk);
 	}
 	sock->queue.remove(place);
 	return ret;
@@ -351,9 +353,9 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, ~0U);
 }
 
-int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
+int smc_sk_await_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
-	return sleep_once(sk, timeo_jiffies, ready, arg, false, ~SMC_POLL_OUT);
+	return sleep_once(sk, timeo_jiffies, ready, arg, false, ~SMC_POLL_OUT, false);
 }
 
 int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)

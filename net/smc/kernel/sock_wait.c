@@ -38,25 +38,37 @@ static bool busy_poll_ends(void *arg, unsigned long start)
 	       signal_pending(current);
 }
 
-/* True: it is worth looking again. Not sk_busy_loop(), which looks into TCP's queue. */
+static bool busy_polls(const struct sock *sk)
+{
+	return sk_can_busy_loop(sk) && READ_ONCE(sk->sk_napi_id) >= MIN_NAPI_ID;
+}
+
+/*
+ * Without the sock's lock. True: it is worth looking again. Not sk_busy_loop(), which looks into
+ * TCP's queue.
+ */
 static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
 {
 	struct smc_busy_poll poll = { .sk = sk, .ready = ready, .arg = arg };
 	unsigned int napi_id = READ_ONCE(sk->sk_napi_id);
 
-	if (!sk_can_busy_loop(sk) || napi_id < MIN_NAPI_ID)
+	/* It may have become another one since busy_polls(). */
+	if (napi_id < MIN_NAPI_ID)
 		return false;
-	release_sock(sk);
 #ifdef HAVE_PREFER_BUSY_POLL
 	napi_busy_loop(napi_id, busy_poll_ends, &poll, READ_ONCE(sk->sk_prefer_busy_poll),
 		       READ_ONCE(sk->sk_busy_poll_budget) ?: BUSY_POLL_BUDGET);
 #else
 	napi_busy_loop(napi_id, busy_poll_ends, &poll);
 #endif
-	lock_sock(sk);
 	return ready(arg);
 }
 #else
+static bool busy_polls(const struct sock *sk)
+{
+	return false;
+}
+
 static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
 {
 	return false;
@@ -99,8 +111,10 @@ static const wait_queue_func_t wake_functions[] = {
 	[AWAITED_ROOM] = wake_writer,
 };
 
-static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		      bool exclusive, enum awaited awaited)
+/* @locked: the caller has the sock's lock. */
+static __always_inline int sleep_once(struct sock *sk, long *timeo_jiffies,
+				      bool (*ready)(void *arg), void *arg, bool exclusive,
+				      enum awaited awaited, bool locked)
 {
 	DEFINE_WAIT_FUNC(wait, wake_functions[awaited]);
 	const bool reads = awaited == AWAITED_DATA;
@@ -121,9 +135,11 @@ static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *
 		if (interrupted) {
 			ret = sock_intr_errno(*timeo_jiffies);
 		} else {
-			release_sock(sk);
+			if (locked)
+				release_sock(sk);
 			*timeo_jiffies = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo_jiffies);
-			lock_sock(sk);
+			if (locked)
+				lock_sock(sk);
 		}
 	}
 	remove_wait_queue(sk_sleep(sk), &wait);
@@ -135,14 +151,14 @@ static int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive)
 {
-	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, AWAITED_ANYTHING);
+	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, AWAITED_ANYTHING, true);
 }
 
-int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
+int smc_sk_await_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
-	if (*timeo_jiffies && busy_poll(sk, ready, arg))
+	if (*timeo_jiffies && busy_polls(sk) && busy_poll(sk, ready, arg))
 		return 0;
-	return sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_DATA);
+	return sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_DATA, false);
 }
 
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
@@ -160,7 +176,7 @@ int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(voi
 	int ret = 0;
 
 	while (!ret && !ready(arg))
-		ret = sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_ROOM);
+		ret = sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_ROOM, true);
 	return ret;
 }
 

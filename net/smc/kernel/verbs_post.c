@@ -130,9 +130,9 @@ static u32 smc_ib_post_slot(const struct smc_ib_link *link)
 }
 
 /* Makes requests of the writes, with @last, which may be NULL, behind them. Returns the first. */
-static struct ib_send_wr *smc_ib_post_chain(struct smc_ib_link *link,
-					    const struct smc_ib_write *writes,
-					    unsigned int n_writes, struct ib_send_wr *last)
+static __always_inline struct ib_send_wr *
+smc_ib_post_chain(struct smc_ib_link *link, const struct smc_ib_write *writes,
+		  unsigned int n_writes, struct ib_send_wr *last)
 {
 	struct ib_send_wr *first = last;
 
@@ -164,8 +164,9 @@ static int smc_ib_post_register(const struct smc_ib_write *writes, unsigned int 
 }
 
 /* Posts @count requests, the last of which reports for all. */
-static int smc_ib_post_all(struct smc_ib_link *link, struct ib_send_wr *first,
-			   struct ib_send_wr *last, u32 count, unsigned int flags, u64 *seq)
+static __always_inline int smc_ib_post_all(struct smc_ib_link *link, struct ib_send_wr *first,
+					   struct ib_send_wr *last, u32 count, unsigned int flags,
+					   u64 *seq)
 {
 	struct smc_ib_send_slot *slot = &link->send_slots[smc_ib_post_slot(link)];
 	u32 wr_end = link->wr_head + count;

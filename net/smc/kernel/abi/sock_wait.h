@@ -16,12 +16,11 @@ SMC_ABI_BEGIN
 int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
 		 bool exclusive);
 /*
- * The same for a reader: SMC_POLL_OUT alone does not wake it. As on TCP, the event that ends the
- * sleep sends no SIGIO (O_ASYNC), and a socket with SO_BUSY_POLL does not sleep but polls for that
- * long; @ready is called without the sock's lock then, too.
+ * The same for a reader, called and returning without the sock's lock: SMC_POLL_OUT alone does not
+ * wake it. As on TCP, the event that ends the sleep sends no SIGIO (O_ASYNC), and a socket with
+ * SO_BUSY_POLL does not sleep but polls for that long.
  */
-int smc_sk_sleep_for_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
-			  void *arg);
+int smc_sk_await_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg);
 /*
  * What brings the messages of @sk, for programs that poll it instead of sleeping (SO_BUSY_POLL,
  * epoll): smc_ib_link_napi_id(). TCP's segments, of which there are few, name their own. Any

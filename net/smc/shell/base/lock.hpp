@@ -65,6 +65,16 @@ class SpinLockHeld {
 	explicit SpinLockHeld(const BriefSockLock & /*lock*/) {}
 };
 
+// That the caller is a softirq, or as one: bottom halves are off.
+class InSoftirq {
+public:
+	// For a function that is called in softirqs only. Lockdep finds it out if that is not so.
+	static InSoftirq by_contract() { return {}; }
+
+private:
+	InSoftirq() = default;
+};
+
 class SMC_CAPABILITY("spinlock") SpinLock {
 public:
 	explicit SpinLock(smc_lock_class lock_class) { smc_spin_init(&lock_, lock_class); }
@@ -110,11 +120,15 @@ private:
 	Lock &lock_;
 };
 
-// For a lock that is taken under another one: bottom halves are off already, and need not be turned
-// off and on once more.
+// For a lock that is taken under another one, or in a softirq: bottom halves are off already, and
+// need not be turned off and on once more.
 class SMC_SCOPED_CAPABILITY InnerGuard {
 public:
 	InnerGuard(SpinLock &lock, SpinLockHeld /*outer*/) SMC_ACQUIRE(lock) : lock_(lock)
+	{
+		lock_.lock_inner();
+	}
+	InnerGuard(SpinLock &lock, InSoftirq /*context*/) SMC_ACQUIRE(lock) : lock_(lock)
 	{
 		lock_.lock_inner();
 	}
@@ -130,7 +144,7 @@ private:
 // he has to sleep keeps it instead.
 class BriefSockLock {
 public:
-	explicit BriefSockLock(struct sock *sk) : sk_(smc_sk_try_lock_briefly(sk) ? sk : nullptr) {}
+	explicit BriefSockLock(struct sock *sk) { take(sk); }
 	~BriefSockLock()
 	{
 		if (sk_ != nullptr)
@@ -145,6 +159,9 @@ public:
 	[[nodiscard]] SpinLockHeld held() const { return SpinLockHeld(*this); }
 	// Needs taken(): to be given back by smc_sk_unlock().
 	void keep() { smc_sk_keep_lock(std::exchange(sk_, nullptr)); }
+	// Needs taken(): for a sleep, after which it is taken again.
+	void give_back() { smc_sk_unlock_briefly(std::exchange(sk_, nullptr)); }
+	void take(struct sock *sk) { sk_ = smc_sk_try_lock_briefly(sk) ? sk : nullptr; }
 
 private:
 	struct sock *sk_;

@@ -4,7 +4,8 @@
 // connection.
 #pragma once
 
-#include <optional>
+#include <atomic>
+#include <utility>
 
 #include "kernel/abi/sock.h"
 #include "shell/base/lock.hpp"
@@ -16,7 +17,7 @@ namespace smc::shell::stream {
 
 using transport::Endpoint;
 
-// BriefConnection: the same for a call that is through in a moment, and must not sleep.
+// BriefConnection: the same for a call that is through in a moment, and sleeps by sleep() only.
 class BriefConnection {
 public:
 	explicit BriefConnection(const SmcSocket &socket)
@@ -25,16 +26,33 @@ public:
 	{
 	}
 
-	// False: another call has the sock's lock, or there is no connection.
+	// False: another call has the sock's lock, or there is no connection, or since a sleep not
+	// the same one.
 	[[nodiscard]] bool there() const { return endpoint_ != nullptr; }
 	[[nodiscard]] Endpoint &endpoint() const { return *endpoint_; }
 	[[nodiscard]] struct sock *sk() const { return socket_.sk(); }
 	[[nodiscard]] bool shut_rcv() const
 	{
-		return socket_.shut_rcv().load(std::memory_order_acquire);
+		return shut_rcv_flag().load(std::memory_order_acquire);
 	}
+	[[nodiscard]] const std::atomic<bool> &shut_rcv_flag() const { return socket_.shut_rcv(); }
 	// Needs there().
 	[[nodiscard]] SpinLockHeld held() const { return lock_.held(); }
+	// Needs there(). Runs @f(Endpoint &), which may sleep, without the lock; the endpoint stays
+	// until this goes. Returns what it returns.
+	template <class F>
+	auto sleep(F &&f)
+	{
+		if (!kept_)
+			kept_ = Ref<Endpoint>::share(endpoint_);
+		lock_.give_back();
+		const auto ret = f(*kept_);
+		lock_.take(sk());
+		endpoint_ = lock_.taken() && socket_.connection_locked() == kept_.get()
+				    ? kept_.get()
+				    : nullptr;
+		return ret;
+	}
 
 private:
 	friend class LockedConnection;
@@ -42,20 +60,20 @@ private:
 	const SmcSocket &socket_;
 	BriefSockLock lock_;
 	Endpoint *endpoint_;
+	Ref<Endpoint> kept_;
 };
 
 class LockedConnection {
 public:
-	// Goes on where @brief ends.
-	explicit LockedConnection(BriefConnection &brief) : socket_(brief.socket_)
+	// Goes on where @brief ends, and with the connection that it has slept for.
+	explicit LockedConnection(BriefConnection &brief)
+		: socket_(brief.socket_), kept_(std::move(brief.kept_))
 	{
-		if (brief.lock_.taken()) {
+		if (brief.lock_.taken())
 			brief.lock_.keep();
-			endpoint_ = brief.endpoint_;
-			return;
-		}
-		smc_sk_lock(sk());
-		endpoint_ = socket_.connection_locked();
+		else
+			smc_sk_lock(sk());
+		endpoint_ = kept_ ? kept_.get() : socket_.connection_locked();
 	}
 	~LockedConnection() { smc_sk_unlock(sk()); }
 	LockedConnection(const LockedConnection &) = delete;
@@ -66,14 +84,25 @@ public:
 	[[nodiscard]] struct sock *sk() const { return socket_.sk(); }
 	[[nodiscard]] bool shut_rcv() const
 	{
-		return socket_.shut_rcv().load(std::memory_order_acquire);
+		return shut_rcv_flag().load(std::memory_order_acquire);
 	}
+	[[nodiscard]] const std::atomic<bool> &shut_rcv_flag() const { return socket_.shut_rcv(); }
 	// Before a sleep, which releases the lock: another thread may disconnect the socket
 	// meanwhile.
 	void keep()
 	{
 		if (!kept_)
 			kept_ = Ref<Endpoint>::share(endpoint_);
+	}
+	// As BriefConnection's, and it goes on with the same connection.
+	template <class F>
+	auto sleep(F &&f) SMC_NO_LOCK_CHECK // this object has the lock as long as it lives
+	{
+		keep();
+		smc_sk_unlock(sk());
+		const auto ret = f(*endpoint_);
+		smc_sk_lock(sk());
+		return ret;
 	}
 
 private:
@@ -98,7 +127,6 @@ protected:
 	msghdr *const msg_;
 	const size_t len_;
 	const u32 flags_;
-	std::optional<long> timeo_jiffies_; // read when the call first has to sleep
 };
 
 // The TCP connection underneath has died. Its error is reported once, like any error of a socket;

@@ -70,14 +70,16 @@ bool is_settled(struct socket *sock)
 	return state == nullptr || state->settled();
 }
 
-} // namespace
-} // namespace smc::shell
+// The socket, if it is an SMC connection already, as most are that send and receive.
+inline SmcSocket *known_as_smc(struct socket *sock)
+{
+	SmcSocket *socket = SmcSocket::of(sock);
 
-using namespace smc::shell;
+	return socket != nullptr && socket->mode() == Mode::kSmc ? socket : nullptr;
+}
 
-extern "C" {
-
-int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool has_control)
+[[gnu::noinline]] int send_otherwise(struct socket *sock, msghdr *msg, size_t len, u32 flags,
+				     bool has_control)
 {
 	if ((flags & SMC_MSG_FASTOPEN) != 0 && mode_of(sock) == Mode::kIdle) {
 		const int refused = leave_to_tcp(sock);
@@ -112,7 +114,7 @@ int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool
 	return err;
 }
 
-int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags)
+[[gnu::noinline]] int receive_otherwise(struct socket *sock, msghdr *msg, size_t len, u32 flags)
 {
 	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
 	int err = 0;
@@ -130,6 +132,31 @@ int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags)
 			return *ret;
 	} while (!is_settled(sock));
 	return smc_tcp_ops_recvmsg(sock, msg, len, static_cast<int>(flags));
+}
+
+} // namespace
+} // namespace smc::shell
+
+using namespace smc::shell;
+
+extern "C" {
+
+int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool has_control)
+{
+	SmcSocket *socket = known_as_smc(sock);
+
+	if (socket == nullptr || (flags & SMC_MSG_FASTOPEN) != 0) [[unlikely]]
+		return send_otherwise(sock, msg, len, flags, has_control);
+	return stream::send(*socket, msg, len, flags, has_control);
+}
+
+int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags)
+{
+	SmcSocket *socket = known_as_smc(sock);
+
+	if (socket == nullptr || (flags & SMC_MSG_ERRQUEUE) != 0) [[unlikely]]
+		return receive_otherwise(sock, msg, len, flags);
+	return stream::receive(*socket, msg, len, flags);
 }
 
 bool smc_op_device_name(struct socket *sock, char *name)

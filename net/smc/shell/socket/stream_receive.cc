@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <optional>
 
@@ -18,10 +19,12 @@ using connection::SendStatus;
 using connection::UrgentStatus;
 
 struct Waiter {
-	const LockedConnection &connection;
-	u32 seen_bytes = 0;         // a peek waits for more bytes than these
-	bool stops_at_mark = false; // once it has something
-	bool peeks = false;
+	Endpoint &endpoint;
+	struct sock *sk;
+	const std::atomic<bool> &shut_rcv;
+	u32 seen_bytes;     // a peek waits for more bytes than these
+	bool stops_at_mark; // once it has something
+	bool peeks;
 };
 
 bool may_read(void *arg)
@@ -31,12 +34,43 @@ bool may_read(void *arg)
 		return conn.mark_is_ahead(waiter->seen_bytes) || (!waiter->peeks && conn.at_mark());
 	};
 
-	const LockedConnection &connection = waiter->connection;
-
-	return connection.endpoint().ready_to_read(waiter->seen_bytes) ||
-	       (waiter->stops_at_mark && connection.endpoint().with_lock(at_mark)) ||
-	       smc_sk_is_broken(connection.sk()) || connection.shut_rcv();
+	return waiter->endpoint.ready_to_read(waiter->seen_bytes) ||
+	       (waiter->stops_at_mark && waiter->endpoint.with_lock(at_mark)) ||
+	       smc_sk_is_broken(waiter->sk) || waiter->shut_rcv.load(std::memory_order_acquire);
 }
+
+// How long a call still waits for data, once it has to.
+class Patience {
+public:
+	explicit Patience(bool nonblock) : nonblock_(nonblock) {}
+
+	// Gives the lock of @holder, who has found nothing, back for a sleep. 0, or -errno.
+	template <class Holder>
+	[[nodiscard]] int wait(Holder &holder, u32 seen_bytes = 0, bool stops_at_mark = false,
+			       bool peeks = false)
+	{
+		struct sock *sk = holder.sk();
+
+		if (!timeo_jiffies_)
+			timeo_jiffies_ = smc_sk_rcvtimeo(sk, nonblock_);
+		if (*timeo_jiffies_ == 0)
+			return -EAGAIN;
+		return holder.sleep([&](Endpoint &endpoint) {
+			Waiter waiter{.endpoint = endpoint,
+				      .sk = sk,
+				      .shut_rcv = holder.shut_rcv_flag(),
+				      .seen_bytes = seen_bytes,
+				      .stops_at_mark = stops_at_mark,
+				      .peeks = peeks};
+
+			return smc_sk_await_data(sk, &*timeo_jiffies_, may_read, &waiter);
+		});
+	}
+
+private:
+	const bool nonblock_;
+	std::optional<long> timeo_jiffies_; // read when the call first has to sleep
+};
 
 u32 copy_out(const Endpoint &endpoint, const ring::Segments &segments, msghdr *msg)
 {
@@ -74,35 +108,6 @@ int receive_urgent(const LockedConnection &connection, msghdr *msg, size_t len, 
 	return -EINVAL;
 }
 
-// What a recv() comes to in one step.
-enum class AtOnce : u8 { kTaken, kMustWait, kUnusual };
-
-// Of the stream, from where the reader stands.
-bool is_usual(size_t len, u32 flags, const smc_receive_options &options)
-{
-	constexpr u32 unusual = SMC_MSG_OOB | SMC_MSG_PEEK | SMC_MSG_TRUNC;
-
-	return len != 0 && (flags & unusual) == 0 && !options.moves_peek_offset;
-}
-
-// @holder: of the connection.
-template <class Holder>
-AtOnce judge(const Holder &holder, const connection::QuickLook &look)
-{
-	using Found = connection::QuickLook::Found;
-
-	switch (look.found) {
-	case Found::kUnusual: return AtOnce::kUnusual;
-	case Found::kNothing:
-		return holder.shut_rcv() || smc_sk_is_broken(holder.sk()) ? AtOnce::kUnusual
-									  : AtOnce::kMustWait;
-	case Found::kPiece: break;
-	}
-	if (look.leaves_some)
-		holder.endpoint().count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
-	return AtOnce::kTaken;
-}
-
 struct View {
 	ring::Segments segments;
 	u32 readable_bytes = 0;
@@ -117,18 +122,17 @@ struct View {
 class Receive : StreamCall {
 public:
 	Receive(LockedConnection &connection, msghdr *msg, size_t len, u32 flags,
-		smc_receive_options &options)
-		: StreamCall(connection, msg, len, flags), options_(options),
+		smc_receive_options &options, Patience &patience)
+		: StreamCall(connection, msg, len, flags), options_(options), patience_(patience),
 		  peek_((flags_ & SMC_MSG_PEEK) != 0),
 		  peek_offset_bytes_(peek_ ? smc_sk_peek_offset(sk_) : 0)
 	{
 	}
 
-	// Bytes, or -errno. @quick: what it has come to so far.
-	[[nodiscard]] int run(AtOnce quick);
+	// Bytes, or -errno.
+	[[nodiscard]] int run();
 
 private:
-	[[nodiscard]] AtOnce take_at_once();
 	[[nodiscard]] u32 seen_bytes() const
 	{
 		return peek_ ? peek_offset_bytes_ + static_cast<u32>(got_) : 0;
@@ -147,20 +151,11 @@ private:
 	// TCP reads options at each recv(), without an event when they change. Needs the sock's
 	// lock.
 	smc_receive_options &options_;
+	Patience &patience_;
 	const bool peek_;
 	const u32 peek_offset_bytes_;
 	size_t got_ = 0;
 };
-
-AtOnce Receive::take_at_once()
-{
-	if (got_ != 0 || !is_usual(len_, flags_, options_))
-		return AtOnce::kUnusual;
-	const connection::QuickLook look = endpoint_.receive_at_once(msg_, len_, options_);
-
-	got_ = look.piece.length_bytes;
-	return judge(connection_, look);
-}
 
 View Receive::look(bool &tell_peer)
 {
@@ -224,30 +219,16 @@ bool Receive::ends_with(const View &view) const
 
 int Receive::wait_for_data()
 {
-	Waiter waiter{connection_, seen_bytes(), got_ != 0, peek_};
-
-	connection_.keep();
-	if (!timeo_jiffies_)
-		timeo_jiffies_ = smc_sk_rcvtimeo(sk_, (flags_ & SMC_MSG_DONTWAIT) != 0);
-	const int ret = smc_sk_sleep_for_data(sk_, &*timeo_jiffies_, may_read, &waiter);
+	const int ret = patience_.wait(connection_, seen_bytes(), got_ != 0, peek_);
 
 	smc_sk_receive_options(sk_, msg_, (flags_ & SMC_MSG_WAITALL) != 0, len_, &options_);
 	return ret;
 }
 
-int Receive::run(AtOnce quick)
+int Receive::run()
 {
 	// TCP waits once for something, even if no bytes are asked for.
 	do {
-		while (quick == AtOnce::kMustWait) {
-			const int ret = wait_for_data();
-
-			if (ret != 0)
-				return ret;
-			quick = take_at_once();
-		}
-		if (quick == AtOnce::kTaken) [[likely]]
-			break;
 		const View view = look_and_tell();
 
 		if (len_ == 0 && view.readable_bytes != 0)
@@ -280,46 +261,83 @@ int Receive::run(AtOnce quick)
 	return static_cast<int>(got_);
 }
 
-} // namespace
+// What a recv() comes to in one step.
+enum class AtOnce : u8 { kTaken, kMustWait, kUnusual };
 
-int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags)
+// Of the stream, from where the reader stands. TCP_INQ is told by a copy to the user.
+bool is_usual(size_t len, u32 flags, const smc_receive_options &options)
 {
-	const bool waitall = (flags & SMC_MSG_WAITALL) != 0;
+	constexpr u32 unusual = SMC_MSG_OOB | SMC_MSG_PEEK | SMC_MSG_TRUNC;
+
+	return len != 0 && (flags & unusual) == 0 && !options.moves_peek_offset &&
+	       !options.wants_inq;
+}
+
+AtOnce judge(const BriefConnection &connection, const connection::QuickLook &look)
+{
+	using Found = connection::QuickLook::Found;
+
+	switch (look.found) {
+	case Found::kUnusual: return AtOnce::kUnusual;
+	case Found::kNothing:
+		return connection.shut_rcv() || smc_sk_is_broken(connection.sk())
+			       ? AtOnce::kUnusual
+			       : AtOnce::kMustWait;
+	case Found::kPiece: break;
+	}
+	if (look.leaves_some)
+		connection.endpoint().count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
+	return AtOnce::kTaken;
+}
+
+// Most calls need nothing but a copy, before or after a sleep. Bytes, or -errno; none if the call
+// is, or becomes, another one.
+std::optional<int> receive_at_once(BriefConnection &connection, Patience &patience, msghdr *msg,
+				   size_t len, u32 flags)
+{
 	smc_receive_options options;
-	AtOnce quick = AtOnce::kUnusual;
-	BriefConnection brief(socket);
-	const bool has_options = brief.there();
 
-	if (has_options) [[likely]] {
-		smc_sk_receive_options(brief.sk(), msg, waitall, len, &options);
-		// TCP_INQ is told by a copy to the user.
-		if (is_usual(len, flags, options) && !options.wants_inq) {
-			Endpoint &endpoint = brief.endpoint();
-			const connection::QuickLook look =
-				endpoint.receive_at_once(msg, len, options, brief.held());
+	while (connection.there()) {
+		smc_sk_receive_options(connection.sk(), msg, (flags & SMC_MSG_WAITALL) != 0, len,
+				       &options);
+		if (!is_usual(len, flags, options)) [[unlikely]]
+			break;
+		// It stays until @connection goes, or has the lock until then.
+		Endpoint &endpoint = connection.endpoint();
+		const connection::QuickLook look =
+			endpoint.receive_at_once(msg, len, options, connection.held());
+		const AtOnce found = judge(connection, look);
 
-			quick = judge(brief, look);
-			if (quick == AtOnce::kTaken) [[likely]] {
-				smc_stat_rx(endpoint.counters(), endpoint.tech(), len,
-					    look.piece.length_bytes);
-				return static_cast<int>(look.piece.length_bytes);
-			}
+		if (found == AtOnce::kUnusual) [[unlikely]]
+			break;
+		const int ret = found == AtOnce::kTaken ? static_cast<int>(look.piece.length_bytes)
+							: patience.wait(connection);
+		if (ret != 0) {
+			smc_stat_rx(endpoint.counters(), endpoint.tech(), len, ret);
+			return ret;
 		}
 	}
+	return {};
+}
+
+// Not inlined, so that the usual call need not save what this one uses.
+[[gnu::noinline]] int receive_in_steps(BriefConnection &brief, Patience &patience, msghdr *msg,
+				       size_t len, u32 flags)
+{
 	LockedConnection connection(brief);
 	if (!connection.there())
 		return -ENOTCONN;
-	if (!has_options)
-		smc_sk_receive_options(connection.sk(), msg, waitall, len, &options);
 	struct sock *sk = connection.sk();
 	Endpoint &endpoint = connection.endpoint();
+	smc_receive_options options;
 	int ret;
 
+	smc_sk_receive_options(sk, msg, (flags & SMC_MSG_WAITALL) != 0, len, &options);
 	if ((flags & SMC_MSG_OOB) != 0) {
 		endpoint.count(SMC_TS_URGENT);
 		ret = receive_urgent(connection, msg, len, flags, options.urgent_inline);
 	} else {
-		ret = Receive(connection, msg, len, flags, options).run(quick);
+		ret = Receive(connection, msg, len, flags, options, patience).run();
 	}
 	if (ret >= 0 && options.wants_inq)
 		smc_msg_put_inq(sk, msg, endpoint.with_lock([](Connection &conn) {
@@ -327,6 +345,17 @@ int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags)
 		}));
 	smc_stat_rx(endpoint.counters(), endpoint.tech(), len, ret);
 	return ret;
+}
+
+} // namespace
+
+int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags)
+{
+	Patience patience((flags & SMC_MSG_DONTWAIT) != 0);
+	BriefConnection brief(socket);
+	const auto done = receive_at_once(brief, patience, msg, len, flags);
+
+	return done ? *done : receive_in_steps(brief, patience, msg, len, flags);
 }
 
 } // namespace smc::shell::stream

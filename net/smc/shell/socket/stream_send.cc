@@ -107,6 +107,7 @@ private:
 	[[nodiscard]] SendHint hint(bool last) const;
 
 	const bool has_control_;
+	std::optional<long> timeo_jiffies_; // read when the call first has to sleep
 	size_t sent_ = 0;
 	bool waited_ = false;
 	std::optional<int> reset_;
@@ -228,16 +229,10 @@ bool send_at_once(const BriefConnection &connection, msghdr *msg, size_t len, u3
 	       connection.endpoint().send_at_once(msg, static_cast<u32>(len), connection.held());
 }
 
-} // namespace
-
-int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control)
+// Not inlined, so that the usual call need not save what this one uses.
+[[gnu::noinline]] int send_in_steps(BriefConnection &brief, msghdr *msg, size_t len, u32 flags,
+				    bool has_control)
 {
-	BriefConnection brief(socket);
-	if (send_at_once(brief, msg, len, flags, has_control)) [[likely]] {
-		smc_stat_tx(brief.endpoint().counters(), brief.endpoint().tech(), len,
-			    static_cast<s64>(len));
-		return static_cast<int>(len);
-	}
 	LockedConnection connection(brief);
 	struct sock *sk = connection.sk();
 	if (!connection.there())
@@ -259,6 +254,19 @@ int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control
 	count_request(endpoint, flags, len);
 	smc_stat_tx(endpoint.counters(), endpoint.tech(), len, ret);
 	return ret;
+}
+
+} // namespace
+
+int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control)
+{
+	BriefConnection brief(socket);
+
+	if (!send_at_once(brief, msg, len, flags, has_control)) [[unlikely]]
+		return send_in_steps(brief, msg, len, flags, has_control);
+	smc_stat_tx(brief.endpoint().counters(), brief.endpoint().tech(), len,
+		    static_cast<s64>(len));
+	return static_cast<int>(len);
 }
 
 } // namespace smc::shell::stream

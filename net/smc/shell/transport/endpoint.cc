@@ -354,28 +354,30 @@ u16 Endpoint::hear_locked(const connection::CompactMessage &message)
 }
 
 template <class Message>
-bool Endpoint::hear_or_keep(const Message &message, const void *carrier)
+bool Endpoint::hear_or_keep(const Message &message, const void *carrier, shell::InSoftirq context)
 {
-	bool heard = true;
+	Changes changes;
+	bool heard;
+	{
+		const shell::InnerGuard guard(lock_, context);
 
-	change([&]() -> u16 {
-		lock_.assert_held();
-		if (carrier_ == carrier || admit_locked(message, carrier)) [[likely]]
-			return hear_locked(message);
-		heard = false;
-		return 0;
-	});
+		heard = carrier_ == carrier || admit_locked(message, carrier);
+		changes = collect_changes(heard ? hear_locked(message) : u16{0});
+	}
+	settle_changes(changes);
 	return heard;
 }
 
-bool Endpoint::on_message(const connection::CursorMessage &message, const void *carrier)
+bool Endpoint::on_message(const connection::CursorMessage &message, const void *carrier,
+			  shell::InSoftirq context)
 {
-	return hear_or_keep(message, carrier);
+	return hear_or_keep(message, carrier, context);
 }
 
-bool Endpoint::on_message(const connection::CompactMessage &message, const void *carrier)
+bool Endpoint::on_message(const connection::CompactMessage &message, const void *carrier,
+			  shell::InSoftirq context)
 {
-	return hear_or_keep(message, carrier);
+	return hear_or_keep(message, carrier, context);
 }
 
 u16 Endpoint::begin_locked(const connection::EarlyMessages &early, const void *carrier)

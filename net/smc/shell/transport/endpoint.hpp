@@ -109,8 +109,6 @@ public:
 	[[nodiscard]] connection::QuickLook receive_at_once(struct msghdr *msg, size_t max_bytes,
 							    const smc_receive_options &options,
 							    shell::SpinLockHeld socket);
-	[[nodiscard]] connection::QuickLook receive_at_once(struct msghdr *msg, size_t max_bytes,
-							    const smc_receive_options &options);
 	// The caller copies nothing after all.
 	void give_room_back();
 	// Appends @bytes that were copied into the send buffer, and sends what may be sent. What a
@@ -215,8 +213,10 @@ public:
 	// A message of the peer for this connection, in either form. @carrier: what it came by.
 	// False: not by what the last ones came by, so it is kept until it begins, or until that is
 	// drained. Softirq.
-	bool on_message(const connection::CursorMessage &message, const void *carrier);
-	bool on_message(const connection::CompactMessage &message, const void *carrier);
+	bool on_message(const connection::CursorMessage &message, const void *carrier,
+			shell::InSoftirq context);
+	bool on_message(const connection::CompactMessage &message, const void *carrier,
+			shell::InSoftirq context);
 	// Softirq.
 	void on_transmit_complete(const connection::TransmitMarker &marker);
 	// The send queue has room again. Softirq or process.
@@ -355,7 +355,7 @@ private:
 	[[nodiscard]] u16 hear_locked(const connection::CompactMessage &message)
 		SMC_REQUIRES(lock_);
 	template <class Message>
-	bool hear_or_keep(const Message &message, const void *carrier);
+	bool hear_or_keep(const Message &message, const void *carrier, shell::InSoftirq context);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);
 	// Returns the events for settle().
 	[[nodiscard]] u16 abort_broken_locked() SMC_REQUIRES(lock_);

@@ -98,20 +98,4 @@ connection::QuickLook Endpoint::receive_at_once(struct msghdr *msg, size_t max_b
 	return look;
 }
 
-// After a sleep.
-connection::QuickLook Endpoint::receive_at_once(struct msghdr *msg, size_t max_bytes,
-						const smc_receive_options &options)
-{
-	bool tell = false;
-	const connection::QuickLook look = [&] {
-		shell::Guard guard(lock_);
-
-		return receive_at_once_locked(msg, max_bytes, options, tell);
-	}();
-
-	if (tell) [[unlikely]]
-		tell_of_room();
-	return look;
-}
-
 } // namespace smc::transport

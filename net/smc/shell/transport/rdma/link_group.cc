@@ -43,8 +43,8 @@ group::Config machine_config(const GroupKey &key, const handshake::Agreement &ag
 
 LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const Founding &founding,
 		     Places::Place &&place)
-	: table_(table), key_(key), home_gid_(founding.ends.peer_gid),
-	  founder_address_(founding.founder),
+	: table_(table), key_(key), counters_(smc_counters(key.netns)),
+	  home_gid_(founding.ends.peer_gid), founder_address_(founding.founder),
 	  compact_((founding.agreement.capabilities & wire::capability::kCompactMessages) != 0),
 	  growing_((founding.agreement.capabilities & wire::capability::kGrowingRings) != 0),
 	  max_links_(founding.agreement.max_links), agreement_(founding.agreement),
@@ -390,7 +390,8 @@ void LinkGroup::run()
 
 // ---- From the link ------------------------------------------------------------------------------
 
-bool LinkGroup::on_received(Link &link, const LinkControl::Received &message)
+bool LinkGroup::on_received(Link &link, const LinkControl::Received &message,
+			    shell::InSoftirq context)
 {
 	const ByteSpan head = message.head_bytes();
 
@@ -403,7 +404,7 @@ bool LinkGroup::on_received(Link &link, const LinkControl::Received &message)
 	case Link::CreditHeard::kNone: break;
 	}
 	if (wire::is_cdc(head)) {
-		on_cdc(link, head);
+		on_cdc(link, head, context);
 		return true;
 	}
 	smc_stat_inc(key_.netns, SMC_STAT_LLC_RX);
@@ -417,11 +418,11 @@ void LinkGroup::on_credit(Link &link)
 	on_sent(link, 0);
 }
 
-void LinkGroup::on_cdc(Link &link, ByteSpan message)
+void LinkGroup::on_cdc(Link &link, ByteSpan message, shell::InSoftirq context)
 {
 	const auto cdc = wire::decode_cdc(message);
 
-	smc_stat_inc(key_.netns, SMC_STAT_CDC_RX);
+	smc_count(counters_, SMC_STAT_CDC_RX, 1);
 	if (!cdc) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_MALFORMED);
@@ -443,7 +444,7 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message)
 
 		if (!growing_)
 			heard.ring = 0;
-		if (!endpoint->on_message(heard, &link)) [[unlikely]]
+		if (!endpoint->on_message(heard, &link, context)) [[unlikely]]
 			peer_has_moved(*endpoint, link);
 		if (growing_ && cdc->offer) [[unlikely]]
 			take_offer(*endpoint, link, *cdc->offer);
@@ -484,11 +485,11 @@ shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, bool farewell
 	return shell::Ref<RdmaEndpoint>::try_share(found);
 }
 
-void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
+void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes, shell::InSoftirq context)
 {
 	const wire::Compact compact = wire::decode_compact(immediate);
 
-	smc_stat_inc(key_.netns, SMC_STAT_COMPACT_RX);
+	smc_count(counters_, SMC_STAT_COMPACT_RX, 1);
 	if (!compact_) {
 		smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
 		smc_stat_inc(key_.netns, SMC_STAT_CDC_MALFORMED);
@@ -503,7 +504,7 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes)
 						   .consumed_bytes = compact.consumed_bytes,
 						   .wrapped = compact.wrapped,
 						   .write_blocked = compact.write_blocked},
-			&link);
+			&link, context);
 	}
 }
 
@@ -539,6 +540,7 @@ void LinkGroup::on_link_failed(Link &link, int status)
 
 // ---- Callbacks of kernel/verbs -----------------------------------------------------------------
 
+using smc::shell::InSoftirq;
 using smc::transport::rdma::Link;
 
 extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive, const void *head,
@@ -549,7 +551,7 @@ extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive
 		receive, static_cast<const std::byte *>(head), static_cast<const std::byte *>(tail),
 		length_bytes};
 
-	const bool taken = link->group().on_received(*link, message);
+	const bool taken = link->group().on_received(*link, message, InSoftirq::by_contract());
 
 	if (taken)
 		link->note_taken();
@@ -561,7 +563,7 @@ extern "C" bool smc_ib_link_received(void *context, smc_ib_receive_slot *receive
 extern "C" void smc_ib_link_written(void *context, u32 immediate, u32 written_bytes)
 {
 	auto *link = static_cast<Link *>(context);
-	link->group().on_immediate(*link, immediate, written_bytes);
+	link->group().on_immediate(*link, immediate, written_bytes, InSoftirq::by_contract());
 }
 
 extern "C" void smc_ib_link_sent(void *context, u64 up_to_seq)

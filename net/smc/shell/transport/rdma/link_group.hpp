@@ -259,9 +259,10 @@ public:
 	// ---- From the link; softirq (failed: any) -----------------------------------------------
 
 	// False: the message is kept until give_back().
-	bool on_received(Link &link, const LinkControl::Received &message);
+	bool on_received(Link &link, const LinkControl::Received &message,
+			 shell::InSoftirq context);
 	// An RDMA write of @written_bytes came with this immediate data.
-	void on_immediate(Link &link, u32 immediate, u32 written_bytes);
+	void on_immediate(Link &link, u32 immediate, u32 written_bytes, shell::InSoftirq context);
 	void on_sent(Link &link, u64 up_to_seq);
 	void on_link_failed(Link &link, int status);
 	// Any context.
@@ -325,7 +326,7 @@ private:
 	void set_state(State to) SMC_REQUIRES(lock_);
 	void kick();
 	void on_credit(Link &link);
-	void on_cdc(Link &link, ByteSpan message);
+	void on_cdc(Link &link, ByteSpan message, shell::InSoftirq context);
 	// The connection of a message, if there is one; else it is a violation, but for a farewell.
 	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found, bool farewell) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side);
@@ -451,6 +452,7 @@ private:
 
 	Table &table_;
 	const GroupKey key_;
+	struct smc_counters *const counters_; // of its namespace
 	const wire::Gid home_gid_;
 	const TcpAddress founder_address_;
 	const bool compact_; // both ends understand compact messages
