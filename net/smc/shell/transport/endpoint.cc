@@ -361,6 +361,9 @@ bool Endpoint::hear_or_keep(const Message &message, const void *carrier, shell::
 	{
 		const shell::InnerGuard guard(lock_, context);
 
+		// Its transport's reference is there until then.
+		if (detached_) [[unlikely]]
+			return true;
 		heard = carrier_ == carrier || admit_locked(message, carrier);
 		changes = collect_changes(heard ? hear_locked(message) : u16{0});
 	}
@@ -482,7 +485,7 @@ void Endpoint::settle(u16 events)
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
 		// Under the lock, while the transport's reference certainly exists.
-		if (retire_due()) {
+		if (!detached_ && retire_due()) {
 			retires_in_run_ = true;
 			work_.queue();
 		}

@@ -212,7 +212,7 @@ public:
 
 	// A message of the peer for this connection, in either form. @carrier: what it came by.
 	// False: not by what the last ones came by, so it is kept until it begins, or until that is
-	// drained. Softirq.
+	// drained. In a read side of RCU, in which it was found; no reference is needed. Softirq.
 	bool on_message(const connection::CursorMessage &message, const void *carrier,
 			shell::InSoftirq context);
 	bool on_message(const connection::CompactMessage &message, const void *carrier,

@@ -429,25 +429,25 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message, shell::InSoftirq context)
 		return;
 	}
 	link.note_heard();
-	shell::RcuGuard rcu;
-	RdmaEndpoint *found = look(EndpointTable::slot_of(cdc->token));
+	const shell::RcuGuard rcu;
+	RdmaEndpoint *const endpoint = look(EndpointTable::slot_of(cdc->token));
 
-	if (found != nullptr && found->token_ != cdc->token.value())
-		found = nullptr;
-	// Both ends have closed, and one has gone, when data that came too late makes the other one
-	// reset the connection.
-	const bool farewell = cdc->state_flags.closed || cdc->state_flags.aborted;
+	if (endpoint == nullptr || endpoint->token_ != cdc->token.value()) {
+		// Both ends have closed, and one has gone, when data that came too late makes the
+		// other one reset the connection.
+		note_bad_token(cdc->state_flags.closed || cdc->state_flags.aborted);
+		return;
+	}
+	link.serve(endpoint->sk());
+	connection::CursorMessage heard = connection::from_wire(*cdc);
 
-	if (const auto endpoint = addressed(found, farewell)) {
-		link.serve(endpoint->sk());
-		connection::CursorMessage heard = connection::from_wire(*cdc);
-
-		if (!growing_)
-			heard.ring = 0;
-		if (!endpoint->on_message(heard, &link, context)) [[unlikely]]
-			peer_has_moved(*endpoint, link);
-		if (growing_ && cdc->offer) [[unlikely]]
-			take_offer(*endpoint, link, *cdc->offer);
+	if (!growing_)
+		heard.ring = 0;
+	if (!endpoint->on_message(heard, &link, context)) [[unlikely]]
+		peer_has_moved(*endpoint, link);
+	if (growing_ && cdc->offer) [[unlikely]] {
+		if (const auto kept = shell::Ref<RdmaEndpoint>::try_share(endpoint))
+			take_offer(*kept, link, *cdc->offer);
 	}
 }
 
@@ -474,15 +474,11 @@ void LinkGroup::peer_has_moved(const RdmaEndpoint &endpoint, const Link &to)
 	}
 }
 
-shell::Ref<RdmaEndpoint> LinkGroup::addressed(RdmaEndpoint *found, bool farewell) const
+void LinkGroup::note_bad_token(bool farewell) const
 {
-	if (found == nullptr) {
-		if (!farewell)
-			smc_stat_inc(key_.netns, SMC_STAT_VIOLATION);
-		smc_stat_inc(key_.netns, SMC_STAT_CDC_BAD_TOKEN);
-		return {};
-	}
-	return shell::Ref<RdmaEndpoint>::try_share(found);
+	if (!farewell)
+		smc_count(counters_, SMC_STAT_VIOLATION, 1);
+	smc_count(counters_, SMC_STAT_CDC_BAD_TOKEN, 1);
 }
 
 void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes, shell::InSoftirq context)
@@ -496,16 +492,19 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes, shell
 		return;
 	}
 	link.note_heard();
-	shell::RcuGuard rcu;
-	if (const auto endpoint = addressed(look(compact.slot), /*farewell=*/false)) {
-		link.serve(endpoint->sk());
-		endpoint->on_message(
-			connection::CompactMessage{.written_bytes = written_bytes,
-						   .consumed_bytes = compact.consumed_bytes,
-						   .wrapped = compact.wrapped,
-						   .write_blocked = compact.write_blocked},
-			&link, context);
+	const shell::RcuGuard rcu;
+	RdmaEndpoint *const endpoint = look(compact.slot);
+
+	if (endpoint == nullptr) [[unlikely]] {
+		note_bad_token(/*farewell=*/false);
+		return;
 	}
+	link.serve(endpoint->sk());
+	endpoint->on_message(connection::CompactMessage{.written_bytes = written_bytes,
+							.consumed_bytes = compact.consumed_bytes,
+							.wrapped = compact.wrapped,
+							.write_blocked = compact.write_blocked},
+			     &link, context);
 }
 
 void LinkGroup::on_sent(Link &link, u64 up_to_seq)

@@ -327,9 +327,8 @@ private:
 	void kick();
 	void on_credit(Link &link);
 	void on_cdc(Link &link, ByteSpan message, shell::InSoftirq context);
-	// The connection of a message, if there is one; else it is a violation, but for a farewell.
-	[[nodiscard]] shell::Ref<RdmaEndpoint> addressed(RdmaEndpoint *found, bool farewell) const
-		SMC_REQUIRES_SHARED(shell::rcu_read_side);
+	// There is no connection for a message: a violation, but for a farewell.
+	void note_bad_token(bool farewell) const;
 	void peer_has_moved(const RdmaEndpoint &endpoint, const Link &to);
 	// SMC_LGR_TYPE_*.
 	[[nodiscard]] u8 type_locked() const SMC_REQUIRES(lock_);
