@@ -50,7 +50,7 @@ void crossings(net *from, net *to)
 
 		scheduler().sleep_us(kMoment_us);
 		const BorderCount sending;
-		if (smc_op_sendmsg(writer, &out, bytes.size(), 0, false) !=
+		if (smc_op_sendmsg(smc_sock_state(writer), writer, &out, bytes.size(), 0, false) !=
 		    static_cast<int>(bytes.size()))
 			fail("send() takes a part");
 		// The first ones fetch a send buffer.
@@ -58,7 +58,8 @@ void crossings(net *from, net *to)
 			expect_at_most(kSendMax, "send()", sending);
 		scheduler().sleep_us(kMoment_us);
 		const BorderCount receiving;
-		if (smc_op_recvmsg(reader, &in, bytes.size(), 0) != static_cast<int>(bytes.size()))
+		if (smc_op_recvmsg(smc_sock_state(reader), reader, &in, bytes.size(), 0) !=
+		    static_cast<int>(bytes.size()))
 			fail("recv() gives a part");
 		expect_at_most(kReceiveMax, "recv()", receiving);
 		std::swap(writer, reader);

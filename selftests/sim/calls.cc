@@ -87,7 +87,8 @@ int sys_send(struct socket *sock, msghdr &msg)
 	enter_kernel();
 	if (sock->nonblock)
 		msg.flags |= SMC_MSG_DONTWAIT;
-	return sock->ours ? smc_op_sendmsg(sock, &msg, msg.length_bytes, msg.flags, false)
+	return sock->ours ? smc_op_sendmsg(smc_sock_state(sock), sock, &msg, msg.length_bytes,
+					   msg.flags, false)
 			  : smc_tcp_ops_sendmsg(sock, &msg, msg.length_bytes);
 }
 
@@ -96,7 +97,8 @@ int sys_receive(struct socket *sock, msghdr &msg)
 	enter_kernel();
 	if (sock->nonblock)
 		msg.flags |= SMC_MSG_DONTWAIT;
-	return sock->ours ? smc_op_recvmsg(sock, &msg, msg.length_bytes, msg.flags)
+	return sock->ours ? smc_op_recvmsg(smc_sock_state(sock), sock, &msg, msg.length_bytes,
+					   msg.flags)
 			  : smc_tcp_ops_recvmsg(sock, &msg, msg.length_bytes,
 						static_cast<int>(msg.flags));
 }

@@ -265,12 +265,14 @@ void reconnect_beside_calls()
 
 		scheduler().spawn("sender", [sock, when_locked] {
 			when_locked([sock](msghdr &msg) {
-				return smc_op_sendmsg(sock, &msg, 1, msg.flags, false);
+				return smc_op_sendmsg(smc_sock_state(sock), sock, &msg, 1,
+						      msg.flags, false);
 			});
 		});
 		scheduler().spawn("receiver", [sock, when_locked] {
 			when_locked([sock](msghdr &msg) {
-				return smc_op_recvmsg(sock, &msg, 1, msg.flags);
+				return smc_op_recvmsg(smc_sock_state(sock), sock, &msg, 1,
+						      msg.flags);
 			});
 		});
 		if (sys_disconnect(sock) != 0)

@@ -18,6 +18,7 @@
 
 #include "kernel/abi/sock.h"
 #include "kernel/compat.h"
+#include "kernel/sock_ops.h"
 
 static_assert(SMC_SS_UNCONNECTED == SS_UNCONNECTED);
 static_assert(SMC_SS_CONNECTING == SS_CONNECTING);
@@ -35,8 +36,7 @@ static_assert(SMC_SIOCOUTQNSD == SIOCOUTQNSD && SMC_SIOCATMARK == SIOCATMARK);
 
 void *smc_sock_state(struct socket *sock)
 {
-	/* Pairs with the cmpxchg() that published it: its content is visible, too. */
-	return smp_load_acquire(&SOCK_INODE(sock)->i_private);
+	return smc_state_of(sock);
 }
 
 void *smc_sock_publish_state(struct socket *sock, void *state)

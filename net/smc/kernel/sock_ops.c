@@ -69,7 +69,8 @@ static noinline void trace_received(struct socket *sock, size_t len)
 
 static int smc_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
 {
-	const int ret = smc_op_sendmsg(sock, msg, len, msg->msg_flags, msg->msg_controllen != 0);
+	const int ret = smc_op_sendmsg(smc_state_of(sock), sock, msg, len, msg->msg_flags,
+				       msg->msg_controllen != 0);
 
 	if (trace_smc_tx_sendmsg_enabled() && ret > 0)
 		trace_sent(sock, ret);
@@ -81,7 +82,7 @@ static int smc_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, int 
 	int ret;
 
 	msg->msg_namelen = 0;
-	ret = smc_op_recvmsg(sock, msg, len, flags);
+	ret = smc_op_recvmsg(smc_state_of(sock), sock, msg, len, flags);
 	if (trace_smc_rx_recvmsg_enabled() && ret > 0)
 		trace_received(sock, ret);
 	return ret;

@@ -23,6 +23,13 @@ void smc_tables_learn_v6(const struct proto_ops *base);
 /* False if the kernel runs without IPv6. */
 bool smc_have_ipv6(void);
 
+/* smc_sock_state(), for those who call it for each message. */
+static inline void *smc_state_of(struct socket *sock)
+{
+	/* Pairs with the cmpxchg() that published it: its content is visible, too. */
+	return smp_load_acquire(&SOCK_INODE(sock)->i_private);
+}
+
 /* sock_ops.c */
 /* Fills the tables, of SMC sockets and of fallen ones, and learns TCP's. */
 int smc_ops_setup(void);

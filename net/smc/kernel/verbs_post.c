@@ -65,7 +65,7 @@ static struct smc_ib_long *smc_ib_post_long(struct smc_ib_link *link)
 	return NULL;
 }
 
-static void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
+static __always_inline void smc_ib_post_fill_write(struct smc_ib_link *link, unsigned int i,
 				   const struct smc_ib_write *write)
 {
 	struct ib_rdma_wr *wr = &link->write_wr[i];
@@ -189,8 +189,10 @@ static __always_inline int smc_ib_post_all(struct smc_ib_link *link, struct ib_s
 	return rc;
 }
 
-int smc_ib_link_post_immediate(struct smc_ib_link *link, const struct smc_ib_write *writes,
-			       unsigned int n_writes, u32 immediate, unsigned int flags, u64 *seq)
+static __always_inline int smc_ib_post_immediate(struct smc_ib_link *link,
+						 const struct smc_ib_write *writes,
+						 unsigned int n_writes, u32 immediate,
+						 unsigned int flags, u64 *seq)
 {
 	struct ib_send_wr *first, *last;
 	int rc;
@@ -213,6 +215,15 @@ int smc_ib_link_post_immediate(struct smc_ib_link *link, const struct smc_ib_wri
 	last->ex.imm_data = cpu_to_be32(immediate);
 	last->send_flags |= IB_SEND_SOLICITED;
 	return smc_ib_post_all(link, first, last, n_writes, flags, seq);
+}
+
+int smc_ib_link_post_immediate(struct smc_ib_link *link, const struct smc_ib_write *writes,
+			       unsigned int n_writes, u32 immediate, unsigned int flags, u64 *seq)
+{
+	/* The usual case, without loops. */
+	if (likely(n_writes == 1))
+		return smc_ib_post_immediate(link, writes, 1, immediate, flags, seq);
+	return smc_ib_post_immediate(link, writes, n_writes, immediate, flags, seq);
 }
 
 int smc_ib_link_post(struct smc_ib_link *link, const struct smc_ib_write *writes,

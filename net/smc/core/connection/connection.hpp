@@ -291,7 +291,7 @@ public:
 	// The short way for it: what on_cdc() would come to, where that is new bytes, and
 	// consumption. Returns the events, kReadable at least; 0, and nothing is changed, if there
 	// is more to look at.
-	[[nodiscard]] std::uint16_t hear_quickly(const CompactMessage &message);
+	[[nodiscard]] std::uint16_t hear_quickly(CompactMessage message);
 	// What a compact message says that came behind @before, which has not been taken in yet.
 	// Nothing if one of them cannot be right.
 	[[nodiscard]] std::optional<CursorMessage> in_full(const CompactMessage &message,

@@ -74,7 +74,7 @@ inline void Connection::commit_quickly(const QuickPlan &plan)
 	}
 }
 
-inline std::uint16_t Connection::hear_quickly(const CompactMessage &message)
+inline std::uint16_t Connection::hear_quickly(CompactMessage message)
 {
 	if (!close_.active() || !data_due_ || message.wrapped || message.write_blocked ||
 	    peer_producer_flags_ != 0 || urgent_rx_.state() != UrgentReceiver::State::kNone ||

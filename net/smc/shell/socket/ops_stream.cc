@@ -71,9 +71,9 @@ bool is_settled(struct socket *sock)
 }
 
 // The socket, if it is an SMC connection already, as most are that send and receive.
-inline SmcSocket *known_as_smc(struct socket *sock)
+inline SmcSocket *known_as_smc(void *state)
 {
-	SmcSocket *socket = SmcSocket::of(sock);
+	auto *socket = static_cast<SmcSocket *>(state);
 
 	return socket != nullptr && socket->mode() == Mode::kSmc ? socket : nullptr;
 }
@@ -141,18 +141,19 @@ using namespace smc::shell;
 
 extern "C" {
 
-int smc_op_sendmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags, bool has_control)
+int smc_op_sendmsg(void *state, struct socket *sock, msghdr *msg, size_t len, u32 flags,
+		   bool has_control)
 {
-	SmcSocket *socket = known_as_smc(sock);
+	SmcSocket *socket = known_as_smc(state);
 
 	if (socket == nullptr || (flags & SMC_MSG_FASTOPEN) != 0) [[unlikely]]
 		return send_otherwise(sock, msg, len, flags, has_control);
 	return stream::send(*socket, msg, len, flags, has_control);
 }
 
-int smc_op_recvmsg(struct socket *sock, msghdr *msg, size_t len, u32 flags)
+int smc_op_recvmsg(void *state, struct socket *sock, msghdr *msg, size_t len, u32 flags)
 {
-	SmcSocket *socket = known_as_smc(sock);
+	SmcSocket *socket = known_as_smc(state);
 
 	if (socket == nullptr || (flags & SMC_MSG_ERRQUEUE) != 0) [[unlikely]]
 		return receive_otherwise(sock, msg, len, flags);

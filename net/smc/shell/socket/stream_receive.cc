@@ -297,11 +297,12 @@ std::optional<int> receive_at_once(BriefConnection &connection, Patience &patien
 {
 	smc_receive_options options;
 
-	while (connection.there()) {
-		smc_sk_receive_options(connection.sk(), msg, (flags & SMC_MSG_WAITALL) != 0, len,
-				       &options);
-		if (!is_usual(len, flags, options)) [[unlikely]]
-			break;
+	if (!connection.there()) [[unlikely]]
+		return {};
+	smc_sk_receive_options(connection.sk(), msg, (flags & SMC_MSG_WAITALL) != 0, len, &options);
+	if (!is_usual(len, flags, options)) [[unlikely]]
+		return {};
+	do {
 		// It stays until @connection goes, or has the lock until then.
 		Endpoint &endpoint = connection.endpoint();
 		const connection::QuickLook look =
@@ -316,7 +317,7 @@ std::optional<int> receive_at_once(BriefConnection &connection, Patience &patien
 			smc_stat_rx(endpoint.counters(), endpoint.tech(), len, ret);
 			return ret;
 		}
-	}
+	} while (connection.there());
 	return {};
 }
 

@@ -342,7 +342,7 @@ u16 Endpoint::hear_locked(const connection::CursorMessage &message)
 	return hear_message_locked(message);
 }
 
-u16 Endpoint::hear_locked(const connection::CompactMessage &message)
+u16 Endpoint::hear_locked(connection::CompactMessage message)
 {
 	const u16 events = detached_ || arrivals_need_sync_ ? u16{0} : conn_.hear_quickly(message);
 
@@ -377,7 +377,7 @@ bool Endpoint::on_message(const connection::CursorMessage &message, const void *
 	return hear_or_keep(message, carrier, context);
 }
 
-bool Endpoint::on_message(const connection::CompactMessage &message, const void *carrier,
+bool Endpoint::on_message(connection::CompactMessage message, const void *carrier,
 			  shell::InSoftirq context)
 {
 	return hear_or_keep(message, carrier, context);

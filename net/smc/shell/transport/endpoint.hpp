@@ -215,7 +215,7 @@ public:
 	// drained. In a read side of RCU, in which it was found; no reference is needed. Softirq.
 	bool on_message(const connection::CursorMessage &message, const void *carrier,
 			shell::InSoftirq context);
-	bool on_message(const connection::CompactMessage &message, const void *carrier,
+	bool on_message(connection::CompactMessage message, const void *carrier,
 			shell::InSoftirq context);
 	// Softirq.
 	void on_transmit_complete(const connection::TransmitMarker &marker);
@@ -352,8 +352,7 @@ private:
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
 	[[nodiscard]] u16 hear_locked(const connection::CursorMessage &message) SMC_REQUIRES(lock_);
-	[[nodiscard]] u16 hear_locked(const connection::CompactMessage &message)
-		SMC_REQUIRES(lock_);
+	[[nodiscard]] u16 hear_locked(connection::CompactMessage message) SMC_REQUIRES(lock_);
 	template <class Message>
 	bool hear_or_keep(const Message &message, const void *carrier, shell::InSoftirq context);
 	[[nodiscard]] u16 handle_urgent_locked() SMC_REQUIRES(lock_);

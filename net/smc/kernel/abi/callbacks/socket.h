@@ -22,11 +22,11 @@ int smc_op_shutdown(struct socket *sock, int how);
 bool smc_op_keeps_tcp(struct socket *sock);
 /* False during the handshake, and after the end of an SMC connection, whatever TCP's state is. */
 bool smc_op_has_peer(struct socket *sock);
-/* @flags: those of @msg. @has_control: it has control data. */
-int smc_op_sendmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flags,
+/* @state: smc_sock_state(). @flags: those of @msg. @has_control: it has control data. */
+int smc_op_sendmsg(void *state, struct socket *sock, struct msghdr *msg, size_t len, u32 flags,
 		   bool has_control);
-/* @msg has no name: no address comes with a stream's bytes. */
-int smc_op_recvmsg(struct socket *sock, struct msghdr *msg, size_t len, u32 flags);
+/* @state: smc_sock_state(). @msg has no name: no address comes with a stream's bytes. */
+int smc_op_recvmsg(void *state, struct socket *sock, struct msghdr *msg, size_t len, u32 flags);
 /* For traces: what carries it, into SMC_IB_NAME_LEN bytes. False if it is not SMC. */
 bool smc_op_device_name(struct socket *sock, char *name);
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
