@@ -32,7 +32,8 @@ inline bool Connection::sends_quickly(std::uint32_t bytes) const
 	       receive_.unconfirmed_bytes() <= wire::kCompactConsumedMaxBytes;
 }
 
-inline QuickWay Connection::plan_quickly(std::uint32_t bytes, QuickPlan &plan) const
+[[gnu::always_inline]] inline QuickWay Connection::plan_quickly(std::uint32_t bytes,
+								QuickPlan &plan) const
 {
 	if (!appends_quickly(bytes)) [[unlikely]]
 		return QuickWay::kNone;

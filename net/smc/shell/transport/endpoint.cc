@@ -451,17 +451,17 @@ void Endpoint::on_transport_lost(int err)
 	settle(event::kReadable | event::kWritable | event::kReleasable);
 }
 
-void Endpoint::notify(u16 events)
+namespace {
+
+// What pollers are told. Of SIGURG: notify().
+u32 poll_bits(u16 events)
 {
 	u32 wake = 0;
 
-	// The sock may have another connection by now.
-	if (left_.load(std::memory_order_acquire))
-		return;
-	if ((events & event::kUrgent) != 0) {
-		smc_sk_sigurg(sk_);
+	if (events == event::kReadable) [[likely]]
+		return SMC_POLL_IN;
+	if ((events & event::kUrgent) != 0)
 		wake |= SMC_POLL_PRI;
-	}
 	constexpr u16 ends = event::kPeerDone | event::kPeerClosed | event::kEndSeen;
 	if ((events & (event::kReadable | ends)) != 0)
 		wake |= SMC_POLL_IN;
@@ -472,6 +472,20 @@ void Endpoint::notify(u16 events)
 		wake |= SMC_POLL_ANY | SMC_POLL_OUT | SMC_POLL_HUP;
 	if ((events & event::kWritable) != 0)
 		wake |= SMC_POLL_OUT;
+	return wake;
+}
+
+} // namespace
+
+inline void Endpoint::notify(u16 events)
+{
+	// The sock may have another connection by now.
+	if (left_.load(std::memory_order_acquire))
+		return;
+	if ((events & event::kUrgent) != 0) [[unlikely]]
+		smc_sk_sigurg(sk_);
+	const u32 wake =
+		poll_bits(events) | (lingering_.load(std::memory_order_acquire) ? SMC_POLL_OUT : 0);
 	if (wake != 0)
 		smc_sk_wake(sk_, wake);
 }
@@ -480,8 +494,6 @@ void Endpoint::notify(u16 events)
 void Endpoint::settle(u16 events)
 {
 	notify(events);
-	if (lingering_.load(std::memory_order_acquire) && !left_.load(std::memory_order_acquire))
-		smc_sk_wake(sk_, SMC_POLL_OUT);
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);
 		// Under the lock, while the transport's reference certainly exists.
