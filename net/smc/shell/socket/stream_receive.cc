@@ -19,24 +19,18 @@ using connection::SendStatus;
 using connection::UrgentStatus;
 
 struct Waiter {
-	Endpoint &endpoint;
+	const Endpoint &endpoint;
+	u32 news; // Endpoint's, before the reader looked
 	struct sock *sk;
 	const std::atomic<bool> &shut_rcv;
-	u32 seen_bytes;     // a peek waits for more bytes than these
-	bool stops_at_mark; // once it has something
-	bool peeks;
 };
 
-bool may_read(void *arg)
+bool may_look_again(void *arg)
 {
 	const auto *waiter = static_cast<Waiter *>(arg);
-	const auto at_mark = [waiter](Connection &conn) {
-		return conn.mark_is_ahead(waiter->seen_bytes) || (!waiter->peeks && conn.at_mark());
-	};
 
-	return waiter->endpoint.ready_to_read(waiter->seen_bytes) ||
-	       (waiter->stops_at_mark && waiter->endpoint.with_lock(at_mark)) ||
-	       smc_sk_is_broken(waiter->sk) || waiter->shut_rcv.load(std::memory_order_acquire);
+	return waiter->endpoint.has_news_since(waiter->news) || smc_sk_is_broken(waiter->sk) ||
+	       waiter->shut_rcv.load(std::memory_order_acquire);
 }
 
 // How long a call still waits for data, once it has to.
@@ -44,10 +38,10 @@ class Patience {
 public:
 	explicit Patience(bool nonblock) : nonblock_(nonblock) {}
 
-	// Gives the lock of @holder, who has found nothing, back for a sleep. 0, or -errno.
+	// Gives the lock of @holder, who has found nothing after he had read @news, back for a
+	// sleep. 0, or -errno.
 	template <class Holder>
-	[[nodiscard]] int wait(Holder &holder, u32 seen_bytes = 0, bool stops_at_mark = false,
-			       bool peeks = false)
+	[[nodiscard]] int wait(Holder &holder, u32 news)
 	{
 		struct sock *sk = holder.sk();
 
@@ -57,13 +51,11 @@ public:
 			return -EAGAIN;
 		return holder.sleep([&](Endpoint &endpoint) {
 			Waiter waiter{.endpoint = endpoint,
+				      .news = news,
 				      .sk = sk,
-				      .shut_rcv = holder.shut_rcv_flag(),
-				      .seen_bytes = seen_bytes,
-				      .stops_at_mark = stops_at_mark,
-				      .peeks = peeks};
+				      .shut_rcv = holder.shut_rcv_flag()};
 
-			return smc_sk_await_data(sk, &*timeo_jiffies_, may_read, &waiter);
+			return smc_sk_await_data(sk, &*timeo_jiffies_, may_look_again, &waiter);
 		});
 	}
 
@@ -155,6 +147,7 @@ private:
 	const bool peek_;
 	const u32 peek_offset_bytes_;
 	size_t got_ = 0;
+	u32 news_ = 0; // before the last look
 };
 
 View Receive::look(bool &tell_peer)
@@ -185,6 +178,8 @@ View Receive::look(bool &tell_peer)
 View Receive::look_and_tell()
 {
 	bool tell_peer = false;
+
+	news_ = endpoint_.news();
 	const View view = look(tell_peer);
 
 	if (got_ == 0 && view.readable_bytes > len_)
@@ -219,7 +214,7 @@ bool Receive::ends_with(const View &view) const
 
 int Receive::wait_for_data()
 {
-	const int ret = patience_.wait(connection_, seen_bytes(), got_ != 0, peek_);
+	const int ret = patience_.wait(connection_, news_);
 
 	smc_sk_receive_options(sk_, msg_, (flags_ & SMC_MSG_WAITALL) != 0, len_, &options_);
 	return ret;
@@ -305,6 +300,7 @@ std::optional<int> receive_at_once(BriefConnection &connection, Patience &patien
 	do {
 		// It stays until @connection goes, or has the lock until then.
 		Endpoint &endpoint = connection.endpoint();
+		const u32 news = endpoint.news();
 		const connection::QuickLook look =
 			endpoint.receive_at_once(msg, len, options, connection.held());
 		const AtOnce found = judge(connection, look);
@@ -312,7 +308,7 @@ std::optional<int> receive_at_once(BriefConnection &connection, Patience &patien
 		if (found == AtOnce::kUnusual) [[unlikely]]
 			break;
 		const int ret = found == AtOnce::kTaken ? static_cast<int>(look.piece.length_bytes)
-							: patience.wait(connection);
+							: patience.wait(connection, news);
 		if (ret != 0) {
 			smc_stat_rx(endpoint.counters(), endpoint.tech(), len, ret);
 			return ret;

@@ -264,13 +264,6 @@ void Endpoint::give_up()
 	});
 }
 
-bool Endpoint::ready_to_read(u32 seen_bytes)
-{
-	shell::Guard guard(lock_);
-	return conn_.readable_bytes() > seen_bytes || conn_.at_eof(seen_bytes) || conn_.reset() ||
-	       conn_.send_status() == connection::SendStatus::kAborted;
-}
-
 bool Endpoint::ready_to_write()
 {
 	shell::Guard guard(lock_);
@@ -493,6 +486,7 @@ inline void Endpoint::notify(u16 events)
 // After every change: wakes sleepers, and retires the endpoint if it has ended.
 void Endpoint::settle(u16 events)
 {
+	news_.fetch_add(1, std::memory_order_release);
 	notify(events);
 	if ((events & event::kReleasable) != 0) {
 		shell::Guard guard(lock_);

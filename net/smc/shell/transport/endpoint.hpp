@@ -180,8 +180,16 @@ public:
 	}
 	// For sock_diag. Process.
 	void snapshot(smc_sock_info &info);
-	// For hot paths, without the lock: more than @seen_bytes to read, or an end.
-	[[nodiscard]] bool ready_to_read(u32 seen_bytes);
+	// What a reader finds stays so while this does: it counts what was settled. Read before the
+	// look, and compared once the sleeper is where it will be woken.
+	[[nodiscard]] u32 news() const { return news_.load(std::memory_order_acquire); }
+	[[nodiscard]] bool has_news_since(u32 before) const
+	{
+		// Who settles writes it, and looks for sleepers after a barrier.
+		std::atomic_thread_fence(std::memory_order_seq_cst);
+		return news() != before;
+	}
+	// For hot paths, without the lock.
 	[[nodiscard]] bool ready_to_write();
 	// Either side has reset it, or its link is lost.
 	[[nodiscard]] bool aborted()
@@ -454,6 +462,7 @@ private:
 	struct smc_counters *const counters_; // of net_
 	const smc_tech tech_;
 	std::atomic<bool> lingering_{false};
+	std::atomic<u32> news_{0};
 	std::atomic<bool> left_{false};              // the user has left: nothing is reported
 	bool joined_ SMC_GUARDED_BY(lock_) = false;  // the user has the connection
 	int unreported_ SMC_GUARDED_BY(lock_) = 0;   // an error before that, or 0
