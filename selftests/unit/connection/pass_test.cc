@@ -52,9 +52,15 @@ struct Pair {
 	bool pass(std::uint32_t side, std::uint32_t bytes)
 	{
 		const bool may = Connection::may_pass(ends[side], ends[1 - side], bytes);
+		const ring::Segments room = ends[side].write_segments(bytes);
+		const auto offset = Connection::room_to_pass(ends[side], ends[1 - side], bytes);
 		const std::uint16_t heard = Connection::pass(ends[side], ends[1 - side], bytes);
 
 		EXPECT_EQ(may, heard != 0);
+		EXPECT_EQ(offset.has_value(), may && room.pieces().size() == 1);
+		if (offset) {
+			EXPECT_EQ(*offset, room.begin()->offset_bytes);
+		}
 		if (heard == 0)
 			return false;
 		events[1 - side] |= heard;

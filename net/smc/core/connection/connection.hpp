@@ -191,6 +191,13 @@ public:
 	// True if it would hand them over.
 	[[nodiscard]] static bool may_pass(const Connection &writer, const Connection &reader,
 					   std::uint32_t bytes);
+	// Its two steps, with the copy in between: where the bytes have to lie, in one piece of the
+	// ring, if they may be passed; and pass() for those, which nothing may have been called
+	// before.
+	[[nodiscard]] static std::optional<std::uint32_t>
+	room_to_pass(const Connection &writer, const Connection &reader, std::uint32_t bytes);
+	[[nodiscard]] static std::uint16_t hand_over(Connection &writer, Connection &reader,
+						     std::uint32_t bytes);
 	// The short way for a small message: what produce() and plan_transmit() would come to for
 	// @bytes more, which are to be copied to where the plan has its write.
 	[[nodiscard]] QuickWay plan_quickly(std::uint32_t bytes, QuickPlan &plan) const;

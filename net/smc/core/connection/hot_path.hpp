@@ -302,12 +302,24 @@ inline bool Connection::may_pass(const Connection &writer, const Connection &rea
 	       writer.receive_.unconfirmed_bytes() <= reader.send_.unacknowledged_bytes();
 }
 
+inline std::optional<std::uint32_t>
+Connection::room_to_pass(const Connection &writer, const Connection &reader, std::uint32_t bytes)
+{
+	if (!writer.send_.appends_in_one_piece(bytes) || !may_pass(writer, reader, bytes))
+		return std::nullopt;
+	return writer.send_.prepared().count;
+}
+
 inline std::uint16_t Connection::pass(Connection &writer, Connection &reader, std::uint32_t bytes)
+{
+	return may_pass(writer, reader, bytes) ? hand_over(writer, reader, bytes) : 0;
+}
+
+inline std::uint16_t Connection::hand_over(Connection &writer, Connection &reader,
+					   std::uint32_t bytes)
 {
 	const std::uint32_t consumed_bytes = writer.receive_.unconfirmed_bytes();
 
-	if (!may_pass(writer, reader, bytes)) [[unlikely]]
-		return 0;
 	writer.send_.pass(bytes);
 	writer.receive_.confirm();
 	writer.completed_messages_ = ++writer.sent_messages_;

@@ -419,11 +419,12 @@ private:
 	// else is to be sent. False, and nothing is done: use send_locked().
 	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) { return false; }
 	// Where bytes have to lie that pass_locked() would pass on; nullptr if it would not, or if
-	// they would lie in two pieces.
+	// they would lie in two pieces. Once they are there hand_over_locked() passes them on.
 	[[nodiscard]] virtual std::byte *room_to_pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_)
 	{
 		return nullptr;
 	}
+	virtual void hand_over_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) {}
 	// A message for on_message() came before it began, or by another carrier. True: they may
 	// come by that one from here on, so it is heard. False: it is kept, or refused.
 	[[nodiscard]] virtual bool admit_locked(const connection::CursorMessage & /*message*/,

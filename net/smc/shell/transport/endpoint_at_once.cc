@@ -29,7 +29,9 @@ u16 Endpoint::send_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
 		std::byte *room = room_to_pass_locked(bytes);
 
 		sent = room != nullptr && copy_at_once(msg, room, bytes);
-		return sent ? append_locked(bytes, SendHint::kNormal) : u16{0};
+		if (sent) [[likely]]
+			hand_over_locked(bytes);
+		return 0;
 	}
 	connection::QuickPlan plan;
 	const QuickWay way = conn_.plan_quickly(bytes, plan);

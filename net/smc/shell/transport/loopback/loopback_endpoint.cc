@@ -121,16 +121,23 @@ void LoopbackEndpoint::send_locked()
 
 bool LoopbackEndpoint::pass_locked(u32 bytes)
 {
+	const LoopbackEndpoint &peer = *peer_locked();
+
+	shares_lock_with(peer);
+	if (!connection::Connection::may_pass(conn_, peer.conn_, bytes))
+		return false;
+	hand_over_locked(bytes);
+	return true;
+}
+
+void LoopbackEndpoint::hand_over_locked(u32 bytes)
+{
 	LoopbackEndpoint &peer = *peer_locked();
 
 	shares_lock_with(peer);
-	const u16 events = connection::Connection::pass(conn_, peer.conn_, bytes);
-	if (events == 0)
-		return false;
-	peer.note_heard_locked(events);
+	peer.note_heard_locked(connection::Connection::hand_over(conn_, peer.conn_, bytes));
 	if (peer.conn_.has_something_to_say() && !peer.detached())
 		peer.send_locked();
-	return true;
 }
 
 std::byte *LoopbackEndpoint::room_to_pass_locked(u32 bytes)
@@ -138,11 +145,9 @@ std::byte *LoopbackEndpoint::room_to_pass_locked(u32 bytes)
 	const LoopbackEndpoint &peer = *peer_locked();
 
 	shares_lock_with(peer);
-	const ring::Segments room = conn_.write_segments(bytes);
-	if (room.pieces().size() != 1 ||
-	    !connection::Connection::may_pass(conn_, peer.conn_, bytes))
-		return nullptr;
-	return sndbuf() + room.begin()->offset_bytes;
+	const auto offset_bytes = connection::Connection::room_to_pass(conn_, peer.conn_, bytes);
+
+	return offset_bytes ? sndbuf() + *offset_bytes : nullptr;
 }
 
 // The peer has received everything, so its close() is not awaited.
