@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 
 #include "kernel/abi/tcp.h"
 #include "kernel/abi/tcp_ops.h"
@@ -39,24 +40,34 @@ bool smc_tcp_routed_by_address(const struct sock *)
 	return true;
 }
 
-// A simulated address does not fit into the attempt.
+// A simulated address does not fit into the attempt, which has the sock's own address instead.
 void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,
 			      struct smc_tcp_attempt *attempt)
 {
-	(void)smc_tcp_peer(addr, addr_len, &attempt->peer);
 	attempt->by_address = smc_tcp_routed_by_address(sk);
+	attempt->addr_len = addr_len;
+	std::memcpy(attempt->addr, &sk, sizeof(sk));
 	sk->attempted = *addr;
+}
+
+bool smc_tcp_attempted_peer(const struct smc_tcp_attempt *attempt, struct smc_peer *peer)
+{
+	const struct sock *sk;
+
+	std::memcpy(&sk, attempt->addr, sizeof(sk));
+	return smc_tcp_peer(&sk->attempted, attempt->addr_len, peer);
 }
 
 int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *attempt)
 {
 	struct sock *sk = sock->sk;
+	smc_peer peer;
 
 	if (sk->owner != scheduler().current())
 		fail("connects again without the sock's lock");
 	if (sk->attempted.meets != nullptr)
 		fail("who connects to a client connects to him again");
-	if (sk->attempted.port != attempt->peer.port)
+	if (!smc_tcp_attempted_peer(attempt, &peer) || sk->attempted.port != peer.port)
 		fail("the second connection has another port");
 	const auto first = sk->connection;
 	if (first != nullptr && sk->state != SMC_TCP_CLOSE)

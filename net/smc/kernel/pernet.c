@@ -24,13 +24,16 @@ static int smc_pernet_net_init(struct net *net)
 	struct smc_pernet *pn = smc_pernet(net);
 	int ret;
 
-	pn->control = smc_control_net_create(net);
-	if (!pn->control)
-		return -ENOMEM;
-
 	ret = smc_stats_net_init(pn);
 	if (ret)
-		goto err_stats;
+		return ret;
+
+	/* It keeps the counters' address. */
+	pn->control = smc_control_net_create(net);
+	if (!pn->control) {
+		ret = -ENOMEM;
+		goto err_control;
+	}
 
 	ret = smc_stats_proc_init(net);
 	if (ret)
@@ -45,9 +48,9 @@ static int smc_pernet_net_init(struct net *net)
 err_sysctl:
 	smc_stats_proc_exit(net);
 err_proc:
-	smc_stats_net_exit(pn);
-err_stats:
 	end_control(net, pn);
+err_control:
+	smc_stats_net_exit(pn);
 	return ret;
 }
 

@@ -61,12 +61,20 @@ bool smc_tcp_routed_by_address(const struct sock *sk)
 void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,
 			      struct smc_tcp_attempt *attempt)
 {
-	(void)smc_tcp_peer(addr, addr_len, &attempt->peer);
 	attempt->by_address = smc_tcp_routed_by_address(sk);
 	attempt->addr_len = clamp_t(int, addr_len, 0, sizeof(attempt->addr));
-	memcpy(attempt->addr, addr, attempt->addr_len);
+	/* Without a call, as a rule. */
+	if (attempt->addr_len == sizeof(struct sockaddr_in))
+		memcpy(attempt->addr, addr, sizeof(struct sockaddr_in));
+	else
+		memcpy(attempt->addr, addr, attempt->addr_len);
 	attempt->port = inet_sk(sk)->inet_num;
 	attempt->window_clamp = tcp_sk(sk)->window_clamp;
+}
+
+bool smc_tcp_attempted_peer(const struct smc_tcp_attempt *attempt, struct smc_peer *peer)
+{
+	return smc_tcp_peer((const struct sockaddr *)attempt->addr, attempt->addr_len, peer);
 }
 
 /* Who sleeps or polls would take the report for the end of the user's connection. */

@@ -415,6 +415,28 @@ TEST_F(ControlTest, PeersAreRememberedForASysctlsTime)
 	EXPECT_FALSE(peer_is_stranger(init_, peer(80)));
 }
 
+// connect() asks no further where nothing is known.
+TEST_F(ControlTest, WhoIsRememberedOrRuledOutIsKnownOf)
+{
+	const auto knows = [](net *net) { return Namespace::of(net).knows_of_peers(); };
+	const smc_peer_rule all{.out = true, .in = true, .port_last = UINT16_MAX};
+
+	init_->plain_peer_time_s = 5;
+	EXPECT_FALSE(knows(init_));
+	note_stranger(init_, peer(80));
+	EXPECT_TRUE(knows(init_));
+	EXPECT_FALSE(knows(&other_));
+	EXPECT_EQ(smc_ctl_rule_add(&other_, &all), 0);
+	EXPECT_TRUE(knows(&other_));
+}
+
+TEST_F(ControlTest, WhomNoDeviceLeadsToIsKnownOf)
+{
+	EXPECT_FALSE(Namespace::of(init_).knows_of_peers());
+	note_elsewhere(init_, peer(80), 1);
+	EXPECT_TRUE(Namespace::of(init_).knows_of_peers());
+}
+
 TEST_F(ControlTest, PeersOfOneNamespaceAreNotKnownInOthers)
 {
 	init_->plain_peer_time_s = other_.plain_peer_time_s = 5;

@@ -20,7 +20,6 @@ bool smc_tcp_peer(const struct sockaddr *addr, int addr_len, struct smc_peer *pe
 
 /* A connect(), for a second one that asks for the same. */
 struct smc_tcp_attempt {
-	struct smc_peer peer;
 	u8 addr[28];		/* a struct sockaddr_in6, or less */
 	int addr_len;
 	bool by_address;	/* smc_tcp_routed_by_address() */
@@ -36,6 +35,8 @@ bool smc_tcp_routed_by_address(const struct sock *sk);
 /* With the sock's lock, before connect(). */
 void smc_tcp_remember_attempt(struct sock *sk, const struct sockaddr *addr, int addr_len,
 			      struct smc_tcp_attempt *attempt);
+/* Whom @attempt names, as smc_tcp_peer(). Few attempts need it. Any context. */
+bool smc_tcp_attempted_peer(const struct smc_tcp_attempt *attempt, struct smc_peer *peer);
 /*
  * Resets the connection, if there still is one, and connects again as @attempt did, but without the
  * option; does not wait. Pollers notice nothing; a connect() that has not yet left TCP's wait gets

@@ -13,12 +13,16 @@ namespace smc::control {
 
 void count_fallback(sock *sk, u32 reason, bool server)
 {
-	net *const net = smc_sk_net(sk);
-	const auto slot = Namespace::of(net).reasons(server).slot_of(reason);
+	count_fallback(Namespace::of(smc_sk_net(sk)), sk, reason, server);
+}
+
+void count_fallback(Namespace &space, sock *sk, u32 reason, bool server)
+{
+	const auto slot = space.reasons(server).slot_of(reason);
 	const u32 first = server ? SMC_STAT_REASON_SRV : SMC_STAT_REASON_CLNT;
 
-	smc_stat_inc(net, server ? SMC_STAT_FALLBACK_SRV : SMC_STAT_FALLBACK_CLNT);
-	smc_stat_inc(net, first + static_cast<u32>(slot));
+	smc_count(space.counters(), server ? SMC_STAT_FALLBACK_SRV : SMC_STAT_FALLBACK_CLNT, 1);
+	smc_count(space.counters(), first + static_cast<u32>(slot), 1);
 	smc_trace_fallback(sk, reason);
 }
 

@@ -23,7 +23,7 @@ public:
 	template <class... Args>
 	[[nodiscard]] bool make(Args &&...args)
 	{
-		if (there_.load(std::memory_order_acquire))
+		if (there())
 			return true;
 		auto fresh = shell::make<T>(std::forward<Args>(args)...);
 		if (!fresh)
@@ -34,12 +34,14 @@ public:
 		there_.store(true, std::memory_order_release);
 		return true;
 	}
+	// Once it is there it stays. Any context.
+	[[nodiscard]] bool there() const { return there_.load(std::memory_order_acquire); }
 	// What @fn returns for the object, or @otherwise while there is none. @fn must not sleep.
 	// Any context.
 	template <class Result, class Fn>
 	[[nodiscard]] Result look(Fn &&fn, Result otherwise)
 	{
-		if (!there_.load(std::memory_order_acquire))
+		if (!there())
 			return otherwise;
 		shell::Guard guard(lock_);
 		return fn(*object_);

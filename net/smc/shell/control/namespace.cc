@@ -43,9 +43,9 @@ bool Namespace::drop_pnet(const PnetId *id)
 
 using smc::control::Namespace;
 
-void *smc_control_net_create(net *)
+void *smc_control_net_create(net *net)
 {
-	return smc::shell::make<Namespace>().release();
+	return smc::shell::make<Namespace>(net).release();
 }
 
 void smc_control_net_leave(net *net)

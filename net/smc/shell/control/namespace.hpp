@@ -32,7 +32,7 @@ public:
 		EidTable eids;
 	};
 
-	Namespace() : number_(next_number++) {}
+	explicit Namespace(net *net) : number_(next_number++), counters_(smc_counters(net)) {}
 	~Namespace() { drop_pnet(nullptr); }
 	Namespace(const Namespace &) = delete;
 	Namespace &operator=(const Namespace &) = delete;
@@ -51,6 +51,9 @@ public:
 		return fn(tables_);
 	}
 
+	// The namespace's: whoever has come here need not look for them again.
+	[[nodiscard]] struct smc_counters *counters() const { return counters_; }
+
 	[[nodiscard]] FallbackReasons &reasons(bool server)
 	{
 		return server ? server_reasons_ : client_reasons_;
@@ -59,6 +62,12 @@ public:
 	[[nodiscard]] Lazy<PeerMemory> &peers() { return peers_; }
 	[[nodiscard]] Lazy<Elsewhere> &elsewhere() { return elsewhere_; }
 	[[nodiscard]] Lazy<PeerRules> &rules() { return rules_; }
+	// False: there are no rules, and no peer was ever remembered, as on most hosts. Any
+	// context.
+	[[nodiscard]] bool knows_of_peers() const
+	{
+		return peers_.there() || elsewhere_.there() || rules_.there();
+	}
 
 	// An end was added (@ends 1) or removed (-1), or has got another DMB (0); @dmb_bytes more
 	// or less to receive in. Any context.
@@ -72,6 +81,7 @@ private:
 	static inline std::atomic<u16> next_number{0};
 
 	const u16 number_;
+	struct smc_counters *const counters_;
 	shell::SpinLock lock_{SMC_LOCK_CONTROL};
 	Tables tables_ SMC_GUARDED_BY(lock_);
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);

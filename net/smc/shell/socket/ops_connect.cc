@@ -11,6 +11,7 @@
 #include "kernel/abi/tcp_peer.h"
 #include "kernel/abi/verbs.h"
 #include "shell/control/fallback.hpp"
+#include "shell/control/namespace.hpp"
 #include "shell/control/policy.hpp"
 #include "shell/socket/ops.hpp"
 #include "shell/transport/transports.hpp"
@@ -116,7 +117,8 @@ bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
 }
 
 // Why SMC is not even offered, if so.
-std::optional<wire::DeclineReason> reason_against(struct sock *sk, const Request &request)
+std::optional<wire::DeclineReason> reason_against(const control::Namespace &space, struct sock *sk,
+						  const Request &request)
 {
 	smc_peer peer;
 
@@ -126,6 +128,8 @@ std::optional<wire::DeclineReason> reason_against(struct sock *sk, const Request
 	// A socket that was shut down before is connected by TCP, and sends nothing.
 	if (smc_sk_is_shut(sk))
 		return wire::DeclineReason::kOptUnsupp;
+	if (!space.knows_of_peers()) [[likely]]
+		return std::nullopt;
 	if (!smc_tcp_peer(request.addr, request.addr_len, &peer))
 		return std::nullopt;
 	if (!control::server_is_allowed(smc_sk_net(sk), peer))
@@ -167,7 +171,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 	int ret;
 
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
-		if (const auto reason = reason_against(sk, request);
+		if (const auto reason = reason_against(state.space(), sk, request);
 		    reason && state.fall_unused(*reason)) {
 			state.set_connect_reported();
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/socket/smc_socket.hpp"
 #include "shell/control/fallback.hpp"
+#include "shell/control/namespace.hpp"
 
 #include <utility>
 
@@ -11,7 +12,7 @@ namespace smc::shell {
 
 SmcSocket::SmcSocket(struct socket *sock)
 	: ListedSocket(smc_sock_sk(sock), socket_list().next_serial()), sock_(sock),
-	  turn_at_sock_(sk_)
+	  space_(control::Namespace::of(smc_sk_net(sk_))), turn_at_sock_(sk_)
 {
 	socket_list().add(*this);
 }
@@ -142,7 +143,7 @@ bool SmcSocket::fall_unused(wire::DeclineReason reason)
 	smc_tcp_withdraw(sk_);
 	smc_sk_unlock(sk_);
 	fallback_reason_ = static_cast<u32>(reason);
-	control::count_fallback(sk_, fallback_reason_, false);
+	control::count_fallback(space_, sk_, fallback_reason_, false);
 	smc_sock_fall(sock_);
 	return true;
 }

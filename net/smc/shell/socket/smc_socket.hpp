@@ -37,6 +37,10 @@
 #include "shell/socket/socket_list.hpp"
 #include "shell/transport/endpoint.hpp"
 
+namespace smc::control {
+class Namespace;
+} // namespace smc::control
+
 namespace smc::shell {
 
 enum class Mode : u8 {
@@ -94,6 +98,8 @@ public:
 		return static_cast<SmcSocket *>(smc_sock_state(sock));
 	}
 
+	// The sock's.
+	[[nodiscard]] control::Namespace &space() const { return space_; }
 	[[nodiscard]] Mode mode() const { return mode_.load(std::memory_order_acquire); }
 	// The endpoint in mode kSmc, else nothing. Process.
 	[[nodiscard]] Ref<transport::Endpoint> connection() const;
@@ -234,9 +240,12 @@ private:
 	void take_connection(Ref<transport::Endpoint> endpoint);
 	void unhook();
 	void end_connection(transport::Endpoint &endpoint);
+	// Whom the last connect() named.
+	[[nodiscard]] smc_peer attempted_peer() const;
 	void run();
 
 	struct socket *const sock_;
+	control::Namespace &space_;
 	std::atomic<Mode> mode_{Mode::kIdle};
 	std::atomic<bool> connect_reported_{false};
 	std::atomic<bool> shut_rcv_{false};

@@ -23,6 +23,15 @@ void SmcSocket::arm(const sockaddr *addr, int addr_len)
 	hook_.add();
 }
 
+smc_peer SmcSocket::attempted_peer() const
+{
+	smc_peer peer;
+
+	// What is no address of TCP has led to no connection.
+	(void)smc_tcp_attempted_peer(&attempt_, &peer);
+	return peer;
+}
+
 void SmcSocket::disarm()
 {
 	if (mode() != Mode::kConnecting || smc_sock_ss(sock_) != SMC_SS_UNCONNECTED)
@@ -77,7 +86,7 @@ bool SmcSocket::fall_without_handshake(wire::DeclineReason reason)
 	if (!change_mode<Mode::kConnecting, Mode::kFallen>())
 		return false;
 	fallback_reason_ = static_cast<u32>(reason);
-	control::count_fallback(sk_, fallback_reason_, false);
+	control::count_fallback(space_, sk_, fallback_reason_, false);
 	// After a SYN in place of a SYN-ACK TCP still offers SMC, for the next connection.
 	smc_tcp_withdraw(sk_);
 	smc_sock_fall(sock_);
@@ -205,7 +214,7 @@ bool SmcSocket::decline_for_memory()
 		smc_sk_report_error(sk_, -ret);
 	else if (ret != 0)
 		smc_log_notice("no memory to decline for", "a connection", 0);
-	control::count_fallback(sk_, static_cast<u32>(decline.reason), false);
+	control::count_fallback(space_, sk_, static_cast<u32>(decline.reason), false);
 	fall(decline.reason, wire::DeclineReason::kNone);
 	return true;
 }
@@ -216,7 +225,7 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 
 	if (const auto *tcp = std::get_if<handshake::FallBack>(&outcome->outcome)) {
 		if (tcp->peer_diagnosis != wire::DeclineReason::kNone)
-			control::note_server(smc_sk_net(sk_), attempt_.peer);
+			control::note_server(smc_sk_net(sk_), attempted_peer());
 		fall(tcp->reason, tcp->peer_diagnosis);
 		return true;
 	}
@@ -232,7 +241,7 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 		turn.give();
 		return true;
 	}
-	control::note_server(smc_sk_net(sk_), attempt_.peer);
+	control::note_server(smc_sk_net(sk_), attempted_peer());
 	look_for_dead_tcp();
 	take_connection(handshake.take_endpoint());
 	(void)change_mode<Mode::kHandshaking, Mode::kSmc>();
@@ -252,14 +261,14 @@ void SmcSocket::connect_again(const handshake::Fail &failure)
 
 	const int ret = smc_tcp_connect_again(sock_, &attempt_);
 	if (stranger)
-		control::note_stranger(net, attempt_.peer);
+		control::note_stranger(net, attempted_peer());
 	smc_stat_inc(net, SMC_STAT_CONNECTED_AGAIN);
 	if (ret != 0 && ret != -EINPROGRESS) {
 		smc_stat_inc(net, SMC_STAT_CLNT_HS_ERR);
 		fail_attempt(-ret, /*shut=*/false);
 		return;
 	}
-	control::count_fallback(sk_, static_cast<u32>(reason), false);
+	control::count_fallback(space_, sk_, static_cast<u32>(reason), false);
 	connected_again_.store(true, std::memory_order_relaxed);
 	// Nothing can be read or written yet, so nobody gets a signal.
 	fall(reason, wire::DeclineReason::kNone, SMC_POLL_ANY);
@@ -267,13 +276,13 @@ void SmcSocket::connect_again(const handshake::Fail &failure)
 
 bool SmcSocket::server_may_be_slow()
 {
-	return control::peer_may_be_slow(smc_sk_net(sk_), attempt_.peer);
+	return control::peer_may_be_slow(smc_sk_net(sk_), attempted_peer());
 }
 
 void SmcSocket::on_no_device(u64 epoch)
 {
 	if (attempt_.by_address)
-		control::note_elsewhere(smc_sk_net(sk_), attempt_.peer, epoch);
+		control::note_elsewhere(smc_sk_net(sk_), attempted_peer(), epoch);
 }
 
 // @shut: as TCP leaves a connection that the peer has refused or reset.
