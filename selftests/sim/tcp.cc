@@ -28,6 +28,11 @@ void smc_tcp_withdraw(struct sock *sk)
 	sk->offers_smc = false;
 }
 
+bool smc_tcp_offers(const struct sock *sk)
+{
+	return sk->offers_smc;
+}
+
 // Nobody here sets it.
 bool smc_tcp_fastopen_connect(const struct sock *)
 {

@@ -36,7 +36,7 @@ static void change_creator(struct sock *sk, struct proto *from, struct proto *to
 	module_put(cmpxchg(&sk->sk_prot_creator, from, to) == from ? from->owner : to->owner);
 }
 
-void smc_drop_creator(struct sock *sk)
+void smc_creator_drop(struct sock *sk)
 {
 	change_creator(sk, &smc_inet_prot, &tcp_prot);
 #if IS_ENABLED(CONFIG_IPV6)

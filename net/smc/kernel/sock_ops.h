@@ -71,11 +71,19 @@ struct proto *smc_ulp_prot(const struct sock *sk);
 extern struct proto smc_inet_prot;
 extern struct proto smc_inet6_prot;
 void smc_creators_setup(void);
+void smc_creator_drop(struct sock *sk);
 /*
  * Releases the reference to the module that IPPROTO_SMC holds until the socket exists and its ops
  * hold one. Any context; may be called again.
  */
-void smc_drop_creator(struct sock *sk);
+static inline void smc_drop_creator(struct sock *sk)
+{
+	const struct proto *creator = READ_ONCE(sk->sk_prot_creator);
+
+	if (creator == &smc_inet_prot ||
+	    (IS_ENABLED(CONFIG_IPV6) && creator == &smc_inet6_prot))
+		smc_creator_drop(sk);
+}
 
 /* sock_select.c */
 /*
@@ -91,6 +99,8 @@ void smc_deselect(struct socket *sock);
  * TCP's.
  */
 void smc_tcp_give_back_af(struct sock *sk);
+/* Whether there is anything to give back. Any context. */
+bool smc_af_is_ours(const struct sock *sk);
 
 /* tcp_listener.c */
 /*

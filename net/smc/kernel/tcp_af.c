@@ -76,6 +76,11 @@ bool smc_af_change(struct sock *sk, enum smc_af_kind from, enum smc_af_kind to)
 		       to == SMC_AF_NONE ? base[family] : &copies[family][to]) == ops;
 }
 
+bool smc_af_is_ours(const struct sock *sk)
+{
+	return is_copy(READ_ONCE(inet_csk(sk)->icsk_af_ops));
+}
+
 void smc_tcp_give_back_af(struct sock *sk)
 {
 	struct inet_connection_sock *icsk = inet_csk(sk);

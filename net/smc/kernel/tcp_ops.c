@@ -30,6 +30,8 @@ int smc_tcp_ops_release(struct socket *sock)
 	 */
 	smc_drop_ulp(sk);
 	smc_drop_creator(sk);
+	if (!smc_af_is_ours(sk))
+		return tcp_ops(sock)->release(sock);
 	sock_hold(sk);
 	ret = tcp_ops(sock)->release(sock);
 	/* Not earlier: a listener gets children until its end. */

@@ -93,6 +93,11 @@ void smc_tcp_withdraw(struct sock *sk)
 	smc_tcp_give_back_af(sk);
 }
 
+bool smc_tcp_offers(const struct sock *sk)
+{
+	return smc_af_is_ours(sk);
+}
+
 bool smc_tcp_agreed(const struct sock *sk)
 {
 	return tcp_sk(sk)->rx_opt.smc_ok;

@@ -38,6 +38,11 @@ void smc_tcp_withdraw(struct sock *sk)
 	WRITE_ONCE(tcp_sk(sk)->syn_smc, 0);
 }
 
+bool smc_tcp_offers(const struct sock *sk)
+{
+	return READ_ONCE(tcp_sk(sk)->syn_smc);
+}
+
 bool smc_tcp_agreed(const struct sock *sk)
 {
 	return READ_ONCE(tcp_sk(sk)->syn_smc);

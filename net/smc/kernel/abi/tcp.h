@@ -16,6 +16,8 @@ SMC_ABI_BEGIN
 /* Put the option on this sock's SYN or, on a listener, its SYN-ACKs. */
 void smc_tcp_offer(struct sock *sk);
 void smc_tcp_withdraw(struct sock *sk);
+/* Whether there is an offer to withdraw. Without a lock, of a socket that nobody has offer. */
+bool smc_tcp_offers(const struct sock *sk);
 /* True if TCP_FASTOPEN_CONNECT is set: its connect() may leave the SYN to the first send(). */
 bool smc_tcp_fastopen_connect(const struct sock *sk);
 /* Of a listener's child: both ends have sent the option. */

@@ -138,10 +138,13 @@ bool SmcSocket::fall_unused(wire::DeclineReason reason)
 {
 	if (!change_mode<Mode::kIdle, Mode::kFallen>())
 		return false;
-	// An earlier connect() that failed has left the offer there.
-	smc_sk_lock(sk_);
-	smc_tcp_withdraw(sk_);
-	smc_sk_unlock(sk_);
+	// An earlier connect() that failed has left the offer there. From this mode on nobody makes
+	// another one.
+	if (smc_tcp_offers(sk_)) {
+		smc_sk_lock(sk_);
+		smc_tcp_withdraw(sk_);
+		smc_sk_unlock(sk_);
+	}
 	fallback_reason_ = static_cast<u32>(reason);
 	control::count_fallback(space_, sk_, fallback_reason_, false);
 	smc_sock_fall(sock_);

@@ -5,25 +5,16 @@
 
 namespace smc::shell {
 
-namespace {
-
-SocketList *list;
-
-} // namespace
-
-SocketList &socket_list()
-{
-	return *list;
-}
+SocketList *the_socket_list;
 
 bool set_up_socket_list()
 {
-	return make_single(list);
+	return make_single(the_socket_list);
 }
 
 void tear_down_socket_list()
 {
-	free_single(list);
+	free_single(the_socket_list);
 }
 
 void SocketList::add(ListedSocket &socket)

@@ -73,7 +73,11 @@ private:
 };
 
 // Exists between setup and teardown.
-[[nodiscard]] SocketList &socket_list();
+extern SocketList *the_socket_list;
+[[nodiscard]] inline SocketList &socket_list()
+{
+	return *the_socket_list;
+}
 [[nodiscard]] bool set_up_socket_list();
 void tear_down_socket_list();
 
