@@ -56,6 +56,8 @@ bool smc_tcp_sees_crossed_option()
 	return true;
 }
 
+void smc_tcp_clc_follows(struct sock *) {}
+
 void smc_tcp_hold_answers() {}
 
 void smc_tcp_drop_answers() {}

@@ -39,6 +39,8 @@ void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
 	saved->sent = tcp_sk(sk)->snd_nxt;
 	saved->received = tcp_sk(sk)->rcv_nxt;
 	WRITE_ONCE(sk->sk_rcvlowat, 1);
+	/* Each message is answered by the next one. */
+	inet_csk_enter_pingpong_mode(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	if (!sk->sk_user_data)
 		__rcu_assign_sk_user_data_with_flags(sk, &clc_mark, SK_USER_DATA_NOCOPY);
@@ -50,12 +52,20 @@ void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
 void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved)
 {
 	WRITE_ONCE(sk->sk_rcvlowat, saved->rcvlowat);
+	/* What the user's data will be like, CLC does not tell. */
+	inet_csk_exit_pingpong_mode(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	if (sk->sk_data_ready == clc_data_ready)
 		WRITE_ONCE(sk->sk_data_ready, saved->data_ready);
 	if (((uintptr_t)sk->sk_user_data & SK_USER_DATA_PTRMASK) == (uintptr_t)&clc_mark)
 		rcu_assign_sk_user_data(sk, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* TCP asks for this mode just behind the wakeup, and then sends no ACK of its own. */
+void smc_tcp_clc_follows(struct sock *sk)
+{
+	inet_csk_enter_pingpong_mode(sk);
 }
 
 bool smc_tcp_quiet(const struct sock *sk)

@@ -90,6 +90,9 @@ static struct sock *looked_after(struct sock *child, const struct request_sock *
 	if (child) {
 		smc_option_init_child(child, req, hashed);
 		smc_tcp_give_back_af(child);
+		/* The Accept acknowledges the Proposal: see smc_tcp_clc_begin(). */
+		if (smc_tcp_agreed(child))
+			inet_csk_enter_pingpong_mode(child);
 	}
 	return child;
 }

@@ -13,7 +13,8 @@ SMC_ABI_BEGIN
 
 /*
  * TCP wakes for every byte, whatever SO_RCVLOWAT is, and pollers have to look: the bytes are not
- * the user's. smc_tcp_clc_end() restores the sock.
+ * the user's. Its acknowledgements wait for the messages that answer. smc_tcp_clc_end() restores
+ * the sock.
  */
 struct smc_tcp_clc {
 	int rcvlowat;
@@ -27,6 +28,11 @@ struct smc_tcp_clc {
 };
 void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved);
 void smc_tcp_clc_end(struct sock *sk, const struct smc_tcp_clc *saved);
+/*
+ * A client's SYN-ACK has come, and a Proposal follows by TCP: it acknowledges that, too. Within the
+ * wakeup that reports the connection, which has the sock's lock.
+ */
+void smc_tcp_clc_follows(struct sock *sk);
 /*
  * No bytes, no FIN, no error: a peek would find nothing. Reads without the lock: a later change
  * wakes.

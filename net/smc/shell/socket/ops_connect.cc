@@ -118,12 +118,12 @@ bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
 
 // Why SMC is not even offered, if so.
 std::optional<wire::DeclineReason> reason_against(const control::Namespace &space, struct sock *sk,
-						  const Request &request)
+						  const Request &request, bool near)
 {
 	smc_peer peer;
 
 	// Without any RDMA device only a peer in this kernel can accept an offer.
-	if (!smc_ib_device_any() && !may_be_near(sk, request.addr, request.addr_len))
+	if (!smc_ib_device_any() && !near)
 		return wire::DeclineReason::kNoSmcrDev;
 	// A socket that was shut down before is connected by TCP, and sends nothing.
 	if (smc_sk_is_shut(sk))
@@ -171,7 +171,9 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 	int ret;
 
 	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
-		if (const auto reason = reason_against(state.space(), sk, request);
+		const bool near = may_be_near(sk, addr, addr_len);
+
+		if (const auto reason = reason_against(state.space(), sk, request, near);
 		    reason && state.fall_unused(*reason)) {
 			state.set_connect_reported();
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
@@ -180,7 +182,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 		// Set before TCP_ULP turned the socket to SMC.
 		const bool without_syn = smc_tcp_fastopen_connect(sk);
 		if (!without_syn) {
-			state.arm(addr, addr_len);
+			state.arm(addr, addr_len, near);
 			ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
 		}
 		smc_sk_unlock(sk);

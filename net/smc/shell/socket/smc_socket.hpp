@@ -121,8 +121,8 @@ public:
 	// ---- Connecting ----------------------------------------------------------------------
 
 	// Before TCP's connect to @addr: puts the option on its SYN, and a hook on the wait queue.
-	// Sock lock held.
-	void arm(const sockaddr *addr, int addr_len);
+	// @near: the peer may be in this kernel, and then CLC need not go by TCP. Sock lock held.
+	void arm(const sockaddr *addr, int addr_len, bool near);
 	// After TCP's connect failed, or was shut down: removes option and hook. Process, no lock.
 	void disarm();
 	// If TCP is established by now, falls back or begins the handshake. Process.
@@ -255,6 +255,7 @@ private:
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	// Of the last connect(); written when the mode becomes kConnecting.
 	smc_tcp_attempt attempt_{};
+	bool near_ = false;
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
 	// Used by work_ and release(). In the modes kOpened and kCrossed it is one of an earlier

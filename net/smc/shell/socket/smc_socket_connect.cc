@@ -12,11 +12,12 @@
 
 namespace smc::shell {
 
-void SmcSocket::arm(const sockaddr *addr, int addr_len)
+void SmcSocket::arm(const sockaddr *addr, int addr_len, bool near)
 {
 	// shutdown() has ended an earlier connect() and left its mode.
 	if (!change_mode<Mode::kIdle, Mode::kConnecting>() && mode() != Mode::kConnecting)
 		return;
+	near_ = near;
 	connect_reported_.store(false, std::memory_order_relaxed);
 	smc_tcp_remember_attempt(sk_, addr, addr_len, &attempt_);
 	smc_tcp_offer(sk_);
@@ -74,7 +75,12 @@ bool SmcSocket::look_at_tcp(bool woken)
 			return false;
 		opened = change_mode<Mode::kConnecting, Mode::kCrossed>();
 		break;
-	case SMC_TCP_OPENED: opened = change_mode<Mode::kConnecting, Mode::kOpened>(); break;
+	case SMC_TCP_OPENED:
+		opened = change_mode<Mode::kConnecting, Mode::kOpened>();
+		// A server in this kernel learns of the connection by TCP's ACK alone.
+		if (opened && woken && !near_)
+			smc_tcp_clc_follows(sk_);
+		break;
 	}
 	if (opened)
 		work_.queue();
