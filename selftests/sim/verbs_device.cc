@@ -176,6 +176,11 @@ bool smc_ib_device_any()
 	});
 }
 
+bool smc_ib_device_any_iwarp()
+{
+	return world().knobs.iwarp && smc_ib_device_any();
+}
+
 smc_ib_device *smc_ib_device_find(const char *)
 {
 	return nullptr;

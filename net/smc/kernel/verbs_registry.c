@@ -2,6 +2,9 @@
 /*
  * The registry of RDMA devices, fed by the RDMA core.
  */
+#include <linux/inetdevice.h>
+#include <linux/netdevice.h>
+#include <linux/notifier.h>
 #include <linux/pci.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -14,6 +17,7 @@
 static DEFINE_MUTEX(smc_ib_devices_mutex);
 static LIST_HEAD(smc_ib_devices);
 static u64 smc_ib_device_last_id;
+static unsigned int smc_ib_devices_iwarp; /* how many of them */
 
 /* A removal that takes longer has found a link that nobody is destroying. */
 #define SMC_IB_REMOVAL_WARN_MS 30000
@@ -25,7 +29,8 @@ struct smc_ib_device *smc_ib_device_next(struct smc_ib_device *prev)
 
 	mutex_lock(&smc_ib_devices_mutex);
 	/* By id, not by position: @prev may have left the list meanwhile. */
-	list_for_each_entry(dev, &smc_ib_devices, list) {
+	list_for_each_entry(dev, &smc_ib_devices, list)
+	{
 		if (dev->id > last_id) {
 			kref_get(&dev->kref);
 			goto found;
@@ -41,6 +46,11 @@ found:
 bool smc_ib_device_any(void)
 {
 	return !list_empty(&smc_ib_devices);
+}
+
+bool smc_ib_device_any_iwarp(void)
+{
+	return READ_ONCE(smc_ib_devices_iwarp);
 }
 
 struct smc_ib_device *smc_ib_device_find(const char *name)
@@ -89,9 +99,7 @@ static void smc_ib_device_event(struct ib_event_handler *handler, struct ib_even
 	struct smc_ib_device *dev = container_of(handler, struct smc_ib_device, event_handler);
 
 	switch (event->event) {
-	case IB_EVENT_DEVICE_FATAL:
-		set_bit(SMC_IB_EVENT_FATAL, &dev->events);
-		break;
+	case IB_EVENT_DEVICE_FATAL: set_bit(SMC_IB_EVENT_FATAL, &dev->events); break;
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_PORT_ERR:
 	case IB_EVENT_GID_CHANGE:
@@ -99,11 +107,21 @@ static void smc_ib_device_event(struct ib_event_handler *handler, struct ib_even
 			return;
 		set_bit(event->element.port_num - 1, &dev->events);
 		break;
-	default:
-		return;
+	default: return;
 	}
+	smc_ib_ways_changed();
 	queue_work(smc_ib_wq, &dev->event_work);
 }
+
+/* What a port sits below, what is called how, and which addresses fit a GID. */
+static int smc_ib_notice(struct notifier_block *block, unsigned long event, void *what)
+{
+	smc_ib_ways_changed();
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block smc_ib_netdev_notifier = {.notifier_call = smc_ib_notice};
+static struct notifier_block smc_ib_address_notifier = {.notifier_call = smc_ib_notice};
 
 static bool smc_ib_device_usable(struct ib_device *ibdev)
 {
@@ -169,6 +187,7 @@ static int smc_ib_client_add(struct ib_device *ibdev)
 	mutex_lock(&smc_ib_devices_mutex);
 	dev->id = ++smc_ib_device_last_id;
 	list_add_tail(&dev->list, &smc_ib_devices);
+	WRITE_ONCE(smc_ib_devices_iwarp, smc_ib_devices_iwarp + dev->iwarp);
 	mutex_unlock(&smc_ib_devices_mutex);
 
 	smc_ib_device_added(dev);
@@ -189,6 +208,7 @@ static void smc_ib_client_remove(struct ib_device *ibdev, void *client_data)
 	ib_unregister_event_handler(&dev->event_handler);
 	mutex_lock(&smc_ib_devices_mutex);
 	list_del_init(&dev->list);
+	WRITE_ONCE(smc_ib_devices_iwarp, smc_ib_devices_iwarp - dev->iwarp);
 	mutex_unlock(&smc_ib_devices_mutex);
 	down_write(&dev->lock);
 	WRITE_ONCE(dev->ibdev, NULL);
@@ -214,6 +234,7 @@ static void smc_ib_client_rename(struct ib_device *ibdev, void *client_data)
 	down_write(&dev->lock);
 	strscpy(dev->name, dev_name(&ibdev->dev), sizeof(dev->name));
 	up_write(&dev->lock);
+	smc_ib_ways_changed();
 }
 
 int smc_ib_init(void)
@@ -223,17 +244,32 @@ int smc_ib_init(void)
 	smc_ib_wq = alloc_workqueue("smc_ib", WQ_UNBOUND, 0);
 	if (!smc_ib_wq)
 		return -ENOMEM;
+	rc = register_netdevice_notifier(&smc_ib_netdev_notifier);
+	if (rc)
+		goto err_queue;
+	rc = register_inetaddr_notifier(&smc_ib_address_notifier);
+	if (rc)
+		goto err_netdev;
 	rc = ib_register_client(&smc_ib_client);
-	if (rc) {
-		destroy_workqueue(smc_ib_wq);
-		smc_ib_wq = NULL;
-	}
+	if (rc)
+		goto err_address;
+	return 0;
+
+err_address:
+	unregister_inetaddr_notifier(&smc_ib_address_notifier);
+err_netdev:
+	unregister_netdevice_notifier(&smc_ib_netdev_notifier);
+err_queue:
+	destroy_workqueue(smc_ib_wq);
+	smc_ib_wq = NULL;
 	return rc;
 }
 
 void smc_ib_exit(void)
 {
 	ib_unregister_client(&smc_ib_client);
+	unregister_inetaddr_notifier(&smc_ib_address_notifier);
+	unregister_netdevice_notifier(&smc_ib_netdev_notifier);
 	destroy_workqueue(smc_ib_wq);
 	smc_ib_wq = NULL;
 }

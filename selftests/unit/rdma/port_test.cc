@@ -3,6 +3,7 @@
 // The port that a connection gets on hosts with several. The kernel's functions that list devices
 // are doubles.
 #include "shell/transport/rdma/port.cc"
+#include "shell/transport/rdma/port_memory.cc"
 
 #include <gtest/gtest.h>
 
@@ -84,6 +85,12 @@ smc_ib_device *smc_ib_device_next(smc_ib_device *prev)
 bool smc_ib_device_any()
 {
 	return !devices.empty();
+}
+
+bool smc_ib_device_any_iwarp()
+{
+	return std::any_of(devices.begin(), devices.end(),
+			   [](const auto &device) { return device->iwarp; });
 }
 
 bool smc_ib_device_present(const smc_ib_device *dev)
@@ -201,8 +208,11 @@ namespace {
 
 class PortTest : public testing::Test {
 protected:
+	void SetUp() override { ASSERT_TRUE(set_up_port_memory()); }
 	void TearDown() override
 	{
+		for (const auto &device : devices)
+			port_memory().forget(device.get());
 		for (const auto &device : devices)
 			EXPECT_EQ(device->references, 1) << "device " << device->place;
 		devices.clear();
@@ -210,10 +220,12 @@ protected:
 		host_ports = SMC_HOST_PORTS_NONE;
 		host_has_route = true;
 		links_meet = true;
+		tear_down_port_memory();
 	}
 
 	static smc_ib_device &add(std::vector<FakePort> ports)
 	{
+		control::DeviceEpoch::begin();
 		devices.push_back(std::make_unique<smc_ib_device>());
 		devices.back()->place = devices.size() - 1;
 		devices.back()->ports = std::move(ports);
@@ -371,6 +383,75 @@ TEST_F(PortTest, ALentPortHasThePnetIdOfTheNetdevIfThatHasOne)
 	}
 	// Then a route alone does not do.
 	netdev_pnetid = "FABRIC2";
+	EXPECT_EQ(found(), "");
+}
+
+// A port that is found is not looked for again, until something has changed.
+TEST_F(PortTest, IsRemembered)
+{
+	add({{}, {}});
+	EXPECT_EQ(found(), "0/1");
+	devices[0]->ports[0].below = false;
+	EXPECT_EQ(found(), "0/1");
+	EXPECT_EQ(found(SMC_IB_GID_ROCE_V1), "0/2");
+	smc::control::DeviceEpoch::begin();
+	EXPECT_EQ(found(), "0/2");
+}
+
+TEST_F(PortTest, ThatThereIsNoneIsRemembered)
+{
+	add({{.below = false}});
+	EXPECT_EQ(found(), "");
+	devices[0]->ports[0].below = true;
+	EXPECT_EQ(found(), "");
+	smc::control::DeviceEpoch::begin();
+	EXPECT_EQ(found(), "0/1");
+}
+
+// What the port itself says counts at once.
+TEST_F(PortTest, OneThatIsRememberedMustBeUsable)
+{
+	add({{.mtu_code = 5}, {}});
+	EXPECT_EQ(found(), "0/1");
+	devices[0]->ports[0].known_mtu_code = 5;
+	EXPECT_EQ(find_port(&host, {}, SMC_IB_GID_ROCE_V2)->mtu, wire::QpMtu{5});
+	devices[0]->ports[0].active = false;
+	EXPECT_EQ(found(), "0/2");
+	devices[0]->accessible = false;
+	EXPECT_EQ(found(), "");
+}
+
+TEST_F(PortTest, EachQuestionHasItsAnswer)
+{
+	struct smc_tcp_path path = {.ipv4 = true};
+	const auto look = [&] { return find_port(&host, path, SMC_IB_GID_ROCE_V2).has_value(); };
+
+	add({{}});
+	EXPECT_TRUE(look());
+	devices[0]->ports[0].below = false;
+	EXPECT_TRUE(look());
+	path.local[15] = 1;
+	EXPECT_FALSE(look());
+	path.local[15] = 0;
+	path.ifindex = 1;
+	EXPECT_FALSE(look());
+	path.ifindex = 0;
+	path.vlan_id = 1;
+	EXPECT_FALSE(look());
+	path.vlan_id = 0;
+	EXPECT_TRUE(look());
+	struct net other;
+	EXPECT_FALSE(find_port(&other, path, SMC_IB_GID_ROCE_V2));
+}
+
+TEST_F(PortTest, ADeviceThatGoesIsForgotten)
+{
+	add({{}});
+	EXPECT_EQ(found(), "0/1");
+	EXPECT_EQ(devices[0]->references, 2);
+	port_memory().forget(devices[0].get());
+	EXPECT_EQ(devices[0]->references, 1);
+	devices[0]->present = false;
 	EXPECT_EQ(found(), "");
 }
 

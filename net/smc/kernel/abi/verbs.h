@@ -85,6 +85,8 @@ void smc_ib_device_put(struct smc_ib_device *dev);
 struct smc_ib_device *smc_ib_device_next(struct smc_ib_device *prev);
 /* True if there is any device. A hint: one may come or go. Any context. */
 bool smc_ib_device_any(void);
+/* The same for iWARP devices. Any context. */
+bool smc_ib_device_any_iwarp(void);
 /* With a reference, or NULL. Process context. */
 struct smc_ib_device *smc_ib_device_find(const char *name);
 

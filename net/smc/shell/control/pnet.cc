@@ -119,12 +119,14 @@ int smc_ctl_pnet_del(net *net, const char *pnetid)
 	const auto id = PnetId::parse(pnetid);
 	if (!id || !Namespace::of(net).drop_pnet(&*id))
 		return -ENOENT;
+	DeviceEpoch::begin();
 	return 0;
 }
 
 void smc_ctl_pnet_flush(net *net)
 {
 	Namespace::of(net).drop_pnet(nullptr);
+	DeviceEpoch::begin();
 }
 
 int smc_ctl_pnet_next(net *net, const char *pnetid, u64 *cursor, smc_pnet_entry *out)

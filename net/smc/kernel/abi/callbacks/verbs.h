@@ -25,6 +25,11 @@ void smc_ib_device_removing(struct smc_ib_device *dev);
  * now. Called from a work item.
  */
 void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
+/*
+ * What a search for a port looks at may have changed: network devices, their addresses, GIDs, names.
+ * Any context.
+ */
+void smc_ib_ways_changed(void);
 /* A port may be in another physical network now. Process context. */
 void smc_ib_pnet_ids_changed(void);
 

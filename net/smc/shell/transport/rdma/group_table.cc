@@ -7,6 +7,7 @@
 #include "kernel/abi/stats.h"
 #include "shell/control/device_epoch.hpp"
 #include "shell/control/namespace.hpp"
+#include "shell/transport/rdma/port_memory.hpp"
 
 namespace smc::transport::rdma {
 
@@ -230,6 +231,7 @@ extern "C" void smc_ib_device_added(smc_ib_device *)
 
 extern "C" void smc_ib_device_removing(smc_ib_device *device)
 {
+	port_memory().forget(device);
 	group_table().leave_device(device);
 }
 
@@ -239,6 +241,11 @@ extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
 	group_table().port_changed(device, port, active);
 	if (active)
 		group_table().port_came();
+}
+
+extern "C" void smc_ib_ways_changed()
+{
+	smc::control::DeviceEpoch::begin();
 }
 
 // Groups that have waited for another port find that it was there.

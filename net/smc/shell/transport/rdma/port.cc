@@ -8,6 +8,8 @@
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/tcp_path.h"
+#include "shell/control/device_epoch.hpp"
+#include "shell/transport/rdma/port_memory.hpp"
 
 namespace smc::transport::rdma {
 
@@ -34,23 +36,29 @@ void Port::refresh_mtu()
 
 namespace {
 
-// The port with a GID that fits, if it can be used.
-std::optional<Port> usable(const shell::IbDevice &device, u8 number, const smc_ib_gid_query &query)
+// Sockets of @net may use the port just now; its MTU.
+std::optional<wire::QpMtu> usable_at(const shell::IbDevice &device, u8 number, const net *net)
 {
-	Port port;
-
-	if (!smc_ib_device_present(device.get()) ||
-	    !smc_ib_device_accessible(device.get(), query.net) ||
+	if (!smc_ib_device_present(device.get()) || !smc_ib_device_accessible(device.get(), net) ||
 	    !smc_ib_port_active(device.get(), number))
 		return std::nullopt;
 	const u8 mtu_code = smc_ib_port_mtu(device.get(), number);
-	if (device.iwarp() != (query.type == SMC_IB_GID_IWARP) || mtu_code == 0)
+	return mtu_code != 0 ? std::optional(wire::QpMtu{mtu_code}) : std::nullopt;
+}
+
+// The port with a GID that fits, if it can be used.
+std::optional<Port> usable(const shell::IbDevice &device, u8 number, const smc_ib_gid_query &query)
+{
+	const auto mtu = usable_at(device, number, query.net);
+	Port port;
+
+	if (!mtu || device.iwarp() != (query.type == SMC_IB_GID_IWARP))
 		return std::nullopt;
 	if (!device.iwarp() && smc_ib_gid_find(device.get(), number, &query, &port.gid) != 0)
 		return std::nullopt;
 	port.device = device;
 	port.number = number;
-	port.mtu = wire::QpMtu{mtu_code};
+	port.mtu = *mtu;
 	return port;
 }
 
@@ -140,12 +148,11 @@ std::optional<Port> find_below(net *net, u32 ifindex, const smc_ib_gid_query &qu
 	return find_below(net, ifindex, query, is_good);
 }
 
-// A port of the initial namespace, as far as net.smc.host_ports of @net lends it. @pnetid: nullptr
-// if the connection's network device has none.
-std::optional<Port> find_lent(net *net, const struct smc_tcp_path &path, const u8 *pnetid,
-			      smc_ib_gid_type type)
+// A port of the initial namespace, as far as net.smc.host_ports of @net lends it.
+std::optional<Port> find_lent(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
 {
 	struct net *const initial = smc_init_net();
+	u8 pnetid[SMC_PNETID_LEN];
 	smc_ib_gid_query query{.type = type, .vlan_id = path.vlan_id, .ipv4 = {}, .net = initial};
 	const u32 lent = smc_sysctl_host_ports(net);
 	std::optional<Port> port;
@@ -153,7 +160,7 @@ std::optional<Port> find_lent(net *net, const struct smc_tcp_path &path, const u
 
 	if (net == initial || lent == SMC_HOST_PORTS_NONE)
 		return std::nullopt;
-	if (pnetid != nullptr) {
+	if (smc_pnet_of_netdev(net, path.ifindex, pnetid)) {
 		port = find_by_pnet(pnetid, query);
 	} else if (lent == SMC_HOST_PORTS_ROUTE && smc_tcp_host_path(&path, &host)) {
 		query.vlan_id = host.vlan_id;
@@ -212,24 +219,55 @@ std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 	return port;
 }
 
+// What is remembered of it, if it can still be used.
+std::optional<PortMemory::Answer> find_known(const PortMemory::Question &question)
+{
+	auto known = port_memory().look(question);
+
+	if (!known || !known->port)
+		return known;
+	const auto mtu = usable_at(known->port->device, known->port->number, question.netns);
+	if (!mtu)
+		return std::nullopt;
+	known->port->mtu = *mtu;
+	return known;
+}
+
+// RoCE, and a port that the connection's own namespace may use.
+std::optional<Port> find_own(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
+{
+	smc_ib_gid_query query{.type = type, .vlan_id = path.vlan_id, .ipv4 = {}, .net = net};
+	u8 pnetid[SMC_PNETID_LEN];
+
+	if (path.ipv4)
+		std::copy_n(path.local + 12, 4, query.ipv4);
+	const PortMemory::Question question{.netns = net,
+					    .ifindex = path.ifindex,
+					    .vlan_id = path.vlan_id,
+					    .type = type,
+					    .ipv4 = std::to_array(query.ipv4)};
+
+	if (auto known = find_known(question))
+		return std::move(known->port);
+	const u64 epoch = control::DeviceEpoch::current();
+	auto port = smc_pnet_of_netdev(net, path.ifindex, pnetid)
+			    ? find_by_pnet(pnetid, query)
+			    : find_below(net, path.ifindex, query);
+	port_memory().note(question, port, epoch);
+	return port;
+}
+
 } // namespace
 
 std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
 {
-	u8 pnetid[SMC_PNETID_LEN];
-	smc_ib_gid_query query{.type = type, .vlan_id = path.vlan_id, .ipv4 = {}, .net = net};
-
 	if (!smc_ib_device_any())
 		return std::nullopt;
 	if (type == SMC_IB_GID_IWARP)
-		return find_iwarp(net, path);
-	const bool has_pnet = smc_pnet_of_netdev(net, path.ifindex, pnetid);
-	if (path.ipv4)
-		std::copy_n(path.local + 12, 4, query.ipv4);
-	if (auto port =
-		    has_pnet ? find_by_pnet(pnetid, query) : find_below(net, path.ifindex, query))
+		return smc_ib_device_any_iwarp() ? find_iwarp(net, path) : std::nullopt;
+	if (auto port = find_own(net, path, type))
 		return port;
-	return find_lent(net, path, has_pnet ? pnetid : nullptr, type);
+	return find_lent(net, path, type);
 }
 
 namespace {

@@ -5,6 +5,7 @@
 #include "shell/control/port_pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/port.hpp"
+#include "shell/transport/rdma/port_memory.hpp"
 #include "shell/transport/rdma_choice.hpp"
 
 namespace smc::transport::rdma {
@@ -44,12 +45,13 @@ void offer_iwarp(const Seeker &seeker, handshake::LocalOffer &offer)
 
 bool RdmaTransport::set_up()
 {
-	return set_up_group_table();
+	return set_up_port_memory() && set_up_group_table();
 }
 
 void RdmaTransport::tear_down()
 {
 	tear_down_group_table();
+	tear_down_port_memory();
 }
 
 void RdmaTransport::begin_to_leave(net *net)

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shell/transport/rdma/port_memory.hpp"
+
+#include "shell/base/alloc.hpp"
+#include "shell/control/device_epoch.hpp"
+
+namespace smc::transport::rdma {
+
+namespace {
+
+PortMemory *memory;
+
+} // namespace
+
+PortMemory &port_memory()
+{
+	return *memory;
+}
+
+bool set_up_port_memory()
+{
+	return shell::make_single(memory);
+}
+
+void tear_down_port_memory()
+{
+	shell::free_single(memory);
+}
+
+// Two places of a network device, for both types: a handshake asks for both.
+PortMemory::Place &PortMemory::place_of(const Question &question)
+{
+	constexpr u64 kSpread = 0x9e3779b97f4a7c15;
+	const auto &ipv4 = question.ipv4;
+	u64 hash = reinterpret_cast<uintptr_t>(question.netns);
+
+	hash = (hash ^ question.ifindex ^ u64{question.vlan_id} << 32) * kSpread;
+	hash ^= u64{ipv4[0]} << 24 | u64{ipv4[1]} << 16 | u64{ipv4[2]} << 8 | ipv4[3];
+	hash *= kSpread;
+	const std::size_t pair = hash >> 32 & (kPlaces / 2 - 1);
+
+	return places_[2 * pair + (question.type == SMC_IB_GID_ROCE_V2 ? 1 : 0)];
+}
+
+std::optional<PortMemory::Answer> PortMemory::look(const Question &question)
+{
+	Place &place = place_of(question);
+	const u64 epoch = control::DeviceEpoch::current();
+	shell::Guard guard(place.lock);
+
+	if (!place.used || place.epoch != epoch || place.question != question)
+		return std::nullopt;
+	return Answer{place.port};
+}
+
+void PortMemory::note(const Question &question, const std::optional<Port> &port, u64 epoch)
+{
+	Place &place = place_of(question);
+	// The reference that makes way goes without the lock.
+	std::optional<Port> other = port;
+	shell::Guard guard(place.lock);
+
+	place.used = true;
+	place.question = question;
+	place.epoch = epoch;
+	std::swap(place.port, other);
+}
+
+void PortMemory::forget(const smc_ib_device *device)
+{
+	for (Place &place : places_) {
+		std::optional<Port> gone;
+		shell::Guard guard(place.lock);
+
+		if (!place.port || place.port->device.get() != device)
+			continue;
+		std::swap(place.port, gone);
+		place.used = false;
+	}
+}
+
+} // namespace smc::transport::rdma
