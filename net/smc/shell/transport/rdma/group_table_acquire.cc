@@ -229,13 +229,6 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 
 	if (!port)
 		return fail(wire::DeclineReason::kNoSmcrDev);
-	// Version 1 works inside one subnet.
-	const Route route = agreement.iwarp()        ? Route::kDirect
-			    : agreement.version >= 2 ? route_to(*port, wanted.peer_gid)
-						     : Route::kDirect;
-	if (route == Route::kNone)
-		return fail(wire::DeclineReason::kNoRoute);
-	const bool direct = route == Route::kDirect;
 	const GroupKey key = key_from(*port, seeker, agreement, wanted.peer_id);
 	const LinkEnds ends = ends_from(*port, wanted.peer_gid, wanted.peer_mac, {});
 	Bucket &bucket = bucket_of(wanted.peer_gid);
@@ -247,7 +240,13 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 		return std::move(*answer);
 	if (agreement.iwarp() && !is_beside_tcp(*port, wanted.peer_gid, seeker))
 		return fail(wire::DeclineReason::kNoRoute);
-	return make_group({key, ends, *port, agreement, direct}, seeker);
+	// A link that is there has its way. Version 1 works inside one subnet.
+	const Route route = agreement.version >= 2 && !agreement.iwarp()
+				    ? route_to(*port, wanted.peer_gid)
+				    : Route::kDirect;
+	if (route == Route::kNone)
+		return fail(wire::DeclineReason::kNoRoute);
+	return make_group({key, ends, *port, agreement, route == Route::kDirect}, seeker);
 }
 
 GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wanted,
