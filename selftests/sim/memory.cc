@@ -34,7 +34,9 @@ void *Memory::allocate(std::size_t bytes)
 		note("no memory for %zu bytes", bytes);
 		return nullptr;
 	}
-	void *block = std::calloc(1, bytes);
+	void *block = std::malloc(bytes);
+	// Nobody may rely on what is in it.
+	std::memset(block, 0xa5, bytes);
 	blocks_[block] = bytes;
 	return block;
 }

@@ -2,6 +2,7 @@
 #include "ring_memory.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "kernel/abi/mem.h"
@@ -70,10 +71,12 @@ void *smc_ring_alloc(struct sock *sk, size_t size_bytes, bool)
 	if (!rings().enter(group, size_bytes))
 		return nullptr;
 	void *ring = smc_mem_alloc(size_bytes);
-	if (ring == nullptr)
+	if (ring == nullptr) {
 		rings().leave(group, size_bytes);
-	else
-		lent[ring] = {group, size_bytes};
+		return nullptr;
+	}
+	std::memset(ring, 0, size_bytes);
+	lent[ring] = {group, size_bytes};
 	return ring;
 }
 

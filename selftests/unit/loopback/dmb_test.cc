@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 #include "doubles/memory.hpp"
@@ -32,6 +33,8 @@ void *smc_ring_alloc(struct sock *, size_t size_bytes, bool)
 		return nullptr;
 	void *ring = smc_mem_alloc(size_bytes);
 	rings_bytes += ring != nullptr ? size_bytes : 0;
+	if (ring != nullptr)
+		std::memset(ring, 0, size_bytes);
 	return ring;
 }
 

@@ -9,7 +9,7 @@
 
 SMC_ABI_BEGIN
 
-/* Zeroed memory or NULL. May sleep. */
+/* Memory as it comes, not cleared, or NULL. May sleep. */
 void *smc_mem_alloc(size_t size_bytes);
 /* Any context; NULL is fine. */
 void smc_mem_free(void *mem);
