@@ -314,8 +314,10 @@ void LinkGroup::arm()
 	}
 	if (state_ == State::kEnding)
 		next_ms = std::min(next_ms, control_.drained() ? now_ms : drain_deadline_ms_);
-	if (next_ms == ~u64{0})
+	// A run that comes in time looks at everything, and arms the next one.
+	if (next_ms == ~u64{0} || (armed_ms_ != 0 && armed_ms_ <= next_ms))
 		return;
+	armed_ms_ = next_ms;
 	work_.queue_delayed(next_ms > now_ms ? next_ms - now_ms : 0);
 }
 
@@ -329,6 +331,7 @@ void LinkGroup::run()
 		shell::Guard guard(lock_);
 		const u64 now_ms = smc_now_ms();
 
+		armed_ms_ = 0;
 		// It comes again when they have ended.
 		if (links_end_ && state_ == State::kEnding)
 			return;

@@ -509,6 +509,8 @@ private:
 	// When unused ones are taken back; 0: none is lent.
 	u64 collect_ms_ SMC_GUARDED_BY(lock_) = 0;
 	u64 drain_deadline_ms_ SMC_GUARDED_BY(lock_) = 0;
+	// A run is queued for that time, or for an earlier one; 0: none is.
+	u64 armed_ms_ SMC_GUARDED_BY(lock_) = 0;
 	std::array<LinkRecord, group::kLinksMax> records_ SMC_GUARDED_BY(lock_);
 	// Of records_; written under the lock.
 	std::array<std::atomic<u32>, group::kLinksMax> peer_qpns_{};
