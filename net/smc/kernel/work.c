@@ -95,6 +95,9 @@ bool smc_work_queue(struct smc_work *work)
 {
 	struct work_item *item = item_of(work);
 
+	/* As a rule it does not wait for its time, and there is no timer to be taken away. */
+	if (queue_work(item->queue, &item->delayed.work))
+		return false;
 	return mod_delayed_work(item->queue, &item->delayed, 0);
 }
 
