@@ -150,16 +150,27 @@ struct sock *smc_tcp_orphan(struct socket *sock)
 	return sk;
 }
 
-struct socket *smc_tcp_wrap(struct sock *sk)
+struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
 {
+	struct socket *sock = spare;
+
 	if (scheduler().current()->is_atomic())
 		fail("a socket is made in atomic context");
-	if (world().lacks(world().knobs.no_memory))
-		return nullptr;
-	socket_counts().sockets++;
-	auto *sock = new struct socket;
+	if (sock == nullptr) {
+		if (world().lacks(world().knobs.no_memory))
+			return nullptr;
+		socket_counts().sockets++;
+		sock = new struct socket;
+	}
 	smc_tcp_adopt(sk, sock);
 	return sock;
+}
+
+struct sock *smc_tcp_empty(struct socket *sock)
+{
+	if (!sock->queue.empty())
+		fail("a socket is taken for another one, and somebody waits on it");
+	return smc_tcp_orphan(sock);
 }
 
 void smc_tcp_unwrap(struct socket *sock)
@@ -177,7 +188,7 @@ void smc_tcp_unwrap(struct socket *sock)
 struct socket *smc_tcp_keep(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
-	struct socket *kept = smc_tcp_wrap(sk);
+	struct socket *kept = smc_tcp_wrap(sk, nullptr);
 
 	if (kept != nullptr) {
 		sock->sk = nullptr;

@@ -127,16 +127,26 @@ struct sock *smc_tcp_orphan(struct socket *sock)
 	return sk;
 }
 
-struct socket *smc_tcp_wrap(struct sock *sk)
+struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
 {
-	struct socket *sock;
+	struct socket *sock = spare;
 
-	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &sock))
+	if (!sock && sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &sock))
 		return NULL;
 	/* The user's, not that of the work item: rules and filters look at it. */
 	SOCK_INODE(sock)->i_uid = sk_uid(sk);
 	smc_tcp_adopt(sk, sock);
 	return sock;
+}
+
+struct sock *smc_tcp_empty(struct socket *sock)
+{
+	struct sock *sk = smc_tcp_orphan(sock);
+
+	/* What the sock has left behind: what it lacked, and what it was asked for. */
+	sock->flags = 0;
+	sock->wq.flags = 0;
+	return sk;
 }
 
 void smc_tcp_unwrap(struct socket *sock)

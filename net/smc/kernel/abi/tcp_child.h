@@ -16,10 +16,15 @@ void smc_tcp_adopt(struct sock *sk, struct socket *sock);
 /* Takes it away again; the caller owns the sock then. */
 struct sock *smc_tcp_orphan(struct socket *sock);
 /*
- * A socket of our own around an accepted sock, while it does the CLC exchange.
- * NULL if memory is short; @sk is then still the caller's.
+ * A socket of our own around an accepted sock, while it does the CLC exchange: @spare, or a new one
+ * if that is NULL. NULL if memory is short; @sk is then still the caller's.
  */
-struct socket *smc_tcp_wrap(struct sock *sk);
+struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare);
+/*
+ * Takes the sock out of a socket made by smc_tcp_wrap(), which then is a spare one for another
+ * child of the same listener: it is to be wrapped around that, or released by smc_tcp_unwrap().
+ */
+struct sock *smc_tcp_empty(struct socket *sock);
 /* Releases a socket made by smc_tcp_wrap(), with its sock if it has one. */
 void smc_tcp_unwrap(struct socket *sock);
 /*

@@ -162,7 +162,8 @@ void Listener::put_aside(struct sock *child)
 // Takes over @child, with SMC or without: another thread may have taken the one looked at.
 void Listener::start(struct sock *child)
 {
-	struct socket *sock = smc_tcp_wrap(child);
+	struct socket *sock =
+		smc_tcp_wrap(child, spare_socket_.exchange(nullptr, std::memory_order_acq_rel));
 	if (sock == nullptr) {
 		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_NO_MEMORY);
 		smc_tcp_close(child);
@@ -194,6 +195,31 @@ void Listener::start(struct sock *child)
 	}
 	handshake.reset();
 	smc_tcp_unwrap(sock);
+}
+
+// Nobody waits on the child's socket any more: its handshake has removed its hook.
+struct sock *Listener::unwrap(const Handshake &done)
+{
+	struct socket *socket = done.sock();
+	struct sock *child = smc_tcp_empty(socket);
+
+	if (struct socket *other = spare_socket_.exchange(socket, std::memory_order_acq_rel))
+		smc_tcp_unwrap(other);
+	// Either close() finds it, or it is seen here that close() has been.
+	bool closed;
+	{
+		Guard guard(lock_);
+		closed = closed_;
+	}
+	if (closed)
+		drop_spare_socket();
+	return child;
+}
+
+void Listener::drop_spare_socket()
+{
+	if (struct socket *spare = spare_socket_.exchange(nullptr, std::memory_order_acq_rel))
+		smc_tcp_unwrap(spare);
 }
 
 bool Listener::on_handshake_done(Handshake &handshake)
@@ -364,6 +390,7 @@ void Listener::close()
 		smc_tcp_unwrap(handshake->sock());
 	}
 	work_.cancel_sync();
+	drop_spare_socket();
 }
 
 } // namespace smc::shell

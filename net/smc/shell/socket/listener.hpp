@@ -15,6 +15,7 @@
 // Locking: lock_ (class LISTENER) guards the children (AcceptQueue), and what changes with them.
 #pragma once
 
+#include <atomic>
 #include <optional>
 
 #include "kernel/abi/sock.h"
@@ -49,6 +50,8 @@ public:
 	};
 	// The next one. -EAGAIN: there is none yet. Process, no lock.
 	[[nodiscard]] Result<Accepted, Errno> take(bool kern);
+	// The sock of a handshake that take() has given, for the user's socket. Process, no lock.
+	[[nodiscard]] struct sock *unwrap(const Handshake &done);
 	// For clients that connect from now on. Process.
 	void set_limit(smc_hs_limit limit);
 	// The sock becomes TCP's, and may outlive this module: from now on the Listener leaves
@@ -89,11 +92,14 @@ private:
 	// Drops all that @take finds.
 	void drop(Ref<Handshake> (AcceptQueue::*take)());
 	void drop_plain();
+	void drop_spare_socket();
 
 	struct sock *const sk_;
 	SpinLock lock_{SMC_LOCK_LISTENER};
 	AcceptQueue queue_ SMC_GUARDED_BY(lock_);
-	Owned<AcceptQueue::Plain> spare_;           // run()'s place for the next one without SMC
+	Owned<AcceptQueue::Plain> spare_; // run()'s place for the next one without SMC
+	// Of the last one that was accepted, for the next one's handshake; nullptr: there is none.
+	std::atomic<struct socket *> spare_socket_{nullptr};
 	bool taking_ SMC_GUARDED_BY(lock_) = false; // run() has a child that is in no list
 	// There was no room at the last look.
 	bool held_up_ SMC_GUARDED_BY(lock_) = false;

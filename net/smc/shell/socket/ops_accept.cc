@@ -15,16 +15,14 @@ namespace smc::shell {
 namespace {
 
 // Makes the user's new socket from a completed handshake.
-int adopt(Handshake &done, struct socket *new_sock)
+int adopt(Listener &listener, Handshake &done, struct socket *new_sock)
 {
-	struct socket *wrapper = done.sock();
 	const handshake::Finished *outcome = done.outcome();
 	const bool smc = std::get_if<handshake::UseSmc>(&outcome->outcome) != nullptr;
 	SmcSocket *state = nullptr;
 	Ref<transport::Endpoint> endpoint = done.take_endpoint();
-	struct sock *sk = smc_tcp_orphan(wrapper);
+	struct sock *sk = listener.unwrap(done);
 
-	smc_tcp_unwrap(wrapper);
 	smc_tcp_adopt(sk, new_sock);
 	if (!smc) {
 		smc_sock_make_plain(new_sock);
@@ -64,7 +62,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 			return -EINVAL;
 		const auto taken = state.listener().take(kern);
 		if (taken && taken->done)
-			return adopt(*taken->done, new_sock);
+			return adopt(state.listener(), *taken->done, new_sock);
 		if (taken) {
 			control::count_fallback(taken->plain,
 						static_cast<u32>(wire::DeclineReason::kPeerNoSmc),
