@@ -44,7 +44,23 @@ void Handshake::last_ref_gone()
 
 void Handshake::start()
 {
+	starting_.store(false, std::memory_order_seq_cst);
 	wake();
+}
+
+void Handshake::start_here()
+{
+	begin();
+	// What came before the hook was there wakes nobody.
+	const bool more = finished_ || (!stalled() && !alone_ && !smc_tcp_quiet(sk_));
+	const auto delay_ms = more ? std::optional<u64>(0) : next_run_in_ms();
+
+	// From here on all belongs to the runs. One that came too early has left woken_.
+	starting_.store(false, std::memory_order_seq_cst);
+	if (more || woken_.load(std::memory_order_seq_cst))
+		wake();
+	else if (delay_ms)
+		queue_in(*delay_ms);
 }
 
 void Handshake::wake()
@@ -124,6 +140,8 @@ void Handshake::go_on(HandshakeOwner &heir)
 
 void Handshake::run()
 {
+	if (starting_.load(std::memory_order_seq_cst))
+		return;
 	woken_.store(false, std::memory_order_seq_cst);
 	if (!cancelled_.load(std::memory_order_acquire) && !told_) {
 		proceed();
@@ -151,17 +169,27 @@ void Handshake::run()
 // Queues the next run: for the timer, or when the sock's lock may be free.
 void Handshake::come_again()
 {
-	u64 delay_ms = turn_at_sock_.wait_ms();
+	if (const auto delay_ms = next_run_in_ms())
+		queue_in(*delay_ms);
+}
 
-	if (finished_) {
-		delay_ms = std::max<u64>(delay_ms, 1);
-	} else if (delay_ms == 0) {
-		const u64 now_ms = smc_now_ms();
+std::optional<u64> Handshake::next_run_in_ms()
+{
+	const u64 delay_ms = turn_at_sock_.wait_ms();
 
-		if (deadline_ms_ == 0)
-			return;
-		delay_ms = deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1;
-	}
+	if (finished_)
+		return std::max<u64>(delay_ms, 1);
+	if (delay_ms != 0)
+		return delay_ms;
+	if (deadline_ms_ == 0)
+		return std::nullopt;
+	const u64 now_ms = smc_now_ms();
+
+	return deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1;
+}
+
+void Handshake::queue_in(u64 delay_ms)
+{
 	// A wakeup since this run began must not wait for the timer.
 	work_.queue_if_idle(delay_ms);
 	// queue_if_idle() may have put off the run of that wakeup.

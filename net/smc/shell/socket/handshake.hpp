@@ -68,8 +68,11 @@ public:
 	Handshake(Role role, struct socket *sock, HandshakeOwner &owner, bool crossed = false);
 	~Handshake();
 
-	// Begins it. Process.
+	// Begins it, in a run of its own. Process.
 	void start();
+	// The same in the caller's run, as far as its first message. Process, from a work item that
+	// cancel() does not overtake.
+	void start_here();
 	// Queues a run. Any context.
 	void wake();
 	// Ends it without an outcome, unless it has one already, and waits until it does not run.
@@ -129,6 +132,8 @@ private:
 	void run();
 	[[nodiscard]] bool end(bool may_wait);
 	void come_again();
+	[[nodiscard]] std::optional<u64> next_run_in_ms();
+	void queue_in(u64 delay_ms);
 	// Gives the event to the machine, performs its effects, and gives it their answers. If an
 	// effect has to wait for the sock's lock it is stalled(), and no other step begins until
 	// proceed() has performed the rest.
@@ -208,7 +213,8 @@ private:
 	SpinLock lock_{SMC_LOCK_LEAF};
 	FixedVector<Result, kResultsMax> results_ SMC_GUARDED_BY(lock_);
 	std::atomic<bool> cancelled_{false};
-	std::atomic<bool> woken_{false}; // since the last run began
+	std::atomic<bool> woken_{false};   // since the last run began
+	std::atomic<bool> starting_{true}; // no run does anything yet
 	WakeHook<Handshake, &Handshake::on_wake> hook_{sock_, *this};
 	CountedWork<Handshake, &Handshake::run> work_{*this, SMC_WORK_OF_HANDSHAKE};
 };

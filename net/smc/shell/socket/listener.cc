@@ -130,7 +130,7 @@ bool Listener::take_out()
 		set_taking(true);
 		struct sock *child = smc_tcp_take_out(sk_);
 		if (child != nullptr && smc_tcp_agreed(child))
-			start(child);
+			start(child, /*here=*/true);
 		else if (child != nullptr)
 			put_aside(child);
 		set_taking(false);
@@ -160,7 +160,7 @@ void Listener::put_aside(struct sock *child)
 }
 
 // Takes over @child, with SMC or without: another thread may have taken the one looked at.
-void Listener::start(struct sock *child)
+void Listener::start(struct sock *child, bool here)
 {
 	struct socket *sock =
 		smc_tcp_wrap(child, spare_socket_.exchange(nullptr, std::memory_order_acq_rel));
@@ -188,6 +188,10 @@ void Listener::start(struct sock *child)
 			queue_.begin(handshake);
 			limit_offers_locked();
 		}
+	}
+	if (begins && here) {
+		handshake->start_here();
+		return;
 	}
 	if (begins) {
 		handshake->start();
@@ -287,7 +291,7 @@ Result<Listener::Accepted, Errno> Listener::take(bool kern)
 		}
 		if (!smc_tcp_agreed(child))
 			return Accepted{.done = {}, .plain = child};
-		start(child);
+		start(child, /*here=*/false);
 	}
 }
 

@@ -82,7 +82,8 @@ private:
 	[[nodiscard]] bool may_start();
 	[[nodiscard]] bool may_start_locked() SMC_REQUIRES(lock_);
 	void limit_offers_locked() SMC_REQUIRES(lock_);
-	void start(struct sock *child);
+	// @here: in run(), as far as its first message.
+	void start(struct sock *child, bool here);
 	void put_aside(struct sock *child);
 	void set_taking(bool taking);
 	[[nodiscard]] bool take_out();

@@ -190,7 +190,7 @@ bool SmcSocket::make_handshake()
 		return decline_for_memory();
 	(void)enter_handshaking();
 	handshake_->watch();
-	handshake_->start();
+	handshake_->start_here();
 	return true;
 }
 
