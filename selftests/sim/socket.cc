@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <functional>
+#include <utility>
 
 #include "trace.hpp"
 #include "work_queue.hpp"
@@ -308,7 +310,7 @@ namespace {
 
 // @events: what wakes it. A jiffy is a millisecond here.
 int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-	       bool exclusive, u32 events, bool locked = true)
+	       bool exclusive, u32 events, bool locked = true, std::function<bool()> concerns = {})
 {
 	Fiber *fiber = scheduler().current();
 
@@ -318,8 +320,10 @@ int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), v
 		fail(locked ? "a wait without the sock's lock" : "a wait with the sock's lock");
 	struct socket *sock = sk->socket;
 	scheduler().prepare();
-	const auto place =
-		sock->queue.add({.fiber = fiber, .events = events, .exclusive = exclusive});
+	const auto place = sock->queue.add({.fiber = fiber,
+					    .events = events,
+					    .exclusive = exclusive,
+					    .concerns = std::move(concerns)});
 	int ret = 0;
 	const bool there = ready(arg);
 	if (!there && (fiber->signalled || world().fault(world().knobs.signal))) {
@@ -347,10 +351,11 @@ int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), v
 
 } // namespace
 
-int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		 bool exclusive)
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+		 bool (*concerns)(void *arg), void *arg, bool exclusive)
 {
-	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, ~0U);
+	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, ~0U, /*locked=*/true,
+			  [=] { return concerns(arg); });
 }
 
 int smc_sk_await_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
@@ -368,13 +373,14 @@ int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(voi
 	return ret;
 }
 
-int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		bool exclusive)
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+		bool (*concerns)(void *arg), void *arg)
 {
 	int ret = 0;
 
 	while (ret == 0 && !ready(arg))
-		ret = smc_sk_sleep(sk, timeo_jiffies, ready, arg, exclusive);
+		ret = sleep_once(sk, timeo_jiffies, ready, arg, false, ~0U, /*locked=*/true,
+				 [=] { return concerns == nullptr || concerns(arg); });
 	return ret;
 }
 

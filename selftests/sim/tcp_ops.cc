@@ -86,7 +86,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 			return static_cast<struct sock *>(arg)->state != SMC_TCP_SYN_SENT;
 		};
 		do {
-			ret = smc_sk_wait(sk, &timeo, settled, sk, false);
+			ret = smc_sk_wait(sk, &timeo, settled, nullptr, sk);
 			if (world().knobs.wake_us != 0) {
 				smc_sk_unlock(sk);
 				scheduler().sleep_us(world().knobs.wake_us);
@@ -199,7 +199,7 @@ int smc_tcp_ops_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 
 	smc_sk_lock(sk);
 	// As sk_stream_wait_connect().
-	int ret = smc_sk_wait(sk, &timeo, connected, sk, false);
+	int ret = smc_sk_wait(sk, &timeo, connected, nullptr, sk);
 	if (ret == 0) {
 		const size_t n = smc_msg_copy_from(msg, bytes.data(), len);
 
@@ -230,7 +230,7 @@ int smc_tcp_ops_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 	if ((bits & SMC_MSG_OOB) != 0)
 		return -EINVAL;
 	smc_sk_lock(sk);
-	int ret = smc_sk_wait(sk, &timeo, readable, sk, false);
+	int ret = smc_sk_wait(sk, &timeo, readable, nullptr, sk);
 	if (ret == 0) {
 		std::string bytes(std::min(len, sk->received.size()), '\0');
 		ret = receive_now(sk, bytes.data(), bytes.size(), true);

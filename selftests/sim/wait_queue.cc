@@ -42,6 +42,7 @@ void WaitQueue::wake(u32 events, bool all)
 			if (place->fn(place->hook))
 				entries_.erase(place);
 		} else if ((any || (place->events & events) != 0) &&
+			   (!place->concerns || place->concerns()) &&
 			   (all || !(place->exclusive && one_exclusive))) {
 			one_exclusive = one_exclusive || place->exclusive;
 			scheduler().wake(place->fiber);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <functional>
 #include <list>
 
 #include "kernel/abi/types.h"
@@ -17,6 +18,7 @@ public:
 		Fiber *fiber = nullptr;
 		u32 events = ~0u; // a poller wakes only for these
 		bool exclusive = false;
+		std::function<bool()> concerns; // if any: has to say so, too
 		smc_wake_hook *hook = nullptr;
 		bool (*fn)(smc_wake_hook *) = nullptr;
 	};

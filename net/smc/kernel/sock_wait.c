@@ -84,6 +84,13 @@ enum awaited {
 	AWAITED_ANYTHING,
 	AWAITED_DATA,
 	AWAITED_ROOM,
+	AWAITED_CONCERN,
+};
+
+struct sleeper {
+	struct wait_queue_entry wait;
+	bool (*concerns)(void *arg); /* of AWAITED_CONCERN */
+	void *arg;
 };
 
 static bool wakes_only_for(void *key, __poll_t events)
@@ -105,69 +112,86 @@ static int wake_writer(struct wait_queue_entry *wait, unsigned int mode, int syn
 	return woken_wake_function(wait, mode, sync, key);
 }
 
+static int wake_concerned(struct wait_queue_entry *wait, unsigned int mode, int sync, void *key)
+{
+	const struct sleeper *sleeper = container_of(wait, struct sleeper, wait);
+
+	if (!sleeper->concerns(sleeper->arg))
+		return 0;
+	return woken_wake_function(wait, mode, sync, key);
+}
+
 static const wait_queue_func_t wake_functions[] = {
 	[AWAITED_ANYTHING] = woken_wake_function,
 	[AWAITED_DATA] = wake_reader,
 	[AWAITED_ROOM] = wake_writer,
+	[AWAITED_CONCERN] = wake_concerned,
 };
 
-/* @locked: the caller has the sock's lock. */
+/* A reader has not the sock's lock, all others have it. */
 static __always_inline int sleep_once(struct sock *sk, long *timeo_jiffies,
 				      bool (*ready)(void *arg), void *arg, bool exclusive,
-				      enum awaited awaited, bool locked)
+				      enum awaited awaited, bool (*concerns)(void *arg))
 {
-	DEFINE_WAIT_FUNC(wait, wake_functions[awaited]);
+	struct sleeper sleeper = {
+		.wait = { .private = current, .func = wake_functions[awaited] },
+		.concerns = concerns,
+		.arg = arg,
+	};
 	const bool reads = awaited == AWAITED_DATA;
 	bool interrupted;
 	int ret = 0;
 
 	if (!*timeo_jiffies)
 		return -EAGAIN;
+	INIT_LIST_HEAD(&sleeper.wait.entry);
 	/* First: a sleeper that does not look again must not keep a SIGIO back. */
 	interrupted = signal_pending(current);
 	if (reads && !interrupted)
 		sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	if (exclusive)
-		add_wait_queue_exclusive(sk_sleep(sk), &wait);
+		add_wait_queue_exclusive(sk_sleep(sk), &sleeper.wait);
 	else
-		add_wait_queue(sk_sleep(sk), &wait);
+		add_wait_queue(sk_sleep(sk), &sleeper.wait);
 	if (!ready(arg)) {
 		if (interrupted) {
 			ret = sock_intr_errno(*timeo_jiffies);
 		} else {
-			if (locked)
+			if (!reads)
 				release_sock(sk);
-			*timeo_jiffies = wait_woken(&wait, TASK_INTERRUPTIBLE, *timeo_jiffies);
-			if (locked)
+			*timeo_jiffies = wait_woken(&sleeper.wait, TASK_INTERRUPTIBLE,
+						    *timeo_jiffies);
+			if (!reads)
 				lock_sock(sk);
 		}
 	}
-	remove_wait_queue(sk_sleep(sk), &wait);
+	remove_wait_queue(sk_sleep(sk), &sleeper.wait);
 	if (reads)
 		sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	return ret;
 }
 
-int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		 bool exclusive)
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+		 bool (*concerns)(void *arg), void *arg, bool exclusive)
 {
-	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, AWAITED_ANYTHING, true);
+	return sleep_once(sk, timeo_jiffies, ready, arg, exclusive, AWAITED_CONCERN, concerns);
 }
 
 int smc_sk_await_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
 	if (*timeo_jiffies && busy_polls(sk) && busy_poll(sk, ready, arg))
 		return 0;
-	return sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_DATA, false);
+	return sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_DATA, NULL);
 }
 
-int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		bool exclusive)
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+		bool (*concerns)(void *arg), void *arg)
 {
+	const enum awaited awaited = concerns ? AWAITED_CONCERN : AWAITED_ANYTHING;
 	int ret = 0;
 
 	while (!ret && !ready(arg))
-		ret = smc_sk_sleep(sk, timeo_jiffies, ready, arg, exclusive);
+		ret = sleep_once(sk, timeo_jiffies, ready, arg, false, awaited, concerns);
 	return ret;
 }
 
@@ -176,7 +200,7 @@ int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(voi
 	int ret = 0;
 
 	while (!ret && !ready(arg))
-		ret = sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_ROOM, true);
+		ret = sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_ROOM, NULL);
 	return ret;
 }
 

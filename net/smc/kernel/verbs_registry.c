@@ -29,8 +29,7 @@ struct smc_ib_device *smc_ib_device_next(struct smc_ib_device *prev)
 
 	mutex_lock(&smc_ib_devices_mutex);
 	/* By id, not by position: @prev may have left the list meanwhile. */
-	list_for_each_entry(dev, &smc_ib_devices, list)
-	{
+	list_for_each_entry(dev, &smc_ib_devices, list) {
 		if (dev->id > last_id) {
 			kref_get(&dev->kref);
 			goto found;
@@ -99,7 +98,9 @@ static void smc_ib_device_event(struct ib_event_handler *handler, struct ib_even
 	struct smc_ib_device *dev = container_of(handler, struct smc_ib_device, event_handler);
 
 	switch (event->event) {
-	case IB_EVENT_DEVICE_FATAL: set_bit(SMC_IB_EVENT_FATAL, &dev->events); break;
+	case IB_EVENT_DEVICE_FATAL:
+		set_bit(SMC_IB_EVENT_FATAL, &dev->events);
+		break;
 	case IB_EVENT_PORT_ACTIVE:
 	case IB_EVENT_PORT_ERR:
 	case IB_EVENT_GID_CHANGE:
@@ -107,7 +108,8 @@ static void smc_ib_device_event(struct ib_event_handler *handler, struct ib_even
 			return;
 		set_bit(event->element.port_num - 1, &dev->events);
 		break;
-	default: return;
+	default:
+		return;
 	}
 	smc_ib_ways_changed();
 	queue_work(smc_ib_wq, &dev->event_work);

@@ -4,6 +4,7 @@
 // are doubles.
 #include "shell/transport/rdma/port.cc"
 #include "shell/transport/rdma/port_memory.cc"
+#include "shell/transport/rdma/port_search.cc"
 
 #include <gtest/gtest.h>
 

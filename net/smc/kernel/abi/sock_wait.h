@@ -12,9 +12,13 @@ SMC_ABI_BEGIN
  * it looks again; does not sleep if @ready reports that something has come meanwhile. Called and
  * returning with the sock's lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies has run
  * out, or the errno of an interrupting signal.
+ *
+ * A wakeup that does not concern the sleeper, as @concerns says, does not wake him: he would only
+ * find nothing, in the way of those who are about to bring something. It is called by whoever
+ * wakes, under the wait queue's lock and with interrupts off, and takes no lock.
  */
-int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		 bool exclusive);
+int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+		 bool (*concerns)(void *arg), void *arg, bool exclusive);
 /*
  * The same for a reader, called and returning without the sock's lock: SMC_POLL_OUT alone does not
  * wake it. As on TCP, the event that ends the sleep sends no SIGIO (O_ASYNC), and a socket with
@@ -30,10 +34,10 @@ void smc_sk_busy_poll_by(struct sock *sk, u32 napi_id);
 /*
  * Sleeps on the user's wait queue until @ready returns true. Called and returning with the sock's
  * lock held, asleep without it. 0, -EAGAIN when *timeo_jiffies has run out, or the errno of an
- * interrupting signal.
+ * interrupting signal. @concerns: see smc_sk_sleep(); NULL: any wakeup may.
  */
-int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg,
-		bool exclusive);
+int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
+		bool (*concerns)(void *arg), void *arg);
 /* The same for a writer: neither SMC_POLL_IN nor SMC_POLL_PRI alone wakes it. */
 int smc_sk_wait_for_room(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 			 void *arg);

@@ -153,6 +153,7 @@ void Listener::put_aside(struct sock *child)
 	{
 		Guard guard(lock_);
 		queue_.put_aside(std::move(spare_));
+		note_waiting_locked();
 		limit_offers_locked();
 	}
 	// A user whom TCP woke for it may have looked while it was in neither queue.
@@ -232,6 +233,7 @@ bool Listener::on_handshake_done(Handshake &handshake)
 	// does not know of it, and nothing of this function may still run.
 	Guard guard(lock_);
 	const bool for_user = queue_.end(handshake);
+	note_waiting_locked();
 	limit_offers_locked();
 	if (!for_user) {
 		work_.queue();
@@ -254,6 +256,7 @@ std::optional<Listener::Accepted> Listener::take_waiting()
 		if (closed_ || queue_.waiting() == 0)
 			return std::nullopt;
 		first = queue_.take_first();
+		note_waiting_locked();
 		// There may be room for one more now.
 		limit_offers_locked();
 		if (held_up_)
@@ -293,6 +296,12 @@ Result<Listener::Accepted, Errno> Listener::take(bool kern)
 			return Accepted{.done = {}, .plain = child};
 		start(child, /*here=*/false);
 	}
+}
+
+bool Listener::may_have_some() const
+{
+	return has_waiting_.load(std::memory_order_acquire) ||
+	       smc_tcp_accept_hint(sk_) != SMC_ACCEPT_SMC || smc_sk_state(sk_) != SMC_TCP_LISTEN;
 }
 
 bool Listener::ready()
@@ -360,6 +369,7 @@ void Listener::close()
 		if (closed_)
 			return;
 		closed_ = true;
+		note_waiting_locked();
 	}
 	hook_.remove();
 	work_.cancel_sync();

@@ -62,6 +62,9 @@ public:
 	// True if take() finds a connection, unless another thread takes it. Starts handshakes that
 	// have not begun. Process.
 	[[nodiscard]] bool ready();
+	// False: a child with SMC has come to TCP's queue, and run() follows, which wakes whoever
+	// waits when there is something to accept. Any context, without a lock.
+	[[nodiscard]] bool may_have_some() const;
 	// TCP does not listen any more: resets the connections that were not accepted, as TCP does,
 	// and those in a handshake when that has ended. Process, no lock.
 	void drop_done();
@@ -90,6 +93,10 @@ private:
 	void run();
 	[[nodiscard]] std::optional<Accepted> take_waiting();
 	[[nodiscard]] bool came_meanwhile();
+	void note_waiting_locked() SMC_REQUIRES(lock_)
+	{
+		has_waiting_.store(closed_ || queue_.waiting() != 0, std::memory_order_release);
+	}
 	// Drops all that @take finds.
 	void drop(Ref<Handshake> (AcceptQueue::*take)());
 	void drop_plain();
@@ -98,7 +105,8 @@ private:
 	struct sock *const sk_;
 	SpinLock lock_{SMC_LOCK_LISTENER};
 	AcceptQueue queue_ SMC_GUARDED_BY(lock_);
-	Owned<AcceptQueue::Plain> spare_; // run()'s place for the next one without SMC
+	std::atomic<bool> has_waiting_{false}; // queue_ has, or run() is not to come any more
+	Owned<AcceptQueue::Plain> spare_;      // run()'s place for the next one without SMC
 	// Of the last one that was accepted, for the next one's handshake; nullptr: there is none.
 	std::atomic<struct socket *> spare_socket_{nullptr};
 	bool taking_ SMC_GUARDED_BY(lock_) = false; // run() has a child that is in no list

@@ -52,6 +52,12 @@ bool may_accept(void *arg)
 	       smc_tcp_accept_head(wait->sk) == SMC_ACCEPT_PLAIN;
 }
 
+// Not for a child whose handshake is still to come.
+bool concerns_accept(void *arg)
+{
+	return static_cast<AcceptWait *>(arg)->state->listener().may_have_some();
+}
+
 int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, int flags, bool kern)
 {
 	struct sock *sk = smc_sock_sk(sock);
@@ -75,7 +81,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 			return taken.error().code;
 		AcceptWait wait{&state, sk};
 		smc_sk_lock(sk);
-		const int err = smc_sk_sleep(sk, &timeo, may_accept, &wait, true);
+		const int err = smc_sk_sleep(sk, &timeo, may_accept, concerns_accept, &wait, true);
 		smc_sk_unlock(sk);
 		if (err != 0)
 			return err;

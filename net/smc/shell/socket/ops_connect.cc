@@ -48,7 +48,7 @@ int wait_for_tcp(struct sock *sk, long *timeo_jiffies)
 		return tcp != SMC_TCP_SYN_SENT && tcp != SMC_TCP_SYN_RECV;
 	};
 
-	return smc_sk_wait(sk, timeo_jiffies, decided, sk, false);
+	return smc_sk_wait(sk, timeo_jiffies, decided, nullptr, sk);
 }
 
 // TCP's own answer about its second attempt, which does not wait any more.

@@ -231,7 +231,7 @@ void SmcSocket::end_connection(transport::Endpoint &endpoint)
 				[](connection::Connection &conn) { conn.request_completion(); });
 			endpoint.transmit();
 			smc_sk_lock(sk_);
-			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, &endpoint, false);
+			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, nullptr, &endpoint);
 			smc_sk_unlock(sk_);
 		}
 		endpoint.keep_tcp(sock_);

@@ -121,11 +121,18 @@ bool SmcSocket::settled() const
 	return true;
 }
 
+// CLC messages wake, too. What ends a handshake wakes after it has changed the mode; while TCP
+// connects it is a wakeup that does.
 int SmcSocket::wait_settled(long *timeo_jiffies)
 {
-	return smc_sk_wait(
-		sk_, timeo_jiffies,
-		[](void *self) { return static_cast<SmcSocket *>(self)->settled(); }, this, false);
+	const auto ready = [](void *self) { return static_cast<SmcSocket *>(self)->settled(); };
+	const auto concerns = [](void *self) {
+		const auto *socket = static_cast<SmcSocket *>(self);
+
+		return socket->mode() == Mode::kConnecting || socket->settled();
+	};
+
+	return smc_sk_wait(sk_, timeo_jiffies, ready, concerns, this);
 }
 
 // The handshake is made and freed here, so that release() knows when none of it runs any more.

@@ -26,8 +26,8 @@ void smc_ib_device_removing(struct smc_ib_device *dev);
  */
 void smc_ib_port_event(struct smc_ib_device *dev, u8 port, bool active);
 /*
- * What a search for a port looks at may have changed: network devices, their addresses, GIDs, names.
- * Any context.
+ * What a search for a port looks at may have changed: network devices, their addresses, GIDs,
+ * names. Any context.
  */
 void smc_ib_ways_changed(void);
 /* A port may be in another physical network now. Process context. */

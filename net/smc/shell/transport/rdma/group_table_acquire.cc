@@ -6,6 +6,7 @@
 #include "kernel/abi/stats.h"
 #include "shell/control/port_pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
+#include "shell/transport/rdma/port_search.hpp"
 
 namespace smc::transport::rdma {
 

@@ -8,6 +8,7 @@
 
 #include "kernel/abi/stats.h"
 #include "shell/transport/rdma/link_group.hpp"
+#include "shell/transport/rdma/port_search.hpp"
 
 namespace smc::transport::rdma {
 

@@ -4,8 +4,8 @@
 #include "kernel/abi/pernet.h"
 #include "shell/control/port_pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
-#include "shell/transport/rdma/port.hpp"
 #include "shell/transport/rdma/port_memory.hpp"
+#include "shell/transport/rdma/port_search.hpp"
 #include "shell/transport/rdma_choice.hpp"
 
 namespace smc::transport::rdma {
