@@ -8,6 +8,8 @@ namespace smc::transport::rdma {
 
 namespace {
 
+constexpr u64 kSpread = 0x9e3779b97f4a7c15; // of the golden ratio
+
 PortMemory *memory;
 
 } // namespace
@@ -30,7 +32,6 @@ void tear_down_port_memory()
 // Two places of a network device, for both types: a handshake asks for both.
 PortMemory::Place &PortMemory::place_of(const Question &question)
 {
-	constexpr u64 kSpread = 0x9e3779b97f4a7c15;
 	const auto &ipv4 = question.ipv4;
 	u64 hash = reinterpret_cast<uintptr_t>(question.netns);
 
