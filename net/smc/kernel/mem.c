@@ -20,7 +20,7 @@ void *smc_mem_alloc(size_t size_bytes)
 	/*
 	 * Without memory a connection becomes TCP; peers must not be able to fill the log by that.
 	 */
-	return kvmalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
+	return kvzalloc(size_bytes, GFP_KERNEL_ACCOUNT | __GFP_NOWARN);
 }
 
 void smc_mem_free(void *mem)

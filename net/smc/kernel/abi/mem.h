@@ -9,7 +9,10 @@
 
 SMC_ABI_BEGIN
 
-/* Memory as it comes, not cleared, or NULL. May sleep. */
+/*
+ * Memory or NULL. Cleared in kernels, so that nothing of another owner can ever leak; but nobody
+ * relies on that, and the doubles of the tests fill it with rubbish. May sleep.
+ */
 void *smc_mem_alloc(size_t size_bytes);
 /* Any context; NULL is fine. */
 void smc_mem_free(void *mem);
