@@ -17,16 +17,24 @@
 
 enum smc_accept_head smc_tcp_accept_head(struct sock *listener)
 {
-	struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
+	const struct request_sock_queue *queue = &inet_csk(listener)->icsk_accept_queue;
 	enum smc_accept_head head = SMC_ACCEPT_EMPTY;
+	const struct request_sock *req;
+	const struct sock *child;
 
 	if (reqsk_queue_empty(queue))
 		return head;
-	spin_lock_bh(&queue->rskq_lock);
-	if (queue->rskq_accept_head)
-		head = smc_tcp_agreed(queue->rskq_accept_head->sk) ? SMC_ACCEPT_SMC
-								   : SMC_ACCEPT_PLAIN;
-	spin_unlock_bh(&queue->rskq_lock);
+	/*
+	 * Without the queue's lock: by the time of the answer another thread may have taken that
+	 * child in any case. Its memory keeps its type until RCU readers have left, and so does the
+	 * request's, which has no child any more if it is used for another one.
+	 */
+	rcu_read_lock();
+	req = READ_ONCE(queue->rskq_accept_head);
+	child = req ? READ_ONCE(req->sk) : NULL;
+	if (child)
+		head = smc_tcp_agreed(child) ? SMC_ACCEPT_SMC : SMC_ACCEPT_PLAIN;
+	rcu_read_unlock();
 	return head;
 }
 

@@ -281,11 +281,16 @@ bool Listener::came_meanwhile()
 Result<Listener::Accepted, Errno> Listener::take(bool kern)
 {
 	for (;;) {
-		if (auto waiting = take_waiting())
-			return std::move(*waiting);
+		// Without the lock: one that comes just now is found by came_meanwhile(), or by the
+		// next call, as one that comes a moment later.
+		if (has_waiting_.load(std::memory_order_acquire)) {
+			if (auto waiting = take_waiting())
+				return std::move(*waiting);
+		}
 		int err = -EAGAIN;
 		struct sock *child = nullptr;
-		if (smc_tcp_accept_head(sk_) != SMC_ACCEPT_SMC || may_start())
+		const smc_accept_head head = smc_tcp_accept_head(sk_);
+		if (head == SMC_ACCEPT_PLAIN || (head == SMC_ACCEPT_SMC && may_start()))
 			child = smc_tcp_accept(sk_, kern, &err);
 		if (child == nullptr) {
 			if (came_meanwhile())
