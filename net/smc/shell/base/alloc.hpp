@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Objects on the kernel's heap. An allocation can fail; the caller checks. The constructor sets each
-// field that is read before it is written: see smc_mem_alloc().
+// Objects on the kernel's heap. An allocation can fail; the caller checks. The constructor sets
+// each field that is read before it is written: see smc_mem_alloc().
 #pragma once
 
 #include <memory>

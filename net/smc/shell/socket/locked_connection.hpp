@@ -96,20 +96,23 @@ public:
 	}
 	// As BriefConnection's, and it goes on with the same connection.
 	template <class F>
-	auto sleep(F &&f) SMC_NO_LOCK_CHECK // this object has the lock as long as it lives
-	{
-		keep();
-		smc_sk_unlock(sk());
-		const auto ret = f(*endpoint_);
-		smc_sk_lock(sk());
-		return ret;
-	}
+	auto sleep(F &&f);
 
 private:
 	const SmcSocket &socket_;
 	Endpoint *endpoint_;
 	Ref<Endpoint> kept_;
 };
+
+template <class F>
+auto LockedConnection::sleep(F &&f) SMC_NO_LOCK_CHECK // it has the lock as long as it lives
+{
+	keep();
+	smc_sk_unlock(sk());
+	const auto ret = f(*endpoint_);
+	smc_sk_lock(sk());
+	return ret;
+}
 
 // The arguments of one send() or recv().
 class StreamCall {

@@ -347,7 +347,8 @@ u16 Endpoint::hear_locked(connection::CompactMessage message)
 }
 
 template <class Message>
-bool Endpoint::hear_or_keep(const Message &message, const void *carrier, shell::InSoftirq context)
+bool Endpoint::hear_or_keep(const Message &message, const void *carrier,
+			    shell::InSoftirq context [[maybe_unused]])
 {
 	Changes changes;
 	bool heard;
