@@ -405,8 +405,11 @@ TEST_F(PortTest, ThatThereIsNoneIsRemembered)
 	EXPECT_EQ(found(), "");
 	devices[0]->ports[0].below = true;
 	EXPECT_EQ(found(), "");
-	smc::control::DeviceEpoch::begin();
+	// What is known of peers stays.
+	const u64 epoch = smc::control::DeviceEpoch::current();
+	smc::control::DeviceEpoch::change_ways();
 	EXPECT_EQ(found(), "0/1");
+	EXPECT_EQ(smc::control::DeviceEpoch::current(), epoch);
 }
 
 // What the port itself says counts at once.

@@ -245,7 +245,7 @@ extern "C" void smc_ib_port_event(smc_ib_device *device, u8 port, bool active)
 
 extern "C" void smc_ib_ways_changed()
 {
-	smc::control::DeviceEpoch::begin();
+	smc::control::DeviceEpoch::change_ways();
 }
 
 // Groups that have waited for another port find that it was there.

@@ -46,7 +46,7 @@ PortMemory::Place &PortMemory::place_of(const Question &question)
 std::optional<PortMemory::Answer> PortMemory::look(const Question &question)
 {
 	Place &place = place_of(question);
-	const u64 epoch = control::DeviceEpoch::current();
+	const u64 epoch = control::DeviceEpoch::of_ways();
 	shell::Guard guard(place.lock);
 
 	if (!place.used || place.epoch != epoch || place.question != question)

@@ -36,7 +36,7 @@ public:
 
 	// Nothing: it is not known, or not any more. Process.
 	[[nodiscard]] std::optional<Answer> look(const Question &question);
-	// @epoch: DeviceEpoch::current() as of before the search. Process.
+	// @epoch: DeviceEpoch::of_ways() as of before the search. Process.
 	void note(const Question &question, const std::optional<Port> &port, u64 epoch);
 	// The device goes: no reference to it is kept. Process.
 	void forget(const smc_ib_device *device);

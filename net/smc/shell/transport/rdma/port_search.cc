@@ -228,7 +228,7 @@ std::optional<Port> find_own(net *net, const struct smc_tcp_path &path, smc_ib_g
 
 	if (auto known = find_known(question))
 		return std::move(known->port);
-	const u64 epoch = control::DeviceEpoch::current();
+	const u64 epoch = control::DeviceEpoch::of_ways();
 	auto port = smc_pnet_of_netdev(net, path.ifindex, pnetid)
 			    ? find_by_pnet(pnetid, query)
 			    : find_below(net, path.ifindex, query);
