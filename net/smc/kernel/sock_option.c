@@ -124,10 +124,20 @@ int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval
 int smc_getsockopt(struct socket *sock, int level, int optname, char __user *optval,
 		   int __user *optlen)
 {
+	int len;
+
 	if (level == SOL_SMC && optname == SMC_LIMIT_HS)
 		return put_option(smc_op_limits_handshakes(sock), optval, optlen);
-	/* It would take bytes out of TCP that belong to the handshake, or are not there. */
-	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && smc_op_keeps_tcp(sock))
+	/*
+	 * It would take bytes out of TCP that belong to the handshake, or are not there. What TCP
+	 * finds wrong with the call comes first.
+	 */
+	if (level == SOL_TCP && optname == TCP_ZEROCOPY_RECEIVE && smc_op_keeps_tcp(sock)) {
+		if (get_user(len, optlen))
+			return -EFAULT;
+		if (len < (int)offsetofend(struct tcp_zerocopy_receive, length))
+			return -EINVAL;
 		return -EOPNOTSUPP;
+	}
 	return sock_common_getsockopt(sock, level, optname, optval, optlen);
 }
