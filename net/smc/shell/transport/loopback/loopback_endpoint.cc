@@ -121,12 +121,15 @@ void LoopbackEndpoint::send_locked()
 
 bool LoopbackEndpoint::pass_locked(u32 bytes)
 {
-	const LoopbackEndpoint &peer = *peer_locked();
+	LoopbackEndpoint &peer = *peer_locked();
 
 	shares_lock_with(peer);
-	if (!connection::Connection::may_pass(conn_, peer.conn_, bytes))
+	const u16 events = connection::Connection::pass(conn_, peer.conn_, bytes);
+	if (events == 0)
 		return false;
-	hand_over_locked(bytes);
+	peer.note_heard_locked(events);
+	if (peer.conn_.has_something_to_say() && !peer.detached())
+		peer.send_locked();
 	return true;
 }
 
