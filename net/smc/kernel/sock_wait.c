@@ -38,11 +38,6 @@ static bool busy_poll_ends(void *arg, unsigned long start)
 	       signal_pending(current);
 }
 
-static bool busy_polls(const struct sock *sk)
-{
-	return sk_can_busy_loop(sk) && READ_ONCE(sk->sk_napi_id) >= MIN_NAPI_ID;
-}
-
 /*
  * Without the sock's lock. True: it is worth looking again. Not sk_busy_loop(), which looks into
  * TCP's queue.
@@ -52,8 +47,7 @@ static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
 	struct smc_busy_poll poll = { .sk = sk, .ready = ready, .arg = arg };
 	unsigned int napi_id = READ_ONCE(sk->sk_napi_id);
 
-	/* It may have become another one since busy_polls(). */
-	if (napi_id < MIN_NAPI_ID)
+	if (!sk_can_busy_loop(sk) || napi_id < MIN_NAPI_ID)
 		return false;
 #ifdef HAVE_PREFER_BUSY_POLL
 	napi_busy_loop(napi_id, busy_poll_ends, &poll, READ_ONCE(sk->sk_prefer_busy_poll),
@@ -64,11 +58,6 @@ static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
 	return ready(arg);
 }
 #else
-static bool busy_polls(const struct sock *sk)
-{
-	return false;
-}
-
 static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
 {
 	return false;
@@ -179,7 +168,7 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 
 int smc_sk_await_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
-	if (*timeo_jiffies && busy_polls(sk) && busy_poll(sk, ready, arg))
+	if (*timeo_jiffies && busy_poll(sk, ready, arg))
 		return 0;
 	return sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_DATA, NULL);
 }

@@ -191,9 +191,8 @@ public:
 	// True if it would hand them over.
 	[[nodiscard]] static bool may_pass(const Connection &writer, const Connection &reader,
 					   std::uint32_t bytes);
-	// Its two steps, with the copy in between: where the bytes have to lie, in one piece of the
-	// ring, if they may be passed; and pass() for those, which nothing may have been called
-	// before.
+	// Its two steps, with the copy in between, and nothing else: where the bytes have to lie,
+	// in one piece of the ring, if they may be passed; and what pass() does with them then.
 	[[nodiscard]] static std::optional<std::uint32_t>
 	room_to_pass(const Connection &writer, const Connection &reader, std::uint32_t bytes);
 	[[nodiscard]] static std::uint16_t hand_over(Connection &writer, Connection &reader,

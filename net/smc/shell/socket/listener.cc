@@ -190,12 +190,8 @@ void Listener::start(struct sock *child, bool here)
 			limit_offers_locked();
 		}
 	}
-	if (begins && here) {
-		handshake->start_here();
-		return;
-	}
 	if (begins) {
-		handshake->start();
+		here ? handshake->start_here() : handshake->start();
 		return;
 	}
 	handshake.reset();

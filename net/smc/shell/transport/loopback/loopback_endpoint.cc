@@ -125,12 +125,9 @@ bool LoopbackEndpoint::pass_locked(u32 bytes)
 
 	shares_lock_with(peer);
 	const u16 events = connection::Connection::pass(conn_, peer.conn_, bytes);
-	if (events == 0)
-		return false;
-	peer.note_heard_locked(events);
-	if (peer.conn_.has_something_to_say() && !peer.detached())
-		peer.send_locked();
-	return true;
+	if (events != 0)
+		peer.answer_locked(events);
+	return events != 0;
 }
 
 void LoopbackEndpoint::hand_over_locked(u32 bytes)
@@ -138,9 +135,14 @@ void LoopbackEndpoint::hand_over_locked(u32 bytes)
 	LoopbackEndpoint &peer = *peer_locked();
 
 	shares_lock_with(peer);
-	peer.note_heard_locked(connection::Connection::hand_over(conn_, peer.conn_, bytes));
-	if (peer.conn_.has_something_to_say() && !peer.detached())
-		peer.send_locked();
+	peer.answer_locked(connection::Connection::hand_over(conn_, peer.conn_, bytes));
+}
+
+void LoopbackEndpoint::answer_locked(u16 events)
+{
+	note_heard_locked(events);
+	if (conn_.has_something_to_say() && !detached())
+		send_locked();
 }
 
 std::byte *LoopbackEndpoint::room_to_pass_locked(u32 bytes)
