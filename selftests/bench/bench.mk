@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # make bench                     TCP, the kernel's own smc.ko and this one between two guests; then this one
-#                                over soft-RoCE and over soft-iWARP
-# make bench BENCH_OPTIONS=…     options of selftests/bench/bench and selftests/bench/carriers
+#                                over soft-RoCE and over soft-iWARP, and against the kernel's own
+# make bench BENCH_OPTIONS=…     options of selftests/bench/bench, carriers and mixed
 
 .PHONY: bench
 bench: test-programs
 	+@$(MAKE) module KVER=6.12
 	@selftests/bench/bench $(BENCH_OPTIONS)
 	@selftests/bench/carriers $(BENCH_OPTIONS)
+	@selftests/bench/mixed $(BENCH_OPTIONS)
 
 # make bench-count               what connections cost in one guest, in instructions
 .PHONY: bench-count

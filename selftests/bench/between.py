@@ -22,8 +22,8 @@ ROWS = (
 )
 
 
-def arguments(description: str, rounds: int) -> argparse.Namespace:
-    """rounds: so many unless told otherwise."""
+def arguments(description: str, rounds: int) -> argparse.ArgumentParser:
+    """Those that all of them take. rounds: so many unless told otherwise."""
     parser = argparse.ArgumentParser(description=description,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kernel", default="6.12")
@@ -31,7 +31,7 @@ def arguments(description: str, rounds: int) -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=0.4, help="for each figure")
     parser.add_argument("--only", default="", metavar="REGEX", help="rows that have it")
     parser.add_argument("--write", type=Path, metavar="FILE", default=RESULTS)
-    return parser.parse_args()
+    return parser
 
 
 def measure(client: Guest, server: Guest, row: Row, variant: str, seconds: float) -> float:
@@ -47,9 +47,9 @@ def measure(client: Guest, server: Guest, row: Row, variant: str, seconds: float
 
 
 @contextlib.contextmanager
-def served(vm: Vm, variant: str, own: Path) -> Iterator[Vm]:
-    """Loads the module in both guests, and starts the server in b. variant: whose module."""
-    for guest in vm.guests:
+def served(vm: Vm, modules: tuple[str, str], own: Path) -> Iterator[Vm]:
+    """Loads the client's and the server's module, and starts the server in b."""
+    for guest, variant in zip(vm.guests, modules):
         load(guest, variant, own)
     process = vm.b.spawn(f"{PROGRAM} --serve --port {PORT}")
     process.expect(r"\bready\b")

@@ -17,10 +17,15 @@ TCP, OTHER, OURS = "TCP", "kernel's smc.ko", "this smc.ko"
 UNIX, PIPE = "AF_UNIX", "pipe"
 
 
+def scheduled(batch: bool) -> str:
+    """What a command begins with. batch: under SCHED_BATCH, where a woken program waits until the
+    running one sleeps. Then the order in which two programs run does not depend on the time of a
+    call."""
+    return "chrt --batch 0" if batch else ""
+
+
 def program(batch: bool) -> str:
-    """batch: under SCHED_BATCH, where a woken program waits until the running one sleeps. Then the
-    order in which the two programs run does not depend on the time of a call."""
-    return f"chrt --batch 0 {PROGRAM}" if batch else PROGRAM
+    return f"{scheduled(batch)} {PROGRAM}"
 
 
 class BenchFailed(Exception):
