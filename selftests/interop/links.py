@@ -8,7 +8,7 @@ import time
 
 from harness import Guest, Process
 from harness.adapters import across
-from matrix import PORT, XFER, Server, in_both_roles, transfer, without_eids
+from matrix import PORT, XFER, Server, counted, in_both_roles, transfer, without_eids
 
 MEET = ("ours@6.12+kernel@6.12", "ours@6.12+ours@6.12")
 NETWORK = "NETWORK1"
@@ -163,8 +163,7 @@ def soft_roce_ports(vm):
 
 def moved(vm) -> int:
     """Of this module's ends."""
-    return sum(int(guest.run("awk '$1 == \"conn_moved\" {print $2}' /proc/net/smc_stat").out)
-               for guest in vm.guests if guest.module == "ours")
+    return sum(counted(guest, "conn_moved") for guest in vm.guests if guest.module == "ours")
 
 
 @in_both_roles(MEET[1])

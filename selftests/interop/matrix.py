@@ -65,6 +65,11 @@ def without_eids(*guests: Guest):
                 guest.run("sysctl -q net.smc.default_eid=1")
 
 
+def counted(guest: Guest, name: str) -> int:
+    """A counter of this module, from /proc/net/smc_stat."""
+    return int(guest.run(f"awk '$1 == \"{name}\" {{print $2}}' /proc/net/smc_stat").out)
+
+
 class Server:
     """smc_xfer serving on a guest, as a context."""
 

@@ -5,7 +5,7 @@ smc_xfer checks each byte; --expect smcr checks the counters of both modules: ev
 became SMC-R, and the bytes are in its statistics.
 """
 
-from matrix import SMCR, Server, in_both_roles, transfer
+from matrix import SMCR, Server, counted, in_both_roles, transfer
 
 MIB = 1 << 20
 
@@ -110,6 +110,30 @@ def closed_before_all_is_sent(vm, client, server):
             else:
                 transfer(client, server, "--down 40009 --write 997 --closer server --close close"
                                          " --linger 0 --read-delay 500")
+
+
+@in_both_roles("ours@6.12+kernel@6.12")
+def end_behind_a_full_ring(vm, client, server):
+    """The kernel's own module ends with "write blocked" if its last write has filled the ring. Its
+    answers to TEST_LINK tell this one that nothing is left, and no time limit."""
+    reader = next(guest for guest in (client, server) if guest.module == "ours")
+    way, closer = ("--up", "client") if reader is server else ("--down", "server")
+    ends = [counted(reader, name) for name in ("end_answered", "end_timeout")]
+    with Server(server):
+        transfer(client, server, f"--connections 4 {way} {4 * 65536} --closer {closer}"
+                                 " --close shutdown --read-delay 300")
+    assert counted(reader, "end_answered") > ends[0], "no end was in doubt"
+    assert counted(reader, "end_timeout") == ends[1], "an end took its full time"
+
+
+@in_both_roles("ours@6.12+kernel@6.12")
+def closed_with_a_full_ring_and_more(vm, client, server):
+    """It says "closed" with data left, too: all of it comes before its answers."""
+    way, closer = ("--up", "client") if client.module == "kernel" else ("--down", "server")
+    with Server(server):
+        for _ in range(5):
+            transfer(client, server, f"{way} {200009} --closer {closer} --close close --linger 0"
+                                     " --read-delay 300")
 
 
 @in_both_roles(*SMCR)

@@ -14,6 +14,7 @@ Knobs Case::knobs() const
 	knobs.softirq_us = softirq_us;
 	knobs.eid_changes = eid_changes;
 	knobs.deaf_to = deaf_to;
+	knobs.blocked_at_end = blocked_at_end;
 	if (send_queue != 0)
 		knobs.send_queue = send_queue;
 	knobs.smcr_v1 = smcr_v1;

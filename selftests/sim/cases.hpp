@@ -26,6 +26,7 @@ struct Case {
 	u64 softirq_us = 5;
 	bool eid_changes = false;
 	u8 deaf_to = 0;
+	bool blocked_at_end = false;
 	bool smcr_v1 = false; // instead of version 2
 	u64 lasts_us = 0;     // so much longer than a load
 	bool bouncing = false;

@@ -288,7 +288,43 @@ void half_ring(net *host)
 
 constexpr u64 kHours_us = u64{3} * 3600 * 1'000'000;
 
+// The sender has ended and says that it is blocked, with nothing left to send. Its answers tell the
+// reader so, before a time limit does.
+void end_behind_a_full_ring(net *from, net *to)
+{
+	constexpr u64 kSoon_us = 100'000;
+	from->growing = false; // nothing else is asked
+	Call call(from, to);
+
+	if (call.send(1000) != 1000)
+		fail("script: no room");
+	call.shut_client();
+	call.receive(1000);
+	const u64 empty_us = scheduler().now_us();
+	const s64 asked = to->stats[SMC_STAT_LLC_TX];
+	call.end_is_clean();
+	if (scheduler().now_us() - empty_us > kSoon_us)
+		fail("script: the end comes %llu us late", scheduler().now_us() - empty_us);
+	if (to->stats[SMC_STAT_END_ANSWERED] != 1 || to->stats[SMC_STAT_END_TIMEOUT] != 0 ||
+	    to->stats[SMC_STAT_LLC_TX] - asked != 2)
+		fail("script: the end is no certain one");
+}
+
 const Case kCases[] = {
+	{.name = "end-behind-a-full-ring",
+	 .play = [] { scripted([] { end_behind_a_full_ring(&client(), &server()); }); },
+	 .scripted = true,
+	 .blocked_at_end = true},
+	{.name = "end-behind-a-full-ring-v1",
+	 .play = [] { scripted([] { end_behind_a_full_ring(&client(), &server()); }); },
+	 .scripted = true,
+	 .blocked_at_end = true,
+	 .smcr_v1 = true},
+	{.name = "end-behind-a-full-ring-iwarp",
+	 .play = [] { scripted([] { end_behind_a_full_ring(&client(), &server()); }); },
+	 .scripted = true,
+	 .blocked_at_end = true,
+	 .iwarp = true},
 	{.name = "crowd",
 	 .play = [] { scripted([] { crowd(&client(), &server()); }); },
 	 .scripted = true},

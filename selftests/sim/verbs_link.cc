@@ -85,6 +85,17 @@ bool is_deaf(const net *host, const std::vector<u8> &message)
 	       (message[3] & 0x80) == 0;
 }
 
+// Knobs: blocked_at_end.
+void block(std::vector<u8> &message)
+{
+	constexpr u8 kCdc = 0xfe;
+	constexpr size_t kProducerFlags = 24, kStateFlags = 25;
+	constexpr u8 kBlocked = 0x80, kDone = 0x80, kClosed = 0x40;
+
+	if (message[0] == kCdc && (message[kStateFlags] & (kDone | kClosed)) != 0)
+		message[kProducerFlags] |= kBlocked;
+}
+
 void repost(smc_ib_link *link)
 {
 	// In proportion to the kernel's.
@@ -102,6 +113,8 @@ void take_in(smc_ib_link *link, const std::string &message, const Said &said)
 	slot->head.assign(message.begin(), message.begin() + static_cast<long>(head));
 	slot->tail.assign(message.begin() + static_cast<long>(head), message.end());
 
+	if (world().knobs.blocked_at_end)
+		block(slot->head);
 	if (!is_deaf(link->device->host, slot->head)) {
 		smc_ib_receive_slot *receive = slot.get();
 

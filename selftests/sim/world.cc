@@ -136,6 +136,7 @@ Knobs Knobs::draw(u64 seed)
 	knobs.scattered = random.one_in(4);
 	knobs.compact_hosts = random.pick<u32>({3, 3, 3, 0, 1, 2});
 	knobs.growing_hosts = random.pick<u32>({3, 3, 3, 0, 1, 2});
+	knobs.blocked_at_end = random.one_in(4);
 	knobs.missing_page = random.pick<u64>({0, 2, 10, 1});
 	knobs.rmb_elements = random.pick<u32>({1, 2, 4, 255});
 	knobs.second_ports = random.pick<u32>({0, 0, 1, 2, 3, 3});
@@ -183,6 +184,7 @@ std::string Knobs::describe() const
 	text += bouncing ? ", bouncing" : "";
 	text += scattered ? ", scattered" : "";
 	text += compact_hosts == 3 ? "" : ", compact " + std::to_string(compact_hosts);
+	text += blocked_at_end ? ", blocked at the end" : "";
 	text += growing_hosts == 3 ? "" : ", growing " + std::to_string(growing_hosts);
 	text += missing_page == 0 ? "" : ", missing page 1/" + std::to_string(missing_page);
 	if (rmb_elements != 1)

@@ -86,6 +86,9 @@ struct Knobs {
 	// Host a has two EIDs, and host b, towards it, names the first one in an Accept of first
 	// contact and the second one later: as Linux does when its own have changed meanwhile.
 	bool eid_changes = false;
+	// Messages with a closing flag say that their sender is blocked, as Linux's do when its
+	// last write has filled the ring.
+	bool blocked_at_end = false;
 	u8 deaf_to = 0;        // host b's software does not receive LLC requests of this type
 	bool mute = false;     // everything that host a sends on new links gets lost
 	u64 clock_back_ms = 0; // the clock may be so much behind another processor's reading

@@ -629,6 +629,32 @@ TEST(EndingTest, WaitingForThePeersRestCanBeGivenUp)
 	EXPECT_TRUE(b.at_eof());
 }
 
+// What the peer is asked about: only once it has been sent word that its ring is empty.
+TEST(EndingTest, WithheldAtSoManyBytes)
+{
+	Pair pair;
+	Connection &b = pair.b.connection;
+	EXPECT_EQ(b.withheld_at_bytes(), std::nullopt);
+	b.on_cdc(early_close(100));
+	EXPECT_EQ(b.withheld_at_bytes(), std::nullopt);
+	EXPECT_TRUE(b.consume(100));
+	EXPECT_TRUE(b.eof_withheld());
+	EXPECT_EQ(b.withheld_at_bytes(), std::nullopt);
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_EQ(b.withheld_at_bytes(), 100U);
+	CursorMessage rest{.sequence = 2,
+			   .producer = {0, 150},
+			   .producer_flags = producer_flag::kWriteBlocked,
+			   .state_flags = state_flag::kClosed};
+	EXPECT_TRUE(b.on_cdc(rest).ok());
+	EXPECT_EQ(b.withheld_at_bytes(), std::nullopt);
+	EXPECT_TRUE(b.consume(50));
+	EXPECT_EQ(pair.b.transmit(), 1);
+	EXPECT_EQ(b.withheld_at_bytes(), 150U);
+	b.give_up_withheld_data();
+	EXPECT_EQ(b.withheld_at_bytes(), std::nullopt);
+}
+
 TEST(EndingTest, AnAbortDoesNotWaitForARest)
 {
 	Pair pair;

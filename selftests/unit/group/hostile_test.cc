@@ -74,7 +74,12 @@ void torment(std::uint32_t seed)
 			member.deliver(AnnounceRkey{next_flow++, rkeys_of(rkey, fate.link())});
 			break;
 		case 4: member.deliver(DeleteRkey{next_flow++, rkeys_of(rkey, fate.link())}); break;
-		case 5: member.deliver(CancelFlow{fate.below(next_flow)}); break;
+		case 5:
+			if (fate.one_in(2))
+				member.deliver(CancelFlow{fate.below(next_flow)});
+			else
+				member.deliver(ProbeLink{fate.link()});
+			break;
 		case 6: member.sleep(fate.below(4000)); break;
 		case 7: member.deliver(Timer{}); break;
 		case 8:

@@ -1024,6 +1024,54 @@ TEST(TestLinkFlow, CanBeOff)
 	EXPECT_EQ(server.deadline_ms(), std::nullopt);
 }
 
+// Somebody wants to know what the peer has received.
+TEST(TestLinkFlow, IsSentWhenItIsAskedFor)
+{
+	Member server = active_member(Role::kServer);
+
+	server.deliver(ProbeLink{0});
+	EXPECT_EQ(server.machine().probes(), 1U);
+	Bytes first = server.take_sent();
+	server.deliver(ProbeLink{0});
+	EXPECT_EQ(server.machine().probes(), 2U);
+	Bytes second = server.take_sent();
+	ASSERT_EQ(first.size(), second.size());
+	EXPECT_NE(first, second);
+	EXPECT_EQ(server.count<LinkAnswered>(), 0);
+	second[3] = std::byte{0x80};
+	server.receive(second);
+	ASSERT_EQ(server.count<LinkAnswered>(), 1);
+	EXPECT_EQ(server.last<LinkAnswered>()->link, 0);
+	EXPECT_EQ(server.last<LinkAnswered>()->probe, 2U);
+	// The one before says less, and is no violation.
+	first[3] = std::byte{0x80};
+	server.receive(first);
+	EXPECT_EQ(server.last<LinkAnswered>()->probe, 1U);
+	EXPECT_EQ(server.machine().counters().violations(), 0U);
+}
+
+TEST(TestLinkFlow, NothingIsAskedOnALinkThatIsNotThere)
+{
+	Member server = active_member(Role::kServer);
+
+	server.deliver(ProbeLink{1});
+	EXPECT_EQ(server.sent(), 0U);
+	EXPECT_EQ(server.machine().probes(), 0U);
+}
+
+// Who asks again and again does not keep a dead link alive.
+TEST(TestLinkFlow, ADeadLinkGoesDownWhateverIsAsked)
+{
+	Member server = active_member(Role::kServer);
+
+	server.deliver(ProbeLink{0});
+	server.sleep(19999);
+	server.deliver(ProbeLink{0});
+	EXPECT_EQ(server.count<LinkDown>(), 0);
+	server.sleep(1);
+	EXPECT_EQ(server.count<LinkDown>(), 1);
+}
+
 TEST(TestLinkFlow, AnswersToNothingAreCounted)
 {
 	Member server = active_member(Role::kServer);
@@ -1032,6 +1080,7 @@ TEST(TestLinkFlow, AnswersToNothingAreCounted)
 	response[3] = std::byte{0x80};
 	server.receive(response);
 	EXPECT_EQ(server.machine().counters().unexpected_responses, 1U);
+	EXPECT_EQ(server.count<LinkAnswered>(), 0);
 }
 
 // --- Violations -----------------------------------------------------------------------------

@@ -375,6 +375,15 @@ public:
 	// read empty.
 	[[nodiscard]] bool eof_withheld() const;
 	void give_up_withheld_data() { gave_up_withheld_ = true; }
+	// eof_withheld(), and the peer has been sent word that the ring has been read empty: the
+	// bytes that it has sent. If they are no more when it certainly has that message, none will
+	// come.
+	[[nodiscard]] std::optional<std::uint64_t> withheld_at_bytes() const
+	{
+		if (!eof_withheld() || receive_.unconfirmed_bytes() != 0 || has_something_to_say())
+			return std::nullopt;
+		return receive_.received_bytes();
+	}
 
 	// --- Urgent data (MSG_OOB) ---------------------------------------------------------------
 

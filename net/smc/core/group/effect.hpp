@@ -121,6 +121,13 @@ struct RtokensDeleted {
 	RtokenSet rtokens;
 };
 
+// The peer has answered that TEST_LINK (GroupMachine::probes()): it has received all that was sent
+// on the link before.
+struct LinkAnswered {
+	LinkIndex link = 0;
+	std::uint64_t probe = 0;
+};
+
 // Deliver Timer at this time; replaces the time set before.
 struct SetTimer {
 	std::uint64_t deadline_ms = 0;
@@ -143,7 +150,7 @@ struct TerminateGroup {
 
 using Effect = std::variant<SendLlc, PrepareLink, ReadyLink, DestroyLink, ActivateLink,
 			    LinkConfirmed, LinkConfirmFailed, LinkDown, SeekAlternate, FlowDone,
-			    RtokensDeleted, SetTimer, StopTimer, TerminateGroup>;
+			    RtokensDeleted, LinkAnswered, SetTimer, StopTimer, TerminateGroup>;
 
 inline constexpr std::size_t kEffectsMax = 16;
 using Effects = FixedVector<Effect, kEffectsMax>;

@@ -97,6 +97,12 @@ struct DeleteRkey {
 	LinkRkeys rkeys;
 };
 
+// Ask the peer whether it has received all that was sent on this link (TEST_LINK): LinkAnswered
+// follows, if it answers.
+struct ProbeLink {
+	LinkIndex link = 0;
+};
+
 // The owner does not wait for this flow any more: no FlowDone comes for it. A request that has been
 // sent is not taken back.
 struct CancelFlow {
@@ -111,8 +117,9 @@ struct Terminate {
 	wire::DeleteLinkReason reason = wire::DeleteLinkReason::kProgram;
 };
 
-using Event = std::variant<StartConfirmLink, ExpectConfirmLink, LinkActivated, AnswerDelivered,
-			   LinkFailed, AlternateFound, LinkPrepared, LinkReady, LinkGone,
-			   LlcReceived, AnnounceRkey, DeleteRkey, CancelFlow, Timer, Terminate>;
+using Event =
+	std::variant<StartConfirmLink, ExpectConfirmLink, LinkActivated, AnswerDelivered,
+		     LinkFailed, AlternateFound, LinkPrepared, LinkReady, LinkGone, LlcReceived,
+		     AnnounceRkey, DeleteRkey, ProbeLink, CancelFlow, Timer, Terminate>;
 
 } // namespace smc::group

@@ -251,8 +251,10 @@ void GroupMachine::test_link(LinkIndex index, std::uint64_t now_ms, Effects &eff
 	tests_sent_++;
 	for (std::size_t i = 0; i < sizeof(tests_sent_); i++)
 		body.user_data[i] = static_cast<std::uint8_t>(tests_sent_ >> (8 * i));
+	// A probe does not put off the time of a test that is not answered.
+	if (!link.testing)
+		link.test_sent_ms = now_ms;
 	link.testing = true;
-	link.test_sent_ms = now_ms;
 	link.test_number = tests_sent_;
 	if (!held_)
 		send(index, body, /*response=*/false, effects);

@@ -19,6 +19,9 @@ Effects GroupMachine::step(const Event &event, std::uint64_t now_ms)
 		add_flow(FlowKind::kConfirmRkey, announce->flow, announce->rkeys, now_ms, effects);
 	} else if (const auto *remove = std::get_if<DeleteRkey>(&event)) {
 		add_flow(FlowKind::kDeleteRkey, remove->flow, remove->rkeys, now_ms, effects);
+	} else if (const auto *probe = std::get_if<ProbeLink>(&event)) {
+		if (links_[probe->link].state == LinkState::kActive)
+			test_link(probe->link, now_ms, effects);
 	} else if (const auto *cancel = std::get_if<CancelFlow>(&event)) {
 		cancel_flow(cancel->flow);
 	} else if (std::get_if<Timer>(&event) != nullptr) {

@@ -151,6 +151,8 @@ public:
 	[[nodiscard]] bool lacks_link() const;
 	// Nothing of it has been sent yet.
 	[[nodiscard]] bool flow_waits(FlowId id) const;
+	// The number of the last TEST_LINK, on whatever link.
+	[[nodiscard]] std::uint64_t probes() const { return tests_sent_; }
 
 	[[nodiscard]] static bool transition_is_legal(LinkState from, LinkState to);
 	[[nodiscard]] static bool transition_is_legal(GroupState from, GroupState to);
@@ -259,7 +261,8 @@ private:
 				   std::uint64_t now_ms, Effects &effects);
 	void delete_rkey_response(LinkIndex from, const wire::DeleteRkey &body,
 				  std::uint64_t now_ms, Effects &effects);
-	void test_link_response(LinkIndex from, const wire::TestLink &body, std::uint64_t now_ms);
+	void test_link_response(LinkIndex from, const wire::TestLink &body, std::uint64_t now_ms,
+				Effects &effects);
 	void unexpected(bool response);
 
 	// Adding links (add_link.cc).

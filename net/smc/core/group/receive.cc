@@ -84,7 +84,7 @@ void GroupMachine::dispatch(LinkIndex from, const wire::LlcMessage &message, std
 	}
 	if (const auto *test_link = message.get<wire::TestLink>()) {
 		if (response)
-			test_link_response(from, *test_link, now_ms);
+			test_link_response(from, *test_link, now_ms, effects);
 		else
 			send(from, *test_link, /*response=*/true, effects);
 	} else if (const auto *confirm_rkey = message.get<wire::ConfirmRkey>()) {
@@ -268,7 +268,7 @@ void GroupMachine::delete_rkey_response(LinkIndex from, const wire::DeleteRkey &
 }
 
 void GroupMachine::test_link_response(LinkIndex from, const wire::TestLink &body,
-				      std::uint64_t now_ms)
+				      std::uint64_t now_ms, Effects &effects)
 {
 	Link &link = links_[from];
 	std::uint64_t number = 0;
@@ -282,7 +282,9 @@ void GroupMachine::test_link_response(LinkIndex from, const wire::TestLink &body
 		counters_.late_responses++;
 	} else {
 		unexpected(/*response=*/true);
+		return;
 	}
+	emit(effects, LinkAnswered{from, number});
 }
 
 } // namespace smc::group

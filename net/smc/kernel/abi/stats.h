@@ -107,6 +107,8 @@ enum smc_stat {
 	SMC_STAT_CLC_TIMEOUT,
 	SMC_STAT_LLC_TIMEOUT,
 	SMC_STAT_TCP_DIED,
+	/* Ends of file that were withheld for data of the peer's, till a time limit. */
+	SMC_STAT_END_TIMEOUT,
 
 	/* Resources. */
 	SMC_STAT_NO_MEMORY,
@@ -127,6 +129,7 @@ enum smc_stat {
 	SMC_STAT_RDMA_WRITES,
 	SMC_STAT_RDMA_WRITE_BYTES,
 	SMC_STAT_CURSOR_UPDATES,
+	SMC_STAT_END_ANSWERED,	/* ends of file that the peer's answers made certain */
 	SMC_STAT_RING_GROWN,
 
 	/* Objects: made minus freed is 0 once everything is closed. */

@@ -207,7 +207,7 @@ void Endpoint::tell_of_room()
 		if (conn_.take_ran_empty()) [[unlikely]]
 			ring_ran_empty_locked();
 		if (conn_.eof_withheld())
-			arm_locked();
+			note_withheld_locked();
 		return events;
 	});
 }
@@ -279,7 +279,7 @@ u16 Endpoint::take_in_locked(connection::Verdict verdict)
 		if (verdict.has(event::kUrgent)) [[unlikely]]
 			verdict.events |= handle_urgent_locked();
 		if (conn_.eof_withheld())
-			arm_locked();
+			note_withheld_locked();
 	} else {
 		conn_.abort();
 		verdict.events |= event::kReadable | event::kWritable | event::kPeerAborted;

@@ -54,9 +54,9 @@ public:
 	// How long an aborted connection waits for the peer's answer, for which the peer needs no
 	// program: for a peer whose link acknowledges everything and whose CDC is silent.
 	static constexpr u64 kAbortLimit_ms = 30'000;
-	// How long end of file is withheld for data that a closed peer says it still has. If it has
-	// some, it sends it as soon as it hears, at once, that the ring is empty; Linux also leaves
-	// that flag set when its last write just filled the ring.
+	// How long end of file is withheld, at most, for data that a closed peer says it still has.
+	// If it has some, it sends it as soon as it hears, at once, that the ring is empty; Linux
+	// also leaves that flag set when its last write just filled the ring.
 	static constexpr u64 kWithheldLimit_ms = 1000;
 	// How often a closed connection that still owes the peer something is looked at.
 	static constexpr u64 kLook_ms = 1000;
@@ -392,6 +392,8 @@ private:
 	}
 	void run();
 	void arm_locked() SMC_REQUIRES(lock_);
+	// End of file is withheld: it comes when the peer is known to have no more, or in time.
+	void note_withheld_locked() SMC_REQUIRES(lock_);
 	void depart_locked() SMC_REQUIRES(lock_);
 	void make_room();
 	void note_resting_locked() SMC_REQUIRES(lock_);
@@ -444,6 +446,8 @@ private:
 	[[nodiscard]] virtual bool widen() { return false; }
 	// The reader has emptied a ring that its peer had filled.
 	virtual void ring_ran_empty_locked() SMC_REQUIRES(lock_) {}
+	// The peer, whose end of file is withheld, may be asked whether it has heard everything.
+	virtual void end_is_doubtful_locked() SMC_REQUIRES(lock_) {}
 	// event::kNewRing: the peer's message is about that ring.
 	virtual void enter_ring_locked() SMC_REQUIRES(lock_) {}
 	// The user has released it. True if it stays for its peer, with memory.

@@ -219,6 +219,13 @@ void Endpoint::arm_locked()
 	}
 }
 
+void Endpoint::note_withheld_locked()
+{
+	arm_locked();
+	if (!detached_)
+		end_is_doubtful_locked();
+}
+
 // Bytes that moved in either direction since the last look.
 void Endpoint::note_progress_locked()
 {
@@ -254,6 +261,7 @@ void Endpoint::run()
 		if (conn_.eof_withheld() &&
 		    elapsed_ms(progress_ms_, smc_now_ms()) >= kWithheldLimit_ms) {
 			conn_.give_up_withheld_data();
+			smc_stat_inc(net_, SMC_STAT_END_TIMEOUT);
 			events |= event::kReadable | event::kEndSeen;
 		}
 		if (released_ && !conn_.finished() && overdue_locked())

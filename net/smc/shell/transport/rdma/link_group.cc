@@ -172,6 +172,8 @@ void LinkGroup::perform(const group::Effect &effect)
 		flow_done(*done);
 	} else if (const auto *gone = std::get_if<group::RtokensDeleted>(&effect)) {
 		rtokens_deleted(*gone);
+	} else if (const auto *answered = std::get_if<group::LinkAnswered>(&effect)) {
+		link_answered(*answered);
 	} else if (std::get_if<group::SetTimer>(&effect) != nullptr) {
 		arm();
 	} else if (std::get_if<group::TerminateGroup>(&effect) != nullptr) {
@@ -323,7 +325,9 @@ void LinkGroup::arm()
 
 void LinkGroup::run()
 {
-	bool activate_now, lose_now, free_now, rings_now, drop_now, other_now, collect_now, end_now;
+	bool activate_now, lose_now, free_now, rings_now, ends_now, drop_now, other_now,
+		collect_now;
+	bool end_now;
 	std::optional<group::PrepareLink> prepare_now;
 	std::optional<group::ReadyLink> ready_now;
 	std::optional<group::LinkIndex> activate_link_now;
@@ -354,6 +358,7 @@ void LinkGroup::run()
 		lose_now = std::exchange(lose_due_, false);
 		free_now = std::exchange(free_due_, false);
 		rings_now = std::exchange(rings_due_, false);
+		ends_now = std::exchange(ends_due_, false);
 		drop_now = std::exchange(drop_due_, false);
 		other_now = std::exchange(other_due_, false);
 		prepare_now = std::exchange(to_prepare_, std::nullopt);
@@ -373,6 +378,8 @@ void LinkGroup::run()
 		free_deleted();
 	if (rings_now && !end_now)
 		tend_rings();
+	if (ends_now && !end_now)
+		settle_ends();
 	if (drop_now && !end_now)
 		drop_links();
 	if (prepare_now)

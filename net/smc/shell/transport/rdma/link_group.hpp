@@ -16,7 +16,7 @@
 // Locking: lock_ (class GROUP), shared with softirqs.
 //
 // Its functions are in link_group.cc (its life, the effects of link control, its work) and, by
-// subject, in link_group_{setup,links,buffers,end,snapshot}.cc and registration.cc.
+// subject, in link_group_{setup,links,buffers,rings,ends,end,snapshot}.cc and registration.cc.
 #pragma once
 
 #include <algorithm>
@@ -232,6 +232,7 @@ public:
 	[[nodiscard]] bool speaks_compactly() const override { return compact_; }
 	[[nodiscard]] bool grows_rings() const override { return growing_; }
 	void look_at_rings() override;
+	void look_at_ends() override;
 	void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) override;
 
 	// ---- Ending -----------------------------------------------------------------------------
@@ -293,7 +294,12 @@ private:
 		bool leaving =
 			false; // it has no connection any more, and its end waits for the peer
 		u32 connections = 0;
+		u64 probe_wanted = 0; // the last TEST_LINK that an endpoint waits for; 0: none does
+		u64 probe_answered = 0; // the last one that the peer has answered
 	};
+	// How many answers of the peer settle a withheld end, one after the other. Linux may leave
+	// what it still has to a work item, if all its send slots are taken when it hears of room.
+	static constexpr u32 kEndAnswers = 2;
 
 	// Performs an effect of the machine (on_effect()).
 	void perform(const group::Effect &effect) SMC_REQUIRES(lock_);
@@ -421,6 +427,10 @@ private:
 	}
 	// What the pool does not keep.
 	void free_unless_kept(Slab *slab);
+	// link_group_ends.cc: ends of file that are withheld.
+	void settle_ends();
+	void settle_end(RdmaEndpoint &endpoint);
+	void link_answered(const group::LinkAnswered &answered) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool delete_slab(Slab *slab);
 	[[nodiscard]] bool delete_slab_locked(Slab *slab) SMC_REQUIRES(lock_);
 	void ask_for_deletions() SMC_REQUIRES(lock_);
@@ -497,6 +507,7 @@ private:
 	bool lose_due_ SMC_GUARDED_BY(lock_) = false;
 	bool free_due_ SMC_GUARDED_BY(lock_) = false;
 	bool rings_due_ SMC_GUARDED_BY(lock_) = false; // tend_rings()
+	bool ends_due_ SMC_GUARDED_BY(lock_) = false;  // settle_ends()
 	bool end_told_ SMC_GUARDED_BY(lock_) = false;  // to the connections
 	bool links_end_ SMC_GUARDED_BY(lock_) = false; // end_links() has begun; run() waits
 	u64 idle_since_ms_ SMC_GUARDED_BY(lock_) = 0;  // 0: it has connections

@@ -408,6 +408,48 @@ void RdmaEndpoint::sync_arrived_locked(const ring::Segments &arrived)
 	rmb_buffer_->sync_for_cpu(heard_link()->index(), arrived);
 }
 
+// ---- An end of file that is withheld ------------------------------------------------------------
+
+std::optional<RdmaEndpoint::WithheldEnd> RdmaEndpoint::withheld_end_locked() const
+{
+	const auto at_bytes = conn_.withheld_at_bytes();
+
+	if (!at_bytes || detached() || heard_link() != link())
+		return std::nullopt;
+	return WithheldEnd{.link = link()->index(), .at_bytes = *at_bytes};
+}
+
+std::optional<RdmaEndpoint::WithheldEnd> RdmaEndpoint::withheld_end()
+{
+	shell::Guard guard(lock_);
+
+	return withheld_end_locked();
+}
+
+// Once for each time that the ring runs empty: a message without bytes changes nothing. The peer is
+// asked later, behind the message that this call ends with.
+void RdmaEndpoint::end_is_doubtful_locked()
+{
+	const u64 at_bytes = conn_.received_bytes();
+
+	if (end_doubted_at_bytes_ == at_bytes)
+		return;
+	end_doubted_at_bytes_ = at_bytes;
+	group_->look_at_ends();
+}
+
+void RdmaEndpoint::end_here(const WithheldEnd &end)
+{
+	change([&]() -> u16 {
+		lock_.assert_held();
+		if (withheld_end_locked() != end)
+			return 0;
+		conn_.give_up_withheld_data();
+		smc_stat_inc(netns(), SMC_STAT_END_ANSWERED);
+		return connection::event::kReadable | connection::event::kEndSeen;
+	});
+}
+
 void RdmaEndpoint::retire()
 {
 	group_->remove(*this);

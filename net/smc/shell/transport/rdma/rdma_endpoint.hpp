@@ -78,6 +78,8 @@ public:
 	[[nodiscard]] virtual bool grows_rings() const = 0;
 	// An endpoint's ring is to be replaced, or has been: see tend_ring(). Any context.
 	virtual void look_at_rings() = 0;
+	// An endpoint's end of file is withheld: see settle_end(). Any context.
+	virtual void look_at_ends() = 0;
 	// For sock_diag: this side's role, and the endpoint's link. Process.
 	virtual void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) = 0;
 
@@ -139,6 +141,19 @@ public:
 	// The one before is given up. Any context.
 	void note_peer_ring_left() { peer_ring_begun_.store(false, std::memory_order_release); }
 
+	// End of file is withheld (Connection::eof_withheld()), and an answer of the peer on that
+	// link says that it has heard that its ring is empty, and that what it has sent since is
+	// here: its messages come by the link that ours go by. Any context.
+	struct WithheldEnd {
+		group::LinkIndex link = 0;
+		u64 at_bytes = 0; // the peer has sent so many
+
+		friend bool operator==(const WithheldEnd &, const WithheldEnd &) = default;
+	};
+	[[nodiscard]] std::optional<WithheldEnd> withheld_end();
+	// It has answered, and nothing more has come. Any context.
+	void end_here(const WithheldEnd &end);
+
 	// Memory for what is to be sent; release_unused_send_buffer() takes it away again.
 	[[nodiscard]] bool take_send_buffer() override;
 	// Gives the memory of the send buffer back if nothing has been sent since the last call,
@@ -190,10 +205,12 @@ private:
 	[[nodiscard]] bool widen() override;
 	void ring_ran_empty_locked() override SMC_REQUIRES(lock_);
 	void enter_ring_locked() override SMC_REQUIRES(lock_);
+	void end_is_doubtful_locked() override SMC_REQUIRES(lock_);
 	void retire() override;
 	void destroy() override;
 	void snapshot_transport(smc_sock_info &info) override;
 
+	[[nodiscard]] std::optional<WithheldEnd> withheld_end_locked() const SMC_REQUIRES(lock_);
 	[[nodiscard]] u16 begin_messages_locked(bool elsewhere) SMC_REQUIRES(lock_);
 	void set_rmb_locked(Buffer *rmb) SMC_REQUIRES(lock_) { rmb_buffer_ = rmb; }
 	void hear_by(const Link &carrier) SMC_REQUIRES(lock_);
@@ -242,8 +259,9 @@ private:
 		u32 rkey = 0;
 	};
 	PeerRing next_peer_ring_ SMC_GUARDED_BY(lock_);
-	std::atomic<bool> peer_ring_begun_{false}; // set under its lock
-	u32 token_ = 0;                            // ours; the slot in the group's table
+	std::atomic<bool> peer_ring_begun_{false};                      // set under its lock
+	std::optional<u64> end_doubted_at_bytes_ SMC_GUARDED_BY(lock_); // look_at_ends() was called
+	u32 token_ = 0; // ours; the slot in the group's table
 	bool first_contact_ = false;
 	u64 element_offset_ = 0; // in the peer's RMB
 	u64 peer_address_ = 0;   // these two change with the link, under its lock
@@ -272,6 +290,13 @@ private:
 	shell::Guarded<std::optional<bool>> growing_rmb_known_;
 	// The peer's next one, until it is rtoken_.
 	shell::Guarded<std::optional<group::RtokenIndex>> next_rtoken_;
+	// What the peer is being asked about its end.
+	struct EndProbe {
+		WithheldEnd of;
+		u64 number = 0; // of the TEST_LINK; 0: none
+		u32 answers = 0;
+	};
+	shell::Guarded<EndProbe> end_probe_;
 	// Another connection's CONFIRM_RKEY, under way, is for the slab of its RMB, too.
 	shell::Guarded<bool> awaits_announcement_;
 };
