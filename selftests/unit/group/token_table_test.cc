@@ -93,6 +93,34 @@ TEST(TokenTable, OldTokenDoesNotReachTheNextOwnerOfItsSlot)
 	EXPECT_EQ(table.find(*token), &second);
 }
 
+// A message for a connection that has ended is late, not wrong.
+TEST(TokenTable, KnowsTheLastOwnerOfASlot)
+{
+	TokenTable<int> table;
+	int entry = 0;
+
+	EXPECT_FALSE(table.is_past(Token{0}));
+	const auto first = table.insert(&entry, 1);
+	ASSERT_TRUE(first);
+	const std::size_t slot = first->value() & 0xff;
+	EXPECT_FALSE(table.is_past(*first));
+	EXPECT_FALSE(table.is_retired(slot));
+	table.retire(*first);
+	EXPECT_TRUE(table.is_past(*first));
+	EXPECT_TRUE(table.is_retired(slot));
+	EXPECT_FALSE(table.is_past(Token{first->value() ^ 0x100U}));
+	table.free_retired(slot);
+	EXPECT_TRUE(table.is_past(*first));
+	EXPECT_FALSE(table.is_retired(slot));
+	const auto second = table.insert(&entry, 2);
+	ASSERT_TRUE(second);
+	EXPECT_TRUE(table.is_past(*first));
+	EXPECT_FALSE(table.is_past(*second));
+	table.erase(*second);
+	EXPECT_FALSE(table.is_past(*first));
+	EXPECT_TRUE(table.is_past(*second));
+}
+
 TEST(TokenTable, MayEraseWhileVisiting)
 {
 	TokenTable<int> table;

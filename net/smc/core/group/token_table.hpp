@@ -48,7 +48,7 @@ public:
 			wire::Token token{(random24 << 8) | static_cast<std::uint32_t>(slot)};
 
 			used_[word] |= std::uint64_t{1} << (slot % 64);
-			slots_[slot] = {entry, token};
+			slots_[slot] = {entry, token, slots_[slot].token};
 			size_++;
 			return token;
 		}
@@ -61,6 +61,20 @@ public:
 		const Slot &slot = slots_[token.value() & 0xff];
 
 		return slot.token == token ? slot.entry : nullptr;
+	}
+
+	// The last connection that has left this slot had exactly this token: a message for it may
+	// be late, and is no mistake of the peer's.
+	[[nodiscard]] bool is_past(wire::Token token) const
+	{
+		const Slot &slot = slots_[token.value() & 0xff];
+
+		return !token.is_zero() &&
+		       token == (slot.entry != nullptr ? slot.before : slot.token);
+	}
+	[[nodiscard]] bool is_retired(std::size_t slot) const
+	{
+		return (used_[slot / 64] >> (slot % 64) & 1) != 0 && slots_[slot].entry == nullptr;
 	}
 
 	// Frees the slot; the connection that had it, or null if there was none.
@@ -79,7 +93,7 @@ public:
 
 		if (entry == nullptr)
 			return nullptr;
-		slots_[token.value() & 0xff] = {};
+		slots_[token.value() & 0xff].entry = nullptr;
 		size_--;
 		retired_++;
 		return entry;
@@ -110,7 +124,8 @@ public:
 private:
 	struct Slot {
 		T *entry = nullptr;
-		wire::Token token;
+		wire::Token token;  // it is kept when the entry goes
+		wire::Token before; // of the last owner but this one
 	};
 
 	std::array<Slot, kCapacity + 1> slots_{};

@@ -51,6 +51,10 @@ public:
 	void free_retired(std::size_t slot) { tokens_.free_retired(slot); }
 	[[nodiscard]] std::size_t retired() const { return tokens_.retired(); }
 
+	// A message for this token, or for this slot, may be for a connection that has ended.
+	[[nodiscard]] bool is_past(wire::Token token) const { return tokens_.is_past(token); }
+	[[nodiscard]] bool is_retired(std::size_t slot) const { return tokens_.is_retired(slot); }
+
 	[[nodiscard]] RdmaEndpoint *find(wire::Token token) const { return tokens_.find(token); }
 	// The endpoint in this slot, in 1..kSlots - 1, if it is shown.
 	[[nodiscard]] RdmaEndpoint *in_slot(std::size_t slot) const

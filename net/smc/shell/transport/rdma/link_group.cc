@@ -443,9 +443,7 @@ void LinkGroup::on_cdc(Link &link, ByteSpan message, shell::InSoftirq context)
 	RdmaEndpoint *const endpoint = look(EndpointTable::slot_of(cdc->token));
 
 	if (endpoint == nullptr || endpoint->token_ != cdc->token.value()) {
-		// Both ends have closed, and one has gone, when data that came too late makes the
-		// other one reset the connection.
-		note_bad_token(cdc->state_flags.closed || cdc->state_flags.aborted);
+		note_bad_token(is_late(*cdc));
 		return;
 	}
 	link.serve(endpoint->sk());
@@ -484,9 +482,25 @@ void LinkGroup::peer_has_moved(const RdmaEndpoint &endpoint, const Link &to)
 	}
 }
 
-void LinkGroup::note_bad_token(bool farewell) const
+// Both ends have closed, and one has gone, when data that came too late makes the other one reset
+// the connection; or TCP was reset, and what the peer sent before that is heard later.
+bool LinkGroup::is_late(const wire::Cdc &message)
 {
-	if (!farewell)
+	if (message.state_flags.closed || message.state_flags.aborted)
+		return true;
+	shell::Guard guard(lock_);
+	return endpoints_.is_past(message.token);
+}
+
+bool LinkGroup::is_late(const wire::Compact &message)
+{
+	shell::Guard guard(lock_);
+	return endpoints_.is_retired(message.slot);
+}
+
+void LinkGroup::note_bad_token(bool late) const
+{
+	if (!late)
 		smc_count(counters_, SMC_STAT_VIOLATION, 1);
 	smc_count(counters_, SMC_STAT_CDC_BAD_TOKEN, 1);
 }
@@ -506,7 +520,7 @@ void LinkGroup::on_immediate(Link &link, u32 immediate, u32 written_bytes, shell
 	RdmaEndpoint *const endpoint = look(compact.slot);
 
 	if (endpoint == nullptr) [[unlikely]] {
-		note_bad_token(/*farewell=*/false);
+		note_bad_token(is_late(compact));
 		return;
 	}
 	link.serve(endpoint->sk());

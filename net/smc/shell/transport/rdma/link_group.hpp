@@ -333,8 +333,10 @@ private:
 	void kick();
 	void on_credit(Link &link);
 	void on_cdc(Link &link, ByteSpan message, shell::InSoftirq context);
-	// There is no connection for a message: a violation, but for a farewell.
-	void note_bad_token(bool farewell) const;
+	// There is no connection for a message. A violation, unless it is late.
+	void note_bad_token(bool late) const;
+	[[nodiscard]] bool is_late(const wire::Cdc &message);
+	[[nodiscard]] bool is_late(const wire::Compact &message);
 	void peer_has_moved(const RdmaEndpoint &endpoint, const Link &to);
 	// SMC_LGR_TYPE_*.
 	[[nodiscard]] u8 type_locked() const SMC_REQUIRES(lock_);
