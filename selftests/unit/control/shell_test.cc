@@ -432,9 +432,16 @@ TEST_F(ControlTest, WhoIsRememberedOrRuledOutIsKnownOf)
 
 TEST_F(ControlTest, WhomNoDeviceLeadsToIsKnownOf)
 {
-	EXPECT_FALSE(Namespace::of(init_).knows_of_peers());
-	note_elsewhere(init_, peer(80), 1);
-	EXPECT_TRUE(Namespace::of(init_).knows_of_peers());
+	const u64 epoch = DeviceEpoch::current();
+	Namespace &space = Namespace::of(init_);
+
+	EXPECT_FALSE(space.knows_of_peers());
+	note_elsewhere(init_, peer(80), epoch);
+	EXPECT_TRUE(space.knows_of_peers());
+	EXPECT_TRUE(peer_is_elsewhere(space, peer(443)));
+	EXPECT_FALSE(peer_is_elsewhere(Namespace::of(&other_), peer(80)));
+	DeviceEpoch::begin();
+	EXPECT_FALSE(peer_is_elsewhere(space, peer(80)));
 }
 
 TEST_F(ControlTest, PeersOfOneNamespaceAreNotKnownInOthers)
@@ -471,7 +478,7 @@ TEST_F(ControlTest, RulesHaveErrnosAndCount)
 	smc_peer_rule found;
 	u64 cursor = 0;
 
-	EXPECT_TRUE(server_is_allowed(init_, peer(80)));
+	EXPECT_TRUE(server_is_allowed(Namespace::of(init_), peer(80)));
 	EXPECT_EQ(smc_ctl_rule_del(init_, &all), -ENOENT);
 	EXPECT_EQ(smc_ctl_rule_next(init_, &cursor, &found), 0);
 	memory().allocations_left = 0;
@@ -480,15 +487,15 @@ TEST_F(ControlTest, RulesHaveErrnosAndCount)
 	EXPECT_EQ(smc_ctl_rule_add(init_, &nobody), -EINVAL);
 	EXPECT_EQ(smc_ctl_rule_add(init_, &all), 0);
 	EXPECT_EQ(smc_ctl_rule_add(init_, &all), -EEXIST);
-	EXPECT_FALSE(server_is_allowed(init_, peer(80)));
+	EXPECT_FALSE(server_is_allowed(Namespace::of(init_), peer(80)));
 	EXPECT_FALSE(smc_ctl_client_allowed(init_, peer(80).address, 80));
-	EXPECT_TRUE(server_is_allowed(&other_, peer(80)));
+	EXPECT_TRUE(server_is_allowed(Namespace::of(&other_), peer(80)));
 	EXPECT_EQ(init_->stats[SMC_STAT_RULED_OUT], 2);
 	EXPECT_EQ(smc_ctl_rule_next(init_, &cursor, &found), 1);
 	EXPECT_TRUE(found.in && found.out && !found.allow);
 	EXPECT_EQ(smc_ctl_rule_next(init_, &cursor, &found), 0);
 	EXPECT_EQ(smc_ctl_rule_del(init_, &all), 0);
-	EXPECT_TRUE(server_is_allowed(init_, peer(80)));
+	EXPECT_TRUE(server_is_allowed(Namespace::of(init_), peer(80)));
 	for (u16 port = 0; port < PeerRules::kCapacity; port++) {
 		const smc_peer_rule one{.out = true, .port_first = port, .port_last = port};
 		EXPECT_EQ(smc_ctl_rule_add(init_, &one), 0);

@@ -67,23 +67,26 @@ PeerRule to_rule(const smc_peer_rule &rule)
 	return result;
 }
 
-bool is_allowed(net *net, bool out, const u8 *address, u16 port)
+bool is_allowed(Namespace &space, bool out, const u8 *address, u16 port)
 {
-	PeerQuestion question{.out = out, .port = port};
+	const auto look = [&](const PeerRules &rules) {
+		PeerQuestion question{.out = out, .port = port};
 
-	std::copy_n(address, question.address.size(), question.address.begin());
-	const auto look = [&](const PeerRules &rules) { return rules.allow(question); };
-	if (Namespace::of(net).rules().look(look, true))
+		std::copy_n(address, question.address.size(), question.address.begin());
+		return rules.allow(question);
+	};
+
+	if (space.rules().look(look, true))
 		return true;
-	smc_stat_inc(net, SMC_STAT_RULED_OUT);
+	smc_count(space.counters(), SMC_STAT_RULED_OUT, 1);
 	return false;
 }
 
 } // namespace
 
-bool server_is_allowed(net *net, const smc_peer &peer)
+bool server_is_allowed(Namespace &space, const smc_peer &peer)
 {
-	return is_allowed(net, /*out=*/true, peer.address, peer.port);
+	return is_allowed(space, /*out=*/true, peer.address, peer.port);
 }
 
 bool peer_is_stranger(net *net, const smc_peer &peer)
@@ -113,13 +116,13 @@ void note_stranger(net *net, const smc_peer &peer)
 	});
 }
 
-bool peer_is_elsewhere(net *net, const smc_peer &peer)
+bool peer_is_elsewhere(Namespace &space, const smc_peer &peer)
 {
 	const auto look = [&](const Elsewhere &elsewhere) {
 		return elsewhere.has(to_peer(peer), smc_now_ms(), DeviceEpoch::current());
 	};
 
-	return Namespace::of(net).elsewhere().look(look, false);
+	return space.elsewhere().look(look, false);
 }
 
 // Without memory for the table nothing is remembered.
@@ -226,5 +229,5 @@ int smc_ctl_rule_next(net *net, u64 *cursor, smc_peer_rule *out)
 
 bool smc_ctl_client_allowed(net *net, const u8 *address, u16 port)
 {
-	return is_allowed(net, /*out=*/false, address, port);
+	return is_allowed(Namespace::of(net), /*out=*/false, address, port);
 }

@@ -10,8 +10,10 @@
 
 namespace smc::control {
 
-// A connection from @net to @peer may be offered SMC; counts a refusal. Any context.
-[[nodiscard]] bool server_is_allowed(net *net, const smc_peer &peer);
+class Namespace;
+
+// A connection from @space to @peer may be offered SMC; counts a refusal. Any context.
+[[nodiscard]] bool server_is_allowed(Namespace &space, const smc_peer &peer);
 // It has shown the option, and was plain TCP. Any context.
 [[nodiscard]] bool peer_is_stranger(net *net, const smc_peer &peer);
 // It has answered by CLC before. Any context.
@@ -21,7 +23,7 @@ void note_server(net *net, const smc_peer &peer);
 void note_stranger(net *net, const smc_peer &peer);
 
 // No device leads to it, as a connection has just found. Any context.
-[[nodiscard]] bool peer_is_elsewhere(net *net, const smc_peer &peer);
+[[nodiscard]] bool peer_is_elsewhere(Namespace &space, const smc_peer &peer);
 // @epoch: DeviceEpoch::current(), as of before that was looked for. Process.
 void note_elsewhere(net *net, const smc_peer &peer, u64 epoch);
 

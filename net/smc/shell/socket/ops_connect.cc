@@ -117,7 +117,7 @@ bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
 }
 
 // Why SMC is not even offered, if so.
-std::optional<wire::DeclineReason> reason_against(const control::Namespace &space, struct sock *sk,
+std::optional<wire::DeclineReason> reason_against(control::Namespace &space, struct sock *sk,
 						  const Request &request, bool near)
 {
 	smc_peer peer;
@@ -132,15 +132,16 @@ std::optional<wire::DeclineReason> reason_against(const control::Namespace &spac
 		return std::nullopt;
 	if (!smc_tcp_peer(request.addr, request.addr_len, &peer))
 		return std::nullopt;
-	if (!control::server_is_allowed(smc_sk_net(sk), peer))
+	if (!control::server_is_allowed(space, peer))
 		return wire::DeclineReason::kOptUnsupp;
-	if (control::peer_is_stranger(smc_sk_net(sk), peer)) {
-		smc_stat_inc(smc_sk_net(sk), SMC_STAT_KNOWN_STRANGER);
-		return wire::DeclineReason::kPeerNoSmc;
-	}
-	if (control::peer_is_elsewhere(smc_sk_net(sk), peer) && smc_tcp_routed_by_address(sk)) {
-		smc_stat_inc(smc_sk_net(sk), SMC_STAT_KNOWN_ELSEWHERE);
+	// Before the strangers: many hosts may be elsewhere, and all connections to them come here.
+	if (control::peer_is_elsewhere(space, peer) && smc_tcp_routed_by_address(sk)) {
+		smc_count(space.counters(), SMC_STAT_KNOWN_ELSEWHERE, 1);
 		return wire::DeclineReason::kNoSmcDev;
+	}
+	if (control::peer_is_stranger(smc_sk_net(sk), peer)) {
+		smc_count(space.counters(), SMC_STAT_KNOWN_STRANGER, 1);
+		return wire::DeclineReason::kPeerNoSmc;
 	}
 	return std::nullopt;
 }
