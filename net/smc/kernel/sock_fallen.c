@@ -96,7 +96,7 @@ static const struct proto_ops *fallen_ops_of(const struct sock *sk)
  * For good: a thread that takes over the ops, now or later, finds TCP's own, and nothing of ours
  * has to be put back afterwards.
  */
-static int leave(struct socket *sock)
+static noinline int leave(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
 	struct guest *guest;

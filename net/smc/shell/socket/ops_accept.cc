@@ -70,7 +70,7 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 		if (taken && taken->done)
 			return adopt(state.listener(), *taken->done, new_sock);
 		if (taken) {
-			control::count_fallback(taken->plain,
+			control::count_fallback(state.space(), taken->plain,
 						static_cast<u32>(wire::DeclineReason::kPeerNoSmc),
 						true);
 			smc_tcp_adopt(taken->plain, new_sock);
