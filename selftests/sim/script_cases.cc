@@ -310,7 +310,33 @@ void end_behind_a_full_ring(net *from, net *to)
 		fail("script: the end is no certain one");
 }
 
+// The sender does not answer, and may have more to send. Several ends are in doubt at once, and each
+// of them has the others looked at.
+void ends_without_answer(net *from, net *to)
+{
+	std::vector<std::unique_ptr<Call>> calls;
+
+	for (int i = 0; i < 4; i++) {
+		calls.push_back(std::make_unique<Call>(from, to));
+		if (calls.back()->send(1000) != 1000)
+			fail("script: no room");
+		calls.back()->shut_client();
+		calls.back()->receive(1000);
+	}
+	for (const auto &call : calls)
+		call->end_is_clean();
+	if (to->stats[SMC_STAT_END_ANSWERED] != 0 || to->stats[SMC_STAT_END_TIMEOUT] != 4)
+		fail("script: %lld ends without an answer", to->stats[SMC_STAT_END_ANSWERED]);
+}
+
+constexpr u8 kTestLink = 7;
+
 const Case kCases[] = {
+	{.name = "ends-without-answer",
+	 .play = [] { scripted([] { ends_without_answer(&server(), &client()); }); },
+	 .scripted = true,
+	 .deaf_to = kTestLink,
+	 .blocked_at_end = true},
 	{.name = "end-behind-a-full-ring",
 	 .play = [] { scripted([] { end_behind_a_full_ring(&client(), &server()); }); },
 	 .scripted = true,
