@@ -123,7 +123,9 @@ struct smc_ib_completions {
 #ifdef CONFIG_PREEMPT_RT
 	struct irq_work come; /* reports, from without the driver's locks */
 #endif
-	struct ib_wc batch[SMC_IB_COMPLETION_BATCH]; /* the poller's */
+	struct ib_wc batch[SMC_IB_COMPLETION_BATCH]; /* the poller's, as those below */
+	bool armed;
+	bool missed; /* there is more, which nothing will report */
 };
 
 struct smc_ib_long {
