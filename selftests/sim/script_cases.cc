@@ -310,8 +310,8 @@ void end_behind_a_full_ring(net *from, net *to)
 		fail("script: the end is no certain one");
 }
 
-// The sender does not answer, and may have more to send. Several ends are in doubt at once, and each
-// of them has the others looked at.
+// The sender does not answer, and may have more to send. Several ends are in doubt at once, and
+// each of them has the others looked at.
 void ends_without_answer(net *from, net *to)
 {
 	std::vector<std::unique_ptr<Call>> calls;
