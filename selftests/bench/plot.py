@@ -164,7 +164,7 @@ def main() -> int:
     page = Path(sys.argv[1])
     for section in page.read_text().split("\n## ")[1:]:
         table = _TABLE.search(section)
-        if table:
+        if table and read_table(table[0]):
             draw(page, section.splitlines()[0], table[0])
     return 0
 
