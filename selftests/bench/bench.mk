@@ -2,7 +2,7 @@
 #
 # make bench                     TCP, the kernel's own smc.ko and this one between two guests; then this one
 #                                over soft-RoCE and over soft-iWARP, and against the kernel's own
-# make bench BENCH_OPTIONS=…     options of selftests/bench/bench, carriers and mixed
+# make bench BENCH_OPTIONS=…     options that selftests/bench/bench, carriers and mixed all take
 
 .PHONY: bench
 bench: test-programs

@@ -325,9 +325,8 @@ void LinkGroup::arm()
 
 void LinkGroup::run()
 {
-	bool activate_now, lose_now, free_now, rings_now, ends_now, drop_now, other_now,
-		collect_now;
-	bool end_now;
+	bool activate_now, lose_now, free_now, rings_now, ends_now;
+	bool drop_now, other_now, collect_now, end_now;
 	std::optional<group::PrepareLink> prepare_now;
 	std::optional<group::ReadyLink> ready_now;
 	std::optional<group::LinkIndex> activate_link_now;

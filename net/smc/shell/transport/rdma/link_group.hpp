@@ -402,6 +402,10 @@ private:
 						   const shell::SpinLock &lock) SMC_REQUIRES(lock);
 	// An announcement has come to its end.
 	void tell_of_announcement(RdmaEndpoint &endpoint, bool ok) SMC_REQUIRES(lock_);
+	// link_group_ends.cc: ends of file that are withheld.
+	void settle_ends();
+	void settle_end(RdmaEndpoint &endpoint);
+	void link_answered(const group::LinkAnswered &answered) SMC_REQUIRES(lock_);
 	void take_out(RdmaEndpoint &endpoint, bool peer_is_done);
 	[[nodiscard]] RdmaEndpoint *look(std::size_t slot) const
 		SMC_REQUIRES_SHARED(shell::rcu_read_side) SMC_NO_LOCK_CHECK // it needs no lock
@@ -429,10 +433,6 @@ private:
 	}
 	// What the pool does not keep.
 	void free_unless_kept(Slab *slab);
-	// link_group_ends.cc: ends of file that are withheld.
-	void settle_ends();
-	void settle_end(RdmaEndpoint &endpoint);
-	void link_answered(const group::LinkAnswered &answered) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool delete_slab(Slab *slab);
 	[[nodiscard]] bool delete_slab_locked(Slab *slab) SMC_REQUIRES(lock_);
 	void ask_for_deletions() SMC_REQUIRES(lock_);
