@@ -153,6 +153,8 @@ using Effect = std::variant<SendLlc, PrepareLink, ReadyLink, DestroyLink, Activa
 			    RtokensDeleted, LinkAnswered, SetTimer, StopTimer, TerminateGroup>;
 
 inline constexpr std::size_t kEffectsMax = 16;
-using Effects = FixedVector<Effect, kEffectsMax>;
+// A type of its own: as an alias it would spell every effect in the name of each function that
+// takes it, and those names would be longer than the kernel's symbol tables bear.
+struct Effects : FixedVector<Effect, kEffectsMax> {};
 
 } // namespace smc::group

@@ -157,7 +157,9 @@ using Effect =
 		     AnnounceRkey, ConfirmLink, ReleaseLink, TerminateGroup, Finished>;
 
 inline constexpr std::size_t kEffectsMax = 6;
-using Effects = FixedVector<Effect, kEffectsMax>;
+// A type of its own: as an alias it would spell every effect in the name of each function that
+// takes it, and those names would be longer than the kernel's symbol tables bear.
+struct Effects : FixedVector<Effect, kEffectsMax> {};
 
 // Errors of Fail, as Linux numbers them.
 inline constexpr int kConnectionAborted = 103;

@@ -46,7 +46,7 @@ void Handshake::proceed()
 void Handshake::step_once(const handshake::Event &event)
 {
 	performed_ = 0;
-	effects_.~FixedVector();
+	effects_.~Effects();
 	if (auto *client = std::get_if<handshake::ClientHandshake>(&machine_))
 		::new (&effects_) handshake::Effects(client->step(event, smc_now_ms()));
 	else if (auto *server = std::get_if<handshake::ServerHandshake>(&machine_))
