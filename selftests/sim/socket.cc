@@ -225,7 +225,7 @@ long smc_sk_rcvtimeo(const struct sock *, bool nonblock)
 	return nonblock ? 0 : 1L << 40;
 }
 
-size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
+static size_t low_water_bytes(const struct sock *sk, bool waitall, size_t len)
 {
 	const size_t lowat =
 		waitall ? len : std::min<size_t>(static_cast<size_t>(sk->rcvlowat), len);
@@ -235,10 +235,17 @@ size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
 void smc_sk_receive_options(const struct sock *sk, const msghdr *, bool waitall, size_t len,
 			    smc_receive_options *options)
 {
-	*options = {.low_water_bytes = smc_sk_rcvlowat(sk, waitall, len),
+	*options = {.low_water_bytes = low_water_bytes(sk, waitall, len),
 		    .urgent_inline = sk->urgent_inline,
 		    .moves_peek_offset = false,
 		    .wants_inq = false};
+}
+
+void smc_sk_poll_options(const struct sock *sk, smc_poll_options *options)
+{
+	*options = {.low_water_bytes = low_water_bytes(sk, false, ~size_t{0}),
+		    .died = smc_sk_state(sk) == SMC_TCP_CLOSE,
+		    .error = smc_sk_error(sk) != 0};
 }
 
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)
@@ -293,11 +300,6 @@ u32 smc_sk_peek_offset(const struct sock *)
 }
 
 void smc_sk_move_peek_offset(struct sock *, u32, bool) {}
-
-bool smc_sk_has_queued_error(const struct sock *)
-{
-	return false;
-}
 
 u32 smc_sk_max_backlog(const struct sock *sk)
 {

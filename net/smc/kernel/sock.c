@@ -187,7 +187,7 @@ long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock)
 	return sock_rcvtimeo(sk, nonblock);
 }
 
-size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
+static size_t low_water_bytes(const struct sock *sk, bool waitall, size_t len)
 {
 	return sock_rcvlowat(sk, waitall, min_t(size_t, len, INT_MAX));
 }
@@ -195,10 +195,17 @@ size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len)
 void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, bool waitall,
 			    size_t len, struct smc_receive_options *options)
 {
-	options->low_water_bytes = smc_sk_rcvlowat(sk, waitall, len);
+	options->low_water_bytes = low_water_bytes(sk, waitall, len);
 	options->urgent_inline = sock_flag(sk, SOCK_URGINLINE);
 	options->moves_peek_offset = READ_ONCE(sk->sk_peek_off) >= 0;
 	options->wants_inq = tcp_sk(sk)->recvmsg_inq || msg_wants_inq(msg);
+}
+
+void smc_sk_poll_options(const struct sock *sk, struct smc_poll_options *options)
+{
+	options->low_water_bytes = low_water_bytes(sk, false, INT_MAX);
+	options->died = smc_sk_state(sk) == TCP_CLOSE;
+	options->error = smc_sk_error(sk) || !skb_queue_empty_lockless(&sk->sk_error_queue);
 }
 
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies)
@@ -264,11 +271,6 @@ void smc_sk_move_peek_offset(struct sock *sk, u32 bytes, bool peeked)
 		sk_peek_offset_fwd(sk, bytes);
 	else
 		sk_peek_offset_bwd(sk, bytes);
-}
-
-bool smc_sk_has_queued_error(const struct sock *sk)
-{
-	return !skb_queue_empty_lockless(&sk->sk_error_queue);
 }
 
 u32 smc_sk_max_backlog(const struct sock *sk)

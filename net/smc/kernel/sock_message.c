@@ -33,10 +33,11 @@ size_t smc_msg_copy_to(struct msghdr *msg, const void *from, size_t len)
 	return _copy_to_iter(from, len, &msg->msg_iter);
 }
 
-/* Pipes allocate pages; other kinds are rare. */
+/* Pages (bvec) are those of sendfile() and splice(). A pipe allocates; other kinds are rare. */
 static bool copies_at_once(const struct msghdr *msg)
 {
-	return user_backed_iter(&msg->msg_iter) || iov_iter_is_kvec(&msg->msg_iter);
+	return user_backed_iter(&msg->msg_iter) || iov_iter_is_kvec(&msg->msg_iter) ||
+	       iov_iter_is_bvec(&msg->msg_iter);
 }
 
 static bool copied_at_once(struct msghdr *msg, size_t copied, size_t len)

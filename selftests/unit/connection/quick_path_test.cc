@@ -619,9 +619,10 @@ TEST(QuickLookTest, FindsWhatThereIs)
 	EXPECT_EQ(pair.b.connection.look_quickly(100, 1, true).found, Found::kUnusual);
 }
 
-TEST(QuickLookTest, EachHindranceAlone)
+// After each of these there is more to look at than bytes and room.
+std::vector<Hindrance> of_a_reader()
 {
-	const Hindrance hindrances[] = {
+	return {
 		{"an urgent byte", [](Acquainted &pair) { pair.a.send("!", SendHint::kUrgent); }},
 		{"one that is announced",
 		 [](Acquainted &pair) {
@@ -646,9 +647,12 @@ TEST(QuickLookTest, EachHindranceAlone)
 		{"the own end", [](Acquainted &pair) { pair.b.connection.shutdown_write(); }},
 		{"a lost link", [](Acquainted &pair) { pair.b.connection.transport_lost(); }},
 	};
+}
 
+TEST(QuickLookTest, EachHindranceAlone)
+{
 	for (const bool with_data : {false, true}) {
-		for (const Hindrance &hindrance : hindrances) {
+		for (const Hindrance &hindrance : of_a_reader()) {
 			Acquainted pair;
 
 			if (with_data)
@@ -689,6 +693,42 @@ TEST(QuickLookTest, NotAFullRing)
 	pair.wire.settle();
 	ASSERT_EQ(pair.b.connection.readable_bytes(), 16384u);
 	EXPECT_EQ(pair.b.connection.look_quickly(10, 1, false).found, Found::kUnusual);
+}
+
+// ---- And poll() ---------------------------------------------------------------------------------
+
+TEST(QuickReadinessTest, BytesAndRoom)
+{
+	Acquainted pair;
+	const Connection &sender = pair.a.connection, &reader = pair.b.connection;
+
+	EXPECT_TRUE(reader.ready_quickly().usual);
+	EXPECT_EQ(reader.ready_quickly().readable_bytes, 0u);
+	EXPECT_TRUE(sender.ready_quickly().writable);
+	while (sender.writable_for_poll())
+		pair.a.send(std::string(1024, 'x'));
+	EXPECT_TRUE(sender.ready_quickly().usual);
+	EXPECT_FALSE(sender.ready_quickly().writable);
+	pair.wire.settle();
+	EXPECT_NE(reader.readable_bytes(), 0u);
+	EXPECT_EQ(reader.ready_quickly().readable_bytes, reader.readable_bytes());
+	while (reader.readable_bytes() != 0)
+		pair.b.receive();
+	pair.wire.settle();
+	EXPECT_TRUE(sender.ready_quickly().writable);
+	EXPECT_EQ(reader.ready_quickly().readable_bytes, 0u);
+}
+
+TEST(QuickReadinessTest, EachHindranceAlone)
+{
+	for (const Hindrance &hindrance : of_a_reader()) {
+		Acquainted pair;
+
+		ASSERT_TRUE(pair.b.connection.ready_quickly().usual);
+		hindrance.put(pair);
+		pair.wire.settle();
+		EXPECT_FALSE(pair.b.connection.ready_quickly().usual) << hindrance.name;
+	}
 }
 
 } // namespace

@@ -99,6 +99,13 @@ struct QuickLook {
 	ring::Segment piece{};
 };
 
+// What poll() asks of a connection in its usual state; else `usual` is false.
+struct QuickReadiness {
+	bool usual = false;
+	bool writable = false;
+	std::uint32_t readable_bytes = 0;
+};
+
 class Connection {
 public:
 	// Smaller rings are useless; the wire cannot name one below 16 KiB - 32 bytes anyway.
@@ -331,6 +338,7 @@ public:
 	[[nodiscard]] QuickLook look_quickly(std::uint32_t max_bytes,
 					     std::size_t content_with_bytes,
 					     bool urgent_inline) const;
+	[[nodiscard]] QuickReadiness ready_quickly() const;
 	// The same for MSG_PEEK, which may begin at the urgent mark or behind it and then goes on
 	// there; `skip_bytes` do not count an urgent byte out of line.
 	[[nodiscard]] ring::Segments peek_segments(std::uint32_t max_bytes,

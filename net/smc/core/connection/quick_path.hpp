@@ -123,4 +123,13 @@ inline QuickLook Connection::look_quickly(std::uint32_t max_bytes, std::size_t c
 		.piece = {.offset_bytes = offset_bytes, .length_bytes = bytes}};
 }
 
+inline QuickReadiness Connection::ready_quickly() const
+{
+	if (!close_.active() || urgent_rx_.state() != UrgentReceiver::State::kNone) [[unlikely]]
+		return {};
+	return {.usual = true,
+		.writable = writable_for_poll(),
+		.readable_bytes = receive_.stored_bytes()};
+}
+
 } // namespace smc::connection

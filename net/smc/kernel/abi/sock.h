@@ -79,17 +79,22 @@ void smc_sk_report_error(struct sock *sk, int err);
 /* In jiffies, as smc_sk_wait() takes them; 0 for a call that must not block. */
 long smc_sk_sndtimeo(const struct sock *sk, bool nonblock);
 long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock);
-/* Bytes that recv() waits for: SO_RCVLOWAT, or all of @len with MSG_WAITALL. */
-size_t smc_sk_rcvlowat(const struct sock *sk, bool waitall, size_t len);
 /* What recv() needs of a sock. May change while its lock is free. */
 struct smc_receive_options {
-	size_t low_water_bytes;	/* as smc_sk_rcvlowat() */
+	size_t low_water_bytes;	/* to wait for: SO_RCVLOWAT, or all with MSG_WAITALL */
 	bool urgent_inline;	/* as smc_sk_urgent_inline() */
 	bool moves_peek_offset;	/* SO_PEEK_OFF is set: smc_sk_move_peek_offset() is wanted */
 	bool wants_inq;		/* TCP_INQ: smc_msg_put_inq() is wanted */
 };
 void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, bool waitall,
 			    size_t len, struct smc_receive_options *options);
+/* What poll() needs of it. Any context; asked after the connection, as TCP looks for errors last. */
+struct smc_poll_options {
+	size_t low_water_bytes;	/* SO_RCVLOWAT */
+	bool died;		/* TCP is closed */
+	bool error;		/* SO_ERROR has one, or MSG_ERRQUEUE */
+};
+void smc_sk_poll_options(const struct sock *sk, struct smc_poll_options *options);
 /* SO_LINGER: false if off, else its time in jiffies. */
 bool smc_sk_linger(const struct sock *sk, long *timeout_jiffies);
 bool smc_process_exiting(void);
@@ -111,8 +116,6 @@ bool smc_sk_urgent_inline(const struct sock *sk);
 /* SO_PEEK_OFF: where a peek begins, and moving that place after a peek or a read. */
 u32 smc_sk_peek_offset(const struct sock *sk);
 void smc_sk_move_peek_offset(struct sock *sk, u32 bytes, bool peeked);
-/* True if something is queued for MSG_ERRQUEUE. */
-bool smc_sk_has_queued_error(const struct sock *sk);
 u32 smc_sk_max_backlog(const struct sock *sk);
 
 /* SIGPIPE as TCP raises it for -EPIPE; returns what send() shall return. */

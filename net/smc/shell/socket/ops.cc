@@ -84,42 +84,51 @@ bool smc_op_has_peer(struct socket *sock)
 	return !endpoint || !is_over(smc_sock_sk(sock), *endpoint);
 }
 
+// Of a socket that connects: the mask, if it still does.
+static std::optional<u32> poll_connecting(struct file *file, struct socket *sock, SmcSocket &state)
+{
+	state.resolve();
+	if (state.mode() != Mode::kConnecting)
+		return {};
+	const u32 mask = smc_tcp_ops_poll(file, sock, nullptr);
+
+	// TCP counts as connected before the handshake begins.
+	state.resolve();
+	if (state.mode() != Mode::kConnecting)
+		return {};
+	// Or the wakeup that says which kind of connection it is comes next.
+	return smc_sk_state(smc_sock_sk(sock)) == SMC_TCP_ESTABLISHED ? 0 : mask;
+}
+
 u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct *wait)
 {
 	SmcSocket *state = SmcSocket::of(sock);
-	struct sock *sk = smc_sock_sk(sock);
 
 	if (state == nullptr)
 		return smc_tcp_ops_poll(file, sock, wait);
 	smc_poll_register(file, sock, wait);
-	state->resolve();
-	if (state->mode() == Mode::kConnecting) {
-		const u32 mask = smc_tcp_ops_poll(file, sock, nullptr);
+	if (const auto mask = state->mode() == Mode::kConnecting
+				      ? poll_connecting(file, sock, *state)
+				      : std::nullopt)
+		return *mask;
+	if (state->mode() == Mode::kSmc) [[likely]] {
+		const RcuGuard rcu;
 
-		// TCP counts as connected before the handshake begins.
-		state->resolve();
-		// Or the wakeup that says which kind of connection it is comes next.
-		if (state->mode() == Mode::kConnecting)
-			return smc_sk_state(sk) == SMC_TCP_ESTABLISHED ? 0 : mask;
+		if (auto *endpoint = state->connection_under_rcu()) [[likely]]
+			return stream::poll(smc_sock_sk(sock), *endpoint, state->shut_rcv());
 	}
 	switch (state->mode()) {
 	// Also an error is shown only after the handshake has ended by it: connect() knows it then.
 	case Mode::kOpened:
 	case Mode::kCrossed:
 	case Mode::kHandshaking: return 0;
-	case Mode::kSmc: {
-		const RcuGuard rcu;
-
-		if (auto *endpoint = state->connection_under_rcu())
-			return stream::poll(sk, *endpoint, state->shut_rcv());
-		break;
-	}
 	case Mode::kListening:
-		if (smc_sk_state(sk) == SMC_TCP_LISTEN)
+		if (smc_sk_state(smc_sock_sk(sock)) == SMC_TCP_LISTEN)
 			return state->listener().ready() ? SMC_POLL_IN : 0;
 		break;
 	case Mode::kIdle:
 	case Mode::kConnecting:
+	case Mode::kSmc:
 	case Mode::kFallen: break;
 	}
 	return smc_tcp_ops_poll(file, sock, nullptr);

@@ -13,7 +13,10 @@ namespace smc::shell::stream {
 using connection::Connection;
 using connection::SendStatus;
 
-u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
+namespace {
+
+// Not inlined, so that the usual call need not save what this one uses.
+[[gnu::noinline]] u32 poll_in_steps(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 {
 	struct Facts {
 		u32 readable, ring_size;
@@ -31,10 +34,12 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 				conn.send_status()};
 		});
 	};
-	Facts facts = look();
+	const Facts facts = look();
+	smc_poll_options options;
 	u32 mask = 0;
 
-	const bool dead = facts.status == SendStatus::kAborted || facts.reset || tcp_died(sk);
+	smc_sk_poll_options(sk, &options);
+	const bool dead = facts.status == SendStatus::kAborted || facts.reset || options.died;
 	const bool rcv_shut = shut_rcv || facts.peer_done || dead;
 	const bool snd_shut = facts.status != SendStatus::kOpen || dead;
 
@@ -45,7 +50,7 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		mask |= SMC_POLL_IN | SMC_POLL_RDHUP;
 	// At most half of the ring: a sender may never fill all of it. (TCP caps SO_RCVLOWAT in the
 	// same way.)
-	const size_t lowat = std::min<size_t>(smc_sk_rcvlowat(sk, false, ~0U), facts.ring_size / 2);
+	const size_t lowat = std::min<size_t>(options.low_water_bytes, facts.ring_size / 2);
 	if (facts.readable != 0 && facts.readable >= lowat)
 		mask |= SMC_POLL_IN;
 	if (facts.urgent)
@@ -58,9 +63,26 @@ u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
 		if (look().writable)
 			mask |= SMC_POLL_OUT;
 	}
-	if (smc_sk_error(sk) != 0 || smc_sk_has_queued_error(sk))
+	if (options.error)
 		mask |= SMC_POLL_ERR;
 	return mask;
+}
+
+} // namespace
+
+u32 poll(struct sock *sk, Endpoint &endpoint, bool shut_rcv)
+{
+	const auto ready =
+		endpoint.with_lock([](const Connection &conn) { return conn.ready_quickly(); });
+	smc_poll_options options;
+
+	smc_sk_poll_options(sk, &options);
+	if (!ready.usual || !ready.writable || options.died || shut_rcv ||
+	    (ready.readable_bytes != 0 && ready.readable_bytes < options.low_water_bytes))
+		[[unlikely]]
+		return poll_in_steps(sk, endpoint, shut_rcv);
+	return SMC_POLL_OUT | (ready.readable_bytes != 0 ? SMC_POLL_IN : 0) |
+	       (options.error ? SMC_POLL_ERR : 0);
 }
 
 int ioctl(struct sock *sk, Endpoint &endpoint, unsigned int cmd, unsigned long arg, bool *handled)
