@@ -12,6 +12,7 @@ an emulated CPU spends no time on xz. They are cached; a variant with our module
 module's content.
 """
 
+import fcntl
 import functools
 import hashlib
 import lzma
@@ -34,6 +35,8 @@ _WHOLE = ("arch/", "block/", "crypto/", "fs/", "kernel/", "lib/", "mm/", "net/",
           "drivers/net/netdevsim/", "drivers/net/vxlan/", "drivers/char/hw_random/")
 _FLAT = ("drivers/net/", "drivers/char/", "drivers/block/")
 _KEPT_OURS = 4
+# Descriptors of trees, see _hold().
+_held: list[int] = []
 
 
 class NoModule(Exception):
@@ -167,7 +170,7 @@ def _derived(kernel: Kernel, name: str, updates: list[Path], smc: bool = True) -
     """The base tree, hard-linked, with other modules in updates/, or without its own smc."""
     base = _base(kernel)
     final = base.parent / f"{name}-{LAYOUT}"
-    if final.exists():
+    if _hold(final):
         os.utime(final)
         return final
     staging = _staging(final)
@@ -182,6 +185,7 @@ def _derived(kernel: Kernel, name: str, updates: list[Path], smc: bool = True) -
         shutil.copyfile(ko, leaf / "updates" / ko.name)
     _depmod(staging, kernel)
     staging.rename(final)
+    _hold(final)
     _forget_old(base.parent)
     return final
 
@@ -193,7 +197,33 @@ def _staging(final: Path) -> Path:
     return staging
 
 
+def _hold(tree: Path) -> bool:
+    """Keeps a tree until this process ends: its guests load modules from it all the time, and runs
+    with other modules may make new ones meanwhile. False if there is none."""
+    try:
+        held = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        return False
+    fcntl.flock(held, fcntl.LOCK_SH)
+    # It may have gone while this waited.
+    if not tree.exists():
+        os.close(held)
+        return False
+    _held.append(held)
+    return True
+
+
 def _forget_old(home: Path) -> None:
     ours = sorted(home.glob("ours-*"), key=lambda tree: tree.stat().st_mtime, reverse=True)
     for tree in ours[_KEPT_OURS:]:
-        shutil.rmtree(tree, ignore_errors=True)
+        try:
+            unheld = os.open(tree, os.O_RDONLY | os.O_DIRECTORY)
+        except FileNotFoundError:
+            continue  # another run was faster
+        try:
+            fcntl.flock(unheld, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            shutil.rmtree(tree, ignore_errors=True)
+        except BlockingIOError:
+            pass
+        finally:
+            os.close(unheld)
