@@ -66,6 +66,7 @@ struct sock {
 	bool nodelay = false;
 	bool corked = false;
 	bool urgent_inline = false;
+	bool marked = false; // SO_MARK: not its address alone says how it is routed
 	bool linger = false;
 	u32 linger_ms = 0;
 	u32 sndbuf_bytes = 0;

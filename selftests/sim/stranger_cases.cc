@@ -16,8 +16,10 @@
 #include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"
+#include "shell/control/device_epoch.hpp"
 #include "shell/control/policy.hpp"
 #include "trace.hpp"
+#include "verbs.hpp"
 
 namespace sim {
 namespace {
@@ -381,6 +383,109 @@ void ruled_out()
 	sys_close(connect_one());
 }
 
+// ---- Elsewhere ----------------------------------------------------------------------------------
+
+smc_peer peer_at(net &host)
+{
+	const sockaddr address{.host = &host, .port = kPort};
+	smc_peer peer;
+
+	if (!smc_tcp_peer(&address, sizeof(address), &peer))
+		fail("no peer");
+	return peer;
+}
+
+void expect_known(s64 elsewhere, s64 strangers)
+{
+	if (count(SMC_STAT_KNOWN_ELSEWHERE) != elsewhere ||
+	    count(SMC_STAT_KNOWN_STRANGER) != strangers)
+		fail("%lld were known to be elsewhere, and %lld strangers",
+		     count(SMC_STAT_KNOWN_ELSEWHERE), count(SMC_STAT_KNOWN_STRANGER));
+}
+
+void connect_by_tcp(bool marked = false)
+{
+	struct socket *sock = sys_socket(&client());
+
+	sock->sk->marked = marked;
+	if (sys_connect(sock, &server(), kPort) != 0 || sys_uses_smc(sock))
+		fail("no connection by TCP");
+	sys_close(sock);
+}
+
+// No device leads to a server, as the first connection finds out. Later ones do not show it the
+// option, until a device comes. Rules say no before, and whether it is a stranger is asked after
+// that.
+void known_elsewhere()
+{
+	const smc_peer_rule rule{.out = true, .port_first = kPort, .port_last = kPort};
+
+	remove_device(&client());
+	connect_by_tcp();
+	expect_known(0, 0);
+	connect_by_tcp();
+	expect_known(1, 0);
+	// Another route may lead there by a device.
+	connect_by_tcp(/*marked=*/true);
+	expect_known(1, 0);
+	smc::control::note_stranger(&client(), peer_at(server()));
+	connect_by_tcp();
+	expect_known(2, 0);
+	connect_by_tcp(/*marked=*/true);
+	expect_known(2, 1);
+	if (smc_ctl_rule_add(&client(), &rule) != 0)
+		fail("no rule");
+	connect_by_tcp();
+	expect_known(2, 1);
+	if (smc_ctl_rule_del(&client(), &rule) != 0)
+		fail("no rule to delete");
+	add_device(&client());
+	connect_by_tcp();
+	expect_known(2, 2);
+	smc_ctl_peers_flush(&client());
+	sys_close(connect_one());
+	expect_known(2, 2);
+}
+
+// A connection by a route that is not its address's alone says nothing about others.
+void marked_elsewhere()
+{
+	remove_device(&client());
+	connect_by_tcp(/*marked=*/true);
+	connect_by_tcp();
+	expect_known(0, 0);
+	connect_by_tcp();
+	expect_known(1, 0);
+	add_device(&client());
+}
+
+// What one namespace has found out is not for others, whichever of them is the initial one.
+void elsewhere_for_one()
+{
+	for (net *host : {&client(), &server()}) {
+		const u64 epoch = smc::control::DeviceEpoch::current();
+		net *other = host == &client() ? &server() : &client();
+		struct socket *listener = sys_socket(other);
+		struct socket *sock = sys_socket(host);
+		const s64 known = host->stats[SMC_STAT_KNOWN_ELSEWHERE];
+
+		if (sys_listen(listener, kPort, kBacklog) != 0)
+			fail("listen() fails");
+		// All connections of the other one would be elsewhere.
+		for (net *peer : {&client(), &server()})
+			smc::control::note_elsewhere(other, peer_at(*peer), epoch);
+		if (sys_connect(sock, other, kPort) != 0)
+			fail("connect() fails");
+		if (!sys_uses_smc(sock) || host->stats[SMC_STAT_KNOWN_ELSEWHERE] != known)
+			fail("host %s asks in another's namespace", host->name.c_str());
+		expect_next(listener, sock);
+		sys_close(listener);
+		// Nobody is any more.
+		smc_ctl_reach_changed();
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
 const Case kCases[] = {
 	{"stranger-echoes", [] { play(Manner::kEchoes); }},
 	{"stranger-greets", [] { play(Manner::kGreets); }},
@@ -394,6 +499,9 @@ const Case kCases[] = {
 	{"known-server-restarts", restarts},
 	{"server-becomes-known", becomes_known},
 	{"ruled-out", [] { with_server(ruled_out); }},
+	{"known-elsewhere", [] { with_server(known_elsewhere); }},
+	{"marked-elsewhere", [] { with_server(marked_elsewhere); }},
+	{"elsewhere-for-one", elsewhere_for_one},
 };
 
 } // namespace

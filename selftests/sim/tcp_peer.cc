@@ -35,9 +35,9 @@ bool smc_tcp_peer(const struct sockaddr *addr, int, struct smc_peer *peer)
 	return true;
 }
 
-bool smc_tcp_routed_by_address(const struct sock *)
+bool smc_tcp_routed_by_address(const struct sock *sk)
 {
-	return true;
+	return !sk->marked;
 }
 
 // A simulated address does not fit into the attempt, which has the sock's own address instead.
