@@ -1,16 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Threads that sleep in recv() and in send() on one SMC connection: what wakes them, and what does not.
+"""Threads that sleep in recv() and in send() on one SMC connection, and in accept() and connect(): what
+wakes them, and what does not.
 
     sleepers.py ADDRESS [CLIENT_NAMESPACE SERVER_NAMESPACE]
 
 A sleeping reader is not woken by room to write, nor a sleeping writer by data: their voluntary switches
-are counted. Both wake up for everything else. Prints a line for each that is so, and ends with an
-exception at the first one that is not.
+are counted. Both wake up for everything else. Who sleeps in accept() or in connect() is not woken by what
+only leads to a connection, the messages of its handshake among them. Prints a line for each that is so,
+and ends with an exception at the first one that is not.
 """
 
 import ctypes
 import os
+import resource
 import socket
 import struct
 import sys
@@ -31,6 +34,9 @@ ROUNDS = 20
 # More than all buffers hold, however they have grown.
 MUCH = bytes(4 << 20)
 LOW_WATER = 10
+CONNECTIONS = 200
+# So often may a call sleep that should sleep once: now and then somebody else has a lock.
+ABOUT_ONCE = 1.3
 
 
 class Sleeper:
@@ -91,6 +97,14 @@ class Place:
         self._listener = smc_listener(PORT, 1)
         if client:
             enter(client)
+
+    def accept(self) -> socket.socket:
+        return self._listener.accept()[0]
+
+    def connect(self, by_smc: bool = True) -> socket.socket:
+        near = smc_socket() if by_smc else socket.socket()
+        near.connect((self._address, PORT))
+        return near
 
     @contextmanager
     def connection(self, low_water: int = 0, urgent_inline: bool = False):
@@ -209,10 +223,46 @@ def a_peek(place: Place) -> None:
         assert near.recv(100) == b"x"
 
 
+def asleep(call: Callable[[], socket.socket]) -> int:
+    """How often a call that gives a connection sleeps; the connection is closed."""
+    before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+    connection = call()
+    slept = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+    connection.close()
+    return slept
+
+
+def a_handshake_wakes_once(place: Place) -> None:
+    # Who is woken runs at once, and does not find more done than what has woken it.
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    # Another process: two threads of this one would wait for each other in the interpreter.
+    reader, writer = os.pipe()
+    if not (server := os.fork()):
+        os.write(writer, str(sum(asleep(place.accept) for _ in range(CONNECTIONS))).encode())
+        os._exit(0)
+    os.close(writer)
+    slept = {True: 0, False: 0}
+    for number in range(CONNECTIONS):
+        # The server is in accept() again.
+        time.sleep(0.002)
+        # Those by TCP wake the server all the same, and say what TCP's part of connect() sleeps.
+        by_smc = number % 2 == 0
+        slept[by_smc] += asleep(lambda by_smc=by_smc: place.connect(by_smc))
+    accepting = int(os.read(reader, 100))
+    os.waitpid(server, 0)
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    said = (f"{CONNECTIONS} connections: accept() has slept {accepting} times,"
+            f" connect() by SMC {slept[True]} times, by TCP {slept[False]} times")
+    print(said, flush=True)
+    assert CONNECTIONS / 2 < accepting < ABOUT_ONCE * CONNECTIONS, said
+    assert slept[True] - slept[False] < ABOUT_ONCE * CONNECTIONS / 2, said
+
+
 def main() -> int:
     place = Place(*sys.argv[1:])
     for case in (room_is_nothing_to_a_reader, data_are_nothing_to_a_writer, an_own_shutdown, the_peers_end,
-                 a_reset, a_peer_that_has_closed, an_urgent_byte, the_low_water_mark, a_peek):
+                 a_reset, a_peer_that_has_closed, an_urgent_byte, the_low_water_mark, a_peek,
+                 a_handshake_wakes_once):
         case(place)
         print(case.__name__.replace("_", " "), flush=True)
     os._exit(0)

@@ -19,6 +19,7 @@ namespace sim {
 namespace {
 
 constexpr int kBacklog = 3;
+constexpr u64 kAlone_us = 1'000; // until a silent server's client sleeps
 
 s64 count(u32 index)
 {
@@ -363,6 +364,58 @@ void listen_after_shutdown()
 	scheduler().sleep_us(kRest_us);
 }
 
+// Another thread ends what a connect() waits for, and connects the socket to a server without SMC
+// before the first one has the processor: that one returns when the second connection is there.
+void connect_beside_another()
+{
+	constexpr u16 kOther = kPort + 1;
+	constexpr int kTimes = 300;
+	struct socket *silent = silent_server();
+	struct socket *plain = sys_socket(&server());
+
+	plain->ours = false;
+	// Nobody accepts.
+	if (sys_listen(plain, kOther, kTimes) != 0 || sys_listen(silent, kPort, kTimes) != 0)
+		fail("listen() fails");
+	for (int i = 0; i < kTimes; i++) {
+		struct socket *sock = sys_socket(&client());
+		bool connecting = true;
+
+		Fiber *slow = scheduler().spawn("client", [&] {
+			(void)sys_connect(sock, &server(), kPort);
+			connecting = false;
+		});
+		scheduler().sleep_us(kAlone_us);
+		slow->stall_one_in = 1;
+		slow->stall_us = 100;
+		sock->nonblock = true;
+		if (sys_disconnect(sock) != 0)
+			fail("the attempt does not end");
+		(void)sys_connect(sock, &server(), kOther);
+		scheduler().sleep_us(kAlone_us);
+		if (connecting)
+			fail("connect() sleeps for ever");
+		sys_close(sock);
+	}
+	sys_close(plain);
+	sys_close(silent);
+	scheduler().sleep_us(kRest_us);
+}
+
+// Who sleeps in connect() sleeps once in TCP's, and once until the handshake is done: CLC messages
+// do not wake him. What ends the handshake does.
+void connect_is_woken_once()
+{
+	constexpr int kTimes = 60;
+	const unsigned slept = scheduler().current()->sleeps;
+
+	for (int i = 0; i < kTimes; i++)
+		sys_close(connect_one());
+	const unsigned sleeps = scheduler().current()->sleeps - slept;
+	if (sleeps > 2 * kTimes)
+		fail("%d calls of connect() sleep %u times", kTimes, sleeps);
+}
+
 const Case kCases[] = {
 	{"two-clients", [] { scripted([] { two_clients(false); }); }},
 	{"two-clients-one-sided", [] { scripted([] { two_clients(true); }); }},
@@ -375,6 +428,8 @@ const Case kCases[] = {
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"calls-beside-connect", calls_beside_connect},
 	{"listen-after-shutdown", listen_after_shutdown},
+	{"connect-is-woken-once", [] { with_server(connect_is_woken_once); }},
+	{"connect-beside-another", connect_beside_another},
 };
 
 } // namespace

@@ -314,6 +314,84 @@ void larger_backlog()
 	accept_in_order(listener, socks);
 }
 
+// Who sleeps in accept() is woken once for each connection: for one without SMC when TCP has it,
+// for one with SMC not before its handshake is done.
+void accept_is_woken_once()
+{
+	constexpr int kTimes = 30;
+	struct socket *listener = start_busy_server();
+	int accepted = 0;
+	bool accepting = true;
+
+	processes()++;
+	const Fiber *sleeper = scheduler().spawn("accept", [&] {
+		struct socket *child = nullptr;
+
+		for (; sys_accept(listener, &child) == 0; accepted++)
+			sys_close(child);
+		accepting = false;
+		processes()--;
+	});
+	scheduler().sleep_us(kMoment_us);
+	for (int i = 0; i < kTimes; i++) {
+		const bool plain = i % 3 == 2;
+		const unsigned slept = sleeper->sleeps;
+		struct socket *sock = connect_at_once(plain);
+
+		scheduler().sleep_us(kMoment_us);
+		if (accepted != i + 1)
+			fail("%s: accept() is not woken", plain ? "TCP" : "SMC");
+		if (sleeper->sleeps != slept + 1)
+			fail("%s: accept() is woken %u times", plain ? "TCP" : "SMC",
+			     sleeper->sleeps - slept);
+		sys_close(sock);
+	}
+	if (sys_shutdown(listener, 0) != 0)
+		fail("shutdown() fails");
+	scheduler().sleep_us(kMoment_us);
+	if (accepting)
+		fail("accept() sleeps on a listener that was shut down");
+	sys_close(listener);
+	scheduler().sleep_us(kRest_us);
+}
+
+// One that says nothing is in TCP's queue when the handshake of another one is done: who sleeps in
+// accept() is told of that one nevertheless.
+void accept_beside_silent()
+{
+	constexpr u64 kMoments = 150;
+
+	for (u64 i = 0; i < kMoments; i++) {
+		struct socket *listener = start_busy_server();
+		struct socket *silent = sys_socket(&client());
+		int calling = 2;
+
+		silent->ours = false;
+		silent->sk->offers_smc = true;
+		scheduler().spawn("accept", [&] {
+			struct socket *child = nullptr;
+
+			if (sys_accept(listener, &child) != 0)
+				fail("accept() fails");
+			sys_close(child);
+			calling--;
+		});
+		scheduler().spawn("client", [&] {
+			sys_close(connect_one());
+			calling--;
+		});
+		scheduler().sleep_us(i * 20);
+		if (sys_connect(silent, &server(), kPort) != 0)
+			fail("connect() fails");
+		scheduler().sleep_us(kMoment_us);
+		if (calling != 0)
+			fail("accept() sleeps beside one that is done, at %llu us", i * 20);
+		sys_close(listener);
+		sys_close(silent);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
 const Case kCases[] = {
 	{"accept-beside-leave", accept_beside_leave},
 	{.name = "accepts-beside-leave", .play = accepts_beside_leave, .lasts_us = kHours_us},
@@ -326,6 +404,8 @@ const Case kCases[] = {
 	{"busy-until-it-is-shut", [] { busy_until_it_ends(true); }},
 	{"limit-after-failure", limit_after_failure},
 	{"larger-backlog", larger_backlog},
+	{"accept-is-woken-once", accept_is_woken_once},
+	{.name = "accept-beside-silent", .play = accept_beside_silent, .work_us = 300},
 };
 
 } // namespace

@@ -43,6 +43,7 @@ public:
 	// long, at most; 0: none.
 	std::uint64_t stall_one_in = 0;
 	std::uint64_t stall_us = 0;
+	unsigned sleeps = 0; // in calls on sockets
 	bool signalled = false;
 	bool exiting = false;
 

@@ -333,6 +333,7 @@ int sleep_once(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), v
 	} else if (!there) {
 		const u64 before_us = scheduler().now_us();
 		std::optional<u64> deadline_us;
+		fiber->sleeps++;
 		if (*timeo_jiffies < 1L << 30)
 			deadline_us = before_us + static_cast<u64>(*timeo_jiffies) * 1000;
 		if (locked)

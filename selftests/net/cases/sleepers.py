@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What wakes a thread that sleeps in recv() or send(), and what does not (sleepers.py)."""
+"""What wakes a thread that sleeps in recv(), send(), accept() or connect(), and what does not
+(sleepers.py)."""
 
 from harness import case
 from two_sides import ADDRESSES, sides
