@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kBacklog = 3;
 constexpr u64 kBusy_us = 7'000'000; // longer than a client waits in its handshake
+constexpr u64 kStep_us = 50;
 constexpr u64 kHours_us = u64{3} * 3600 * 1'000'000;
 
 // One thread is in accept() while others shut the listener down and make it TCP's. The client has
@@ -314,6 +315,37 @@ void larger_backlog()
 	accept_in_order(listener, socks);
 }
 
+// An accept() that has a connection is slow, and leaves the handshake's socket to a listener that
+// has closed meanwhile.
+void slow_accept_beside_leave()
+{
+	for (u64 i = 0; i < 300; i++) {
+		struct socket *listener = start_busy_server();
+		struct socket *sock = connect_at_once();
+		bool accepting = true;
+
+		Fiber *slow = scheduler().spawn("accept", [&] {
+			struct socket *child = nullptr;
+
+			if (sys_accept(listener, &child) == 0)
+				sys_close(child);
+			accepting = false;
+		});
+		slow->stall_one_in = 4;
+		slow->stall_us = 200;
+		scheduler().sleep_us(i % 100);
+		if (sys_shutdown(listener, 0) != 0)
+			fail("shutdown() fails");
+		if (!sys_leave(listener))
+			fail("a listener that is none stays ours");
+		while (accepting)
+			scheduler().sleep_us(kStep_us);
+		sys_close(listener);
+		sys_close(sock);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
 // Who sleeps in accept() is woken once for each connection: for one without SMC when TCP has it,
 // for one with SMC not before its handshake is done.
 void accept_is_woken_once()
@@ -392,9 +424,38 @@ void accept_beside_silent()
 	scheduler().sleep_us(kRest_us);
 }
 
+// The socket in which a child does its handshake is used for the next one. Of several at once one
+// is kept, and that goes with the listener.
+void socket_is_used_again()
+{
+	constexpr int kTimes = 20;
+	const long others = socket_counts().sockets;
+	const long wrapped = socket_counts().wrapped;
+	struct socket *listener = start_busy_server();
+
+	for (int i = 0; i < kTimes; i++)
+		expect_next(listener, connect_at_once());
+	if (socket_counts().wrapped != wrapped + 1)
+		fail("%ld sockets for handshakes one after another",
+		     socket_counts().wrapped - wrapped);
+	const Sockets socks{connect_at_once(), connect_at_once(), connect_at_once()};
+	for (struct socket *sock : socks)
+		expect_next(listener, sock);
+	scheduler().sleep_us(kRest_us);
+	if (socket_counts().wrapped != wrapped + static_cast<long>(socks.size()))
+		fail("%ld sockets for %zu handshakes at once", socket_counts().wrapped - wrapped,
+		     socks.size());
+	if (socket_counts().sockets != others + 2)
+		fail("%ld sockets are kept", socket_counts().sockets - others - 1);
+	sys_close(listener);
+	if (socket_counts().sockets != others)
+		fail("%ld sockets outlive their listener", socket_counts().sockets - others);
+}
+
 const Case kCases[] = {
 	{"accept-beside-leave", accept_beside_leave},
 	{.name = "accepts-beside-leave", .play = accepts_beside_leave, .lasts_us = kHours_us},
+	{"slow-accept-beside-leave", slow_accept_beside_leave},
 	{"listen-beside-leave", listen_beside_leave},
 	{"busy-server", busy_server},
 	{"busy-with-one", busy_with_one},
@@ -406,6 +467,7 @@ const Case kCases[] = {
 	{"larger-backlog", larger_backlog},
 	{"accept-is-woken-once", accept_is_woken_once},
 	{.name = "accept-beside-silent", .play = accept_beside_silent, .work_us = 300},
+	{"socket-is-used-again", socket_is_used_again},
 };
 
 } // namespace

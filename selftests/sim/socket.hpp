@@ -89,10 +89,11 @@ struct sock {
 
 namespace sim {
 
-// Sockets and socks that are alive.
+// Sockets and socks that are alive, but for the last one.
 struct SocketCounts {
 	long sockets = 0;
 	long socks = 0;
+	long wrapped = 0; // sockets that were ever made for a child's handshake
 };
 [[nodiscard]] SocketCounts &socket_counts();
 // One without a socket.

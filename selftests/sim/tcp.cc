@@ -150,7 +150,10 @@ struct sock *smc_tcp_orphan(struct socket *sock)
 	return sk;
 }
 
-struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
+namespace {
+
+// @spare, or a new one.
+struct socket *wrap(struct sock *sk, struct socket *spare)
 {
 	struct socket *sock = spare;
 
@@ -163,6 +166,17 @@ struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
 		sock = new struct socket;
 	}
 	smc_tcp_adopt(sk, sock);
+	return sock;
+}
+
+} // namespace
+
+struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
+{
+	struct socket *sock = wrap(sk, spare);
+
+	if (spare == nullptr && sock != nullptr)
+		socket_counts().wrapped++;
 	return sock;
 }
 
@@ -188,7 +202,7 @@ void smc_tcp_unwrap(struct socket *sock)
 struct socket *smc_tcp_keep(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
-	struct socket *kept = smc_tcp_wrap(sk, nullptr);
+	struct socket *kept = wrap(sk, nullptr);
 
 	if (kept != nullptr) {
 		sock->sk = nullptr;

@@ -6,7 +6,7 @@ adapter moves what is mapped, registered and synchronised, and nothing else."""
 import json
 from contextlib import contextmanager
 
-from churn import stats
+from churn import CHURN, stats
 from harness import Guest, Skip, case
 from harness.adapters import SIDES, inside, rdma_device, set_parameters
 from two_sides import (ADDRESSES, BOTH_WAYS, EID, PORT, XFER, hardware_is, nothing_went_wrong, serving,
@@ -350,3 +350,26 @@ def devices_of_one_namespace_each(vm):
         vm.a.run(f"{inside('left')} rdma dev set sim-left netns right")
         transfer(vm.a, "left", "right", "--up 100 --down 100", expect="fallback")
         nothing_went_wrong(vm.a)
+
+
+@case(on="ours")
+def a_handshakes_socket_is_its_listeners(vm):
+    """The socket in which a child does its handshake has served the one before. What /proc says of its
+    owner is true of the listener nevertheless, which has another one by now."""
+    owner = 4711
+    call = f"{inside('left')} {CHURN} call {ADDRESSES['right']} {PORT} -n 1"
+    owned = f":{PORT:04X} [0-9A-F]*:[0-9A-F]* 01 [^ ]* [^ ]* [^ ]* *{owner} "
+    vm.a.run("modprobe sch_netem")
+    with sides(vm.a):
+        server = vm.a.spawn(f"{inside('right')} python3 selftests/net/given_away.py {PORT} {owner}")
+        server.expect("listening")
+        vm.a.run(call)
+        server.expect("given away")
+        # So that there is time to look.
+        for side in SIDES:
+            vm.a.run(f"{inside(side)} tc qdisc add dev veth-{side} root netem delay 1s")
+        client = vm.a.spawn(call)
+        vm.a.run(f"until {inside('right')} grep '{owned}' /proc/net/tcp; do sleep 0.02; done",
+                 timeout_s=20)
+        client.wait()
+        server.wait()
