@@ -9,6 +9,7 @@
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/callbacks/socket.h"
 #include "kernel/abi/control.h"
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "plot.hpp"
 #include "process.hpp"
@@ -364,6 +365,33 @@ void listen_after_shutdown()
 	scheduler().sleep_us(kRest_us);
 }
 
+void connect_and_look(bool ack_waits, const char *wrong)
+{
+	struct socket *sock = connect_by_any();
+
+	if (sock->sk->ack_waits != ack_waits)
+		fail("%s", wrong);
+	expect_answer(sock);
+	sys_close(sock);
+}
+
+// The Proposal is the ACK of the SYN-ACK, but only where one follows. The server may be in this
+// kernel, and CLC go by memory: then it learns of the connection by TCP's ACK alone.
+void proposal_acknowledges()
+{
+	connect_and_look(true, "an ACK goes ahead of the Proposal");
+	world().knobs.loopback = SMC_LOOPBACK_NAMESPACE;
+	connect_and_look(false, "a server that may be near waits for the ACK");
+	world().knobs.loopback = 0;
+	connect_and_look(true, "an ACK goes ahead of the Proposal");
+	const smc_peer_rule rule{.out = true, .port_first = kPort, .port_last = kPort};
+	if (smc_ctl_rule_add(&client(), &rule) != 0)
+		fail("no rule");
+	connect_and_look(false, "a server waits for an ACK, and no Proposal follows");
+	if (smc_ctl_rule_del(&client(), &rule) != 0)
+		fail("no rule to delete");
+}
+
 // Another thread ends what a connect() waits for, and connects the socket to a server without SMC
 // before the first one has the processor: that one returns when the second connection is there.
 void connect_beside_another()
@@ -430,6 +458,7 @@ const Case kCases[] = {
 	{"listen-after-shutdown", listen_after_shutdown},
 	{"connect-is-woken-once", [] { with_server(connect_is_woken_once); }},
 	{"connect-beside-another", connect_beside_another},
+	{"proposal-acknowledges", [] { with_server(proposal_acknowledges); }},
 };
 
 } // namespace

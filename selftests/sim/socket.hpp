@@ -83,6 +83,7 @@ struct sock {
 	struct sock *meets = nullptr; // who connects to us while we connect to it
 	std::string received;         // and not yet read
 	sockaddr attempted;           // by the last connect() with the option
+	bool ack_waits = false;       // a client's, which the next message carries
 	std::shared_ptr<sim::TcpConnection> connection;
 	unsigned side = 0; // 0: client, 1: server
 };

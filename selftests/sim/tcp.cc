@@ -56,7 +56,10 @@ bool smc_tcp_sees_crossed_option()
 	return true;
 }
 
-void smc_tcp_clc_follows(struct sock *) {}
+void smc_tcp_clc_follows(struct sock *sk)
+{
+	sk->ack_waits = true;
+}
 
 void smc_tcp_hold_answers() {}
 

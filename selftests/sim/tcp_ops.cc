@@ -60,6 +60,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 			sk->connection->set_end(sk->side, nullptr);
 		sk->crossed = false;
 		sk->peer_showed = true;
+		sk->ack_waits = false;
 		if (addr->meets != nullptr) {
 			sk->state = SMC_TCP_SYN_SENT;
 			sock->ss = SMC_SS_CONNECTING;

@@ -6,7 +6,7 @@ adapter moves what is mapped, registered and synchronised, and nothing else."""
 import json
 from contextlib import contextmanager
 
-from churn import CHURN, stats
+from churn import CHURN, served, stats
 from harness import Guest, Skip, case
 from harness.adapters import SIDES, inside, rdma_device, set_parameters
 from two_sides import (ADDRESSES, BOTH_WAYS, EID, PORT, XFER, hardware_is, nothing_went_wrong, serving,
@@ -350,6 +350,34 @@ def devices_of_one_namespace_each(vm):
         vm.a.run(f"{inside('left')} rdma dev set sim-left netns right")
         transfer(vm.a, "left", "right", "--up 100 --down 100", expect="fallback")
         nothing_went_wrong(vm.a)
+
+
+@case(on="ours")
+def messages_acknowledge_each_other(vm):
+    """A short connection has eight segments: SYN, SYN-ACK, Proposal, Accept, Confirm, and three of its
+    end. Each message is the acknowledgement of the one before it, and the Proposal that of the SYN-ACK."""
+    connections, segments_max = 100, 8.2
+    names = "TcpInSegs TcpOutSegs TcpRetransSegs TcpExtDelayedACKs"
+
+    def counted(side: str) -> dict[str, int]:
+        lines = vm.a.run(f"{inside(side)} nstat -asz {names}").out.splitlines()
+        return {line.split()[0]: int(line.split()[1]) for line in lines if not line.startswith("#")}
+
+    with sides(vm.a), served(vm.a, PORT, f"{inside('right')} {CHURN}"):
+        # The first one makes the group, which takes longer than TCP keeps an ACK back.
+        call = f"{inside('left')} {CHURN} call {ADDRESSES['right']} {PORT}"
+        vm.a.run(f"{call} -n 1")
+        before = {side: counted(side) for side in SIDES}
+        smc = stats(vm.a, inside("left"))["smcr_client_v2"]
+        vm.a.run(f"{call} -n {connections}")
+        assert stats(vm.a, inside("left"))["smcr_client_v2"] == smc + connections
+        grown = {side: {name: value - before[side][name] for name, value in counted(side).items()}
+                 for side in SIDES}
+    # TCP's timers run out on a slow machine. What they repeat is acknowledged once more.
+    late = sum(grown[side][name] for side in SIDES for name in ("TcpRetransSegs", "TcpExtDelayedACKs"))
+    seen = grown["left"]["TcpInSegs"] + grown["left"]["TcpOutSegs"]
+    print(f"{seen} segments for {connections} connections, {late} of them late")
+    assert seen - late < segments_max * connections, grown
 
 
 @case(on="ours")
