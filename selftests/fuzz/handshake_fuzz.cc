@@ -257,8 +257,8 @@ private:
 			fuzz::demand(deadline_ms_.has_value());
 			deadline_ms_.reset();
 		} else if (const auto *client_link = std::get_if<AcquireClientLink>(&effect)) {
-			acquire(client_link->agreement);
-			check(client_link->peer);
+			acquire(*client_link->agreement);
+			check(*client_link->peer);
 		} else if (const auto *client_dmb = std::get_if<AcquireClientDmb>(&effect)) {
 			acquire_dmb();
 			check(client_dmb->peer);
@@ -268,11 +268,11 @@ private:
 			fuzz::demand(link_held_ && dmb_);
 			check(join->peer);
 		} else if (const auto *server_link = std::get_if<AcquireServerLink>(&effect)) {
-			acquire(server_link->agreement);
+			acquire(*server_link->agreement);
 		} else if (const auto *connect = std::get_if<ConnectLink>(&effect)) {
 			fuzz::demand(link_held_ && !dmb_);
-			fuzz::demand(connect->mtu <= connect->peer.mtu);
-			check(connect->peer);
+			fuzz::demand(connect->mtu <= connect->peer->mtu);
+			check(*connect->peer);
 		} else if (std::holds_alternative<ReleaseLink>(effect) ||
 			   std::holds_alternative<TerminateGroup>(effect)) {
 			fuzz::demand(link_held_);
@@ -317,7 +317,7 @@ private:
 		fuzz::demand(!deadline_ms_);
 		fuzz::demand(link_held_ == (use_smc != nullptr));
 		if (use_smc != nullptr)
-			check(use_smc->agreement);
+			check(*use_smc->agreement);
 		// Consumed bytes are lost to the user: they must be CLC messages, and then one side
 		// has declined, or both have proposed.
 		if (fall_back != nullptr && consumed_)

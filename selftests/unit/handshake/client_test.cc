@@ -121,7 +121,7 @@ TEST(ClientFeatures, AreNoneButThoseOffered)
 	(void)client.take_sent();
 	client.arrive(encoded(accept));
 	ASSERT_NE(client.use_smc(), nullptr);
-	EXPECT_EQ(client.use_smc()->agreement.feature_mask, 0x0004);
+	EXPECT_EQ(client.use_smc()->agreement->feature_mask, 0x0004);
 	const Bytes sent = client.take_sent();
 	const auto confirm = wire::decode_confirm(sent);
 	ASSERT_TRUE(confirm);
@@ -483,7 +483,7 @@ TEST(ClientAccept, OtherVendorsOptionsMeanNothing)
 	client.start();
 	client.arrive(encoded(accept));
 	ASSERT_NE(client.use_smc(), nullptr);
-	EXPECT_EQ(client.use_smc()->agreement.capabilities, 0);
+	EXPECT_EQ(client.use_smc()->agreement->capabilities, 0);
 }
 
 TEST(ClientAccept, MoreConnectionsThanOfferedAreDeclined)

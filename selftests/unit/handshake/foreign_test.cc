@@ -73,15 +73,15 @@ TEST_P(Foreign, ClientIsServed)
 	EXPECT_EQ(server.last<AcquireServerLink>()->peer_id, peer.peer_id);
 	EXPECT_EQ(server.last<AcquireServerLink>()->peer_gid, peer.gid);
 	EXPECT_EQ(server.last<AcquireServerLink>()->peer_mac, peer.mac);
-	EXPECT_EQ(server.last<AcquireServerLink>()->agreement.version, 1);
+	EXPECT_EQ(server.last<AcquireServerLink>()->agreement->version, 1);
 	EXPECT_EQ(server.take_sent(), from_hex(exchanged.accept));
 	server.arrive(from_hex(exchanged.confirm));
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(server.last<ConnectLink>()->peer, peer);
+	EXPECT_EQ(*server.last<ConnectLink>()->peer, peer);
 	EXPECT_EQ(server.last<ConnectLink>()->first_contact, exchanged.first_contact);
 	EXPECT_EQ(server.count<ConfirmLink>(), exchanged.first_contact ? 1 : 0);
-	EXPECT_EQ(server.use_smc()->agreement.first_contact, exchanged.first_contact);
-	EXPECT_EQ(server.use_smc()->agreement.peer_id, peer.peer_id);
+	EXPECT_EQ(server.use_smc()->agreement->first_contact, exchanged.first_contact);
+	EXPECT_EQ(server.use_smc()->agreement->peer_id, peer.peer_id);
 }
 
 // Whether or not the Confirm repeats it: the Accept has said first contact.
@@ -98,7 +98,7 @@ TEST_P(Foreign, FirstContactIsTheAcceptsToSay)
 	server.arrive(confirm);
 	ASSERT_NE(server.use_smc(), nullptr);
 	EXPECT_EQ(server.last<ConnectLink>()->first_contact, exchanged.first_contact);
-	EXPECT_EQ(server.use_smc()->agreement.first_contact, exchanged.first_contact);
+	EXPECT_EQ(server.use_smc()->agreement->first_contact, exchanged.first_contact);
 }
 
 TEST_P(Foreign, ServerIsUsed)
@@ -119,9 +119,9 @@ TEST_P(Foreign, ServerIsUsed)
 	theirs[7] &= ~std::byte{0x08};
 	EXPECT_EQ(confirm, theirs);
 	ASSERT_NE(client.use_smc(), nullptr);
-	EXPECT_EQ(client.last<ConnectLink>()->peer, peer);
-	EXPECT_EQ(client.use_smc()->agreement.version, 1);
-	EXPECT_EQ(client.use_smc()->agreement.first_contact, exchanged.first_contact);
+	EXPECT_EQ(*client.last<ConnectLink>()->peer, peer);
+	EXPECT_EQ(client.use_smc()->agreement->version, 1);
+	EXPECT_EQ(client.use_smc()->agreement->first_contact, exchanged.first_contact);
 }
 
 TEST_P(Foreign, EachClientReadsOurDecline)

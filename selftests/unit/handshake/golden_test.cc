@@ -63,11 +63,11 @@ TEST_P(Golden, WeServeALinuxClient)
 	EXPECT_EQ(server.take_sent(), from_hex(captured.accept));
 	server.arrive(from_hex(captured.confirm));
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(server.last<ConnectLink>()->peer, golden_endpoint(captured.confirm));
-	EXPECT_EQ(server.use_smc()->agreement.release, captured.release);
-	EXPECT_EQ(server.use_smc()->agreement.peer_id, golden_endpoint(captured.confirm).peer_id);
+	EXPECT_EQ(*server.last<ConnectLink>()->peer, golden_endpoint(captured.confirm));
+	EXPECT_EQ(server.use_smc()->agreement->release, captured.release);
+	EXPECT_EQ(server.use_smc()->agreement->peer_id, golden_endpoint(captured.confirm).peer_id);
 	if (captured.first_contact) {
-		EXPECT_EQ(server.use_smc()->agreement.peer_host_name[1], 'b');
+		EXPECT_EQ(server.use_smc()->agreement->peer_host_name[1], 'b');
 	}
 }
 
@@ -88,9 +88,9 @@ TEST_P(Golden, WeAreServedByLinux)
 	client.arrive(from_hex(captured.accept));
 	EXPECT_EQ(client.take_sent(), from_hex(captured.confirm));
 	ASSERT_NE(client.use_smc(), nullptr);
-	EXPECT_EQ(client.last<ConnectLink>()->peer, golden_endpoint(captured.accept));
-	EXPECT_EQ(client.last<AcquireClientLink>()->peer, golden_endpoint(captured.accept));
-	EXPECT_EQ(client.use_smc()->agreement.first_contact, captured.first_contact);
+	EXPECT_EQ(*client.last<ConnectLink>()->peer, golden_endpoint(captured.accept));
+	EXPECT_EQ(*client.last<AcquireClientLink>()->peer, golden_endpoint(captured.accept));
+	EXPECT_EQ(client.use_smc()->agreement->first_contact, captured.first_contact);
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Golden, testing::ValuesIn(kCaptured));

@@ -213,7 +213,7 @@ TEST(Hostile, EachByteOfEachMessageInEachRole)
 						  wire::decline_version(bad));
 				}
 				if (client.use_smc() != nullptr) {
-					expect_offered(client.use_smc()->agreement, there);
+					expect_offered(*client.use_smc()->agreement, there);
 					EXPECT_EQ(client.declines_sent(), 0);
 					EXPECT_NE(client.last<ConnectLink>(), nullptr);
 				}
@@ -247,11 +247,11 @@ TEST(Hostile, EachByteInPlaceOfTheConfirm)
 				}
 				if (server.use_smc() == nullptr)
 					continue;
-				expect_offered(server.use_smc()->agreement, here);
-				EXPECT_EQ(server.use_smc()->agreement.version, 2);
-				EXPECT_EQ(server.use_smc()->agreement.release, 1);
-				EXPECT_EQ(server.last<ConnectLink>()->peer.gid, gid_of(2));
-				EXPECT_FALSE(server.last<ConnectLink>()->peer.token.is_zero());
+				expect_offered(*server.use_smc()->agreement, here);
+				EXPECT_EQ(server.use_smc()->agreement->version, 2);
+				EXPECT_EQ(server.use_smc()->agreement->release, 1);
+				EXPECT_EQ(server.last<ConnectLink>()->peer->gid, gid_of(2));
+				EXPECT_FALSE(server.last<ConnectLink>()->peer->token.is_zero());
 			}
 		}
 	}

@@ -45,10 +45,10 @@ TEST(IwarpHandshake, BetweenTwoOfThisModule)
 	ASSERT_NE(client.use_smc(), nullptr);
 	ASSERT_NE(server.use_smc(), nullptr);
 	for (const UseSmc *smc : {client.use_smc(), server.use_smc()}) {
-		EXPECT_TRUE(smc->agreement.iwarp());
-		EXPECT_EQ(smc->agreement.max_links, 2);
+		EXPECT_TRUE(smc->agreement->iwarp());
+		EXPECT_EQ(smc->agreement->max_links, 2);
 		// No compact messages.
-		EXPECT_EQ(smc->agreement.capabilities,
+		EXPECT_EQ(smc->agreement->capabilities,
 			  wire::capability::kIwarp | wire::capability::kGrowingRings);
 	}
 }
@@ -148,7 +148,7 @@ TEST(IwarpHandshake, IsNotForRoce)
 	client.start();
 	exchange(client, server);
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_FALSE(server.use_smc()->agreement.iwarp());
+	EXPECT_FALSE(server.use_smc()->agreement->iwarp());
 }
 
 // An Accept without the bit is not of one who knows how to meet, and one with it not for RoCE.

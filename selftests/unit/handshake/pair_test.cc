@@ -25,8 +25,8 @@ TEST_P(Pair, AgreeOnSmc)
 
 	ASSERT_NE(client.use_smc(), nullptr);
 	ASSERT_NE(server.use_smc(), nullptr);
-	const Agreement &ours = client.use_smc()->agreement;
-	const Agreement &theirs = server.use_smc()->agreement;
+	const Agreement &ours = *client.use_smc()->agreement;
+	const Agreement &theirs = *server.use_smc()->agreement;
 	EXPECT_EQ(ours.version, v2 ? 2 : 1);
 	EXPECT_EQ(theirs.version, v2 ? 2 : 1);
 	EXPECT_EQ(ours.first_contact, first_contact);
@@ -54,8 +54,8 @@ TEST_P(Pair, AgreeOnSmc)
 	wire::SmcrEndpoint b = endpoint_of(2, v2);
 	a.peer_id = peer_id_of(1);
 	b.peer_id = peer_id_of(2);
-	EXPECT_EQ(client.last<ConnectLink>()->peer, a);
-	EXPECT_EQ(server.last<ConnectLink>()->peer, b);
+	EXPECT_EQ(*client.last<ConnectLink>()->peer, a);
+	EXPECT_EQ(*server.last<ConnectLink>()->peer, b);
 	EXPECT_EQ(client.last<ConnectLink>()->first_contact, first_contact);
 
 	EXPECT_EQ(client.count<ConfirmLink>(), first_contact ? 1 : 0);
@@ -151,7 +151,7 @@ TEST(PairVersions, BothOfferedPrefersTwo)
 	client.start();
 	exchange(client, server);
 	ASSERT_NE(client.use_smc(), nullptr);
-	EXPECT_EQ(client.use_smc()->agreement.version, 2);
+	EXPECT_EQ(client.use_smc()->agreement->version, 2);
 }
 
 TEST(PairVersions, NoLinkForTwoFallsToOne)
@@ -168,8 +168,8 @@ TEST(PairVersions, NoLinkForTwoFallsToOne)
 	EXPECT_EQ(server.count<AcquireServerLink>(), 2);
 	ASSERT_NE(client.use_smc(), nullptr);
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(client.use_smc()->agreement.version, 1);
-	EXPECT_EQ(server.use_smc()->agreement.version, 1);
+	EXPECT_EQ(client.use_smc()->agreement->version, 1);
+	EXPECT_EQ(server.use_smc()->agreement->version, 1);
 }
 
 TEST(PairVersions, ReleaseIsTheLowerOne)
@@ -184,11 +184,11 @@ TEST(PairVersions, ReleaseIsTheLowerOne)
 	exchange(client, server);
 	ASSERT_NE(client.use_smc(), nullptr);
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(client.use_smc()->agreement.release, 0);
-	EXPECT_EQ(server.use_smc()->agreement.release, 0);
-	EXPECT_EQ(server.use_smc()->agreement.max_links, 2);
-	EXPECT_EQ(server.use_smc()->agreement.max_conns, 255);
-	EXPECT_EQ(server.use_smc()->agreement.feature_mask, 0);
+	EXPECT_EQ(client.use_smc()->agreement->release, 0);
+	EXPECT_EQ(server.use_smc()->agreement->release, 0);
+	EXPECT_EQ(server.use_smc()->agreement->max_links, 2);
+	EXPECT_EQ(server.use_smc()->agreement->max_conns, 255);
+	EXPECT_EQ(server.use_smc()->agreement->feature_mask, 0);
 }
 
 TEST(PairVersions, LimitsAreTheLowerOnes)
@@ -205,10 +205,10 @@ TEST(PairVersions, LimitsAreTheLowerOnes)
 	exchange(client, server);
 	ASSERT_NE(client.use_smc(), nullptr);
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(client.use_smc()->agreement.max_conns, 40);
-	EXPECT_EQ(client.use_smc()->agreement.max_links, 1);
-	EXPECT_EQ(server.use_smc()->agreement.max_conns, 40);
-	EXPECT_EQ(server.use_smc()->agreement.max_links, 1);
+	EXPECT_EQ(client.use_smc()->agreement->max_conns, 40);
+	EXPECT_EQ(client.use_smc()->agreement->max_links, 1);
+	EXPECT_EQ(server.use_smc()->agreement->max_conns, 40);
+	EXPECT_EQ(server.use_smc()->agreement->max_links, 1);
 }
 
 // The side that cannot go on declines; the other one gets that, and both streams are clean.
@@ -436,7 +436,8 @@ Agreed agreed(const LocalOffer &clients, const LocalOffer &servers, bool first_c
 	EXPECT_NE(server.use_smc(), nullptr);
 	if (client.use_smc() == nullptr || server.use_smc() == nullptr)
 		return {};
-	return {client.use_smc()->agreement.capabilities, server.use_smc()->agreement.capabilities};
+	return {client.use_smc()->agreement->capabilities,
+		server.use_smc()->agreement->capabilities};
 }
 
 TEST(PairCapabilities, AreThoseThatBothHave)
@@ -507,7 +508,7 @@ TEST(PairCapabilities, OthersMayPutAnythingThere)
 	confirm->first_contact_extension.vendor_options = 0x80000003;
 	server.arrive(encoded(*confirm));
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(server.use_smc()->agreement.capabilities, 0);
+	EXPECT_EQ(server.use_smc()->agreement->capabilities, 0);
 }
 
 } // namespace

@@ -181,9 +181,9 @@ TEST(ServerProposal, SaysWhoAsks)
 	EXPECT_EQ(acquire->peer_id, peer_id_of(2));
 	EXPECT_EQ(acquire->peer_gid, gid_of(2));
 	EXPECT_EQ(acquire->peer_mac, mac_of(2));
-	EXPECT_EQ(acquire->agreement.version, 2);
-	EXPECT_EQ(acquire->agreement.eid, eid("SMCV2-TEST-UEID"));
-	EXPECT_EQ(acquire->agreement.max_conns, 255);
+	EXPECT_EQ(acquire->agreement->version, 2);
+	EXPECT_EQ(acquire->agreement->eid, eid("SMCV2-TEST-UEID"));
+	EXPECT_EQ(acquire->agreement->max_conns, 255);
 }
 
 TEST(ServerProposal, MalformedIsDeclined)
@@ -231,7 +231,7 @@ TEST(ServerProposal, VersionOneGetsVersionOne)
 	EXPECT_EQ(accept.size(), 68U);
 	server.arrive(encoded(good_confirm(true, 1)));
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(server.use_smc()->agreement.version, 1);
+	EXPECT_EQ(server.use_smc()->agreement->version, 1);
 }
 
 // A feature that only one side names does not count.
@@ -247,7 +247,7 @@ TEST(ServerConfirm, FeaturesAreThoseThatBothHave)
 		server.arrive(good_proposal());
 		server.arrive(encoded(confirm));
 		ASSERT_NE(server.use_smc(), nullptr);
-		EXPECT_EQ(server.use_smc()->agreement.feature_mask, theirs & 0x0005);
+		EXPECT_EQ(server.use_smc()->agreement->feature_mask, theirs & 0x0005);
 	}
 }
 
@@ -657,8 +657,8 @@ TEST(ServerConfirm, EmptyAddressesAreThoseOfTheProposal)
 	smcr(confirm).mac = {};
 	server.arrive(encoded(confirm));
 	ASSERT_EQ(server.count<ConnectLink>(), 1);
-	EXPECT_EQ(server.last<ConnectLink>()->peer.gid, gid_of(2));
-	EXPECT_EQ(server.last<ConnectLink>()->peer.mac, mac_of(2));
+	EXPECT_EQ(server.last<ConnectLink>()->peer->gid, gid_of(2));
+	EXPECT_EQ(server.last<ConnectLink>()->peer->mac, mac_of(2));
 }
 
 TEST(ServerConfirmFailed, TimeoutWaitsForADecline)

@@ -69,14 +69,14 @@ TEST(Smcd, EveryByteOfTheExchange)
 	EXPECT_EQ(server.last<ConnectDmb>()->peer, dmb_of(2));
 	ASSERT_NE(server.use_smc(), nullptr);
 	for (const Agreement &agreement :
-	     {client.use_smc()->agreement, server.use_smc()->agreement}) {
+	     {*client.use_smc()->agreement, *server.use_smc()->agreement}) {
 		EXPECT_TRUE(agreement.smcd);
 		EXPECT_EQ(agreement.version, 2);
 		EXPECT_EQ(agreement.release, 1);
 		EXPECT_EQ(agreement.eid, wire::Eid{});
 	}
-	EXPECT_EQ(client.use_smc()->agreement.peer_host_name[1], 'a');
-	EXPECT_EQ(server.use_smc()->agreement.peer_host_name[1], 'b');
+	EXPECT_EQ(client.use_smc()->agreement->peer_host_name[1], 'a');
+	EXPECT_EQ(server.use_smc()->agreement->peer_host_name[1], 'b');
 }
 
 class SmcdPair : public testing::TestWithParam<std::size_t> {};
@@ -106,7 +106,7 @@ TEST_P(SmcdPair, GivesWayToSmcr)
 	exchange(client, server, GetParam());
 	ASSERT_NE(client.use_smc(), nullptr);
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_FALSE(client.use_smc()->agreement.smcd);
+	EXPECT_FALSE(client.use_smc()->agreement->smcd);
 	EXPECT_EQ(server.count<AcquireServerDmb>(), 1);
 }
 
@@ -133,7 +133,7 @@ TEST(Smcd, HasTheFeatureOfAnEmulatedDeviceOnly)
 	accept->first_contact_extension.feature_mask = 0xffff;
 	client.arrive(encoded(*accept));
 	ASSERT_NE(client.use_smc(), nullptr);
-	EXPECT_EQ(client.use_smc()->agreement.feature_mask, wire::kFeatureEmulatedIsm);
+	EXPECT_EQ(client.use_smc()->agreement->feature_mask, wire::kFeatureEmulatedIsm);
 }
 
 TEST(Smcd, ReleaseZeroHasNoFeatures)
@@ -148,7 +148,7 @@ TEST(Smcd, ReleaseZeroHasNoFeatures)
 	exchange(client, server);
 	ASSERT_NE(client.use_smc(), nullptr);
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_EQ(server.use_smc()->agreement.release, 0);
+	EXPECT_EQ(server.use_smc()->agreement->release, 0);
 }
 
 TEST(Smcd, NoMemoryAnywhereIsTcp)
@@ -197,7 +197,7 @@ TEST(SmcdStranger, MayStillHaveSmcr)
 	client.start();
 	exchange(client, server);
 	ASSERT_NE(server.use_smc(), nullptr);
-	EXPECT_FALSE(server.use_smc()->agreement.smcd);
+	EXPECT_FALSE(server.use_smc()->agreement->smcd);
 }
 
 TEST(SmcdStranger, HasNoDeviceHere)

@@ -166,7 +166,7 @@ TEST_F(RendezvousTest, MessagesStandInLine)
 
 TEST_F(RendezvousTest, WhatHasNoRoomIsNotTakenInPart)
 {
-	const std::string longest(wire::kClcMessageSizeMax, 'x');
+	const std::string longest(NearClc::kInboxSize, 'x');
 
 	EXPECT_FALSE(place.enter(server.clc, key));
 	EXPECT_TRUE(place.enter(client.clc, key));
@@ -174,6 +174,34 @@ TEST_F(RendezvousTest, WhatHasNoRoomIsNotTakenInPart)
 	EXPECT_EQ(place.send(client.clc, bytes_of("y")), Rendezvous::Sent::kNoRoom);
 	EXPECT_EQ(received(server), longest);
 	EXPECT_EQ(server.calls, 1);
+}
+
+TEST_F(RendezvousTest, TcpGetsRoomForAMessageWhereNobodyComes)
+{
+	EXPECT_EQ(place.room_for_tcp(client.clc).size(), wire::kClcMessageSizeMax);
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_EQ(place.room_for_tcp(client.clc).size(), wire::kClcMessageSizeMax);
+	// The room is in use.
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_FALSE(place.met(client.clc));
+	EXPECT_EQ(place.room_for_tcp(client.clc).size(), wire::kClcMessageSizeMax);
+}
+
+TEST_F(RendezvousTest, TcpGetsNoRoomOfTheInbox)
+{
+	const std::string longest(NearClc::kInboxSize, 'x');
+
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_TRUE(place.enter(client.clc, key));
+	const MutableByteSpan room = place.room_for_tcp(server.clc);
+	EXPECT_EQ(room.size(), wire::kClcMessageSizeMax - NearClc::kInboxSize);
+	EXPECT_GE(room.size(), wire::kClcHeaderSize);
+	EXPECT_EQ(place.send(client.clc, bytes_of(longest)), Rendezvous::Sent::kDelivered);
+	std::fill(room.begin(), room.end(), std::byte{'y'});
+	EXPECT_EQ(received(server), longest);
+	// Nor after its peer has gone, whose last message may not have been read.
+	place.part(client.clc);
+	EXPECT_EQ(place.room_for_tcp(server.clc).data(), room.data());
 }
 
 TEST_F(RendezvousTest, AMessageOutlivesItsSender)

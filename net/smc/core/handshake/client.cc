@@ -136,7 +136,7 @@ void ClientHandshake::start(bool crossed, std::uint64_t now_ms, Effects &effects
 
 void ClientHandshake::propose(std::uint64_t now_ms, Effects &effects)
 {
-	const bool sent = exchange_.send(make_proposal(exchange_.offer()), effects);
+	const bool sent = Exchange::send(make_proposal(exchange_.offer()), out_, effects);
 	expects(sent);
 	sent_ms_ = now_ms;
 	exchange_.set_timer(now_ms, exchange_.timeouts().accept_ms, effects);
@@ -212,7 +212,8 @@ std::size_t ClientHandshake::peers_proposal_bytes(ByteSpan peeked) const
 	if (state_ != State::kAwaitAccept)
 		return 0;
 	const StreamHead found = stream_head(peeked, false, wire::ClcType::kProposal);
-	const ByteSpan own = exchange_.last_sent();
+	// Where this is our own Proposal, its length is, too.
+	const ByteSpan own = ByteSpan{out_}.first(std::min(out_.size(), found.message.size()));
 
 	if (found.head != Head::kAwaited || !wire::decode_proposal(found.message))
 		return 0;
@@ -256,7 +257,7 @@ void ClientHandshake::accept_arrived(ByteSpan message, std::uint64_t now_ms, Eff
 			accept->version < 2 ? exchange_.offer().v1_gid : exchange_.offer().v2_gid;
 
 		peer_ = *accept->smcr();
-		exchange_.acquire(AcquireClientLink{peer_, own_gid, v2_direct, agreement_},
+		exchange_.acquire(AcquireClientLink{&peer_, own_gid, v2_direct, &agreement_},
 				  effects);
 	}
 	exchange_.set_timer(now_ms, exchange_.timeouts().local_ms, effects);
@@ -327,7 +328,7 @@ void ClientHandshake::link_acquired(const LinkAcquired &link, std::uint64_t now_
 	local_.peer_id = exchange_.offer().peer_id;
 	local_.mtu = smaller_mtu(local_, peer_);
 	v2_direct_ = link.v2_direct;
-	Exchange::emit(effects, ConnectLink{agreement_.first_contact, peer_, local_.mtu});
+	Exchange::emit(effects, ConnectLink{agreement_.first_contact, &peer_, local_.mtu});
 	// The connection manager of a peer that is gone, or behind a firewall, does not answer.
 	if (agreement_.iwarp())
 		exchange_.set_timer(now_ms, exchange_.timeouts().connect_link_ms, effects);
@@ -392,7 +393,7 @@ bool ClientHandshake::send_confirm(Effects &effects)
 		extension.host_name = exchange_.offer().host_name;
 		extension.feature_mask = agreement_.feature_mask;
 		if (agreement_.smcd)
-			return exchange_.send(confirm, effects);
+			return Exchange::send(confirm, out_, effects);
 		if (agreement_.release >= 1) {
 			extension.max_conns = agreement_.max_conns;
 			extension.max_links = agreement_.max_links;
@@ -401,7 +402,7 @@ bool ClientHandshake::send_confirm(Effects &effects)
 		const bool fits = confirm.gids.push_back(local_.gid);
 		expects(fits);
 	}
-	return exchange_.send(confirm, effects);
+	return Exchange::send(confirm, out_, effects);
 }
 
 // The server fails as well, because its CONFIRM_LINK is not answered. Only one of the two may
@@ -456,7 +457,7 @@ void ClientHandshake::fall_back(Effects &effects)
 
 void ClientHandshake::decline(DeclineReason reason, Effects &effects)
 {
-	exchange_.decline(reason, effects);
+	exchange_.decline(reason, out_, effects);
 	set_state(State::kFinished);
 }
 

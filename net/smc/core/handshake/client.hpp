@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/handshake/effect.hpp"
@@ -38,7 +40,7 @@ namespace smc::handshake {
 // peer speak first and sends a message only if nothing comes; if it has nothing to offer, it sends
 // nothing at all.
 //
-// Not thread safe; the caller serialises the steps. About 1.5 KiB.
+// Not thread safe; the caller serialises the steps. About 1.5 KiB; effects point into it.
 class ClientHandshake {
 public:
 	ClientHandshake(const LocalOffer &offer, const Timeouts &timeouts)
@@ -86,6 +88,8 @@ private:
 	void set_state(State to);
 
 	Exchange exchange_;
+	// The last message.
+	std::array<std::byte, wire::kClcEncodedSizeMax> out_{};
 	Agreement agreement_;
 	wire::SmcrEndpoint local_;
 	wire::SmcdEndpoint local_dmb_;

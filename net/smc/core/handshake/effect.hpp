@@ -14,6 +14,10 @@
 #include "core/wire/vendor.hpp"
 
 // What the shell is to do for a handshake, in this order. Nothing follows a Finished.
+//
+// Effects are small: a handshake has room for kEffectsMax of the largest. What they point to lies
+// in the machine. It stays as it is until an effect that asks for an answer has got it, or what was
+// acquired is given back; the Agreement of UseSmc as long as the machine.
 namespace smc::handshake {
 
 // What the two sides have agreed on. In version 1 only the first two and peer_id have a meaning.
@@ -66,17 +70,17 @@ struct AcquireServerLink {
 	wire::PeerId peer_id;
 	wire::Gid peer_gid;
 	wire::Mac peer_mac;
-	Agreement agreement; // of a new group; the limits are those to put into it
+	const Agreement *agreement = nullptr; // of a new group; the limits are those to put into it
 };
 
 // Client: on first contact make a link group for this peer; otherwise find the group with the
 // link that leads to peer's (peer_id, gid, qpn; in version 1 also mac), or answer with kSyncErr. A
 // new group's link is on the port that the Proposal named, or there is none.
 struct AcquireClientLink {
-	wire::SmcrEndpoint peer;
+	const wire::SmcrEndpoint *peer = nullptr;
 	wire::Gid own_gid;
 	bool v2_direct = true; // as the server sees it (first contact)
-	Agreement agreement;
+	const Agreement *agreement = nullptr;
 };
 
 // Server: make a buffer (DMB) for this connection on the loopback device, which waits for the
@@ -99,7 +103,7 @@ struct ConnectDmb {
 // can arrive (iWARP: connected); server ready to send, with its RMB registered.
 struct ConnectLink {
 	bool first_contact = false;
-	wire::SmcrEndpoint peer;
+	const wire::SmcrEndpoint *peer = nullptr;
 	wire::QpMtu mtu; // the smaller one of both
 };
 
@@ -125,7 +129,7 @@ struct TerminateGroup {};
 
 // The connection's bytes go by SMC.
 struct UseSmc {
-	Agreement agreement;
+	const Agreement *agreement = nullptr;
 };
 
 // The connection goes on as plain TCP; what lies in the receive queue belongs to the user.

@@ -43,7 +43,7 @@ bool Exchange::timer_expired(std::uint64_t now_ms, Effects &effects)
 void Exchange::use_smc(const Agreement &agreement, Effects &effects)
 {
 	link_held_ = false;
-	finish({UseSmc{agreement}}, effects);
+	finish({UseSmc{&agreement}}, effects);
 }
 
 void Exchange::fall_back(wire::DeclineReason reason, Effects &effects)
@@ -54,7 +54,7 @@ void Exchange::fall_back(wire::DeclineReason reason, Effects &effects)
 
 // The link ends before the Decline is sent, as with Linux: then the peer's waits for CONFIRM_LINK
 // end sooner.
-void Exchange::decline(wire::DeclineReason reason, Effects &effects)
+void Exchange::decline(wire::DeclineReason reason, MutableByteSpan out, Effects &effects)
 {
 	wire::Decline message;
 
@@ -63,7 +63,7 @@ void Exchange::decline(wire::DeclineReason reason, Effects &effects)
 	message.peer_id = offer_.peer_id;
 	message.reason = reason;
 	release(effects);
-	const bool sent = send(message, effects);
+	const bool sent = send(message, out, effects);
 	expects(sent);
 	finish({FallBack{reason, wire::DeclineReason::kNone}}, effects);
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -15,8 +14,8 @@
 
 namespace smc::handshake {
 
-// What client and server share: the message under construction, the one timer, and what has to be
-// given back when the handshake ends without SMC.
+// What client and server share: the one timer, and what has to be given back when the handshake
+// ends without SMC. The room for messages is the machine's: a server's are much shorter.
 class Exchange {
 public:
 	Exchange(const LocalOffer &offer, const Timeouts &timeouts)
@@ -30,19 +29,18 @@ public:
 	// Version of a Decline of ours: wire::decline_version() of the message that it answers.
 	void set_decline_version(std::uint8_t version) { decline_version_ = version; }
 
-	// False, and nothing is sent, if the message cannot be encoded, for instance with an own
-	// endpoint that does not exist.
+	// Writes the message into @out. False, and nothing is sent, if it cannot be encoded, for
+	// instance with an own endpoint that does not exist.
 	template <class Message>
-	[[nodiscard]] bool send(const Message &message, Effects &effects)
+	[[nodiscard]] static bool send(const Message &message, MutableByteSpan out,
+				       Effects &effects)
 	{
-		const std::size_t size = wire::encode(message, out_);
+		const std::size_t size = wire::encode(message, out);
 
 		if (size != 0)
-			emit(effects, SendClc{ByteSpan{out_}.first(size)});
-		sent_bytes_ = size;
+			emit(effects, SendClc{out.first(size)});
 		return size != 0;
 	}
-	[[nodiscard]] ByteSpan last_sent() const { return ByteSpan{out_}.first(sent_bytes_); }
 
 	// The head of the stream; a message is taken out of it.
 	[[nodiscard]] static StreamHead
@@ -66,7 +64,7 @@ public:
 	// The ways to end. Each stops the timer and gives back the link, if there is one.
 	void use_smc(const Agreement &agreement, Effects &effects);
 	void fall_back(wire::DeclineReason reason, Effects &effects);
-	void decline(wire::DeclineReason reason, Effects &effects);
+	void decline(wire::DeclineReason reason, MutableByteSpan out, Effects &effects);
 	// @own_reason: an earlier failure on this side; kNone if there was none.
 	void declined(const wire::Decline &decline, wire::DeclineReason own_reason,
 		      Effects &effects);
@@ -82,8 +80,6 @@ private:
 
 	LocalOffer offer_;
 	Timeouts timeouts_;
-	std::array<std::byte, wire::kClcEncodedSizeMax> out_{};
-	std::size_t sent_bytes_ = 0;
 	std::optional<std::uint64_t> deadline_ms_;
 	std::uint8_t decline_version_ = 1;
 	bool link_held_ = false;

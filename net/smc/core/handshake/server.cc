@@ -126,7 +126,7 @@ void ServerHandshake::acquire_next(Effects &effects)
 		return;
 	}
 	exchange_.acquire(AcquireServerLink{chosen_.peer_id, chosen_.peer_gid, chosen_.peer_mac,
-					    chosen_.agreement},
+					    &chosen_.agreement},
 			  effects);
 }
 
@@ -195,7 +195,7 @@ void ServerHandshake::send_accept(std::uint64_t now_ms, Effects &effects)
 		extension.max_links = agreement.max_links;
 		extension.vendor_options = wire::vendor_answer(agreement.capabilities);
 	}
-	if (!exchange_.send(accept, effects)) {
+	if (!Exchange::send(accept, out_, effects)) {
 		decline(DeclineReason::kIntErr, effects);
 		return;
 	}
@@ -244,7 +244,7 @@ void ServerHandshake::confirm_arrived(ByteSpan message, std::uint64_t now_ms, Ef
 		agreement.feature_mask &= extension.feature_mask;
 	}
 	Exchange::emit(effects,
-		       ConnectLink{agreement.first_contact, peer_, smaller_mtu(local_, peer_)});
+		       ConnectLink{agreement.first_contact, &peer_, smaller_mtu(local_, peer_)});
 	connecting(now_ms, effects);
 }
 
@@ -382,7 +382,7 @@ void ServerHandshake::fall_back(DeclineReason reason, Effects &effects)
 
 void ServerHandshake::decline(DeclineReason reason, Effects &effects)
 {
-	exchange_.decline(reason, effects);
+	exchange_.decline(reason, out_, effects);
 	set_state(State::kFinished);
 }
 

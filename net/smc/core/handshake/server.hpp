@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
 #include <cstdint>
 
 #include "core/handshake/choice.hpp"
@@ -28,7 +31,7 @@ namespace smc::handshake {
 // SMC-D, the peer takes the connection for established when it sends its Confirm, and would not
 // read a Decline: later failures end in Fail (kConnectionAborted), too.
 //
-// Not thread safe; the caller serialises the steps. About 2 KiB.
+// Not thread safe; the caller serialises the steps. About 1.5 KiB; effects point into it.
 class ServerHandshake {
 public:
 	ServerHandshake(const LocalOffer &offer, const Timeouts &timeouts)
@@ -82,6 +85,8 @@ private:
 	void set_state(State to);
 
 	Exchange exchange_;
+	// The last message: an Accept or a Decline.
+	std::array<std::byte, std::max(wire::kClcAcceptSizeMax, wire::kClcDeclineSizeMax)> out_{};
 	Choices choices_;
 	Choice chosen_;
 	wire::SmcrEndpoint local_;

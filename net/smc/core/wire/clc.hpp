@@ -75,6 +75,9 @@ inline constexpr std::size_t kClcTrailerSize = 4;
 // a later release may send longer ones, but beyond this it is not CLC.
 inline constexpr std::size_t kClcEncodedSizeMax = 652;
 inline constexpr std::size_t kClcMessageSizeMax = 1024;
+// The longest ones of their kinds that we send.
+inline constexpr std::size_t kClcAcceptSizeMax = 160;
+inline constexpr std::size_t kClcDeclineSizeMax = 44;
 
 inline constexpr std::size_t kClcIpv6PrefixesMax = 8;
 inline constexpr std::size_t kClcEidsMax = 8;

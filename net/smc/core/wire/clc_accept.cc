@@ -21,6 +21,10 @@ using layout::GidListHeader;
 constexpr std::size_t kSizeRV1 = sizeof(AcceptR) + kClcTrailerSize;
 constexpr std::size_t kSizeDV1 = sizeof(AcceptD) + layout::kAcceptDV1ReservedSize + kClcTrailerSize;
 static_assert(kSizeRV1 == 68 && kSizeDV1 == 48);
+static_assert(sizeof(AcceptR) + sizeof(AcceptRV2) >= sizeof(AcceptD) + sizeof(AcceptDV2));
+static_assert(sizeof(AcceptR) + sizeof(AcceptRV2) + sizeof(FirstContact) + sizeof(FirstContactV21) +
+		      kClcTrailerSize ==
+	      kClcAcceptSizeMax);
 
 // Queue pairs 0 and 1 belong to the fabric's management.
 constexpr std::uint32_t kQpnMin = 2;

@@ -12,7 +12,7 @@ using MoreReasons = std::array<Be32, 4>;
 
 constexpr std::size_t kSizeV1 = sizeof(DeclineFixed) + kClcTrailerSize;
 constexpr std::size_t kSizeV2 = kSizeV1 + sizeof(MoreReasons);
-static_assert(kSizeV1 == 28 && kSizeV2 == 44);
+static_assert(kSizeV1 == 28 && kSizeV2 == kClcDeclineSizeMax);
 
 } // namespace
 

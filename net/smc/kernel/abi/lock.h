@@ -11,11 +11,14 @@
 
 #if defined(CONFIG_DEBUG_LOCK_ALLOC) || defined(CONFIG_DEBUG_SPINLOCK) || \
 	defined(CONFIG_DEBUG_MUTEXES) || defined(CONFIG_DEBUG_OBJECTS_TIMERS)
+/* All of them are larger then. */
+#define SMC_LOCKS_ARE_DEBUGGED 1
 #define SMC_SPINLOCK_WORDS 12
 #define SMC_MUTEX_WORDS 24
 #define SMC_COMPLETION_WORDS 16
 #define SMC_WORK_WORDS 48
 #else
+#define SMC_LOCKS_ARE_DEBUGGED 0
 /* With PREEMPT_RT a spinlock is a mutex with priority inheritance. */
 #ifdef CONFIG_PREEMPT_RT
 #define SMC_SPINLOCK_WORDS 4

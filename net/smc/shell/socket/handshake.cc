@@ -352,9 +352,10 @@ void Handshake::look_into_stream()
 		return;
 	from_near_ = false;
 	bool eof = false;
+	const MutableByteSpan room = rendezvous().room_for_tcp(near_clc_);
 	if (!lock_sock())
 		return;
-	const int n = smc_tcp_peek(sk_, peeked_.data(), peeked_.size(), &eof);
+	const int n = smc_tcp_peek(sk_, room.data(), room.size(), &eof);
 	turn_at_sock_.give();
 
 	// TCP's bytes, or its end, must not overtake the peer's last message, which led to them.
@@ -372,7 +373,7 @@ void Handshake::look_into_stream()
 		const bool torn = role_ == Role::kServer && n > 0 && eof &&
 				  smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
-		given_ = ByteSpan{peeked_}.first(static_cast<std::size_t>(n));
+		given_ = room.first(static_cast<std::size_t>(n));
 		step(handshake::TcpBytes{given_, eof && !torn});
 		// These bytes were no whole message.
 		if (torn && may_step() && !look_due_)

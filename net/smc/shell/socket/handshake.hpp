@@ -167,12 +167,8 @@ private:
 	void look_into_stream();
 	[[nodiscard]] bool look_into_inbox();
 	[[nodiscard]] bool started() const { return machine_.index() != 0; }
-	void later(const handshake::Event &event);
-	void take_answer(const transport::Setup::Answer &answer)
-	{
-		if (answer)
-			later(*answer);
-	}
+	void take_answer(const transport::Setup::Answer &answer);
+	void take_tcp_error(int error);
 	[[nodiscard]] handshake::Finished outcome_on_tcp(const handshake::Finished &finished);
 	void count_outcome();
 	void count_violation(u32 kind);
@@ -192,7 +188,7 @@ private:
 	bool alone_ = false;     // a client that waits for its server, and has sent nothing
 	bool hurried_ = false;   // a client that waits less than clc_ms for an Accept
 	bool from_near_ = false; // the machine's last bytes came from the inbox
-	// The bytes of that TcpBytes. Nobody else takes any away.
+	// The bytes of that TcpBytes, in near_clc_. Nobody else takes any away.
 	ByteSpan given_;
 	bool look_due_ = false;
 	bool timed_out_ = false; // this run's timer step
@@ -203,12 +199,13 @@ private:
 	// Effects of the last step, and how many of them were performed.
 	handshake::Effects effects_;
 	std::size_t performed_ = 0;
-	// Answers to effects, given to the machine after the step that has these effects.
-	FixedVector<handshake::Event, 4> events_;
+	// What came of these effects, given to the machine after their step, which asks for one
+	// answer at most: that, and that TCP could not do its part.
+	transport::Setup::Answer answer_;
+	bool tcp_failed_ = false;
 	struct smc_tcp_clc saved_ {};
 	u64 deadline_ms_ = 0;
 	std::optional<handshake::Finished> finished_;
-	std::array<std::byte, wire::kClcMessageSizeMax> peeked_;
 
 	SpinLock lock_{SMC_LOCK_LEAF};
 	FixedVector<Result, kResultsMax> results_ SMC_GUARDED_BY(lock_);
@@ -218,5 +215,8 @@ private:
 	WakeHook<Handshake, &Handshake::on_wake> hook_{sock_, *this};
 	CountedWork<Handshake, &Handshake::run> work_{*this, SMC_WORK_OF_HANDSHAKE};
 };
+// Of more than 4 KiB kmalloc() makes 8. Whoever opens connections, and then is silent, has this
+// host hold one for each.
+static_assert(SMC_LOCKS_ARE_DEBUGGED || sizeof(Handshake) <= 4096);
 
 } // namespace smc::shell

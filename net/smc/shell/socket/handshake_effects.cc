@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <new>
+#include <utility>
 
 #include "kernel/abi/stats.h"
 #include "kernel/abi/trace.h"
@@ -13,10 +14,19 @@
 
 namespace smc::shell {
 
-void Handshake::later(const handshake::Event &event)
+void Handshake::take_answer(const transport::Setup::Answer &answer)
 {
-	if (!events_.push_back(event))
+	if (!answer)
+		return;
+	if (answer_)
 		smc_warn_bug("too many answers in one handshake step");
+	answer_ = answer;
+}
+
+void Handshake::take_tcp_error(int error)
+{
+	tcp_error_ = error;
+	tcp_failed_ = true;
 }
 
 void Handshake::step(const handshake::Event &event)
@@ -33,12 +43,17 @@ void Handshake::proceed()
 				return;
 			performed_++;
 		}
-		if (finished_ || events_.empty())
+		if (finished_)
 			return;
-		const handshake::Event answer = events_[0];
-
-		events_.erase(0);
-		step_once(answer);
+		// First: it ends the handshake, whatever the answer is.
+		if (std::exchange(tcp_failed_, false)) {
+			step_once(handshake::TcpError{tcp_error_});
+		} else if (answer_) {
+			step_once(*answer_);
+			answer_.reset();
+		} else {
+			return;
+		}
 	}
 }
 
@@ -110,10 +125,8 @@ bool Handshake::on(const handshake::SendClc &send)
 		ret = -ENOBUFS;
 		break;
 	}
-	if (ret != 0) {
-		tcp_error_ = -ret;
-		later(handshake::TcpError{-ret});
-	}
+	if (ret != 0)
+		take_tcp_error(-ret);
 	return true;
 }
 
@@ -133,10 +146,8 @@ bool Handshake::on(const handshake::ConsumeTcp &consume)
 	trace();
 	const int ret = smc_tcp_drop(sk_, consume.bytes);
 	turn_at_sock_.give();
-	if (ret != 0) {
-		tcp_error_ = -ret;
-		later(handshake::TcpError{-ret});
-	}
+	if (ret != 0)
+		take_tcp_error(-ret);
 	return true;
 }
 
@@ -187,7 +198,7 @@ bool Handshake::on(const handshake::Finished &wanted)
 	if (smc == nullptr)
 		setup_.give_back(false);
 	else
-		setup_.established(smc->agreement);
+		setup_.established(*smc->agreement);
 	deadline_ms_ = 0;
 	finished_ = finished;
 	if (!cancelled_.load(std::memory_order_relaxed))
@@ -203,9 +214,9 @@ void Handshake::count_outcome()
 		const u32 v1 = server ? SMC_TS_SRV_V1 : SMC_TS_CLNT_V1;
 		const u32 v2 = server ? SMC_TS_SRV_V2 : SMC_TS_CLNT_V2;
 
-		const smc_tech tech = smc->agreement.smcd ? SMC_TECH_D : SMC_TECH_R;
+		const smc_tech tech = smc->agreement->smcd ? SMC_TECH_D : SMC_TECH_R;
 
-		smc_stat_inc(net_, SMC_STAT_OF(tech, smc->agreement.version == 1 ? v1 : v2));
+		smc_stat_inc(net_, SMC_STAT_OF(tech, smc->agreement->version == 1 ? v1 : v2));
 	} else if (const auto *tcp = std::get_if<handshake::FallBack>(&finished_->outcome)) {
 		control::count_fallback(sk_, static_cast<u32>(tcp->reason), server);
 		if (server && tcp->reason == wire::DeclineReason::kCnfErr)

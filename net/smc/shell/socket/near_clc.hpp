@@ -6,7 +6,8 @@
 //
 // Locking: the lock of the Rendezvous bucket in which both have met. Each unlinks itself from the
 // other under it, so no reference is needed. Received bytes stay in place until their owner
-// consumes them, who may read them without the lock.
+// consumes them, who may read them without the lock. Room that Rendezvous::room_for_tcp() has given
+// to the owner is his.
 #pragma once
 
 #include <array>
@@ -46,6 +47,11 @@ public:
 
 	NearClc(Side side, NearClcOwner &owner) : side_(side), owner_(owner) {}
 
+	// The sender is this module. Room for two: a Decline may follow a message that was not read
+	// yet.
+	static constexpr std::size_t kInboxSize =
+		wire::kClcEncodedSizeMax + wire::kClcDeclineSizeMax;
+
 	[[nodiscard]] Side side() const { return side_; }
 	[[nodiscard]] const NearKey &key() const { return key_; }
 
@@ -60,8 +66,8 @@ private:
 	Guarded<bool> met_;       // once: its messages go this way
 	Guarded<NearClc *> peer_; // until either parts
 	Guarded<std::size_t> length_bytes_;
-	// Room for two: a Decline may follow a message that was not read yet.
-	std::array<std::byte, wire::kClcMessageSizeMax> inbox_;
+	// Messages that have come in memory lie in its first kInboxSize bytes.
+	std::array<std::byte, wire::kClcMessageSizeMax> bytes_;
 };
 
 } // namespace smc::shell

@@ -89,9 +89,9 @@ Rendezvous::Sent Rendezvous::send(NearClc &from, ByteSpan message)
 	if (to == nullptr)
 		return Sent::kDelivered;
 	std::size_t &length_bytes = to->length_bytes_.under(place.lock);
-	if (message.size() > to->inbox_.size() - length_bytes)
+	if (message.size() > NearClc::kInboxSize - length_bytes)
 		return Sent::kNoRoom;
-	std::memcpy(to->inbox_.data() + length_bytes, message.data(), message.size());
+	std::memcpy(to->bytes_.data() + length_bytes, message.data(), message.size());
 	length_bytes += message.size();
 	to->owner_.on_near_clc();
 	return Sent::kDelivered;
@@ -104,7 +104,7 @@ ByteSpan Rendezvous::received(NearClc &end)
 	Bucket &place = bucket(end.key_);
 	Guard guard(place.lock);
 
-	return ByteSpan{end.inbox_}.first(end.length_bytes_.under(place.lock));
+	return ByteSpan{end.bytes_}.first(end.length_bytes_.under(place.lock));
 }
 
 void Rendezvous::consume(NearClc &end, std::size_t bytes)
@@ -114,7 +114,21 @@ void Rendezvous::consume(NearClc &end, std::size_t bytes)
 	std::size_t &length_bytes = end.length_bytes_.under(place.lock);
 
 	length_bytes -= bytes;
-	std::memmove(end.inbox_.data(), end.inbox_.data() + bytes, length_bytes);
+	std::memmove(end.bytes_.data(), end.bytes_.data() + bytes, length_bytes);
+}
+
+MutableByteSpan Rendezvous::room_for_tcp(NearClc &end)
+{
+	const MutableByteSpan all{end.bytes_};
+
+	if (!end.entered_)
+		return all;
+	Bucket &place = bucket(end.key_);
+	Guard guard(place.lock);
+
+	place.waiting.remove(end);
+	// The peer may send at any moment.
+	return end.met_.under(place.lock) ? all.subspan(NearClc::kInboxSize) : all;
 }
 
 Rendezvous &rendezvous()

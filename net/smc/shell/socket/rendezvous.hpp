@@ -42,6 +42,11 @@ public:
 	// The received bytes, from the first one on; they stay until consume().
 	[[nodiscard]] ByteSpan received(NearClc &end);
 	void consume(NearClc &end, std::size_t bytes);
+	// Room for a look into TCP's stream, until the next one. TCP has something to show: a peer
+	// that was not here by then has gone that way, and is not waited for any more. Then a whole
+	// message has room. A peer that is here sends none by TCP, so what comes need not be seen
+	// to its end.
+	[[nodiscard]] MutableByteSpan room_for_tcp(NearClc &end);
 
 private:
 	static constexpr u32 kBuckets = 64;

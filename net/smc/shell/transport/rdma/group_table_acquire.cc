@@ -225,7 +225,7 @@ std::optional<GroupTable::Answer> GroupTable::join_any(Bucket &bucket, const Gro
 GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wanted,
 				       const Seeker &seeker)
 {
-	const handshake::Agreement &agreement = wanted.agreement;
+	const handshake::Agreement &agreement = *wanted.agreement;
 	const auto port = find_port(seeker.netns, *seeker.path, gid_type(agreement));
 
 	if (!port)
@@ -253,8 +253,8 @@ GroupTable::Answer GroupTable::acquire(const handshake::AcquireServerLink &wante
 GroupTable::Answer GroupTable::acquire(const handshake::AcquireClientLink &wanted,
 				       const Seeker &seeker)
 {
-	const handshake::Agreement &agreement = wanted.agreement;
-	const wire::SmcrEndpoint &peer = wanted.peer;
+	const handshake::Agreement &agreement = *wanted.agreement;
+	const wire::SmcrEndpoint &peer = *wanted.peer;
 
 	if (!agreement.first_contact) {
 		const LinkEnds peer_end{

@@ -195,7 +195,8 @@ std::optional<wire::RemoteToken> LinkGroup::begin_elsewhere(RdmaEndpoint &endpoi
 Result<LinkGroup::Connected, wire::DeclineReason>
 LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards)
 {
-	wire::RemoteToken rtoken{towards.peer.rmb_rkey, towards.peer.rmb_address};
+	const wire::SmcrEndpoint &peer = *towards.peer;
+	wire::RemoteToken rtoken{peer.rmb_rkey, peer.rmb_address};
 	bool elsewhere = false;
 	{
 		const group::LinkIndex link = endpoint.link()->index();
@@ -206,7 +207,7 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 
 		if (towards.first_contact)
 			index = control_.machine().acquire_rtoken(link, rtoken);
-		else if (towards.peer.qpn == lost_qpn.value_or(ends.peer_qpn))
+		else if (peer.qpn == lost_qpn.value_or(ends.peer_qpn))
 			index = control_.machine().acquire_known_rtoken(link, rtoken);
 		if (index && lost_qpn) {
 			const auto other =
@@ -235,19 +236,17 @@ LinkGroup::connect(RdmaEndpoint &endpoint, const handshake::ConnectLink &towards
 		endpoint.rtoken_.under(lock_) = *index;
 		endpoint.rtoken_held_.under(lock_) = true;
 		if (towards.first_contact) {
-			ends.peer_gid = towards.peer.gid;
-			ends.peer_mac = towards.peer.mac;
-			ends.peer_qpn = towards.peer.qpn;
+			ends.peer_gid = peer.gid;
+			ends.peer_mac = peer.mac;
+			ends.peer_qpn = peer.qpn;
 			set_ends(link, ends);
 		}
 	}
 	if (towards.first_contact)
-		SMC_TRY(bring_up(
-			links_[kFirstLink],
-			{.identity = {towards.peer.mac, towards.peer.gid, towards.peer.qpn},
-			 .psn = towards.peer.psn,
-			 .mtu = towards.mtu}));
-	if (!endpoint.start_towards(towards.peer, rtoken, elsewhere))
+		SMC_TRY(bring_up(links_[kFirstLink], {.identity = {peer.mac, peer.gid, peer.qpn},
+						      .psn = peer.psn,
+						      .mtu = towards.mtu}));
+	if (!endpoint.start_towards(peer, rtoken, elsewhere))
 		return fail(wire::DeclineReason::kIntErr);
 	const bool has_met = links_[kFirstLink].has_met();
 
