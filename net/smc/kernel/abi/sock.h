@@ -88,7 +88,9 @@ struct smc_receive_options {
 };
 void smc_sk_receive_options(const struct sock *sk, const struct msghdr *msg, bool waitall,
 			    size_t len, struct smc_receive_options *options);
-/* What poll() needs of it. Any context; asked after the connection, as TCP looks for errors last. */
+/*
+ * What poll() needs of it. Any context; asked after the connection, as TCP looks for errors last.
+ */
 struct smc_poll_options {
 	size_t low_water_bytes;	/* SO_RCVLOWAT */
 	bool died;		/* TCP is closed */
