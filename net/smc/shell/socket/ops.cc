@@ -7,6 +7,7 @@
 #include "kernel/abi/callbacks/socket.h"
 
 #include <cerrno>
+#include <optional>
 
 #include "kernel/abi/sock.h"
 #include "kernel/abi/tcp.h"
@@ -87,7 +88,6 @@ bool smc_op_has_peer(struct socket *sock)
 // Of a socket that connects: the mask, if it still does.
 static std::optional<u32> poll_connecting(struct file *file, struct socket *sock, SmcSocket &state)
 {
-	state.resolve();
 	if (state.mode() != Mode::kConnecting)
 		return {};
 	const u32 mask = smc_tcp_ops_poll(file, sock, nullptr);
@@ -107,9 +107,7 @@ u32 smc_op_poll(struct file *file, struct socket *sock, struct poll_table_struct
 	if (state == nullptr)
 		return smc_tcp_ops_poll(file, sock, wait);
 	smc_poll_register(file, sock, wait);
-	if (const auto mask = state->mode() == Mode::kConnecting
-				      ? poll_connecting(file, sock, *state)
-				      : std::nullopt)
+	if (const auto mask = poll_connecting(file, sock, *state))
 		return *mask;
 	if (state->mode() == Mode::kSmc) [[likely]] {
 		const RcuGuard rcu;
