@@ -230,6 +230,26 @@ void end_is_told_at_once()
 	}
 }
 
+// A host whose device goes says so by it: the peer, which waits and has sent nothing that could
+// fail, need not ask whether it is still there.
+void removal_is_told()
+{
+	for (net *host : {&client(), &server()}) {
+		net *peer = host == &client() ? &server() : &client();
+		struct socket *sock = connect_one();
+
+		expect_answer(sock);
+		const auto before = peer->stats[SMC_STAT_GROUP_TERMINATED];
+		remove_device(host);
+		scheduler().sleep_us(kMoment_us);
+		if (peer->stats[SMC_STAT_GROUP_TERMINATED] != before + 1)
+			fail("%s does not know that %s has lost its device", peer->name.c_str(),
+			     host->name.c_str());
+		sys_close(sock);
+		add_device(host);
+	}
+}
+
 // Groups whose peers are dead do not wait for each other when their device is removed.
 void dead_fabric()
 {
@@ -281,6 +301,7 @@ const Case kCases[] = {
 	{"slot-stays-taken", [] { with_server(slot_stays_taken); }},
 	{"link-breaks-while-registering", [] { with_server(link_breaks_while_registering); }},
 	{"end-is-told-at-once", [] { with_server(end_is_told_at_once); }, 2000},
+	{"removal-is-told", [] { with_server(removal_is_told); }, 20},
 	{"dead-fabric", [] { with_server(dead_fabric); }, 20, kFewest},
 	{"idle-groups-go", [] { with_server(idle_groups_go); }, 20, kFewest},
 };

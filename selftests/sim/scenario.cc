@@ -179,7 +179,7 @@ void devices(const Load &load)
 		scheduler().sleep_us(random.below(2000 * world().knobs.end_group_ms));
 		net *host = world().hosts[random.below(2)].get();
 		const u32 rail = any_rail(host);
-		remove_device(host, rail);
+		remove_device(host, rail, random.one_in(2) ? Removal::kPulled : Removal::kOrderly);
 		scheduler().sleep_us(random.below(50'000));
 		if (host->devices[rail] == nullptr)
 			add_device(host, rail);
@@ -226,7 +226,7 @@ void lose_rail(net *host, u32 rail)
 		regain_port(host, rail);
 		break;
 	case 1:
-		remove_device(host, rail);
+		remove_device(host, rail, random.one_in(2) ? Removal::kPulled : Removal::kOrderly);
 		scheduler().sleep_us(for_us);
 		if (host->devices[rail] == nullptr)
 			add_device(host, rail);

@@ -21,7 +21,8 @@ struct smc_ib_device {
 	u32 rail = 0;
 	u32 number = 0;
 	int references = 1;
-	bool present = true;
+	bool present = true; // for new users
+	bool carries = true; // what its queue pairs send
 	bool port_active = true;
 	u8 mtu_code = 4; // as of the last query
 	u32 links = 0;
@@ -198,10 +199,11 @@ void forge(smc_ib_link *link, std::string message);
 [[nodiscard]] std::function<void(std::string &message)> &link_forger();
 // The link has work on the wire.
 void arm_registration(smc_ib_link *link);
-// The host gets a device; a device is removed, with everything on it; its port loses its carrier
-// and gets it back. The latter in a process.
+// The host gets a device; a device is removed, with everything on it, or is pulled out first; its
+// port loses its carrier and gets it back. The latter in a process.
+enum class Removal : u8 { kOrderly, kPulled };
 void add_device(net *host, u32 rail = 0);
-void remove_device(net *host, u32 rail = 0);
+void remove_device(net *host, u32 rail = 0, Removal removal = Removal::kOrderly);
 void lose_port(net *host, u32 rail = 0);
 void regain_port(net *host, u32 rail = 0);
 

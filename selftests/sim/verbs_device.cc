@@ -77,7 +77,7 @@ void add_device(net *host, u32 rail)
 	smc_ib_device_added(device);
 }
 
-void remove_device(net *host, u32 rail)
+void remove_device(net *host, u32 rail, Removal removal)
 {
 	smc_ib_device *device = std::exchange(host->devices[rail], nullptr);
 
@@ -85,10 +85,12 @@ void remove_device(net *host, u32 rail)
 		return;
 	note("%s: device %u goes", host->name.c_str(), device->number);
 	device->present = false;
+	device->carries = removal != Removal::kPulled;
 	observe_device_going();
 	smc_ib_device_removing(device);
 	while (device->links != 0)
 		scheduler().sleep_us(100);
+	device->carries = false;
 	note("%s: device %u has gone", host->name.c_str(), device->number);
 	smc_ib_device_put(device);
 }

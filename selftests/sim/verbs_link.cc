@@ -222,7 +222,7 @@ bool is_connected(const smc_ib_link *link, const smc_ib_link *peer)
 	       peer->state >= smc_ib_link::State::kReadyToReceive &&
 	       peer->path.peer_qpn == link->qpn && peer->path.peer_psn == link->own_psn &&
 	       peer->path.mtu_code == link->path.mtu_code && link->device->port_active &&
-	       peer->device->port_active && peer->device->present && link->device->present;
+	       peer->device->port_active && peer->device->carries && link->device->carries;
 }
 
 bool write_remote(const smc_ib_link *peer, const Post &post)

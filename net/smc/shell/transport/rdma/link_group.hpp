@@ -323,6 +323,8 @@ private:
 	// neither is so.
 	[[nodiscard]] std::optional<u64> given_up_ms(Link &link) const SMC_REQUIRES(lock_);
 	[[nodiscard]] bool has_usable_link_beside(const Link &link) const SMC_REQUIRES(lock_);
+	// It has links on that device, and no other one that its connections could move to.
+	[[nodiscard]] bool goes_with(const smc_ib_device *device) const SMC_REQUIRES(lock_);
 	void end_if_idle_locked() SMC_REQUIRES(lock_);
 	// How long it stays without a connection.
 	[[nodiscard]] u64 idle_limit_ms() const SMC_REQUIRES(lock_);

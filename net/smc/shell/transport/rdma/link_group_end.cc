@@ -160,10 +160,33 @@ void LinkGroup::lose_link_locked(group::LinkIndex index)
 void LinkGroup::lose_links_on(const smc_ib_device *device)
 {
 	shell::Guard guard(lock_);
+	// The device works until its last link is gone. Where the group goes with it, the peer is
+	// told by it: one that waits for us, and has sent nothing, would find out half a minute
+	// later.
+	if (state_ == State::kActive && goes_with(device)) {
+		control_.step(group::Terminate{wire::DeleteLinkReason::kLostPath});
+		begin_end();
+		return;
+	}
 	for (const Link &link : links_) {
 		if (records_[link.index()].ends.device == device)
 			lose_link_locked(link.index());
 	}
+}
+
+bool LinkGroup::goes_with(const smc_ib_device *device) const
+{
+	bool uses = false;
+
+	for (const Link &link : links_) {
+		const smc_ib_device *other = records_[link.index()].ends.device;
+
+		if (other == device)
+			uses = true;
+		else if (control_.machine().link_state(link.index()) == group::LinkState::kActive)
+			return false;
+	}
+	return uses;
 }
 
 void LinkGroup::port_changed(const smc_ib_device *device, u8 port, bool active)
