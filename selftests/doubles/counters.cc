@@ -4,6 +4,8 @@
 // defines.
 #include "kernel/abi/stats.h"
 
+#include <cassert>
+
 struct smc_counters *smc_counters(net *net)
 {
 	return reinterpret_cast<struct smc_counters *>(net);
@@ -16,6 +18,7 @@ void smc_count(struct smc_counters *counters, u32 index, s64 n)
 
 void smc_count_call(struct smc_counters *counters, u32 calls, u32 payload, u32 bytes, s64 n)
 {
+	assert(calls < SMC_STATS && payload < SMC_STATS && bytes < SMC_STATS);
 	smc_count(counters, calls, 1);
 	smc_count(counters, payload, 1);
 	smc_count(counters, bytes, n);

@@ -48,6 +48,7 @@ struct Direction {
 	u8 ring = 0;              // of the receiver, that is written
 	u64 shift = 0;            // a position's place in that ring, less the position
 	u8 ring_heard = 0;        // as the receiver knows
+	bool has_spoken = false;  // by any message: a validation has no number of its own
 	bool repeating = false;   // failover: what may not have arrived is sent once more
 	u64 repeated = 0;         // up to here
 };
@@ -397,6 +398,7 @@ void check_cdc(const smc_ib_link &link, Post &post)
 		fail("qp %u: a CDC before the link is confirmed", link.qpn);
 	if (from.qpn != link.qpn)
 		check_move(link, cdc, from);
+	from.has_spoken = true;
 	if ((cdc.producer_flags & kValidation) != 0)
 		return check_validation(link, post, cdc, from);
 	if (cdc.sequence != static_cast<u16>(from.sequence + 1))
@@ -456,8 +458,9 @@ void check_compact(const smc_ib_link &link, Post &post)
 		fail("qp %u: a compact message on a link that is not the connection's", link.qpn);
 	if (from.flags != 0)
 		fail("qp %u: a compact message takes back state flags", link.qpn);
-	if (back.sequence == 0)
+	if (!back.has_spoken)
 		fail("qp %u: a compact message to a peer that has not spoken", link.qpn);
+	from.has_spoken = true;
 	from.sequence++;
 	const bool wraps = post.writes.size() == 2 &&
 			   post.writes[1].remote_address == key_for(link, connection, to).address;

@@ -158,7 +158,11 @@ bool smc_sk_is_shut(const struct sock *sk)
 
 bool smc_sk_is_broken(const struct sock *sk)
 {
-	return smc_sk_error(sk) || smc_sk_state(sk) == TCP_CLOSE;
+	if (likely(!smc_sk_error(sk) && READ_ONCE(sk->sk_state) != TCP_CLOSE))
+		return false;
+	/* As in smc_sk_state(), for those who look for the error now. */
+	smp_acquire__after_ctrl_dep();
+	return true;
 }
 
 int smc_sk_error(const struct sock *sk)

@@ -71,7 +71,6 @@ static bool busy_poll(struct sock *sk, bool (*ready)(void *arg), void *arg)
  */
 enum awaited {
 	AWAITED_ANYTHING,
-	AWAITED_DATA,
 	AWAITED_ROOM,
 	AWAITED_CONCERN,
 };
@@ -91,7 +90,7 @@ static int wake_reader(struct wait_queue_entry *wait, unsigned int mode, int syn
 {
 	if (wakes_only_for(key, EPOLLOUT | EPOLLWRNORM | EPOLLWRBAND))
 		return 0;
-	return woken_wake_function(wait, mode, sync, key);
+	return autoremove_wake_function(wait, mode, sync, key);
 }
 
 static int wake_writer(struct wait_queue_entry *wait, unsigned int mode, int sync, void *key)
@@ -112,12 +111,10 @@ static int wake_concerned(struct wait_queue_entry *wait, unsigned int mode, int 
 
 static const wait_queue_func_t wake_functions[] = {
 	[AWAITED_ANYTHING] = woken_wake_function,
-	[AWAITED_DATA] = wake_reader,
 	[AWAITED_ROOM] = wake_writer,
 	[AWAITED_CONCERN] = wake_concerned,
 };
 
-/* A reader has not the sock's lock, all others have it. */
 static __always_inline int sleep_once(struct sock *sk, long *timeo_jiffies,
 				      bool (*ready)(void *arg), void *arg, bool exclusive,
 				      enum awaited awaited, bool (*concerns)(void *arg))
@@ -127,36 +124,26 @@ static __always_inline int sleep_once(struct sock *sk, long *timeo_jiffies,
 		.concerns = concerns,
 		.arg = arg,
 	};
-	const bool reads = awaited == AWAITED_DATA;
-	bool interrupted;
 	int ret = 0;
 
 	if (!*timeo_jiffies)
 		return -EAGAIN;
 	INIT_LIST_HEAD(&sleeper.wait.entry);
-	/* First: a sleeper that does not look again must not keep a SIGIO back. */
-	interrupted = signal_pending(current);
-	if (reads && !interrupted)
-		sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	if (exclusive)
 		add_wait_queue_exclusive(sk_sleep(sk), &sleeper.wait);
 	else
 		add_wait_queue(sk_sleep(sk), &sleeper.wait);
 	if (!ready(arg)) {
-		if (interrupted) {
+		if (signal_pending(current)) {
 			ret = sock_intr_errno(*timeo_jiffies);
 		} else {
-			if (!reads)
-				release_sock(sk);
+			release_sock(sk);
 			*timeo_jiffies = wait_woken(&sleeper.wait, TASK_INTERRUPTIBLE,
 						    *timeo_jiffies);
-			if (!reads)
-				lock_sock(sk);
+			lock_sock(sk);
 		}
 	}
 	remove_wait_queue(sk_sleep(sk), &sleeper.wait);
-	if (reads)
-		sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
 	return ret;
 }
 
@@ -168,9 +155,32 @@ int smc_sk_sleep(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),
 
 int smc_sk_await_data(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg), void *arg)
 {
-	if (*timeo_jiffies && busy_poll(sk, ready, arg))
+	DEFINE_WAIT_FUNC(wait, wake_reader);
+	bool interrupted;
+	int ret = 0;
+
+	if (!*timeo_jiffies)
+		return -EAGAIN;
+	if (busy_poll(sk, ready, arg))
 		return 0;
-	return sleep_once(sk, timeo_jiffies, ready, arg, false, AWAITED_DATA, NULL);
+	/* First: a sleeper that does not look again must not keep a SIGIO back. */
+	interrupted = signal_pending(current);
+	if (!interrupted)
+		sk_set_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	/*
+	 * Whoever wakes takes it from the queue, so of several messages only the first one looks
+	 * for a sleeper. @ready does not sleep.
+	 */
+	prepare_to_wait(sk_sleep(sk), &wait, TASK_INTERRUPTIBLE);
+	if (!ready(arg)) {
+		if (interrupted)
+			ret = sock_intr_errno(*timeo_jiffies);
+		else
+			*timeo_jiffies = schedule_timeout(*timeo_jiffies);
+	}
+	finish_wait(sk_sleep(sk), &wait);
+	sk_clear_bit(SOCKWQ_ASYNC_WAITDATA, sk);
+	return ret;
 }
 
 int smc_sk_wait(struct sock *sk, long *timeo_jiffies, bool (*ready)(void *arg),

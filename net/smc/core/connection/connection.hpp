@@ -338,6 +338,8 @@ public:
 	[[nodiscard]] QuickLook look_quickly(std::uint32_t max_bytes,
 					     std::size_t content_with_bytes,
 					     bool urgent_inline) const;
+	// consume() of the piece that the last look_quickly() has found. True: transmit.
+	[[nodiscard]] bool consume_quickly(std::uint32_t bytes);
 	[[nodiscard]] QuickReadiness ready_quickly() const;
 	// The same for MSG_PEEK, which may begin at the urgent mark or behind it and then goes on
 	// there; `skip_bytes` do not count an urgent byte out of line.
@@ -611,6 +613,7 @@ private:
 	// The peer is to be told of the room that our reader has made: it asks for that, or has no
 	// more than so many bytes left.
 	[[nodiscard]] bool update_due(std::uint32_t room_short_bytes) const;
+	void note_update_due();
 	[[nodiscard]] bool clock_running() const
 	{
 		return last_signalled_message_ > completed_messages_;

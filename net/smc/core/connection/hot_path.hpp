@@ -612,6 +612,12 @@ inline bool Connection::update_due(std::uint32_t room_short_bytes) const
 	       (peer_is_blocked() || receive_.confirmed_free_bytes() <= room_short_bytes);
 }
 
+inline void Connection::note_update_due()
+{
+	update_due_ = true;
+	ran_empty_ = growing_ && peer_is_blocked() && receive_.stored_bytes() == 0;
+}
+
 inline bool Connection::consume(std::uint32_t bytes)
 {
 	if (bytes > readable_to_mark_bytes()) [[unlikely]] {
@@ -624,10 +630,8 @@ inline bool Connection::consume(std::uint32_t bytes)
 		reader_moved();
 	// With half of the ring left the peer can send as much once more, and the answer to that
 	// much says that it was read.
-	if (update_due(receive_.size_bytes() / 2 - 1)) {
-		update_due_ = true;
-		ran_empty_ = growing_ && peer_is_blocked() && receive_.stored_bytes() == 0;
-	}
+	if (update_due(receive_.size_bytes() / 2 - 1))
+		note_update_due();
 	return update_due_ && close_.may_transmit();
 }
 

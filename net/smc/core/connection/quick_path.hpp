@@ -123,6 +123,14 @@ inline QuickLook Connection::look_quickly(std::uint32_t max_bytes, std::size_t c
 		.piece = {.offset_bytes = offset_bytes, .length_bytes = bytes}};
 }
 
+inline bool Connection::consume_quickly(std::uint32_t bytes)
+{
+	receive_.consume(bytes);
+	if (update_due(receive_.size_bytes() / 2 - 1)) [[unlikely]]
+		note_update_due();
+	return update_due_;
+}
+
 inline QuickReadiness Connection::ready_quickly() const
 {
 	if (!close_.active() || urgent_rx_.state() != UrgentReceiver::State::kNone) [[unlikely]]

@@ -163,7 +163,8 @@ enum smc_stat {
 void smc_stat_add(struct net *net, u32 index, s64 n);
 /*
  * For frequent counting in one namespace: its counters, valid as long as @net is alive. smc_count()
- * is smc_stat_add(); smc_count_call() adds 1 to @calls and @payload and @n to @bytes. Any context.
+ * is smc_stat_add(); smc_count_call() adds 1 to @calls and @payload and @n to @bytes, all three
+ * constants of its caller, which the tests' doubles check. Any context.
  */
 struct smc_counters;
 struct smc_counters *smc_counters(struct net *net);

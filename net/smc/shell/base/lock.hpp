@@ -205,4 +205,14 @@ public:
 	RcuGuard &operator=(const RcuGuard &) = delete;
 };
 
+// Where bottom halves are off RCU waits for us anyway, since Linux 5.0, and with PREEMPT_RT, too:
+// a read side that costs nothing, for as long as the lock is held.
+class SMC_SCOPED_CAPABILITY RcuBySpinLock {
+public:
+	explicit RcuBySpinLock(SpinLockHeld /*lock*/) SMC_ACQUIRE_SHARED(rcu_read_side) {}
+	~RcuBySpinLock() SMC_RELEASE() {}
+	RcuBySpinLock(const RcuBySpinLock &) = delete;
+	RcuBySpinLock &operator=(const RcuBySpinLock &) = delete;
+};
+
 } // namespace smc::shell

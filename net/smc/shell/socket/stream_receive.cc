@@ -20,7 +20,7 @@ using connection::UrgentStatus;
 
 struct Waiter {
 	const Endpoint &endpoint;
-	u32 news; // Endpoint's, before the reader looked
+	u64 news; // Endpoint's, before the reader looked
 	struct sock *sk;
 	const std::atomic<bool> &shut_rcv;
 };
@@ -38,10 +38,12 @@ class Patience {
 public:
 	explicit Patience(bool nonblock) : nonblock_(nonblock) {}
 
+	[[nodiscard]] bool none() const { return nonblock_; }
+
 	// Gives the lock of @holder, who has found nothing after he had read @news, back for a
 	// sleep. 0, or -errno.
 	template <class Holder>
-	[[nodiscard]] int wait(Holder &holder, u32 news)
+	[[nodiscard]] int wait(Holder &holder, u64 news)
 	{
 		struct sock *sk = holder.sk();
 
@@ -147,7 +149,7 @@ private:
 	const bool peek_;
 	const u32 peek_offset_bytes_;
 	size_t got_ = 0;
-	u32 news_ = 0; // before the last look
+	u64 news_ = 0; // before the last look
 };
 
 View Receive::look(bool &tell_peer)
@@ -256,9 +258,6 @@ int Receive::run()
 	return static_cast<int>(got_);
 }
 
-// What a recv() comes to in one step.
-enum class AtOnce : u8 { kTaken, kMustWait, kUnusual };
-
 // Of the stream, from where the reader stands. TCP_INQ is told by a copy to the user.
 bool is_usual(size_t len, u32 flags, const smc_receive_options &options)
 {
@@ -268,21 +267,10 @@ bool is_usual(size_t len, u32 flags, const smc_receive_options &options)
 	       !options.wants_inq;
 }
 
-AtOnce judge(const BriefConnection &connection, const connection::QuickLook &look)
+// Nothing will come, whatever the connection says.
+bool has_ended(const BriefConnection &connection)
 {
-	using Found = connection::QuickLook::Found;
-
-	switch (look.found) {
-	case Found::kUnusual: return AtOnce::kUnusual;
-	case Found::kNothing:
-		return connection.shut_rcv() || smc_sk_is_broken(connection.sk())
-			       ? AtOnce::kUnusual
-			       : AtOnce::kMustWait;
-	case Found::kPiece: break;
-	}
-	if (look.leaves_some)
-		connection.endpoint().count(SMC_TS_RX_BUF, SMC_BUF_SIZE_SMALL);
-	return AtOnce::kTaken;
+	return connection.shut_rcv() || smc_sk_is_broken(connection.sk());
 }
 
 // Most calls need nothing but a copy, before or after a sleep. Bytes, or -errno; none if the call
@@ -300,15 +288,14 @@ std::optional<int> receive_at_once(BriefConnection &connection, Patience &patien
 	do {
 		// It stays until @connection goes, or has the lock until then.
 		Endpoint &endpoint = connection.endpoint();
-		const u32 news = endpoint.news();
-		const connection::QuickLook look =
-			endpoint.receive_at_once(msg, len, options, connection.held());
-		const AtOnce found = judge(connection, look);
+		std::optional<u32> taken{0};
 
-		if (found == AtOnce::kUnusual) [[unlikely]]
+		if (patience.none() || !endpoint.is_dry())
+			taken = endpoint.receive_at_once(msg, len, options, connection.held());
+		if (!taken || (*taken == 0 && has_ended(connection))) [[unlikely]]
 			break;
-		const int ret = found == AtOnce::kTaken ? static_cast<int>(look.piece.length_bytes)
-							: patience.wait(connection, news);
+		const int ret = *taken != 0 ? static_cast<int>(*taken)
+					    : patience.wait(connection, endpoint.dry_at());
 		if (ret != 0) {
 			smc_stat_rx(endpoint.counters(), endpoint.tech(), len, ret);
 			return ret;

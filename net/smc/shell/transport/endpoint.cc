@@ -153,6 +153,22 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint)
 	});
 }
 
+void Endpoint::answer_locked(u16 events)
+{
+	note_heard_locked(events);
+	if (conn_.has_something_to_say() && !detached_)
+		send_locked();
+}
+
+bool Endpoint::pass_locked(u32 bytes)
+{
+	shares_lock_with(*neighbour_);
+	const u16 events = connection::Connection::pass(conn_, neighbour_->conn_, bytes);
+	if (events != 0)
+		neighbour_->answer_locked(events);
+	return events != 0;
+}
+
 u16 Endpoint::append_locked(u32 bytes, connection::SendHint hint)
 {
 	if (neighbour_ != nullptr && hint == connection::SendHint::kNormal && !detached_ &&

@@ -10,7 +10,7 @@
 // one end reaches the other at once, under that lock.
 //
 // Transports: each derives from Endpoint and implements the hooks at the end of this class. At
-// most one of them is on the way of bytes: send_locked(), or pass_locked() instead of it.
+// most one of them is on the way of bytes: send_locked(); none where the ends are neighbours.
 //
 // Life: the socket holds one reference from UseSmc to its release, the transport another one from
 // creation until the endpoint is retired: the user has released it, both sides have sent closing
@@ -105,10 +105,18 @@ public:
 	static constexpr u32 kAtOnceMaxBytes = 4096;
 	[[nodiscard]] bool send_at_once(struct msghdr *msg, u32 bytes, shell::SpinLockHeld socket);
 	// A recv() of @max_bytes in one step, as long as it gets no more than kAtOnceMaxBytes.
-	// Unless it finds a piece, it did nothing.
-	[[nodiscard]] connection::QuickLook receive_at_once(struct msghdr *msg, size_t max_bytes,
-							    const smc_receive_options &options,
-							    shell::SpinLockHeld socket);
+	// Returns the bytes; 0: nothing has come yet, see is_dry(). Nothing: more is to be looked
+	// at, and it did nothing.
+	[[nodiscard]] std::optional<u32> receive_at_once(struct msghdr *msg, size_t max_bytes,
+							 const smc_receive_options &options,
+							 shell::SpinLockHeld socket);
+	// A receive_at_once() has found or left nothing, and nothing was settled since. What is
+	// there, but not settled yet, is about to wake whoever sleeps: good enough for a reader
+	// that sleeps, and for no other, who might ask for ever while the one that is about to
+	// settle it cannot run.
+	[[nodiscard]] bool is_dry() const { return news() == dry_at_; }
+	// The news() at that look, under the lock: what comes later is settled later.
+	[[nodiscard]] u64 dry_at() const { return dry_at_; }
 	// The caller copies nothing after all.
 	void give_room_back();
 	// Appends @bytes that were copied into the send buffer, and sends what may be sent. What a
@@ -182,8 +190,8 @@ public:
 	void snapshot(smc_sock_info &info);
 	// What a reader finds stays so while this does: it counts what was settled. Read before the
 	// look, and compared once the sleeper is where it will be woken.
-	[[nodiscard]] u32 news() const { return news_.load(std::memory_order_acquire); }
-	[[nodiscard]] bool has_news_since(u32 before) const
+	[[nodiscard]] u64 news() const { return news_.load(std::memory_order_acquire); }
+	[[nodiscard]] bool has_news_since(u64 before) const
 	{
 		// Who settles writes it, and looks for sleepers after a barrier.
 		std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -336,19 +344,25 @@ protected:
 	};
 	[[nodiscard]] Changes collect_changes(u16 own) SMC_REQUIRES(lock_);
 	void settle_changes(const Changes &changes);
+	// The same in a read side of RCU.
+	[[nodiscard]] Changes collect_locked(u16 own) SMC_REQUIRES(lock_);
+	void settle_own(const Changes &changes);
+	static void settle_theirs(const Changes &changes) SMC_REQUIRES_SHARED(shell::rcu_read_side);
 
 private:
 	void transmit_locked() SMC_REQUIRES(lock_);
 	// What was copied into the send buffer is sent, as far as it may be. Returns the events for
 	// settle().
 	[[nodiscard]] u16 append_locked(u32 bytes, connection::SendHint hint) SMC_REQUIRES(lock_);
-	// send_at_once(); returns the events for settle().
-	[[nodiscard]] u16 send_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
+	// send_at_once(), without and with a neighbour. Returns the events for settle().
+	[[nodiscard]] u16 post_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
 		SMC_REQUIRES(lock_);
-	// receive_at_once(). @tell: the peer is to be told.
-	[[nodiscard]] connection::QuickLook
-	receive_at_once_locked(struct msghdr *msg, size_t max_bytes,
-			       const smc_receive_options &options, bool &tell) SMC_REQUIRES(lock_);
+	[[nodiscard]] bool pass_at_once_locked(struct msghdr *msg, u32 bytes) SMC_REQUIRES(lock_);
+	// With a neighbour: the user has appended @bytes. True if they were passed on and nothing
+	// else is to be sent. False, and nothing is done: use send_locked().
+	[[nodiscard]] bool pass_locked(u32 bytes) SMC_REQUIRES(lock_);
+	// The neighbour has passed something on: says what is to be said to that.
+	void answer_locked(u16 events) SMC_REQUIRES(lock_);
 	// Copies from the user into the send buffer. False: a page of his is missing.
 	[[nodiscard]] bool copy_at_once(struct msghdr *msg, std::byte *room, u32 bytes);
 	// The reader has taken something, and the peer is to be told.
@@ -417,16 +431,6 @@ private:
 	{
 		return false;
 	}
-	// With a neighbour: the user has appended @bytes. True if they were passed on and nothing
-	// else is to be sent. False, and nothing is done: use send_locked().
-	[[nodiscard]] virtual bool pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) { return false; }
-	// Where bytes have to lie that pass_locked() would pass on; nullptr if it would not, or if
-	// they would lie in two pieces. Once they are there hand_over_locked() passes them on.
-	[[nodiscard]] virtual std::byte *room_to_pass_locked(u32 /*bytes*/) SMC_REQUIRES(lock_)
-	{
-		return nullptr;
-	}
-	virtual void hand_over_locked(u32 /*bytes*/) SMC_REQUIRES(lock_) {}
 	// A message for on_message() came before it began, or by another carrier. True: they may
 	// come by that one from here on, so it is heard. False: it is kept, or refused.
 	[[nodiscard]] virtual bool admit_locked(const connection::CursorMessage & /*message*/,
@@ -467,7 +471,8 @@ private:
 	struct smc_counters *const counters_; // of net_
 	const smc_tech tech_;
 	std::atomic<bool> lingering_{false};
-	std::atomic<u32> news_{0};
+	std::atomic<u64> news_{0};
+	u64 dry_at_ = ~u64{0};                       // guarded by the socket lock: see is_dry()
 	std::atomic<bool> left_{false};              // the user has left: nothing is reported
 	bool joined_ SMC_GUARDED_BY(lock_) = false;  // the user has the connection
 	int unreported_ SMC_GUARDED_BY(lock_) = 0;   // an error before that, or 0

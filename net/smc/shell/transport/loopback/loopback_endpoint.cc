@@ -119,42 +119,6 @@ void LoopbackEndpoint::send_locked()
 		speaker = speaker->peer_locked();
 }
 
-bool LoopbackEndpoint::pass_locked(u32 bytes)
-{
-	LoopbackEndpoint &peer = *peer_locked();
-
-	shares_lock_with(peer);
-	const u16 events = connection::Connection::pass(conn_, peer.conn_, bytes);
-	if (events != 0)
-		peer.answer_locked(events);
-	return events != 0;
-}
-
-void LoopbackEndpoint::hand_over_locked(u32 bytes)
-{
-	LoopbackEndpoint &peer = *peer_locked();
-
-	shares_lock_with(peer);
-	peer.answer_locked(connection::Connection::hand_over(conn_, peer.conn_, bytes));
-}
-
-void LoopbackEndpoint::answer_locked(u16 events)
-{
-	note_heard_locked(events);
-	if (conn_.has_something_to_say() && !detached())
-		send_locked();
-}
-
-std::byte *LoopbackEndpoint::room_to_pass_locked(u32 bytes)
-{
-	const LoopbackEndpoint &peer = *peer_locked();
-
-	shares_lock_with(peer);
-	const auto offset_bytes = connection::Connection::room_to_pass(conn_, peer.conn_, bytes);
-
-	return offset_bytes ? sndbuf() + *offset_bytes : nullptr;
-}
-
 // The peer has received everything, so its close() is not awaited.
 bool LoopbackEndpoint::released_locked()
 {

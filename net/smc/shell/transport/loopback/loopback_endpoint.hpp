@@ -79,11 +79,7 @@ private:
 	// Endpoint's hooks. send_locked() hands messages over, in both directions, until neither
 	// end has one.
 	void send_locked() override SMC_REQUIRES(lock_);
-	[[nodiscard]] bool pass_locked(u32 bytes) override SMC_REQUIRES(lock_);
-	[[nodiscard]] std::byte *room_to_pass_locked(u32 bytes) override SMC_REQUIRES(lock_);
-	void hand_over_locked(u32 bytes) override SMC_REQUIRES(lock_);
 	// It has heard its neighbour's bytes, and says what there is to say to them.
-	void answer_locked(u16 events) SMC_REQUIRES(lock_);
 	// Doubles the ring that this end fills, if it is empty.
 	[[nodiscard]] bool widen() override;
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_);
