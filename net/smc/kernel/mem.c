@@ -3,7 +3,6 @@
  * Memory, logging, time and randomness for the C++ side.
  */
 #include <linux/jiffies.h>
-#include <linux/ktime.h>
 #include <linux/mm.h>
 #include <linux/printk.h>
 #include <linux/random.h>
@@ -59,8 +58,8 @@ void smc_rcu_barrier(void)
 
 u64 smc_now_ms(void)
 {
-	/* Not ktime_get_mono_fast_ns(), which may step back between processors. */
-	return ktime_get_ns() / NSEC_PER_MSEC;
+	/* The timers that its users wait for expire by ticks, too, and the hardware's is slow. */
+	return jiffies64_to_msecs(get_jiffies_64());
 }
 
 void smc_random_bytes(void *out, size_t len_bytes)

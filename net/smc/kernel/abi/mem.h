@@ -31,7 +31,7 @@ void smc_rcu_read_unlock(void);
 /* Waits for readers and for deferred frees that are under way. May sleep. */
 void smc_rcu_barrier(void);
 
-/* Milliseconds of a monotonic clock, the same one on all processors. Any context but an NMI. */
+/* Milliseconds of a monotonic clock, the same one on all processors: of ticks. Any context. */
 u64 smc_now_ms(void);
 void smc_random_bytes(void *out, size_t len_bytes);
 /* As unguessable as the above, and cheaper by far than eight bytes of it. */
