@@ -100,7 +100,7 @@ u16 Endpoint::abort_broken_locked()
 // During the handshake TCP's connection may have to go on alone, so it gets no error.
 void Endpoint::report_locked(int err)
 {
-	if (!joined_)
+	if (!joined_.load(std::memory_order_relaxed))
 		unreported_ = err;
 	else if (!left_.load(std::memory_order_acquire))
 		smc_sk_report_error(sk_, err);
@@ -109,7 +109,7 @@ void Endpoint::report_locked(int err)
 void Endpoint::join_sock()
 {
 	shell::Guard guard(lock_);
-	joined_ = true;
+	joined_.store(true, std::memory_order_relaxed);
 	if (unreported_ != 0)
 		smc_sk_report_error(sk_, unreported_);
 }
@@ -494,6 +494,10 @@ inline void Endpoint::notify(u16 events)
 		return;
 	if ((events & event::kUrgent) != 0) [[unlikely]]
 		smc_sk_sigurg(sk_);
+	// Until the user has the connection a wakeup would only have the handshake run once more.
+	// Who joins the sock behind the change wakes all users, who then see it.
+	if (!joined_.load(std::memory_order_relaxed))
+		return;
 	const u32 wake =
 		poll_bits(events) | (lingering_.load(std::memory_order_acquire) ? SMC_POLL_OUT : 0);
 	if (wake != 0)

@@ -474,7 +474,7 @@ private:
 	std::atomic<u64> news_{0};
 	u64 dry_at_ = ~u64{0};                       // guarded by the socket lock: see is_dry()
 	std::atomic<bool> left_{false};              // the user has left: nothing is reported
-	bool joined_ SMC_GUARDED_BY(lock_) = false;  // the user has the connection
+	std::atomic<bool> joined_{false};            // set under lock_: the user has the connection
 	int unreported_ SMC_GUARDED_BY(lock_) = 0;   // an error before that, or 0
 	bool writing_ SMC_GUARDED_BY(lock_) = false; // between take_room() and produce()
 	bool full_ = false; // guarded by the socket lock: the last send found no room
