@@ -34,7 +34,8 @@ sim-flags := -std=gnu++20 $(SIM_OPTIMIZE) $(SIM_SANITIZE) -Wall -Wextra -Werror 
 	-I$(SIM_SOURCE) -Iinclude -MMD -MP
 
 # CLC messages in memory are read along, see near_clc.cc.
-sim-link := -Wl,--wrap=_ZN3smc5shell10Rendezvous4sendERNS0_7NearClcESt4spanIKSt4byteLm18446744073709551615EE
+sim-link := -Wl,--wrap=_ZN3smc5shell10Rendezvous4sendERNS0_7NearClcESt4spanIKSt4byteLm18446744073709551615EE \
+	-Wl,--wrap=_ZN3smc5shell10Rendezvous5enterERNS0_7NearClcERKNS0_7NearKeyE
 
 # Calls from one language to the other are counted.
 sim-border := $(sim-dir)/border.S $(sim-dir)/services.syms $(sim-dir)/callbacks.syms

@@ -72,9 +72,48 @@ TEST_F(RendezvousTest, ClientComesFirst)
 	EXPECT_TRUE(place.enter(server.clc, key));
 	EXPECT_TRUE(place.met(client.clc));
 	EXPECT_TRUE(place.met(server.clc));
-	// It waits for the other end before it sends its first message.
+	EXPECT_EQ(client.calls + server.calls, 0);
+}
+
+TEST_F(RendezvousTest, WhatIsLeftIsThereForWhoComes)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_TRUE(place.leave(client.clc, bytes_of("Proposal")));
+	EXPECT_TRUE(place.leave(client.clc, bytes_of("Decline")));
+	EXPECT_EQ(received(client), "");
+	EXPECT_TRUE(place.enter(server.clc, key));
+	EXPECT_EQ(received(server), "ProposalDecline");
+	EXPECT_EQ(client.calls + server.calls, 0);
+	// From here on it is sent, and what was left comes once.
+	EXPECT_FALSE(place.leave(client.clc, bytes_of("x")));
+	EXPECT_TRUE(place.stop_waiting(client.clc).empty());
+	EXPECT_EQ(place.send(server.clc, bytes_of("Accept")), Rendezvous::Sent::kDelivered);
 	EXPECT_EQ(client.calls, 1);
-	EXPECT_EQ(server.calls, 0);
+	EXPECT_EQ(received(client), "Accept");
+}
+
+TEST_F(RendezvousTest, WhatIsLeftForNobodyIsTakenBack)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_TRUE(place.leave(client.clc, bytes_of("Proposal")));
+	for (int i = 0; i < 2; i++) {
+		const ByteSpan left = place.stop_waiting(client.clc);
+
+		EXPECT_EQ(std::string(reinterpret_cast<const char *>(left.data()), left.size()),
+			  "Proposal");
+	}
+	EXPECT_FALSE(place.leave(client.clc, bytes_of("x")));
+	EXPECT_FALSE(place.enter(server.clc, key));
+	EXPECT_EQ(received(server), "");
+	place.consume(client.clc, 8);
+	EXPECT_TRUE(place.stop_waiting(client.clc).empty());
+}
+
+TEST_F(RendezvousTest, WhatHasNoRoomIsNotLeft)
+{
+	EXPECT_FALSE(place.enter(client.clc, key));
+	EXPECT_TRUE(place.leave(client.clc, bytes_of(std::string(NearClc::kInboxSize, 'x'))));
+	EXPECT_FALSE(place.leave(client.clc, bytes_of("y")));
 }
 
 TEST_F(RendezvousTest, ServerComesFirst)
@@ -125,7 +164,7 @@ TEST_F(RendezvousTest, AThirdComesTooLate)
 TEST_F(RendezvousTest, WhoStoppedWaitingIsNotFound)
 {
 	EXPECT_FALSE(place.enter(client.clc, key));
-	place.stop_waiting(client.clc);
+	EXPECT_TRUE(place.stop_waiting(client.clc).empty());
 	EXPECT_FALSE(place.enter(server.clc, key));
 	EXPECT_FALSE(place.met(client.clc));
 	EXPECT_EQ(place.send(client.clc, bytes_of("x")), Rendezvous::Sent::kNotHere);
@@ -136,7 +175,7 @@ TEST_F(RendezvousTest, ToStopWaitingForWhoHasComeChangesNothing)
 {
 	EXPECT_FALSE(place.enter(client.clc, key));
 	EXPECT_TRUE(place.enter(server.clc, key));
-	place.stop_waiting(client.clc);
+	EXPECT_TRUE(place.stop_waiting(client.clc).empty());
 	EXPECT_TRUE(place.met(client.clc));
 	EXPECT_EQ(place.send(client.clc, bytes_of("x")), Rendezvous::Sent::kDelivered);
 	EXPECT_EQ(received(server), "x");

@@ -51,8 +51,9 @@ void Handshake::start()
 void Handshake::start_here()
 {
 	begin();
-	// What came before the hook was there wakes nobody.
-	const bool more = finished_ || (!stalled() && !alone_ && !smc_tcp_quiet(sk_));
+	// What came before the hook was there, or was left for it, wakes nobody.
+	const bool unread = !rendezvous().received(near_clc_).empty() || !smc_tcp_quiet(sk_);
+	const bool more = finished_ || (!stalled() && !alone_ && unread);
 	const auto delay_ms = more ? std::optional<u64>(0) : next_run_in_ms();
 
 	// From here on all belongs to the runs. One that came too early has left woken_.
@@ -181,11 +182,12 @@ std::optional<u64> Handshake::next_run_in_ms()
 		return std::max<u64>(delay_ms, 1);
 	if (delay_ms != 0)
 		return delay_ms;
-	if (deadline_ms_ == 0)
+	const u64 due_ms = alone_ ? alone_until_ms_ : deadline_ms_;
+	if (due_ms == 0)
 		return std::nullopt;
 	const u64 now_ms = smc_now_ms();
 
-	return deadline_ms_ > now_ms ? deadline_ms_ - now_ms : 1;
+	return due_ms > now_ms ? due_ms - now_ms : 1;
 }
 
 void Handshake::queue_in(u64 delay_ms)
@@ -232,11 +234,9 @@ void Handshake::begin()
 					    : NearKey{saved_.received, saved_.sent, within};
 
 		alone_ = !rendezvous().enter(near_clc_, key) && role_ == Role::kClient;
+		alone_until_ms_ = smc_now_ms() + kAlone_ms;
 	}
-	if (alone_)
-		deadline_ms_ = smc_now_ms() + kAlone_ms;
-	else
-		step(handshake::Start{.crossed = crossed_});
+	step(handshake::Start{.crossed = crossed_});
 }
 
 handshake::LocalOffer Handshake::make_offer()
@@ -278,14 +278,16 @@ bool Handshake::has_more_time()
 void Handshake::look_for_server()
 {
 	const bool patient =
-		smc_now_ms() < deadline_ms_ && smc_sk_state(sk_) == SMC_TCP_ESTABLISHED;
+		smc_now_ms() < alone_until_ms_ && smc_sk_state(sk_) == SMC_TCP_ESTABLISHED;
 
 	if (patient && !rendezvous().met(near_clc_))
 		return;
-	rendezvous().stop_waiting(near_clc_);
+	const ByteSpan left = rendezvous().stop_waiting(near_clc_);
+	if (!left.empty() && !send_as_segment(left))
+		return;
+	rendezvous().consume(near_clc_, left.size());
 	alone_ = false;
-	deadline_ms_ = 0;
-	step(handshake::Start{});
+	proceed();
 }
 
 void Handshake::exchange()

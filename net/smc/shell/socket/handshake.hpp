@@ -151,6 +151,8 @@ private:
 	template <class Wanted>
 	[[nodiscard]] bool carry_out(const handshake::Effect &effect, const Wanted &wanted);
 	[[nodiscard]] bool on(const handshake::SendClc &send);
+	// By TCP. False: the sock's lock was not free.
+	[[nodiscard]] bool send_as_segment(ByteSpan message);
 	[[nodiscard]] bool on(const handshake::ConsumeTcp &consume);
 	void on(const handshake::WantBytes &);
 	void on(const handshake::SetTimer &timer);
@@ -185,7 +187,9 @@ private:
 		machine_;
 	transport::Setup setup_;
 	NearClc near_clc_;
-	bool alone_ = false;     // a client that waits for its server, and has sent nothing
+	// A client whose Proposal lies in near_clc_, for its server to come; until then at most.
+	bool alone_ = false;
+	u64 alone_until_ms_ = 0;
 	bool hurried_ = false;   // a client that waits less than clc_ms for an Accept
 	bool from_near_ = false; // the machine's last bytes came from the inbox
 	// The bytes of that TcpBytes, in near_clc_. Nobody else takes any away.

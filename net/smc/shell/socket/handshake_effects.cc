@@ -105,28 +105,36 @@ bool Handshake::perform(const handshake::Effect &effect)
 		effect, std::make_index_sequence<std::variant_size_v<handshake::Effect>>());
 }
 
+bool Handshake::send_as_segment(ByteSpan message)
+{
+	if (!lock_sock())
+		return false;
+	// Else it was left before.
+	if (!alone_)
+		smc_trace_clc(sk_, true, message.data(), message.size());
+	const int ret = smc_tcp_send(sk_, message.data(), message.size());
+	turn_at_sock_.give();
+	if (ret != 0)
+		take_tcp_error(-ret);
+	return true;
+}
+
 bool Handshake::on(const handshake::SendClc &send)
 {
-	int ret = 0;
-
+	if (alone_ && rendezvous().leave(near_clc_, send.bytes)) {
+		smc_trace_clc(sk_, true, send.bytes.data(), send.bytes.size());
+		return true;
+	}
 	switch (rendezvous().send(near_clc_, send.bytes)) {
 	case Rendezvous::Sent::kDelivered:
 		smc_trace_clc(sk_, true, send.bytes.data(), send.bytes.size());
 		break;
-	case Rendezvous::Sent::kNotHere:
-		if (!lock_sock())
-			return false;
-		smc_trace_clc(sk_, true, send.bytes.data(), send.bytes.size());
-		ret = smc_tcp_send(sk_, send.bytes.data(), send.bytes.size());
-		turn_at_sock_.give();
-		break;
+	case Rendezvous::Sent::kNotHere: return send_as_segment(send.bytes);
 	case Rendezvous::Sent::kNoRoom:
 		smc_warn_bug("a handshake's messages are not read");
-		ret = -ENOBUFS;
+		take_tcp_error(ENOBUFS);
 		break;
 	}
-	if (ret != 0)
-		take_tcp_error(-ret);
 	return true;
 }
 

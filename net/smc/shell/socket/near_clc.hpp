@@ -22,7 +22,7 @@ namespace smc::shell {
 
 class NearClcOwner {
 public:
-	// A peer or a message has come. Under the lock: only queue work.
+	// A message has come. Under the lock: only queue work.
 	virtual void on_near_clc() = 0;
 
 protected:
@@ -66,7 +66,8 @@ private:
 	Guarded<bool> met_;       // once: its messages go this way
 	Guarded<NearClc *> peer_; // until either parts
 	Guarded<std::size_t> length_bytes_;
-	// Messages that have come in memory lie in its first kInboxSize bytes.
+	// Messages that have come in memory lie in its first kInboxSize bytes; before its peer has
+	// come, those that are left for that.
 	std::array<std::byte, wire::kClcMessageSizeMax> bytes_;
 };
 

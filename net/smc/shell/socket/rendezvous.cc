@@ -23,6 +23,17 @@ NearClc *Rendezvous::find_locked(const Bucket &bucket, const NearClc &end)
 	return other;
 }
 
+bool Rendezvous::add(NearClc &to, SpinLock &lock, ByteSpan message)
+{
+	std::size_t &length_bytes = to.length_bytes_.under(lock);
+
+	if (message.size() > NearClc::kInboxSize - length_bytes)
+		return false;
+	std::memcpy(to.bytes_.data() + length_bytes, message.data(), message.size());
+	length_bytes += message.size();
+	return true;
+}
+
 bool Rendezvous::enter(NearClc &end, const NearKey &key)
 {
 	Bucket &place = bucket(key);
@@ -39,9 +50,9 @@ bool Rendezvous::enter(NearClc &end, const NearKey &key)
 	other->peer_.under(place.lock) = &end;
 	end.peer_.under(place.lock) = other;
 	other->met_.under(place.lock) = end.met_.under(place.lock) = true;
-	// Wakes a client only: a server waits for a Proposal on either way.
-	if (other->side_ == NearClc::Side::kClient)
-		other->owner_.on_near_clc();
+	// The other end need not know before it is answered.
+	const std::size_t left_bytes = std::exchange(other->length_bytes_.under(place.lock), 0);
+	(void)add(end, place.lock, ByteSpan{other->bytes_}.first(left_bytes));
 	return true;
 }
 
@@ -55,12 +66,23 @@ bool Rendezvous::met(NearClc &end)
 	return end.met_.under(place.lock);
 }
 
-void Rendezvous::stop_waiting(NearClc &end)
+bool Rendezvous::leave(NearClc &from, ByteSpan message)
+{
+	Bucket &place = bucket(from.key_);
+	Guard guard(place.lock);
+
+	return List<NearClc, NearClcTag>::linked(from) && add(from, place.lock, message);
+}
+
+ByteSpan Rendezvous::stop_waiting(NearClc &end)
 {
 	Bucket &place = bucket(end.key_);
 	Guard guard(place.lock);
 
 	place.waiting.remove(end);
+	if (end.met_.under(place.lock))
+		return {};
+	return ByteSpan{end.bytes_}.first(end.length_bytes_.under(place.lock));
 }
 
 void Rendezvous::part(NearClc &end)
@@ -88,11 +110,8 @@ Rendezvous::Sent Rendezvous::send(NearClc &from, ByteSpan message)
 		return Sent::kNotHere;
 	if (to == nullptr)
 		return Sent::kDelivered;
-	std::size_t &length_bytes = to->length_bytes_.under(place.lock);
-	if (message.size() > NearClc::kInboxSize - length_bytes)
+	if (!add(*to, place.lock, message))
 		return Sent::kNoRoom;
-	std::memcpy(to->bytes_.data() + length_bytes, message.data(), message.size());
-	length_bytes += message.size();
 	to->owner_.on_near_clc();
 	return Sent::kDelivered;
 }
@@ -104,6 +123,9 @@ ByteSpan Rendezvous::received(NearClc &end)
 	Bucket &place = bucket(end.key_);
 	Guard guard(place.lock);
 
+	// Else they are its own.
+	if (!end.met_.under(place.lock))
+		return {};
 	return ByteSpan{end.bytes_}.first(end.length_bytes_.under(place.lock));
 }
 

@@ -29,12 +29,16 @@ public:
 	Rendezvous(const Rendezvous &) = delete;
 	Rendezvous &operator=(const Rendezvous &) = delete;
 
-	// True: its peer was here, and is told. Otherwise @end waits for it. Once for each end,
-	// which has to part() before it is freed.
+	// True: its peer was here, and what that has left for it is received. Otherwise @end waits
+	// for it. Once for each end, which has to part() before it is freed.
 	[[nodiscard]] bool enter(NearClc &end, const NearKey &key);
 	[[nodiscard]] bool met(NearClc &end);
-	// Unless its peer has come already, the peer will not find it any more.
-	void stop_waiting(NearClc &end);
+	// While @from waits: its peer gets the message when it comes. False: it has come already,
+	// or will not find @from any more; send().
+	[[nodiscard]] bool leave(NearClc &from, ByteSpan message);
+	// Unless its peer has come already, the peer will not find it any more. Returns what was
+	// left for it, which @end may consume().
+	[[nodiscard]] ByteSpan stop_waiting(NearClc &end);
 	// Its owner is not called any more. Messages that its peer has received stay there.
 	void part(NearClc &end);
 
@@ -62,6 +66,9 @@ private:
 	}
 	[[nodiscard]] static NearClc *find_locked(const Bucket &bucket, const NearClc &end)
 		SMC_REQUIRES(bucket.lock);
+	// False: it has no room there.
+	[[nodiscard]] static bool add(NearClc &to, SpinLock &lock, ByteSpan message)
+		SMC_REQUIRES(lock);
 
 	std::array<Bucket, kBuckets> buckets_;
 };
