@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/setup.hpp"
-#include "shell/control/eid.hpp"
 
 #include <algorithm>
 #include <utility>
@@ -15,16 +14,6 @@ namespace {
 
 static_assert(SMC_PATH_PREFIXES == handshake::kIpv4PrefixesMax);
 static_assert(SMC_PATH_PREFIXES == wire::kClcIpv6PrefixesMax);
-
-void add_eids(net *net, handshake::LocalOffer &offer)
-{
-	for (const control::Eid &known : control::eids_of(net)) {
-		wire::Eid eid;
-		std::copy(known.begin(), known.end(), eid.bytes.begin());
-		if (!offer.eids.push_back(eid))
-			break;
-	}
-}
 
 } // namespace
 
@@ -50,7 +39,6 @@ handshake::LocalOffer Setup::offer()
 		offer.unavailable = wire::DeclineReason::kIpsec;
 		return offer;
 	}
-	add_eids(seeker_.netns, offer);
 	for (Transport *transport : transports())
 		transport->offer(seeker_, offer);
 	add_prefixes(offer);

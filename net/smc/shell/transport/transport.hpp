@@ -72,7 +72,7 @@ public:
 	virtual void leave(net *net) = 0;
 
 	[[nodiscard]] virtual Reach reach(net * /*net*/) const { return Reach::kNobody; }
-	// Adds to @offer what this transport can do for @seeker. The EIDs are set.
+	// Adds to @offer what this transport can do for @seeker.
 	virtual void offer(const Seeker &seeker, handshake::LocalOffer &offer) = 0;
 	// True if this transport performs that effect.
 	[[nodiscard]] virtual bool acquires(const handshake::Effect &effect) const = 0;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/rdma_transport.hpp"
 
+#include <algorithm>
+
 #include "kernel/abi/pernet.h"
+#include "shell/control/eid.hpp"
 #include "shell/control/port_pnet.hpp"
 #include "shell/transport/rdma/group_table.hpp"
 #include "shell/transport/rdma/port_memory.hpp"
@@ -20,6 +23,17 @@ u8 links_offered(net *netns, const Port &port)
 			       control::pnet_of_port(port.device, port.number)
 		       ? 2
 		       : 1;
+}
+
+// Version 2 of SMC-R needs one that both ends have.
+void add_eids(net *net, handshake::LocalOffer &offer)
+{
+	for (const control::Eid &known : control::eids_of(net)) {
+		wire::Eid eid;
+		std::copy(known.begin(), known.end(), eid.bytes.begin());
+		if (!offer.eids.push_back(eid))
+			break;
+	}
 }
 
 // A client says so only where it has nothing else. A server waits for what the Proposal says.
@@ -66,6 +80,9 @@ void RdmaTransport::leave(net *net)
 
 void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 {
+	if (!smc_ib_device_any())
+		return;
+	add_eids(seeker.netns, offer);
 	offer.max_conns = static_cast<u8>(smc_sysctl_smcr_max_conns_per_lgr(seeker.netns));
 	if (smc_sysctl_smcr_compact(seeker.netns))
 		offer.capabilities |= wire::capability::kCompactMessages;
