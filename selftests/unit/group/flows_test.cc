@@ -322,6 +322,21 @@ TEST(Flow, OneThatIsToBeRepeatedDoesNotCountAsUnsent)
 	EXPECT_EQ(member.machine().flows_waiting(), 2U);
 	EXPECT_FALSE(member.machine().flow_waits(1));
 	EXPECT_TRUE(member.machine().flow_waits(2));
+	EXPECT_TRUE(member.machine().has_flow(1));
+}
+
+TEST(Flow, IsKnownUntilItIsOver)
+{
+	Member member = member_with_two(Role::kServer);
+
+	member.deliver(AnnounceRkey{1, on_both(1)});
+	member.deliver(AnnounceRkey{2, on_both(2)});
+	// One is under way, one waits.
+	EXPECT_TRUE(member.machine().has_flow(1));
+	EXPECT_TRUE(member.machine().has_flow(2));
+	EXPECT_FALSE(member.machine().has_flow(3));
+	member.deliver(CancelFlow{2});
+	EXPECT_FALSE(member.machine().has_flow(2));
 }
 
 // Another link has come in the place of one that is gone, and has other rkeys.

@@ -85,6 +85,17 @@ void GroupMachine::cancel_flow(FlowId id)
 	}
 }
 
+bool GroupMachine::has_flow(FlowId id) const
+{
+	bool any = running_.kind != FlowKind::kNone && running_.id == id;
+
+	for (std::size_t i = 0; i < overdue_.size(); i++)
+		any |= overdue_[i].flow.id == id;
+	for (std::size_t i = 0; i < waiting_.size(); i++)
+		any |= waiting_[i].id == id;
+	return any;
+}
+
 bool GroupMachine::flow_waits(FlowId id) const
 {
 	for (std::size_t i = 0; i < waiting_.size(); i++) {

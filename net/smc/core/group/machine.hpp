@@ -151,6 +151,8 @@ public:
 	[[nodiscard]] bool lacks_link() const;
 	// Nothing of it has been sent yet.
 	[[nodiscard]] bool flow_waits(FlowId id) const;
+	// CancelFlow has something to do.
+	[[nodiscard]] bool has_flow(FlowId id) const;
 	// The number of the last TEST_LINK, on whatever link.
 	[[nodiscard]] std::uint64_t probes() const { return tests_sent_; }
 

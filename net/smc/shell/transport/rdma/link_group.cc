@@ -288,6 +288,13 @@ void LinkGroup::kick()
 	work_.queue();
 }
 
+// Under lock_. As a rule a run comes before that is over, and then looks at it.
+void LinkGroup::arm_for_idleness()
+{
+	if (armed_ms_ == 0 || armed_ms_ > idle_since_ms_ + idle_limit_ms())
+		arm();
+}
+
 // Under lock_. Queues run() for everything that it has to do, at the right time.
 void LinkGroup::arm()
 {

@@ -461,6 +461,7 @@ private:
 	void end_links();
 	void wait_for_peers();
 	void arm() SMC_REQUIRES(lock_);
+	void arm_for_idleness() SMC_REQUIRES(lock_);
 	void destroy() override { shell::Deleter()(this); }
 
 	Table &table_;

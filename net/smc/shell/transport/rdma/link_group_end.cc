@@ -64,7 +64,8 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 			else
 				doubt_.given_up(endpoint.from_.under(lock_));
 		}
-		control_.step(group::CancelFlow{endpoint.token_});
+		if (control_.machine().has_flow(endpoint.token_))
+			control_.step(group::CancelFlow{endpoint.token_});
 		announcement_over(endpoint, std::nullopt);
 		if (growing != nullptr)
 			growing->slab().note_told(lock_);
@@ -81,7 +82,7 @@ void LinkGroup::take_out(RdmaEndpoint &endpoint, bool peer_is_done)
 			meeting_.reset();
 		if (endpoints_.empty() && state_ == State::kActive) {
 			idle_since_ms_ = smc_now_ms();
-			arm();
+			arm_for_idleness();
 		}
 	}
 	if (was_full)
