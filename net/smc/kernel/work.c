@@ -117,7 +117,14 @@ bool smc_work_queue_if_idle(struct smc_work *work, u64 delay_ms)
 
 bool smc_work_cancel(struct smc_work *work)
 {
-	return cancel_delayed_work(&item_of(work)->delayed);
+	struct work_item *item = item_of(work);
+
+	/*
+	 * As a rule no run waits, and to find that out takes no lock. What the caller did before is
+	 * seen by a run that comes from here on.
+	 */
+	smp_mb();
+	return delayed_work_pending(&item->delayed) && cancel_delayed_work(&item->delayed);
 }
 
 bool smc_work_cancel_sync(struct smc_work *work)

@@ -48,7 +48,7 @@ void note(net *net, Note &&take_down)
 	const u64 time_ms = lasts_ms(net);
 	auto &peers = Namespace::of(net).peers();
 
-	if (time_ms != 0 && peers.make(shell::random64()))
+	if (time_ms != 0 && (peers.there() || peers.make(shell::random64())))
 		peers.with([&](PeerMemory &memory) { take_down(memory, time_ms); });
 }
 

@@ -98,6 +98,11 @@ bool Handshake::end(bool may_wait)
 	// From here on run() does nothing.
 	work_.cancel();
 	work_.wait();
+	// Nothing wakes it any more, and a run that does come has its own reference.
+	if (told_) {
+		setup_.drop();
+		return true;
+	}
 	hook_.remove();
 	may_wait_ = may_wait;
 	proceed();
