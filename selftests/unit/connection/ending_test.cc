@@ -388,6 +388,19 @@ TEST(EndingTest, ALinkThatIsLostBeforeBothHaveEndedBreaksOff)
 	EXPECT_TRUE(pair.b.connection.broken_off());
 }
 
+TEST(EndingTest, ALinkThatIsLostBeforeItSaysThatOurEndHasArrivedBreaksOff)
+{
+	Pair pair;
+	pair.b.connection.shutdown_write();
+	pair.b.transmit();
+	pair.wire.settle();
+	pair.a.connection.shutdown_write();
+	pair.a.transmit();
+	EXPECT_TRUE(pair.a.connection.both_ended());
+	pair.a.connection.transport_lost();
+	EXPECT_TRUE(pair.a.connection.broken_off());
+}
+
 TEST(EndingTest, AbortAfterCloseVoidsTheClosedFlag)
 {
 	Config config = plain_config();

@@ -482,8 +482,12 @@ public:
 		return close_.peer_ended_in_order() &&
 		       (close_.sent_flags() & state_flag::kAnyEnd) != 0;
 	}
-	// The link was lost before both_ended(): the peer may still wait for our bytes or our end.
-	[[nodiscard]] bool broken_off() const { return close_.lost() && !both_ended(); }
+	// The link was lost before both_ended(), or before the peer is known to have heard of our
+	// end: it may still wait for that, or for our bytes.
+	[[nodiscard]] bool broken_off() const
+	{
+		return close_.lost() && !(both_ended() && transmit_idle());
+	}
 	// As on TCP: a writer that had already met the end of the peer's stream gets EPIPE, not
 	// ECONNRESET.
 	[[nodiscard]] bool reset_breaks_pipe() const
