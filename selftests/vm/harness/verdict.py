@@ -12,8 +12,10 @@ import re
 from .consolelog import bad_lines
 
 _CASE = re.compile(r"smc-vm: case (begin|end) (\d+)\b")
-# The kernel may print its own last lines after the token.
-_FAREWELL = re.compile(r"^(\[[ .0-9]+\] )?(reboot: |ACPI: |kvm: exiting|sd |$)")
+# The kernel may print its own last lines after the token; and soft-RoCE of Linux 5.10 reports what a
+# peer still repeats to a queue pair that has gone.
+_FAREWELL = re.compile(r"^(\[[ .0-9]+\] )?(reboot: |ACPI: |kvm: exiting|sd |"
+                       r"rdma_rxe: no qp matches qpn |$)")
 
 
 def begin_line(number: int, name: str) -> str:
