@@ -10,7 +10,8 @@
 // one end reaches the other at once, under that lock.
 //
 // Transports: each derives from Endpoint and implements the hooks at the end of this class. At
-// most one of them is on the way of bytes: send_locked(); none where the ends are neighbours.
+// most one of them is on the way of bytes: send_locked() or post_quickly_locked(); as a rule none
+// where the ends are neighbours.
 //
 // Life: the socket holds one reference from UseSmc to its release, the transport another one from
 // creation until the endpoint is retired: the user has released it, both sides have sent closing
@@ -354,7 +355,8 @@ private:
 	// What was copied into the send buffer is sent, as far as it may be. Returns the events for
 	// settle().
 	[[nodiscard]] u16 append_locked(u32 bytes, connection::SendHint hint) SMC_REQUIRES(lock_);
-	// send_at_once(), without and with a neighbour. Returns the events for settle().
+	// send_at_once() without a neighbour; returns the events for settle(). And with one; true
+	// if the bytes were sent.
 	[[nodiscard]] u16 post_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
 		SMC_REQUIRES(lock_);
 	[[nodiscard]] bool pass_at_once_locked(struct msghdr *msg, u32 bytes) SMC_REQUIRES(lock_);

@@ -79,7 +79,6 @@ private:
 	// Endpoint's hooks. send_locked() hands messages over, in both directions, until neither
 	// end has one.
 	void send_locked() override SMC_REQUIRES(lock_);
-	// It has heard its neighbour's bytes, and says what there is to say to them.
 	// Doubles the ring that this end fills, if it is empty.
 	[[nodiscard]] bool widen() override;
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_);
