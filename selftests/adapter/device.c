@@ -46,11 +46,6 @@ static int sim_query_device(struct ib_device *ibdev, struct ib_device_attr *attr
 	return 0;
 }
 
-bool sim_device_port_active(const struct sim_device *dev)
-{
-	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
-}
-
 static int sim_query_port(struct ib_device *ibdev, u32 port, struct ib_port_attr *attr)
 {
 	struct sim_device *dev = to_sim_device(ibdev);

@@ -39,10 +39,18 @@ static enum ib_wc_opcode sim_wc_opcode(enum ib_wr_opcode opcode)
 	}
 }
 
-static void sim_complete_send(struct sim_qp *qp, const struct sim_send *send,
-			      enum ib_wc_status status)
+/* It asked for a completion, or needs one. */
+static bool sim_reports(const struct sim_qp *qp, const struct sim_send *send,
+			enum ib_wc_status status)
 {
-	struct ib_wc wc = {
+	return send->flags & IB_SEND_SIGNALED || status != IB_WC_SUCCESS ||
+	       qp->init.sq_sig_type == IB_SIGNAL_ALL_WR;
+}
+
+static noinline void sim_report_send(struct sim_qp *qp, const struct sim_send *send,
+			    enum ib_wc_status status)
+{
+	const struct ib_wc wc = {
 		.wr_id = send->wr_id,
 		.status = status,
 		.opcode = sim_wc_opcode(send->opcode),
@@ -50,14 +58,18 @@ static void sim_complete_send(struct sim_qp *qp, const struct sim_send *send,
 		.byte_len = send->bytes,
 	};
 
-	if (status == IB_WC_SUCCESS && !(send->flags & IB_SEND_SIGNALED) &&
-	    qp->init.sq_sig_type != IB_SIGNAL_ALL_WR)
-		return;
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_LOSE))
 		return;
 	sim_cq_add(qp->init.send_cq, &wc, status != IB_WC_SUCCESS);
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_DOUBLE))
 		sim_cq_add(qp->init.send_cq, &wc, status != IB_WC_SUCCESS);
+}
+
+static __always_inline void sim_complete_send(struct sim_qp *qp, const struct sim_send *send,
+					      enum ib_wc_status status)
+{
+	if (sim_reports(qp, send, status))
+		sim_report_send(qp, send, status);
 }
 
 static enum sim_outcome sim_fail(struct sim_qp *qp, const struct sim_send *send,
@@ -131,26 +143,52 @@ static enum ib_wc_status sim_gather(struct sim_qp *qp, const struct sim_send *se
 	return IB_WC_SUCCESS;
 }
 
+/* The oldest posted receive, or NULL; it stays until sim_receive_is_taken(). */
+static const struct sim_receive *sim_oldest_receive(const struct sim_qp *qp)
+{
+	if (qp->receive_tail == smp_load_acquire(&qp->receive_head))
+		return NULL;
+	return &qp->receives[qp->receive_tail % qp->receives_size];
+}
+
+static void sim_receive_is_taken(struct sim_qp *qp)
+{
+	smp_store_release(&qp->receive_tail, qp->receive_tail + 1);
+}
+
 bool sim_take_receive(struct sim_qp *peer, struct sim_receive *out)
 {
-	unsigned long flags;
-	bool there;
+	const struct sim_receive *receive = sim_oldest_receive(peer);
+	u32 i;
 
-	spin_lock_irqsave(&peer->lock, flags);
-	there = peer->receive_head != peer->receive_tail;
-	if (there)
-		*out = peer->receives[peer->receive_tail++ % peer->receives_size];
-	spin_unlock_irqrestore(&peer->lock, flags);
-	return there;
+	if (!receive)
+		return false;
+	out->wr_id = receive->wr_id;
+	out->sges = receive->sges;
+	for (i = 0; i < receive->sges; i++)
+		out->sge[i] = receive->sge[i];
+	sim_receive_is_taken(peer);
+	return true;
+}
+
+/* The same for a write, which uses no more of it. */
+static bool sim_take_wr_id(struct sim_qp *peer, u64 *wr_id)
+{
+	const struct sim_receive *receive = sim_oldest_receive(peer);
+
+	if (!receive)
+		return false;
+	*wr_id = receive->wr_id;
+	sim_receive_is_taken(peer);
+	return true;
 }
 
 static void sim_complete_receive(struct sim_qp *peer, const struct sim_qp *from,
-				 const struct sim_send *send, const struct sim_receive *receive,
-				 enum ib_wc_status status)
+				 const struct sim_send *send, u64 wr_id, enum ib_wc_status status)
 {
 	bool imm = send->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
 	struct ib_wc wc = {
-		.wr_id = receive->wr_id,
+		.wr_id = wr_id,
 		.status = status,
 		.opcode = imm ? IB_WC_RECV_RDMA_WITH_IMM : IB_WC_RECV,
 		.qp = &peer->ibqp,
@@ -234,7 +272,7 @@ static enum sim_outcome sim_execute_send(struct sim_qp *qp, const struct sim_sen
 		return SIM_NOBODY;
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_RETRIES))
 		return sim_fail(qp, send, IB_WC_RETRY_EXC_ERR);
-	if (!sim_may_send(qp))
+	if (qp->end && !sim_may_send(qp))
 		return sim_fail(qp, send, IB_WC_FATAL_ERR);
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_NOT_READY) ||
 	    !sim_take_receive(peer, &receive))
@@ -242,7 +280,7 @@ static enum sim_outcome sim_execute_send(struct sim_qp *qp, const struct sim_sen
 	status = sim_scatter(qp, send, peer, &receive);
 	if (status == IB_WC_LOC_PROT_ERR)
 		return sim_fail(qp, send, status);
-	sim_complete_receive(peer, qp, send, &receive,
+	sim_complete_receive(peer, qp, send, receive.wr_id,
 			     status == IB_WC_REM_OP_ERR ? IB_WC_LOC_PROT_ERR : status);
 	if (status == IB_WC_LOC_LEN_ERR)
 		return sim_refuse(qp, send, peer, IB_WC_REM_INV_REQ_ERR);
@@ -257,15 +295,15 @@ static enum sim_outcome sim_execute_write(struct sim_qp *qp, const struct sim_se
 {
 	bool imm = send->opcode == IB_WR_RDMA_WRITE_WITH_IMM;
 	struct sim_qp *peer = sim_peer(qp);
-	struct sim_receive receive = {};
 	struct sim_stretch to = {};
 	enum ib_wc_status status;
+	u64 wr_id;
 
 	if (!peer)
 		return SIM_NOBODY;
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_RETRIES))
 		return sim_fail(qp, send, IB_WC_RETRY_EXC_ERR);
-	if (!sim_may_send(qp))
+	if (qp->end && !sim_may_send(qp))
 		return sim_fail(qp, send, IB_WC_FATAL_ERR);
 	if (sim_fault_happens(sim_device_of(qp), SIM_FAULT_ACCESS))
 		return sim_refuse(qp, send, peer, IB_WC_REM_ACCESS_ERR);
@@ -274,7 +312,7 @@ static enum sim_outcome sim_execute_write(struct sim_qp *qp, const struct sim_se
 	     !sim_region_open(sim_device_of(peer), peer->ibqp.pd, send->rkey, send->remote_addr,
 			      send->bytes, IB_ACCESS_REMOTE_WRITE, &to)))
 		return sim_refuse(qp, send, peer, IB_WC_REM_ACCESS_ERR);
-	if (imm && !sim_take_receive(peer, &receive))
+	if (imm && !sim_take_wr_id(peer, &wr_id))
 		return SIM_AGAIN;
 	if (sim_copy_bytes)
 		to.length = min(to.length, sim_copy_bytes);
@@ -286,7 +324,7 @@ static enum sim_outcome sim_execute_write(struct sim_qp *qp, const struct sim_se
 	sim_count(sim_device_of(peer), SIM_WRITES, 1);
 	sim_count(sim_device_of(peer), SIM_WRITE_BYTES, send->bytes);
 	if (imm)
-		sim_complete_receive(peer, qp, send, &receive, IB_WC_SUCCESS);
+		sim_complete_receive(peer, qp, send, wr_id, IB_WC_SUCCESS);
 	sim_complete_send(qp, send, IB_WC_SUCCESS);
 	return SIM_DONE;
 }
@@ -322,26 +360,24 @@ static enum sim_outcome sim_execute(struct sim_qp *qp, const struct sim_send *se
 	}
 }
 
+static void sim_send_is_through(struct sim_qp *qp)
+{
+	smp_store_release(&qp->send_tail, qp->send_tail + 1);
+	qp->tries = 0;
+}
+
 static void sim_flush(struct sim_qp *qp)
 {
 	const struct sim_send nothing = {};
 	struct sim_receive receive;
 
-	for (; qp->send_tail != READ_ONCE(qp->send_head); qp->send_tail++)
+	while (qp->send_tail != smp_load_acquire(&qp->send_head)) {
 		sim_complete_send(qp, &qp->sends[qp->send_tail % qp->sends_size],
 				  IB_WC_WR_FLUSH_ERR);
+		sim_send_is_through(qp);
+	}
 	while (sim_take_receive(qp, &receive))
-		sim_complete_receive(qp, qp, &nothing, &receive, IB_WC_WR_FLUSH_ERR);
-}
-
-static void sim_send_is_through(struct sim_qp *qp)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&qp->lock, flags);
-	qp->send_tail++;
-	spin_unlock_irqrestore(&qp->lock, flags);
-	qp->tries = 0;
+		sim_complete_receive(qp, qp, &nothing, receive.wr_id, IB_WC_WR_FLUSH_ERR);
 }
 
 void sim_request_is_through(struct sim_qp *qp, enum ib_wc_status status)
@@ -356,19 +392,25 @@ void sim_request_is_through(struct sim_qp *qp, enum ib_wc_status status)
 	mod_delayed_work(sim_wq, &qp->work, 0);
 }
 
+static bool sim_is_idle(const struct sim_qp *qp)
+{
+	return qp->state != IB_QPS_ERR && qp->send_tail == smp_load_acquire(&qp->send_head);
+}
+
 /*
  * How long it waits before it goes on, in jiffies; negative if there is nothing to do.
  */
 static long sim_execute_next(struct sim_qp *qp)
 {
-	const struct sim_send *send = &qp->sends[qp->send_tail % qp->sends_size];
+	const struct sim_send *send;
 
 	if (qp->state == IB_QPS_ERR) {
 		sim_flush(qp);
 		return -1;
 	}
-	if (qp->send_tail == smp_load_acquire(&qp->send_head))
+	if (sim_is_idle(qp))
 		return -1;
+	send = &qp->sends[qp->send_tail % qp->sends_size];
 	switch (sim_execute(qp, send)) {
 	case SIM_DONE:
 	case SIM_FAILED:
@@ -410,7 +452,7 @@ void sim_execute_all(struct sim_qp *qp)
 	long wait = 0;
 
 	spin_lock(&sim_fabric);
-	while (!qp->waiting && !wait)
+	while (!qp->waiting && !wait && !sim_is_idle(qp))
 		wait = sim_execute_next(qp);
 	if (wait > 0)
 		sim_try_again(qp, wait);

@@ -299,8 +299,6 @@ struct sim_qp *sim_joined_to(struct sim_qp *qp)
 /* RFC 5044, 7.1.2: the responder sends nothing before it has received something. */
 bool sim_may_send(struct sim_qp *qp)
 {
-	if (!qp->end)
-		return true;
 	if (qp->end->server && !qp->end->heard)
 		return false;
 	if (qp->end->peer)

@@ -5,6 +5,7 @@
  * one; and platform devices, made when there is no such function left.
  */
 #include <linux/dma-mapping.h>
+#include <linux/iommu.h>
 #include <linux/mutex.h>
 #include <linux/pci.h>
 #include <linux/platform_device.h>
@@ -34,6 +35,8 @@ static int sim_pci_probe(struct pci_dev *pci, const struct pci_device_id *id)
 		goto err_enabled;
 	dma_set_max_seg_size(&pci->dev, SIM_SEGMENT_MAX_BYTES);
 	parent->device = &pci->dev;
+	/* It stays while the device has its driver. */
+	parent->domain = iommu_get_domain_for_dev(&pci->dev);
 	pci_set_drvdata(pci, parent);
 	mutex_lock(&sim_parents_mutex);
 	list_add_tail(&parent->list, &sim_parents);
@@ -124,6 +127,7 @@ struct sim_parent *sim_parent_take(void)
 		return ERR_PTR(rc);
 	}
 	parent->device = &parent->platform->dev;
+	parent->domain = iommu_get_domain_for_dev(parent->device);
 	dma_set_max_seg_size(parent->device, SIM_SEGMENT_MAX_BYTES);
 	return parent;
 }

@@ -21,6 +21,8 @@ MODULE_PARM_DESC(rnr_timer_min, "the lowest code of an RNR timer that it takes")
 /* By number, of all devices. Its lock is taken inside sim_fabric. */
 static DEFINE_XARRAY_FLAGS(sim_qps, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 static u32 sim_qp_last;
+/* Those found last, by the low bits of the number; guarded by sim_fabric. */
+static struct sim_qp *sim_qps_found[SIM_FOUND];
 
 int sim_create_qp(struct ib_qp *ibqp, struct ib_qp_init_attr *init, struct ib_udata *udata)
 {
@@ -66,6 +68,8 @@ int sim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 	/* From then on it cannot be found, and nobody uses it any more. */
 	spin_lock_bh(&sim_fabric);
 	xa_erase(&sim_qps, ibqp->qp_num);
+	if (sim_qps_found[ibqp->qp_num % SIM_FOUND] == qp)
+		sim_qps_found[ibqp->qp_num % SIM_FOUND] = NULL;
 	sim_part(qp);
 	spin_unlock_bh(&sim_fabric);
 	sim_iw_rem_ref(ibqp);
@@ -80,7 +84,14 @@ int sim_destroy_qp(struct ib_qp *ibqp, struct ib_udata *udata)
 
 struct sim_qp *sim_qp_find(u32 qpn)
 {
-	return xa_load(&sim_qps, qpn);
+	struct sim_qp *qp = sim_qps_found[qpn % SIM_FOUND];
+
+	if (!qp || qp->ibqp.qp_num != qpn) {
+		qp = xa_load(&sim_qps, qpn);
+		if (qp)
+			sim_qps_found[qpn % SIM_FOUND] = qp;
+	}
+	return qp;
 }
 
 void sim_qp_set_state(struct sim_qp *qp, enum ib_qp_state state)
@@ -256,7 +267,7 @@ int sim_post_send(struct ib_qp *ibqp, const struct ib_send_wr *wr, const struct 
 	for (; wr; wr = wr->next, posted++) {
 		if (qp->state != IB_QPS_RTS && qp->state != IB_QPS_ERR)
 			rc = -EINVAL;
-		else if (qp->send_head - qp->send_tail == qp->sends_size ||
+		else if (qp->send_head - smp_load_acquire(&qp->send_tail) == qp->sends_size ||
 			 (!wr->next && sim_fault_happens(dev, SIM_FAULT_POST_SEND)))
 			rc = -ENOMEM;
 		else
@@ -284,6 +295,7 @@ int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct 
 	unsigned long flags;
 	bool flush;
 	int rc = 0;
+	int i;
 
 	spin_lock_irqsave(&qp->lock, flags);
 	for (; wr; wr = wr->next) {
@@ -291,7 +303,8 @@ int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct 
 
 		if (qp->state == IB_QPS_RESET || wr->num_sge > qp->init.cap.max_recv_sge)
 			rc = -EINVAL;
-		else if (qp->receive_head - qp->receive_tail == qp->receives_size ||
+		else if (qp->receive_head - smp_load_acquire(&qp->receive_tail) ==
+				 qp->receives_size ||
 			 sim_fault_happens(dev, SIM_FAULT_POST_RECEIVE))
 			rc = -ENOMEM;
 		if (rc) {
@@ -300,8 +313,9 @@ int sim_post_recv(struct ib_qp *ibqp, const struct ib_recv_wr *wr, const struct 
 		}
 		receive->wr_id = wr->wr_id;
 		receive->sges = wr->num_sge;
-		memcpy(receive->sge, wr->sg_list, wr->num_sge * sizeof(*wr->sg_list));
-		qp->receive_head++;
+		for (i = 0; i < wr->num_sge; i++)
+			receive->sge[i] = wr->sg_list[i];
+		smp_store_release(&qp->receive_head, qp->receive_head + 1);
 	}
 	flush = qp->state == IB_QPS_ERR;
 	spin_unlock_irqrestore(&qp->lock, flags);

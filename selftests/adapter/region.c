@@ -10,6 +10,8 @@
 /* By index, of all devices. Its lock is taken inside sim_fabric. */
 static DEFINE_XARRAY_FLAGS(sim_regions, XA_FLAGS_ALLOC | XA_FLAGS_LOCK_BH);
 static u32 sim_region_last;
+/* Those found last, by the low bits of the index; guarded by sim_fabric. */
+static struct sim_region *sim_regions_found[SIM_FOUND];
 
 int sim_alloc_pd(struct ib_pd *ibpd, struct ib_udata *udata)
 {
@@ -49,6 +51,8 @@ int sim_dereg_mr(struct ib_mr *ibmr, struct ib_udata *udata)
 
 	spin_lock_bh(&sim_fabric);
 	xa_erase(&sim_regions, region->index);
+	if (sim_regions_found[region->index % SIM_FOUND] == region)
+		sim_regions_found[region->index % SIM_FOUND] = NULL;
 	spin_unlock_bh(&sim_fabric);
 	kvfree(region->pages);
 	kfree(region);
@@ -124,34 +128,51 @@ int sim_map_mr_sg(struct ib_mr *ibmr, struct scatterlist *sg, int nents, unsigne
 	return ib_sg_to_pages(ibmr, sg, nents, offset, sim_set_page);
 }
 
+static noinline struct sim_region *sim_region_search(u32 index)
+{
+	struct sim_region *region = xa_load(&sim_regions, index);
+
+	if (region)
+		sim_regions_found[index % SIM_FOUND] = region;
+	return region;
+}
+
 static struct sim_region *sim_region_find(struct sim_device *dev, const struct ib_pd *pd, u32 key)
 {
-	struct sim_region *region = xa_load(&sim_regions, key >> SIM_KEY_SHIFT);
+	u32 index = key >> SIM_KEY_SHIFT;
+	struct sim_region *region = sim_regions_found[index % SIM_FOUND];
 
+	if (unlikely(!region || region->index != index))
+		region = sim_region_search(index);
 	if (!region || region->ibmr.device != &dev->ibdev || region->ibmr.pd != pd ||
 	    region->key != key)
 		return NULL;
 	return region;
 }
 
+static bool sim_region_allows(const struct sim_region *region, u64 addr, u32 length, int access)
+{
+	return region->state == SIM_REGION_VALID && (region->access & access) == access &&
+	       (region->all ||
+		(addr >= region->iova && length <= region->length &&
+		 addr - region->iova <= region->length - length));
+}
+
 bool sim_region_open(struct sim_device *dev, const struct ib_pd *pd, u32 key, u64 addr, u32 length,
 		     int access, struct sim_stretch *out)
 {
-	const struct sim_region *region;
-
-	*out = (struct sim_stretch){ .dev = dev, .addr = addr, .length = length };
+	out->dev = dev;
+	out->region = NULL;
+	out->addr = addr;
+	out->length = length;
 	/* It is for ourselves alone. */
 	if (key == SIM_LOCAL_DMA_KEY && !(access & ~IB_ACCESS_LOCAL_WRITE))
 		return true;
-	region = sim_region_find(dev, pd, key);
-	if (!region || region->state != SIM_REGION_VALID || (region->access & access) != access ||
-	    (!region->all && (addr < region->iova || length > region->length ||
-			      addr - region->iova > region->length - length))) {
-		sim_count(dev, SIM_ACCESS_ERRORS, 1);
-		return false;
-	}
-	out->region = region;
-	return true;
+	out->region = sim_region_find(dev, pd, key);
+	if (likely(out->region && sim_region_allows(out->region, addr, length, access)))
+		return true;
+	sim_count(dev, SIM_ACCESS_ERRORS, 1);
+	return false;
 }
 
 bool sim_region_register(const struct ib_pd *pd, struct sim_region *region, u32 key, int access)

@@ -38,6 +38,8 @@
 #define SIM_LOCAL_DMA_KEY 0x100
 /* The owner of a key may choose its low byte. */
 #define SIM_KEY_SHIFT 8
+/* How many queue pairs, and regions, are found without a search. */
+#define SIM_FOUND 256
 
 enum sim_counter {
 	SIM_DOORBELLS,     /* calls of post_send() */
@@ -85,6 +87,7 @@ enum sim_fault {
 
 struct sim_parent {
 	struct device *device;
+	struct iommu_domain *domain; /* NULL: no IOMMU */
 	struct list_head list; /* of PCI functions */
 	bool taken;
 	struct platform_device *platform; /* NULL: PCI */
@@ -160,7 +163,7 @@ struct sim_receive {
 
 struct sim_qp {
 	struct ib_qp ibqp;
-	spinlock_t lock; /* guards state and both rings */
+	spinlock_t lock; /* guards state, and the heads of both rings */
 	enum ib_qp_state state;
 	struct ib_qp_attr attr;
 	struct ib_qp_init_attr init;
@@ -171,11 +174,11 @@ struct sim_qp {
 	struct sim_send *sends;
 	u32 sends_size;
 	u32 send_head;
-	u32 send_tail;
+	u32 send_tail; /* guarded by sim_fabric */
 	struct sim_receive *receives;
 	u32 receives_size;
 	u32 receive_head;
-	u32 receive_tail;
+	u32 receive_tail; /* guarded by sim_fabric */
 
 	/* What executes the sends, or flushes both rings. */
 	struct delayed_work work;
@@ -227,7 +230,10 @@ extern struct workqueue_struct *sim_wq;
 /* device.c */
 int sim_device_create(const char *name, struct net_device *netdev);
 void sim_device_port_changed(struct sim_device *dev);
-bool sim_device_port_active(const struct sim_device *dev);
+static inline bool sim_device_port_active(const struct sim_device *dev)
+{
+	return netif_running(dev->netdev) && netif_carrier_ok(dev->netdev);
+}
 
 /* parent.c: whose DMA it is. A PCI function that nobody has yet, else a platform device. */
 int sim_parents_init(void);

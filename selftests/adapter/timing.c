@@ -115,6 +115,10 @@ void sim_timing_doorbell(struct sim_qp *qp)
 	/* Bottom halves cannot be switched where interrupts are off. */
 	switch (irqs_disabled() ? SIM_BY_WORK : READ_ONCE(sim_execution.value)) {
 	case SIM_AT_ONCE:
+		if (in_softirq()) {
+			sim_execute_all(qp);
+			break;
+		}
 		local_bh_disable();
 		sim_execute_all(qp);
 		local_bh_enable();
