@@ -64,6 +64,7 @@ public:
 	{
 		std::string &stream = streams_[side];
 
+		spoken_[side] = true;
 		if (plain_[side])
 			return;
 		stream += bytes;
@@ -84,6 +85,8 @@ public:
 			read(side, message);
 		}
 	}
+
+	[[nodiscard]] bool has_spoken(unsigned side) const override { return spoken_[side]; }
 
 	void taken(unsigned side) override
 	{
@@ -426,6 +429,7 @@ private:
 	u8 max_links_ = 0; // that the client has proposed
 	std::string streams_[2];
 	bool plain_[2] = {};
+	bool spoken_[2] = {}; // has sent something
 	int proposals_ = 0;
 	int accepts_ = 0;
 	int confirms_ = 0;

@@ -16,6 +16,7 @@ public:
 	virtual void sent(unsigned side, const std::string &bytes) = 0;
 	// @side has taken a message of the other side out of the stream, or has seen its FIN.
 	virtual void taken(unsigned side) = 0;
+	[[nodiscard]] virtual bool has_spoken(unsigned side) const = 0;
 };
 
 [[nodiscard]] std::shared_ptr<ClcObserver> observe_clc(u64 connection, net *client, net *server);

@@ -40,11 +40,16 @@ void observe(const NearKey &key, unsigned side, ByteSpan message)
 		connection->break_off();
 }
 
+sim::ClcObserver *observer_of(const NearKey &key)
+{
+	return sim::connection_by_sequence(key.client_sequence, key.server_sequence)
+		->observer.get();
+}
+
 // The other end sees the message at once.
 void observe_taken(const NearKey &key, unsigned side)
 {
-	sim::connection_by_sequence(key.client_sequence, key.server_sequence)
-		->observer->taken(side);
+	observer_of(key)->taken(side);
 }
 
 } // namespace
@@ -55,7 +60,8 @@ bool enter(Rendezvous *rendezvous, NearClc &end, const NearKey &key)
 	const bool met = module_enter(rendezvous, end, key);
 	const ByteSpan left = rendezvous->received(end);
 
-	if (!left.empty()) {
+	// What was sent since then send() has seen.
+	if (!left.empty() && !observer_of(key)->has_spoken(1 - side)) {
 		observe(key, 1 - side, left);
 		observe_taken(key, side);
 	}
