@@ -329,9 +329,42 @@ void ends_without_answer(net *from, net *to)
 		fail("script: %lld ends without an answer", to->stats[SMC_STAT_END_ANSWERED]);
 }
 
+// Many ends are in doubt at once. The peer is asked for all of them: it keeps a receive for each
+// question, and two peers that ask for each end could run out of them.
+void ends_that_ask_together(net *from, net *to)
+{
+	constexpr s64 kEnds = 20;
+	from->growing = false; // nothing else is asked
+	std::vector<std::unique_ptr<Call>> calls;
+
+	for (s64 i = 0; i < kEnds; i++) {
+		calls.push_back(std::make_unique<Call>(from, to));
+		if (calls.back()->send(1000) != 1000)
+			fail("script: no room");
+		calls.back()->shut_client();
+	}
+	scheduler().sleep_us(kMoment_us);
+	const s64 asked = to->stats[SMC_STAT_LLC_TX];
+	for (const auto &call : calls)
+		call->receive(1000);
+	for (const auto &call : calls)
+		call->end_is_clean();
+	if (to->stats[SMC_STAT_END_ANSWERED] != kEnds || to->stats[SMC_STAT_END_TIMEOUT] != 0)
+		fail("script: %lld of %lld ends are certain", to->stats[SMC_STAT_END_ANSWERED],
+		     kEnds);
+	// By themselves they would need two each.
+	if (to->stats[SMC_STAT_LLC_TX] - asked >= kEnds)
+		fail("script: %lld questions for %lld ends", to->stats[SMC_STAT_LLC_TX] - asked,
+		     kEnds);
+}
+
 constexpr u8 kTestLink = 7;
 
 const Case kCases[] = {
+	{.name = "ends-that-ask-together",
+	 .play = [] { scripted([] { ends_that_ask_together(&client(), &server()); }); },
+	 .scripted = true,
+	 .blocked_at_end = true},
 	{.name = "ends-without-answer",
 	 .play = [] { scripted([] { ends_without_answer(&server(), &client()); }); },
 	 .scripted = true,

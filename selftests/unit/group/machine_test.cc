@@ -1050,6 +1050,29 @@ TEST(TestLinkFlow, IsSentWhenItIsAskedFor)
 	EXPECT_EQ(server.machine().counters().violations(), 0U);
 }
 
+TEST(TestLinkFlow, WaitsForRoomAndIsSentThen)
+{
+	Member server = active_member(Role::kServer);
+
+	server.machine().hold_requests(true);
+	server.deliver(ProbeLink{0});
+	EXPECT_EQ(server.sent(), 0U);
+	EXPECT_TRUE(server.machine().probe_under_way(0));
+	server.deliver(Timer{});
+	EXPECT_EQ(server.sent(), 0U);
+	server.machine().hold_requests(false);
+	server.deliver(Timer{});
+	ASSERT_EQ(server.sent(), 1U);
+	Bytes test = server.take_sent();
+	server.deliver(Timer{});
+	EXPECT_EQ(server.sent(), 0U);
+	test[3] = std::byte{0x80};
+	server.receive(test);
+	ASSERT_EQ(server.count<LinkAnswered>(), 1);
+	EXPECT_EQ(server.last<LinkAnswered>()->probe, server.machine().probes());
+	EXPECT_FALSE(server.machine().probe_under_way(0));
+}
+
 TEST(TestLinkFlow, NothingIsAskedOnALinkThatIsNotThere)
 {
 	Member server = active_member(Role::kServer);

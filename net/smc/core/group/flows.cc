@@ -257,18 +257,27 @@ void GroupMachine::end_flow(FlowResult result, Effects &effects)
 void GroupMachine::test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects)
 {
 	Link &link = links_[index];
-	wire::TestLink body;
 
-	tests_sent_++;
-	for (std::size_t i = 0; i < sizeof(tests_sent_); i++)
-		body.user_data[i] = static_cast<std::uint8_t>(tests_sent_ >> (8 * i));
 	// A probe does not put off the time of a test that is not answered.
 	if (!link.testing)
 		link.test_sent_ms = now_ms;
 	link.testing = true;
-	link.test_number = tests_sent_;
-	if (!held_)
-		send(index, body, /*response=*/false, effects);
+	link.test_number = ++tests_sent_;
+	send_test(index, effects);
+}
+
+// Or later, if earlier messages wait for room.
+void GroupMachine::send_test(LinkIndex index, Effects &effects)
+{
+	Link &link = links_[index];
+	wire::TestLink body;
+
+	link.test_waits = held_;
+	if (held_)
+		return;
+	for (std::size_t i = 0; i < sizeof(link.test_number); i++)
+		body.user_data[i] = static_cast<std::uint8_t>(link.test_number >> (8 * i));
+	send(index, body, /*response=*/false, effects);
 }
 
 // A client that was not told "one link" waits for our ADD_LINK at first contact, Linux for three

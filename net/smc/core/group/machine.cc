@@ -331,8 +331,10 @@ void GroupMachine::link_timer(LinkIndex index, std::uint64_t now_ms, Effects &ef
 			link_lost(index, now_ms, effects);
 			break;
 		}
-		if (!link.testing && config_.testlink_idle_ms != 0 &&
-		    now_ms >= link.last_received_ms + config_.testlink_idle_ms)
+		if (link.test_waits)
+			send_test(index, effects);
+		else if (!link.testing && config_.testlink_idle_ms != 0 &&
+			 now_ms >= link.last_received_ms + config_.testlink_idle_ms)
 			test_link(index, now_ms, effects);
 		break;
 	}

@@ -143,7 +143,7 @@ public:
 	[[nodiscard]] const Counters &counters() const { return counters_; }
 	[[nodiscard]] std::size_t flows_waiting() const { return waiting_.size(); }
 	// While earlier messages wait for room in the send queue no flow starts and no TEST_LINK is
-	// sent.
+	// sent. The next Timer after that sends it.
 	void hold_requests(bool held) { held_ = held; }
 	// A link is being added, and the ends have begun to speak of it.
 	[[nodiscard]] bool exchange_under_way() const;
@@ -155,6 +155,11 @@ public:
 	[[nodiscard]] bool has_flow(FlowId id) const;
 	// The number of the last TEST_LINK, on whatever link.
 	[[nodiscard]] std::uint64_t probes() const { return tests_sent_; }
+	// The last one on that link is not answered yet.
+	[[nodiscard]] bool probe_under_way(LinkIndex link) const
+	{
+		return links_[link].test_number != 0;
+	}
 
 	[[nodiscard]] static bool transition_is_legal(LinkState from, LinkState to);
 	[[nodiscard]] static bool transition_is_legal(GroupState from, GroupState to);
@@ -171,8 +176,9 @@ private:
 		std::uint64_t last_received_ms = 0;
 		bool testing = false; // no message since our TEST_LINK
 		std::uint64_t test_sent_ms = 0;
-		std::uint64_t test_number = 0;
-		bool served = false; // has been active
+		std::uint64_t test_number = 0; // of a TEST_LINK that awaits its answer, or 0
+		bool test_waits = false;       // for room, to be sent
+		bool served = false;           // has been active
 		// Our empty ADD_LINK waits for its rejection.
 		bool offered = false;
 	};
@@ -330,6 +336,7 @@ private:
 	[[nodiscard]] bool has_to_wait(const Flow &flow) const;
 	[[nodiscard]] std::uint64_t waiting_deadline(std::uint64_t now_ms) const;
 	void test_link(LinkIndex index, std::uint64_t now_ms, Effects &effects);
+	void send_test(LinkIndex index, Effects &effects);
 	void offer_no_link(LinkIndex index, Effects &effects);
 
 	// Our requests whose responses are late (overdue.cc).

@@ -294,7 +294,7 @@ private:
 		bool leaving =
 			false; // it has no connection any more, and its end waits for the peer
 		u32 connections = 0;
-		u64 probe_wanted = 0; // the last TEST_LINK that an endpoint waits for; 0: none does
+		bool ends_wait = false; // for an answer to a TEST_LINK
 		u64 probe_answered = 0; // the last one that the peer has answered
 	};
 	// How many answers of the peer settle a withheld end, one after the other. Linux may leave

@@ -3,6 +3,8 @@
 // LinkGroup and ends of file that are withheld (Connection::eof_withheld()). A peer that has more
 // to send does so as soon as it hears that its ring is empty. A TEST_LINK that follows this message
 // on the same link is answered after that: what has not come before the answer does not exist.
+#include <utility>
+
 #include "shell/transport/rdma/link_group.hpp"
 
 namespace smc::transport::rdma {
@@ -22,9 +24,8 @@ void LinkGroup::link_answered(const group::LinkAnswered &answered)
 	LinkRecord &record = records_[answered.link];
 
 	record.probe_answered = std::max<u64>(record.probe_answered, answered.probe);
-	if (record.probe_wanted == 0 || record.probe_answered < record.probe_wanted)
+	if (!std::exchange(record.ends_wait, false))
 		return;
-	record.probe_wanted = 0;
 	ends_due_ = true;
 	kick();
 }
@@ -42,21 +43,25 @@ void LinkGroup::settle_end(RdmaEndpoint &endpoint)
 		return;
 	{
 		shell::Guard guard(lock_);
+		const group::GroupMachine &machine = control_.machine();
 		LinkRecord &record = records_[end->link];
 		auto &probe = endpoint.end_probe_.under(lock_);
 
 		if (!is_usable(end->link))
 			return;
-		if (probe.number == 0 || probe.of != *end)
-			probe = {.of = *end};
-		else if (record.probe_answered < probe.number)
-			return;
-		else
-			probe.answers++;
+		if (probe.of != *end)
+			probe = {.of = *end, .after = machine.probes()};
+		else if (record.probe_answered > probe.after)
+			probe = {.of = *end,
+				 .after = machine.probes(),
+				 .answers = probe.answers + 1};
 		if (probe.answers < kEndAnswers) {
-			control_.step(group::ProbeLink{end->link});
-			probe.number = control_.machine().probes();
-			record.probe_wanted = probe.number;
+			// One for all that wait. A peer keeps a receive for each, so that with one
+			// for each end two peers could run out of them, and neither would hear an
+			// answer.
+			if (!machine.probe_under_way(end->link))
+				control_.step(group::ProbeLink{end->link});
+			record.ends_wait = true;
 			return;
 		}
 	}

@@ -292,8 +292,8 @@ private:
 	shell::Guarded<std::optional<group::RtokenIndex>> next_rtoken_;
 	// What the peer is being asked about its end.
 	struct EndProbe {
-		WithheldEnd of;
-		u64 number = 0; // of the TEST_LINK; 0: none
+		std::optional<WithheldEnd> of;
+		u64 after = 0; // only a TEST_LINK with a higher number counts
 		u32 answers = 0;
 	};
 	shell::Guarded<EndProbe> end_probe_;
