@@ -351,7 +351,7 @@ u16 Endpoint::hear_locked(const connection::CursorMessage &message)
 	return hear_message_locked(message);
 }
 
-u16 Endpoint::hear_locked(connection::CompactMessage message)
+[[gnu::always_inline]] inline u16 Endpoint::hear_locked(connection::CompactMessage message)
 {
 	const u16 events = detached_ || arrivals_need_sync_ ? u16{0} : conn_.hear_quickly(message);
 

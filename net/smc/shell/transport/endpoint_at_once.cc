@@ -19,7 +19,8 @@ bool Endpoint::copy_at_once(struct msghdr *msg, std::byte *room, u32 bytes)
 	return false;
 }
 
-u16 Endpoint::post_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
+[[gnu::always_inline]] inline u16 Endpoint::post_at_once_locked(struct msghdr *msg, u32 bytes,
+								bool &sent)
 {
 	using connection::QuickWay;
 	using connection::SendHint;

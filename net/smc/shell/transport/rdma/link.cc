@@ -118,55 +118,26 @@ Link::Awaited Link::take_awaited_locked()
 	return oldest;
 }
 
-int Link::post_locked(std::span<const smc_ib_write> writes, const Notice &notice, bool signal,
-		      u64 &seq)
+void Link::note_posted_locked(LinkUser &endpoint, u64 seq, bool signal,
+			      const connection::TransmitMarker &marker)
 {
-	const auto count = static_cast<unsigned int>(writes.size());
-	const unsigned int flags = signal ? SMC_IB_POST_SIGNAL : 0;
-
-	if (notice.message.empty())
-		return smc_ib_link_post_immediate(link_, writes.data(), count, notice.immediate,
-						  flags, &seq);
-	return smc_ib_link_post(link_, writes.data(), count, notice.message.data(),
-				notice.message.size(), flags, &seq);
+	if (counts_)
+		credits_.sent(seq);
+	if (!signal)
+		return;
+	awaited_[(head_ + count_) % awaited_size_] = {seq, shell::Ref<LinkUser>::share(&endpoint),
+						      marker};
+	count_++;
+	if (may_move_)
+		await_arrival_locked(seq);
 }
 
-bool Link::post(LinkUser &endpoint, shell::SpinLockHeld endpoints [[maybe_unused]],
-		std::span<const smc_ib_write> writes, const Notice &notice, bool signal,
-		const connection::TransmitMarker &marker)
+void Link::note_not_posted_locked(LinkUser &endpoint, int ret)
 {
-	const shell::InnerGuard guard(lock_, endpoints);
-	u64 seq;
-	int ret;
-
-	if (dead_)
-		return false;
-	// The response to the peer's DELETE_RKEY is posted under this lock, too.
-	if (!writes.empty() && endpoint.writes_forbidden())
-		return false;
-	// No post overtakes the endpoints that wait.
-	if ((!waiting_.empty() && &endpoint != served_) || (signal && count_ == awaited_size_) ||
-	    !may_send_data_locked())
-		ret = -EAGAIN;
-	else
-		ret = post_locked(writes, notice, signal, seq);
-	if (ret == 0) {
-		if (counts_)
-			credits_.sent(seq);
-		if (signal) {
-			awaited_[(head_ + count_) % awaited_size_] = {
-				seq, shell::Ref<LinkUser>::share(&endpoint), marker};
-			count_++;
-			if (may_move_)
-				await_arrival_locked(seq);
-		}
-	} else if (ret == -EAGAIN) {
-		if (!waiting_.linked(endpoint))
-			waiting_.push_back(shell::Ref<LinkUser>::share(&endpoint));
-	} else {
+	if (ret != -EAGAIN)
 		dead_ = true;
-	}
-	return ret == 0;
+	else if (!waiting_.linked(endpoint))
+		waiting_.push_back(shell::Ref<LinkUser>::share(&endpoint));
 }
 
 Result<u64, shell::Errno> Link::post_control(ByteSpan message, bool last)

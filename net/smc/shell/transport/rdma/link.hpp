@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cerrno>
 #include <optional>
 #include <span>
 
@@ -225,6 +226,10 @@ private:
 	void free_awaited() SMC_NO_LOCK_CHECK;
 	[[nodiscard]] int post_locked(std::span<const smc_ib_write> writes, const Notice &notice,
 				      bool signal, u64 &seq) SMC_REQUIRES(lock_);
+	// What a post leaves behind, and one that was not made.
+	void note_posted_locked(LinkUser &endpoint, u64 seq, bool signal,
+				const connection::TransmitMarker &marker) SMC_REQUIRES(lock_);
+	void note_not_posted_locked(LinkUser &endpoint, int ret) SMC_REQUIRES(lock_);
 	// Removes the oldest one.
 	[[nodiscard]] Awaited take_awaited_locked() SMC_REQUIRES(lock_);
 	[[nodiscard]] bool any_done_locked() const SMC_REQUIRES(lock_)
@@ -267,5 +272,44 @@ private:
 	shell::RefList<LinkUser, WaitingTag> waiting_ SMC_GUARDED_BY(lock_);
 	const LinkUser *served_ SMC_GUARDED_BY(lock_) = nullptr; // the one being served
 };
+
+inline int Link::post_locked(std::span<const smc_ib_write> writes, const Notice &notice,
+			     bool signal, u64 &seq)
+{
+	const auto count = static_cast<unsigned int>(writes.size());
+	const unsigned int flags = signal ? SMC_IB_POST_SIGNAL : 0;
+
+	if (notice.message.empty())
+		return smc_ib_link_post_immediate(link_, writes.data(), count, notice.immediate,
+						  flags, &seq);
+	return smc_ib_link_post(link_, writes.data(), count, notice.message.data(),
+				notice.message.size(), flags, &seq);
+}
+
+// Where it is inlined, what the caller knows of its writes and its notice need not be asked.
+[[gnu::always_inline]] inline bool Link::post(LinkUser &endpoint,
+					      shell::SpinLockHeld endpoints [[maybe_unused]],
+					      std::span<const smc_ib_write> writes,
+					      const Notice &notice, bool signal,
+					      const connection::TransmitMarker &marker)
+{
+	const shell::InnerGuard guard(lock_, endpoints);
+	u64 seq;
+
+	// The response to the peer's DELETE_RKEY is posted under this lock, too.
+	if (dead_ || (!writes.empty() && endpoint.writes_forbidden())) [[unlikely]]
+		return false;
+	// No post overtakes the endpoints that wait.
+	const bool waits = (!waiting_.empty() && &endpoint != served_) ||
+			   (signal && count_ == awaited_size_) || !may_send_data_locked();
+	const int ret = waits ? -EAGAIN : post_locked(writes, notice, signal, seq);
+	if (ret != 0) [[unlikely]] {
+		note_not_posted_locked(endpoint, ret);
+		return false;
+	}
+	if (signal || counts_)
+		note_posted_locked(endpoint, seq, signal, marker);
+	return true;
+}
 
 } // namespace smc::transport::rdma
