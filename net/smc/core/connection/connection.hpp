@@ -617,7 +617,8 @@ private:
 	// The peer is to be told of the room that our reader has made: it asks for that, or has no
 	// more than so many bytes left.
 	[[nodiscard]] bool update_due(std::uint32_t room_short_bytes) const;
-	void note_update_due();
+	// The reader has taken something.
+	void note_read();
 	[[nodiscard]] bool clock_running() const
 	{
 		return last_signalled_message_ > completed_messages_;

@@ -612,8 +612,12 @@ inline bool Connection::update_due(std::uint32_t room_short_bytes) const
 	       (peer_is_blocked() || receive_.confirmed_free_bytes() <= room_short_bytes);
 }
 
-inline void Connection::note_update_due()
+// With half of the ring left the peer can send as much once more, and the answer to that much says
+// that it was read.
+inline void Connection::note_read()
 {
+	if (!update_due(receive_.size_bytes() / 2 - 1)) [[likely]]
+		return;
 	update_due_ = true;
 	ran_empty_ = growing_ && peer_is_blocked() && receive_.stored_bytes() == 0;
 }
@@ -628,10 +632,7 @@ inline bool Connection::consume(std::uint32_t bytes)
 	receive_.consume(bytes);
 	if (urgent_rx_.has_mark()) [[unlikely]]
 		reader_moved();
-	// With half of the ring left the peer can send as much once more, and the answer to that
-	// much says that it was read.
-	if (update_due(receive_.size_bytes() / 2 - 1))
-		note_update_due();
+	note_read();
 	return update_due_ && close_.may_transmit();
 }
 

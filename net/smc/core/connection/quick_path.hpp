@@ -126,8 +126,7 @@ inline QuickLook Connection::look_quickly(std::uint32_t max_bytes, std::size_t c
 inline bool Connection::consume_quickly(std::uint32_t bytes)
 {
 	receive_.consume(bytes);
-	if (update_due(receive_.size_bytes() / 2 - 1)) [[unlikely]]
-		note_update_due();
+	note_read();
 	return update_due_;
 }
 
