@@ -5,6 +5,7 @@
 #include <compare>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 namespace smc {
 
@@ -28,23 +29,30 @@ public:
 		return wire;
 	}
 
-	[[nodiscard]] constexpr Int get() const
-	{
-		std::uint64_t value = 0;
-		for (std::size_t i = 0; i < Size; i++)
-			value |= std::uint64_t{bytes_[i]} << shift(i);
-		return static_cast<Int>(value);
-	}
+	[[nodiscard]] constexpr Int get() const { return get(std::make_index_sequence<Size>()); }
 
-	constexpr void set(Int value)
-	{
-		for (std::size_t i = 0; i < Size; i++)
-			bytes_[i] = static_cast<std::uint8_t>(std::uint64_t{value} >> shift(i));
-	}
+	constexpr void set(Int value) { set(value, std::make_index_sequence<Size>()); }
 
 	friend constexpr bool operator==(const WireInt &, const WireInt &) = default;
 
 private:
+	// Without a loop, which compilers do not unroll for 8 bytes: then they see that it is one
+	// load or store, with the bytes swapped.
+	template <std::size_t... kIndices>
+	[[nodiscard]] constexpr Int get(std::index_sequence<kIndices...>) const
+	{
+		return static_cast<Int>(
+			((std::uint64_t{bytes_[kIndices]} << shift(kIndices)) | ...));
+	}
+
+	template <std::size_t... kIndices>
+	constexpr void set(Int value, std::index_sequence<kIndices...>)
+	{
+		((bytes_[kIndices] =
+			  static_cast<std::uint8_t>(std::uint64_t{value} >> shift(kIndices))),
+		 ...);
+	}
+
 	static constexpr unsigned shift(std::size_t index)
 	{
 		const std::size_t rank = Order == std::endian::big ? Size - 1 - index : index;

@@ -24,7 +24,11 @@ struct ByteId {
 		return true;
 	}
 
-	friend constexpr bool operator==(const ByteId &, const ByteId &) = default;
+	// Not std::array's own, which calls memcmp(): this is a few instructions.
+	friend constexpr bool operator==(const ByteId &a, const ByteId &b)
+	{
+		return __builtin_memcmp(a.bytes.data(), b.bytes.data(), Size) == 0;
+	}
 	friend constexpr auto operator<=>(const ByteId &, const ByteId &) = default;
 
 	std::array<std::uint8_t, Size> bytes{};
