@@ -34,7 +34,11 @@ public:
 		std::swap(device_, other.device_);
 		return *this;
 	}
-	~IbDevice() { smc_ib_device_put(device_); }
+	~IbDevice()
+	{
+		if (device_ != nullptr)
+			smc_ib_device_put(device_);
+	}
 
 	[[nodiscard]] smc_ib_device *get() const { return device_; }
 	explicit operator bool() const { return device_ != nullptr; }

@@ -3,6 +3,8 @@
 #include "kernel/abi/callbacks/verbs.h"
 
 #include <algorithm>
+#include <array>
+#include <bit>
 
 #include "kernel/abi/stats.h"
 #include "shell/control/device_epoch.hpp"
@@ -12,6 +14,8 @@
 namespace smc::transport::rdma {
 
 namespace {
+
+constexpr u64 kSpread = 0x9e3779b97f4a7c15; // of the golden ratio
 
 GroupTable *table;
 
@@ -34,11 +38,10 @@ void tear_down_group_table()
 
 GroupTable::Bucket &GroupTable::bucket_of(const wire::Gid &home_gid)
 {
-	u32 hash = 0;
+	const auto halves = std::bit_cast<std::array<u64, 2>>(home_gid.bytes);
+	const u64 hash = (halves[0] * kSpread ^ halves[1]) * kSpread;
 
-	for (const u8 byte : home_gid.bytes)
-		hash = hash * 31 + byte;
-	return buckets_[hash % kBuckets];
+	return buckets_[(hash >> 32) % kBuckets];
 }
 
 template <class Match>
@@ -103,13 +106,17 @@ void GroupTable::reopen(LinkGroup &group)
 wire::PeerId GroupTable::own_peer_id(net *netns, const wire::Mac &mac)
 {
 	const u16 number = control::Namespace::of(netns).number();
-	shell::Guard guard(lock_);
+	auto id = std::bit_cast<wire::PeerId>(own_peer_id_.load(std::memory_order_relaxed));
 
-	if (own_peer_id_.is_zero()) {
-		smc_random_bytes(own_peer_id_.bytes.data(), 2);
-		std::copy(mac.bytes.begin(), mac.bytes.end(), own_peer_id_.bytes.begin() + 2);
+	if (id.is_zero()) {
+		u64 first = 0;
+
+		smc_random_bytes(id.bytes.data(), 2);
+		std::copy(mac.bytes.begin(), mac.bytes.end(), id.bytes.begin() + 2);
+		if (!own_peer_id_.compare_exchange_strong(first, std::bit_cast<u64>(id),
+							  std::memory_order_relaxed))
+			id = std::bit_cast<wire::PeerId>(first);
 	}
-	wire::PeerId id = own_peer_id_;
 	const auto instance = static_cast<u16>((id.bytes[0] << 8 | id.bytes[1]) + number);
 	id.bytes[0] = static_cast<u8>(instance >> 8);
 	id.bytes[1] = static_cast<u8>(instance);

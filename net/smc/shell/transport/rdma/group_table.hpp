@@ -8,6 +8,8 @@
 // the network.
 #pragma once
 
+#include <atomic>
+
 #include "core/handshake/effect.hpp"
 #include "core/handshake/event.hpp"
 #include "kernel/abi/tcp.h"
@@ -148,7 +150,9 @@ private:
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
 	u64 serials_ SMC_GUARDED_BY(lock_) = 0;
 	u32 uids_ SMC_GUARDED_BY(lock_) = 0;
-	wire::PeerId own_peer_id_ SMC_GUARDED_BY(lock_);
+	// The bytes of a wire::PeerId; 0: it is still to be made. All of it in one word, since each
+	// handshake asks for it several times.
+	std::atomic<u64> own_peer_id_{0};
 };
 
 // Exists between setup and teardown.

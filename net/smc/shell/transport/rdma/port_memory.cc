@@ -32,26 +32,26 @@ void tear_down_port_memory()
 // Two places of a network device, for both types: a handshake asks for both.
 PortMemory::Place &PortMemory::place_of(const Question &question)
 {
-	const auto &ipv4 = question.ipv4;
 	u64 hash = reinterpret_cast<uintptr_t>(question.netns);
 
 	hash = (hash ^ question.ifindex ^ u64{question.vlan_id} << 32) * kSpread;
-	hash ^= u64{ipv4[0]} << 24 | u64{ipv4[1]} << 16 | u64{ipv4[2]} << 8 | ipv4[3];
-	hash *= kSpread;
+	hash = (hash ^ question.ipv4) * kSpread;
 	const std::size_t pair = hash >> 32 & (kPlaces / 2 - 1);
 
 	return places_[2 * pair + (question.type == SMC_IB_GID_ROCE_V2 ? 1 : 0)];
 }
 
-std::optional<PortMemory::Answer> PortMemory::look(const Question &question)
+// The answer is copied to where it stays: a port is large, and each copy counts a reference.
+bool PortMemory::look(const Question &question, std::optional<Port> &port)
 {
 	Place &place = place_of(question);
 	const u64 epoch = control::DeviceEpoch::of_ways();
 	shell::Guard guard(place.lock);
 
 	if (!place.used || place.epoch != epoch || place.question != question)
-		return std::nullopt;
-	return Answer{place.port};
+		return false;
+	port = place.port;
+	return true;
 }
 
 void PortMemory::note(const Question &question, const std::optional<Port> &port, u64 epoch)

@@ -26,16 +26,13 @@ public:
 		u32 ifindex;
 		u16 vlan_id;
 		smc_ib_gid_type type; // one of RoCE
-		std::array<u8, 4> ipv4;
+		u32 ipv4;             // its bytes
 
 		bool operator==(const Question &) const = default;
 	};
-	struct Answer {
-		std::optional<Port> port; // or it is known that there is none
-	};
 
-	// Nothing: it is not known, or not any more. Process.
-	[[nodiscard]] std::optional<Answer> look(const Question &question);
+	// The port, or that there is none. False: it is not known, or not any more. Process.
+	[[nodiscard]] bool look(const Question &question, std::optional<Port> &port);
 	// @epoch: DeviceEpoch::of_ways() as of before the search. Process.
 	void note(const Question &question, const std::optional<Port> &port, u64 epoch);
 	// The device goes: no reference to it is kept. Process.

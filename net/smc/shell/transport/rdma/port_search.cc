@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <bit>
 
 #include "kernel/abi/control.h"
 #include "kernel/abi/pernet.h"
@@ -198,18 +199,17 @@ std::optional<Port> find_iwarp(net *net, const struct smc_tcp_path &path)
 	return port;
 }
 
-// What is remembered of it, if it can still be used.
-std::optional<PortMemory::Answer> find_known(const PortMemory::Question &question)
+// What is remembered of it, if it can still be used. False: it has to be searched for.
+bool find_known(const PortMemory::Question &question, std::optional<Port> &port)
 {
-	auto known = port_memory().look(question);
-
-	if (!known || !known->port)
-		return known;
-	const auto mtu = usable_at(known->port->device, known->port->number, question.netns);
-	if (!mtu)
-		return std::nullopt;
-	known->port->mtu = *mtu;
-	return known;
+	if (!port_memory().look(question, port))
+		return false;
+	if (!port)
+		return true;
+	const auto mtu = usable_at(port->device, port->number, question.netns);
+	if (mtu)
+		port->mtu = *mtu;
+	return mtu.has_value();
 }
 
 // RoCE, and a port that the connection's own namespace may use.
@@ -224,15 +224,18 @@ std::optional<Port> find_own(net *net, const struct smc_tcp_path &path, smc_ib_g
 					    .ifindex = path.ifindex,
 					    .vlan_id = path.vlan_id,
 					    .type = type,
-					    .ipv4 = std::to_array(query.ipv4)};
+					    .ipv4 = std::bit_cast<u32>(query.ipv4)};
 
-	if (auto known = find_known(question))
-		return std::move(known->port);
-	const u64 epoch = control::DeviceEpoch::of_ways();
-	auto port = smc_pnet_of_netdev(net, path.ifindex, pnetid)
-			    ? find_by_pnet(pnetid, query)
-			    : find_below(net, path.ifindex, query);
-	port_memory().note(question, port, epoch);
+	std::optional<Port> port;
+
+	if (!find_known(question, port)) {
+		const u64 epoch = control::DeviceEpoch::of_ways();
+
+		port = smc_pnet_of_netdev(net, path.ifindex, pnetid)
+			       ? find_by_pnet(pnetid, query)
+			       : find_below(net, path.ifindex, query);
+		port_memory().note(question, port, epoch);
+	}
 	return port;
 }
 
@@ -240,13 +243,19 @@ std::optional<Port> find_own(net *net, const struct smc_tcp_path &path, smc_ib_g
 
 std::optional<Port> find_port(net *net, const struct smc_tcp_path &path, smc_ib_gid_type type)
 {
+	std::optional<Port> port;
+
 	if (!smc_ib_device_any())
-		return std::nullopt;
-	if (type == SMC_IB_GID_IWARP)
-		return smc_ib_device_any_iwarp() ? find_iwarp(net, path) : std::nullopt;
-	if (auto port = find_own(net, path, type))
 		return port;
-	return find_lent(net, path, type);
+	if (type == SMC_IB_GID_IWARP) {
+		if (smc_ib_device_any_iwarp())
+			port = find_iwarp(net, path);
+		return port;
+	}
+	port = find_own(net, path, type);
+	if (!port)
+		port = find_lent(net, path, type);
+	return port;
 }
 
 namespace {

@@ -94,15 +94,16 @@ void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 			offer.v2_gid = port->wire_gid();
 			offer.v2_mac = port->wire_mac();
 			offer.max_links = links_offered(seeker.netns, *port);
-			offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v2_mac);
 		}
 	}
 	if (const auto port = find_port(seeker.netns, *seeker.path, SMC_IB_GID_ROCE_V1)) {
 		offer.smcr_v1 = true;
 		offer.v1_gid = port->wire_gid();
 		offer.v1_mac = port->wire_mac();
-		offer.peer_id = group_table().own_peer_id(seeker.netns, offer.v1_mac);
 	}
+	if (offer.any_smcr())
+		offer.peer_id = group_table().own_peer_id(
+			seeker.netns, offer.smcr_v2 ? offer.v2_mac : offer.v1_mac);
 	offer_iwarp(seeker, offer);
 }
 
