@@ -26,7 +26,11 @@ Eid to_eid(const u8 *bytes)
 
 Eids own_eids_of(net *net)
 {
-	return Namespace::of(net).with_tables([](Namespace::Tables &tables) {
+	Namespace &space = Namespace::of(net);
+
+	if (!space.has_eids())
+		return {};
+	return space.with_tables([](const Namespace::Tables &tables) {
 		Eids eids;
 		for (const EidTable::Row &row : tables.eids.rows())
 			(void)eids.push_back(row.eid);
@@ -72,7 +76,7 @@ using namespace smc::control;
 
 int smc_ctl_ueid_add(net *net, const u8 *eid)
 {
-	const auto added = Namespace::of(net).with_tables(
+	const auto added = Namespace::of(net).change_tables(
 		[&](Namespace::Tables &tables) { return tables.eids.add(to_eid(eid)); });
 	switch (added) {
 	case EidTable::Added::kYes: DeviceEpoch::begin(); return 0;
@@ -85,7 +89,7 @@ int smc_ctl_ueid_add(net *net, const u8 *eid)
 
 int smc_ctl_ueid_del(net *net, const u8 *eid)
 {
-	const bool removed = Namespace::of(net).with_tables(
+	const bool removed = Namespace::of(net).change_tables(
 		[&](Namespace::Tables &tables) { return tables.eids.remove(to_eid(eid)); });
 	if (!removed)
 		return -ENOENT;
@@ -96,7 +100,10 @@ int smc_ctl_ueid_del(net *net, const u8 *eid)
 
 void smc_ctl_ueid_flush(net *net)
 {
-	Namespace::of(net).with_tables([](Namespace::Tables &tables) { tables.eids.clear(); });
+	(void)Namespace::of(net).change_tables([](Namespace::Tables &tables) {
+		tables.eids.clear();
+		return true;
+	});
 	DeviceEpoch::begin();
 }
 
@@ -112,7 +119,7 @@ bool smc_ctl_default_eid(net *net, u8 *out)
 
 int smc_ctl_ueid_next(net *net, u64 *cursor, u8 *out)
 {
-	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
+	return Namespace::of(net).with_tables([&](const Namespace::Tables &tables) {
 		for (const EidTable::Row &row : tables.eids.rows()) {
 			if (row.serial <= *cursor)
 				continue;

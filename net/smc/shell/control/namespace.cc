@@ -32,7 +32,7 @@ bool Namespace::drop_pnet(const PnetId *id)
 	bool any = false;
 	for (;;) {
 		const shell::Owned<PnetEntry> entry(
-			with_tables([&](Tables &tables) { return tables.pnet.take(id); }));
+			change_tables([&](Tables &tables) { return tables.pnet.take(id); }));
 		if (!entry)
 			return any;
 		any = true;

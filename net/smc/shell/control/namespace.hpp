@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <utility>
 
 #include "core/control/eid_table.hpp"
 #include "core/control/elsewhere.hpp"
@@ -48,8 +49,21 @@ public:
 	decltype(auto) with_tables(Fn &&fn)
 	{
 		shell::Guard guard(lock_);
-		return fn(tables_);
+		return fn(std::as_const(tables_));
 	}
+	// The same, and it may change them.
+	template <typename Fn>
+	auto change_tables(Fn &&fn)
+	{
+		shell::Guard guard(lock_);
+		const auto result = fn(tables_);
+		has_pnet_.store(tables_.pnet.size() != 0, std::memory_order_relaxed);
+		has_eids_.store(tables_.eids.size() != 0, std::memory_order_relaxed);
+		return result;
+	}
+	// Without the lock: on most hosts there are none, and each handshake asks several times.
+	[[nodiscard]] bool has_pnet() const { return has_pnet_.load(std::memory_order_relaxed); }
+	[[nodiscard]] bool has_eids() const { return has_eids_.load(std::memory_order_relaxed); }
 
 	// The namespace's: whoever has come here need not look for them again.
 	[[nodiscard]] struct smc_counters *counters() const { return counters_; }
@@ -84,6 +98,8 @@ private:
 	struct smc_counters *const counters_;
 	shell::SpinLock lock_{SMC_LOCK_CONTROL};
 	Tables tables_ SMC_GUARDED_BY(lock_);
+	std::atomic<bool> has_pnet_{false};
+	std::atomic<bool> has_eids_{false};
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);
 	Lazy<PeerMemory> peers_;
 	Lazy<Elsewhere> elsewhere_;

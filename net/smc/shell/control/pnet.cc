@@ -31,7 +31,7 @@ int add(Namespace &ns, const PnetId &id, const std::optional<PnetTarget> &eth,
 	if (ib && !(pending[1] = shell::make<PnetEntry>(id, *ib)))
 		return -ENOMEM;
 
-	return ns.with_tables([&](Namespace::Tables &tables) {
+	return ns.change_tables([&](Namespace::Tables &tables) {
 		std::size_t fresh = 0;
 		for (const auto &entry : pending)
 			fresh += entry && !tables.pnet.contains(entry->target());
@@ -67,16 +67,14 @@ void describe(const PnetEntry &entry, smc_pnet_entry &out)
 
 bool has_pnet_entries()
 {
-	return Namespace::of(smc_init_net()).with_tables([](Namespace::Tables &tables) {
-		return tables.pnet.size() != 0;
-	});
+	return Namespace::of(smc_init_net()).has_pnet();
 }
 
 std::optional<PnetIdBytes> pnet_of_ib(const char *name, const char *parent, u8 port)
 {
 	const std::string_view parent_name = parent ? parent : "";
 	return Namespace::of(smc_init_net())
-		.with_tables([&](Namespace::Tables &tables) -> std::optional<PnetIdBytes> {
+		.with_tables([&](const Namespace::Tables &tables) -> std::optional<PnetIdBytes> {
 			const PnetId *id = tables.pnet.of_ib(name, parent_name, port);
 			if (!id)
 				return std::nullopt;
@@ -137,7 +135,7 @@ int smc_ctl_pnet_next(net *net, const char *pnetid, u64 *cursor, smc_pnet_entry 
 		if (!id)
 			return 0;
 	}
-	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
+	return Namespace::of(net).with_tables([&](const Namespace::Tables &tables) {
 		const PnetEntry *entry = tables.pnet.next(*cursor, id ? &*id : nullptr);
 		if (!entry)
 			return 0;
@@ -149,7 +147,7 @@ int smc_ctl_pnet_next(net *net, const char *pnetid, u64 *cursor, smc_pnet_entry 
 
 bool smc_ctl_pnet_of_eth(net *net, const char *name, u8 *out)
 {
-	return Namespace::of(net).with_tables([&](Namespace::Tables &tables) {
+	return Namespace::of(net).with_tables([&](const Namespace::Tables &tables) {
 		const PnetId *id = tables.pnet.of_eth(name);
 		if (id)
 			copy_out(*id, out);
