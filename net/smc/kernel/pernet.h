@@ -7,11 +7,14 @@
 #define SMC_KERNEL_PERNET_H
 
 #include <linux/percpu.h>
+#include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/types.h>
+#include <net/net_namespace.h>
+#include <net/netns/generic.h>
 
 struct ctl_table;
 struct ctl_table_header;
-struct net;
 
 /* Written by proc handlers without a lock, so read with READ_ONCE(). */
 struct smc_sysctl {
@@ -47,7 +50,21 @@ struct smc_pernet {
 
 /* pernet_state.c */
 extern unsigned int smc_pernet_id;
-struct smc_pernet *smc_pernet(const struct net *net);
+
+/*
+ * As net_generic(), which calls into RCU twice; a short connection asks for it 60 times. The array
+ * is replaced, and freed by RCU, when more modules have come.
+ */
+static inline struct smc_pernet *smc_pernet(const struct net *net)
+{
+	struct smc_pernet *pn;
+
+	preempt_disable();
+	pn = rcu_dereference_sched(net->gen)->ptr[smc_pernet_id];
+	preempt_enable();
+	return pn;
+}
+
 /* Identifies a namespace to user space (NET_COOKIE of a link group). */
 u64 smc_net_cookie(struct net *net);
 

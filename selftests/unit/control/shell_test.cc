@@ -357,8 +357,8 @@ TEST(StatTest, CallsAndBuffers)
 	smc_stat_tx(smc_counters(&counted), SMC_TECH_R, 10000, 4000);
 	smc_stat_tx(smc_counters(&counted), SMC_TECH_R, 10000, -EAGAIN);
 	smc_stat_rx(smc_counters(&counted), SMC_TECH_D, 100, 0);
-	smc_stat_rx_buf(&counted, SMC_TECH_R, 65536, 1);
-	smc_stat_rx_buf(&counted, SMC_TECH_R, 65536, -1);
+	smc_stat_rx_buf(smc_counters(&counted), SMC_TECH_R, 65536, 1);
+	smc_stat_rx_buf(smc_counters(&counted), SMC_TECH_R, 65536, -1);
 
 	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_CALLS)], 2);
 	EXPECT_EQ(counted.stats[SMC_STAT_OF(SMC_TECH_R, SMC_TS_TX_BYTES)], 4000);

@@ -209,16 +209,16 @@ static inline void smc_stat_rx(struct smc_counters *counters, u32 tech, u64 len,
 }
 
 /* A connection took (@sign 1) or gave back (@sign -1) a buffer of @len bytes. */
-static inline void smc_stat_tx_buf(struct net *net, u32 tech, u64 len, int sign)
+static inline void smc_stat_tx_buf(struct smc_counters *counters, u32 tech, u64 len, int sign)
 {
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_BUF_SIZE) + smc_stat_size_class(len), sign);
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_TX_BUF_USAGE), (s64)len * sign);
+	smc_count(counters, SMC_STAT_OF(tech, SMC_TS_TX_BUF_SIZE) + smc_stat_size_class(len), sign);
+	smc_count(counters, SMC_STAT_OF(tech, SMC_TS_TX_BUF_USAGE), (s64)len * sign);
 }
 
-static inline void smc_stat_rx_buf(struct net *net, u32 tech, u64 len, int sign)
+static inline void smc_stat_rx_buf(struct smc_counters *counters, u32 tech, u64 len, int sign)
 {
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_BUF_SIZE) + smc_stat_size_class(len), sign);
-	smc_stat_add(net, SMC_STAT_OF(tech, SMC_TS_RX_BUF_USAGE), (s64)len * sign);
+	smc_count(counters, SMC_STAT_OF(tech, SMC_TS_RX_BUF_SIZE) + smc_stat_size_class(len), sign);
+	smc_count(counters, SMC_STAT_OF(tech, SMC_TS_RX_BUF_USAGE), (s64)len * sign);
 }
 
 SMC_ABI_END

@@ -17,12 +17,12 @@ Endpoint::Endpoint(smc_tech tech, struct sock *sk, shell::SpinLock *shared)
 	  counters_(smc_counters(net_)), tech_(tech)
 {
 	smc_sk_hold(sk_);
-	smc_stat_inc(net_, SMC_STAT_CONN_NEW);
+	smc_count(counters_, SMC_STAT_CONN_NEW, 1);
 }
 
 Endpoint::~Endpoint()
 {
-	smc_stat_inc(net_, SMC_STAT_CONN_FREE);
+	smc_count(counters_, SMC_STAT_CONN_FREE, 1);
 	smc_sk_put(sk_);
 }
 

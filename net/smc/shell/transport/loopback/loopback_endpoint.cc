@@ -77,7 +77,7 @@ bool LoopbackEndpoint::join(LoopbackEndpoint &server, LoopbackEndpoint &client)
 		client.neighbour_ = &server;
 	}
 	for (const LoopbackEndpoint *end : {&server, &client})
-		smc_stat_rx_buf(end->netns(), SMC_TECH_D, end->size_.bytes(), 1);
+		smc_stat_rx_buf(end->counters(), SMC_TECH_D, end->size_.bytes(), 1);
 	return true;
 }
 
@@ -177,8 +177,8 @@ bool LoopbackEndpoint::widen()
 	}
 	if (replaced) {
 		smc_stat_inc(netns(), SMC_STAT_RING_GROWN);
-		smc_stat_rx_buf(reader->netns(), SMC_TECH_D, size.bytes(), -1);
-		smc_stat_rx_buf(reader->netns(), SMC_TECH_D, larger.bytes(), 1);
+		smc_stat_rx_buf(reader->counters(), SMC_TECH_D, size.bytes(), -1);
+		smc_stat_rx_buf(reader->counters(), SMC_TECH_D, larger.bytes(), 1);
 	}
 	pool.give_back(dmb, replaced ? size.bytes() : 0);
 	return false;
@@ -283,7 +283,7 @@ void LoopbackEndpoint::retire()
 			pair.device_.pool().give_back(dmbs[side], used_bytes[side]);
 	}
 	if (rmb_bytes != 0)
-		smc_stat_rx_buf(netns(), SMC_TECH_D, rmb_bytes, -1);
+		smc_stat_rx_buf(counters(), SMC_TECH_D, rmb_bytes, -1);
 }
 
 void LoopbackEndpoint::destroy()

@@ -151,7 +151,7 @@ bool LinkGroup::has_rmb(const RdmaEndpoint &endpoint, const shell::SpinLock &)
 void LinkGroup::take_back_buffers(RdmaEndpoint &endpoint, bool peer_is_done)
 {
 	if (endpoint.started() && endpoint.rmb_buffer_ != nullptr)
-		smc_stat_rx_buf(key_.netns, SMC_TECH_R, endpoint.rmb_buffer_->size().bytes(), -1);
+		smc_stat_rx_buf(counters_, SMC_TECH_R, endpoint.rmb_buffer_->size().bytes(), -1);
 	Buffer *rmb;
 	bool rmb_in_doubt;
 	{

@@ -98,7 +98,7 @@ Buffer *Pool::create_slab(struct sock *sk, smc_ib_buffer_kind kind, wire::Buffer
 		slab->memory_ = nullptr;
 		return nullptr;
 	}
-	smc_stat_inc(net_, SMC_STAT_BUF_NEW);
+	smc_count(counters_, SMC_STAT_BUF_NEW, 1);
 	Buffer *first = slab->elements_.front();
 	shell::Guard guard(lock_);
 	for (Buffer *other = slab->elements_.next(*first); other != nullptr;
@@ -122,15 +122,15 @@ Buffer *Pool::take(struct sock *sk, smc_ib_buffer_kind kind, wire::BufferSize as
 			continue;
 		Buffer *buffer = take_free(smc_ring_group(sk), kind, size);
 		if (buffer != nullptr) {
-			smc_stat_inc(net_, stat_run(kind) + SMC_BUF_REUSE);
+			smc_count(counters_, stat_run(kind) + SMC_BUF_REUSE, 1);
 		} else {
 			buffer = create(sk, kind, size);
 			if (buffer == nullptr)
 				continue;
-			smc_stat_inc(net_, stat_run(kind) + SMC_BUF_ALLOC);
+			smc_count(counters_, stat_run(kind) + SMC_BUF_ALLOC, 1);
 		}
 		if (size != asked)
-			smc_stat_inc(net_, stat_run(kind) + SMC_BUF_DOWNGRADE);
+			smc_count(counters_, stat_run(kind) + SMC_BUF_DOWNGRADE, 1);
 		return buffer;
 	}
 	return nullptr;
@@ -363,7 +363,7 @@ void Pool::destroy(Slab *slab)
 		bytes_[slab->kind()] -= slab->bytes();
 		rmbs_ -= slab->kind() == SMC_IB_BUFFER_RMB ? 1 : 0;
 	}
-	smc_stat_inc(net_, SMC_STAT_BUF_FREE);
+	smc_count(counters_, SMC_STAT_BUF_FREE, 1);
 	// unmap_all() may still be unmapping its pages.
 	shell::Guard guard(unmapping_);
 	free_memory(slab, unmapping_);
@@ -479,7 +479,7 @@ void Pool::unmap_all(group::LinkIndex link)
 		if (region == nullptr)
 			return;
 		smc_ib_region_destroy(region);
-		smc_stat_inc(net_, SMC_STAT_MR_FREE);
+		smc_count(counters_, SMC_STAT_MR_FREE, 1);
 	}
 }
 

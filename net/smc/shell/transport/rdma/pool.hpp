@@ -48,7 +48,7 @@ public:
 
 	// @largest_bytes: the most that the group's device registers in one request.
 	Pool(net *net, u64 largest_bytes)
-		: net_(net), buf_type_(smc_sysctl_smcr_buf_type(net)),
+		: net_(net), counters_(smc_counters(net)), buf_type_(smc_sysctl_smcr_buf_type(net)),
 		  elements_max_(smc_sysctl_smcr_rmb_elements(net)), largest_bytes_(largest_bytes)
 	{
 	}
@@ -144,6 +144,7 @@ private:
 	static void free_memory(Slab *slab, const shell::Mutex &unmapping) SMC_REQUIRES(unmapping);
 
 	net *const net_;
+	struct smc_counters *const counters_;
 	const u32 buf_type_;
 	shell::SpinLock lock_{SMC_LOCK_POOL};
 	shell::Mutex unmapping_{SMC_LOCK_POOL_UNMAP};

@@ -47,7 +47,7 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer, const wire::Rem
 			return false;
 		point_to(*link(), rtoken);
 	}
-	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
+	smc_stat_rx_buf(counters(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
 	change([&]() -> u16 {
 		lock_.assert_held();
 		const u16 events = begin_messages_locked(elsewhere);
@@ -258,7 +258,7 @@ bool RdmaEndpoint::take_send_buffer()
 			send_buffer_ = buffer;
 			set_send_buffer_locked(buffer->data());
 			noted_bytes_ = conn_.appended_bytes();
-			smc_stat_tx_buf(netns(), SMC_TECH_R, buffer->size().bytes(), 1);
+			smc_stat_tx_buf(counters(), SMC_TECH_R, buffer->size().bytes(), 1);
 			return true;
 		}
 	}
@@ -270,7 +270,7 @@ Buffer *RdmaEndpoint::leave_send_buffer_locked()
 {
 	if (send_buffer_ == nullptr)
 		return nullptr;
-	smc_stat_tx_buf(netns(), SMC_TECH_R, send_buffer_->size().bytes(), -1);
+	smc_stat_tx_buf(counters(), SMC_TECH_R, send_buffer_->size().bytes(), -1);
 	drop_send_buffer_locked();
 	return std::exchange(send_buffer_, nullptr);
 }
@@ -392,8 +392,8 @@ bool RdmaEndpoint::post_plan(const connection::TransmitPlan &plan)
 		return false;
 	}
 	if (n == 0) {
-		smc_stat_inc(netns(), SMC_STAT_CDC_TX);
-		smc_stat_inc(netns(), SMC_STAT_CURSOR_UPDATES);
+		smc_count(counters(), SMC_STAT_CDC_TX, 1);
+		smc_count(counters(), SMC_STAT_CURSOR_UPDATES, 1);
 		return true;
 	}
 	smc_count_call(counters(), plan.compact ? SMC_STAT_COMPACT_TX : SMC_STAT_CDC_TX,

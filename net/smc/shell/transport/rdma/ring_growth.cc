@@ -103,8 +103,8 @@ void RdmaEndpoint::enter_ring_locked()
 	if (heard_link() != nullptr && carrier_ == heard_link())
 		hear_by(*heard_link());
 	smc_stat_inc(netns(), SMC_STAT_RING_GROWN);
-	smc_stat_rx_buf(netns(), SMC_TECH_R, left_rmb_->size().bytes(), -1);
-	smc_stat_rx_buf(netns(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
+	smc_stat_rx_buf(counters(), SMC_TECH_R, left_rmb_->size().bytes(), -1);
+	smc_stat_rx_buf(counters(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
 	group_->look_at_rings();
 }
 
