@@ -251,11 +251,12 @@ void Endpoint::shutdown(bool write, bool read_is_shut)
 
 void Endpoint::close()
 {
-	{
-		shell::Guard guard(lock_);
+	change([&]() -> u16 {
+		lock_.assert_held();
 		conn_.close();
-	}
-	transmit();
+		transmit_locked();
+		return conn_.finished() ? event::kReleasable : 0;
+	});
 }
 
 void Endpoint::abort()

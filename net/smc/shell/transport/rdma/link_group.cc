@@ -76,12 +76,6 @@ shell::Ref<LinkGroup> LinkGroup::create(Table &table, const GroupKey &key, const
 	return group;
 }
 
-LinkGroup::State LinkGroup::state()
-{
-	shell::Guard guard(lock_);
-	return state_;
-}
-
 Link::Making LinkGroup::making_on(const Port &port) const
 {
 	return {key_.netns, port, key_.server, max_links_ > 1};
@@ -98,11 +92,7 @@ void LinkGroup::set_state(State to)
 	if (!state_change_is_legal(state_, to))
 		smc_warn_bug("a link group's state changes as it never should");
 	state_ = to;
-}
-
-bool LinkGroup::ending()
-{
-	return state() >= State::kEnding;
+	seen_state_.store(to, std::memory_order_release);
 }
 
 bool LinkGroup::uses(const smc_ib_device *device, u8 port)

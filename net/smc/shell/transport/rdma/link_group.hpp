@@ -165,7 +165,8 @@ public:
 	[[nodiscard]] bool is_server() const { return key_.server; }
 	[[nodiscard]] const TcpAddress &founder_address() const { return founder_address_; }
 	[[nodiscard]] bool direct() const { return direct_; }
-	[[nodiscard]] State state();
+	// Any context, with lock_ or without.
+	[[nodiscard]] State state() const { return seen_state_.load(std::memory_order_acquire); }
 	// It has a link on that port; on any port of the device. Any context.
 	[[nodiscard]] bool uses(const smc_ib_device *device, u8 port);
 	[[nodiscard]] bool uses(const smc_ib_device *device);
@@ -376,7 +377,7 @@ private:
 		SMC_REQUIRES(lock_);
 	void tell_announced(RdmaEndpoint &endpoint, bool confirmed) SMC_REQUIRES(lock_);
 	[[nodiscard]] bool peer_knows(const Slab &rmb) const SMC_REQUIRES(lock_);
-	[[nodiscard]] bool ending();
+	[[nodiscard]] bool ending() const { return state() >= State::kEnding; }
 	[[nodiscard]] bool full() const SMC_REQUIRES(lock_);
 	[[nodiscard]] Room room_locked(const TcpAddress &from) const SMC_REQUIRES(lock_);
 	// Where the next connection goes; none without an active link.
@@ -483,6 +484,7 @@ private:
 	shell::Mutex setup_mutex_{SMC_LOCK_GROUP_SETUP};
 	shell::SpinLock lock_{SMC_LOCK_GROUP};
 	State state_ SMC_GUARDED_BY(lock_) = State::kForming;
+	std::atomic<State> seen_state_{State::kForming}; // the same, for those without the lock
 	LinkControl control_ SMC_GUARDED_BY(lock_);
 	EndpointTable endpoints_ SMC_GUARDED_BY(lock_);
 	shell::List<SetupObserver, ObserverTag> waiting_ SMC_GUARDED_BY(lock_);

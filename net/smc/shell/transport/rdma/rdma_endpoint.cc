@@ -41,20 +41,20 @@ bool RdmaEndpoint::start_towards(const wire::SmcrEndpoint &peer, const wire::Rem
 		.compact = group_->speaks_compactly(),
 		.growing = group_->grows_rings(),
 	};
-	{
-		shell::Guard guard(lock_);
-		if (lost_early_ || !conn_.init(config))
-			return false;
-		point_to(*link(), rtoken);
-	}
-	smc_stat_rx_buf(counters(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
+	bool begun = false;
+
 	change([&]() -> u16 {
 		lock_.assert_held();
+		if (lost_early_ || !conn_.init(config))
+			return 0;
+		begun = true;
+		point_to(*link(), rtoken);
+		smc_stat_rx_buf(counters(), SMC_TECH_R, rmb_buffer_->size().bytes(), 1);
 		const u16 events = begin_messages_locked(elsewhere);
 
 		return elsewhere ? events | send_again_locked() : events;
 	});
-	return true;
+	return begun;
 }
 
 // Messages by another link wait until that of the handshake is drained.
