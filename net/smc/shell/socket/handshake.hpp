@@ -150,6 +150,7 @@ private:
 					       std::index_sequence<kIndices...>);
 	template <class Wanted>
 	[[nodiscard]] bool carry_out(const handshake::Effect &effect, const Wanted &wanted);
+	void ask_setup(const handshake::Effect &effect);
 	[[nodiscard]] bool on(const handshake::SendClc &send);
 	// By TCP. False: the sock's lock was not free.
 	[[nodiscard]] bool send_as_segment(ByteSpan message);

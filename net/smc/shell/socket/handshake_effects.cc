@@ -89,7 +89,7 @@ __attribute__((always_inline)) inline bool Handshake::carry_out(const handshake:
 								const Wanted &wanted)
 {
 	if constexpr (!requires { on(wanted); }) {
-		take_answer(setup_.perform(effect));
+		ask_setup(effect);
 		return true;
 	} else if constexpr (std::is_void_v<decltype(on(wanted))>) {
 		on(wanted);
@@ -97,6 +97,12 @@ __attribute__((always_inline)) inline bool Handshake::carry_out(const handshake:
 	} else {
 		return on(wanted);
 	}
+}
+
+// Not inlined: only this needs room for an answer, and perform() runs for each effect.
+__attribute__((noinline)) void Handshake::ask_setup(const handshake::Effect &effect)
+{
+	take_answer(setup_.perform(effect));
 }
 
 bool Handshake::perform(const handshake::Effect &effect)
