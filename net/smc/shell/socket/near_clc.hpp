@@ -6,11 +6,12 @@
 //
 // Locking: the lock of the Rendezvous bucket in which both have met. Each unlinks itself from the
 // other under it, so no reference is needed. Received bytes stay in place until their owner
-// consumes them, who may read them without the lock. Room that Rendezvous::room_for_tcp() has given
-// to the owner is his.
+// consumes them, who may look for them and read them without the lock. Room that
+// Rendezvous::room_for_tcp() has given to the owner is his.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 
 #include "core/wire/clc.hpp"
@@ -62,10 +63,11 @@ private:
 	bool entered_ = false; // once; set by the owner
 	NearClcOwner &owner_;
 	NearKey key_;
-	// All below is guarded by the lock of the Rendezvous.
-	Guarded<bool> met_;       // once: its messages go this way
+	// All below is written under the lock of the Rendezvous. Without it the owner looks whether
+	// something has come: first at met_, then at the length, which covers what is in place.
+	std::atomic<bool> met_{false}; // once: its messages go this way
+	std::atomic<std::size_t> length_bytes_{0};
 	Guarded<NearClc *> peer_; // until either parts
-	Guarded<std::size_t> length_bytes_;
 	// Messages that have come in memory lie in its first kInboxSize bytes; before its peer has
 	// come, those that are left for that.
 	std::array<std::byte, wire::kClcMessageSizeMax> bytes_;

@@ -23,14 +23,14 @@ NearClc *Rendezvous::find_locked(const Bucket &bucket, const NearClc &end)
 	return other;
 }
 
-bool Rendezvous::add(NearClc &to, SpinLock &lock, ByteSpan message)
+bool Rendezvous::add(NearClc &to, const SpinLock & /*lock*/, ByteSpan message)
 {
-	std::size_t &length_bytes = to.length_bytes_.under(lock);
+	const std::size_t length_bytes = to.length_bytes_.load(std::memory_order_relaxed);
 
 	if (message.size() > NearClc::kInboxSize - length_bytes)
 		return false;
 	std::memcpy(to.bytes_.data() + length_bytes, message.data(), message.size());
-	length_bytes += message.size();
+	to.length_bytes_.store(length_bytes + message.size(), std::memory_order_release);
 	return true;
 }
 
@@ -49,21 +49,13 @@ bool Rendezvous::enter(NearClc &end, const NearKey &key)
 	place.waiting.remove(*other);
 	other->peer_.under(place.lock) = &end;
 	end.peer_.under(place.lock) = other;
-	other->met_.under(place.lock) = end.met_.under(place.lock) = true;
-	// The other end need not know before it is answered.
-	const std::size_t left_bytes = std::exchange(other->length_bytes_.under(place.lock), 0);
+	// The other end need not know before it is answered. What it has left must not seem to it
+	// to have come.
+	const std::size_t left_bytes = other->length_bytes_.exchange(0, std::memory_order_relaxed);
 	(void)add(end, place.lock, ByteSpan{other->bytes_}.first(left_bytes));
+	other->met_.store(true, std::memory_order_release);
+	end.met_.store(true, std::memory_order_release);
 	return true;
-}
-
-bool Rendezvous::met(NearClc &end)
-{
-	if (!end.entered_)
-		return false;
-	Bucket &place = bucket(end.key_);
-	Guard guard(place.lock);
-
-	return end.met_.under(place.lock);
 }
 
 bool Rendezvous::leave(NearClc &from, ByteSpan message)
@@ -80,9 +72,9 @@ ByteSpan Rendezvous::stop_waiting(NearClc &end)
 	Guard guard(place.lock);
 
 	place.waiting.remove(end);
-	if (end.met_.under(place.lock))
+	if (met(end))
 		return {};
-	return ByteSpan{end.bytes_}.first(end.length_bytes_.under(place.lock));
+	return received_or_left(end);
 }
 
 void Rendezvous::part(NearClc &end)
@@ -106,7 +98,7 @@ Rendezvous::Sent Rendezvous::send(NearClc &from, ByteSpan message)
 	Guard guard(place.lock);
 	NearClc *to = from.peer_.under(place.lock);
 
-	if (!from.met_.under(place.lock))
+	if (!met(from))
 		return Sent::kNotHere;
 	if (to == nullptr)
 		return Sent::kDelivered;
@@ -116,27 +108,14 @@ Rendezvous::Sent Rendezvous::send(NearClc &from, ByteSpan message)
 	return Sent::kDelivered;
 }
 
-ByteSpan Rendezvous::received(NearClc &end)
-{
-	if (!end.entered_)
-		return {};
-	Bucket &place = bucket(end.key_);
-	Guard guard(place.lock);
-
-	// Else they are its own.
-	if (!end.met_.under(place.lock))
-		return {};
-	return ByteSpan{end.bytes_}.first(end.length_bytes_.under(place.lock));
-}
-
 void Rendezvous::consume(NearClc &end, std::size_t bytes)
 {
 	Bucket &place = bucket(end.key_);
 	Guard guard(place.lock);
-	std::size_t &length_bytes = end.length_bytes_.under(place.lock);
+	const std::size_t rest_bytes = end.length_bytes_.load(std::memory_order_relaxed) - bytes;
 
-	length_bytes -= bytes;
-	std::memmove(end.bytes_.data(), end.bytes_.data() + bytes, length_bytes);
+	std::memmove(end.bytes_.data(), end.bytes_.data() + bytes, rest_bytes);
+	end.length_bytes_.store(rest_bytes, std::memory_order_relaxed);
 }
 
 MutableByteSpan Rendezvous::room_for_tcp(NearClc &end)
@@ -150,7 +129,7 @@ MutableByteSpan Rendezvous::room_for_tcp(NearClc &end)
 
 	place.waiting.remove(end);
 	// The peer may send at any moment.
-	return end.met_.under(place.lock) ? all.subspan(NearClc::kInboxSize) : all;
+	return met(end) ? all.subspan(NearClc::kInboxSize) : all;
 }
 
 Rendezvous &rendezvous()

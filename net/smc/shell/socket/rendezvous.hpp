@@ -32,7 +32,10 @@ public:
 	// True: its peer was here, and what that has left for it is received. Otherwise @end waits
 	// for it. Once for each end, which has to part() before it is freed.
 	[[nodiscard]] bool enter(NearClc &end, const NearKey &key);
-	[[nodiscard]] bool met(NearClc &end);
+	[[nodiscard]] static bool met(const NearClc &end)
+	{
+		return end.met_.load(std::memory_order_acquire);
+	}
 	// While @from waits: its peer gets the message when it comes. False: it has come already,
 	// or will not find @from any more; send().
 	[[nodiscard]] bool leave(NearClc &from, ByteSpan message);
@@ -44,7 +47,11 @@ public:
 
 	[[nodiscard]] Sent send(NearClc &from, ByteSpan message);
 	// The received bytes, from the first one on; they stay until consume().
-	[[nodiscard]] ByteSpan received(NearClc &end);
+	[[nodiscard]] static ByteSpan received(const NearClc &end)
+	{
+		// Else they are its own.
+		return met(end) ? received_or_left(end) : ByteSpan{};
+	}
 	void consume(NearClc &end, std::size_t bytes);
 	// Room for a look into TCP's stream, until the next one. TCP has something to show: a peer
 	// that was not here by then has gone that way, and is not waited for any more. Then a whole
@@ -67,8 +74,13 @@ private:
 	[[nodiscard]] static NearClc *find_locked(const Bucket &bucket, const NearClc &end)
 		SMC_REQUIRES(bucket.lock);
 	// False: it has no room there.
-	[[nodiscard]] static bool add(NearClc &to, SpinLock &lock, ByteSpan message)
+	[[nodiscard]] static bool add(NearClc &to, const SpinLock &lock, ByteSpan message)
 		SMC_REQUIRES(lock);
+	[[nodiscard]] static ByteSpan received_or_left(const NearClc &end)
+	{
+		return ByteSpan{end.bytes_}.first(
+			end.length_bytes_.load(std::memory_order_acquire));
+	}
 
 	std::array<Bucket, kBuckets> buckets_;
 };
