@@ -12,8 +12,8 @@ namespace smc::transport {
 inline Endpoint::Changes Endpoint::collect_locked(u16 own)
 {
 	own |= std::exchange(heard_events_, u16{0});
-	// Before that release_from_user() will look.
-	if (!released_)
+	// Until then nobody can do anything about it, and release_from_user() looks.
+	if ((own & connection::event::kReleasable) != 0 && !released_)
 		own &= static_cast<u16>(~connection::event::kReleasable);
 	if (neighbour_ == nullptr)
 		return {.own = own};
