@@ -18,6 +18,13 @@ using connection::Connection;
 using connection::SendStatus;
 using connection::UrgentStatus;
 
+// Nothing will come, whatever the connection says. @Holder: of the sock's lock.
+template <class Holder>
+bool has_ended(const Holder &holder)
+{
+	return holder.shut_rcv() || smc_sk_is_broken(holder.sk());
+}
+
 struct Waiter {
 	const Endpoint &endpoint;
 	u64 news; // Endpoint's, before the reader looked
@@ -211,7 +218,7 @@ bool Receive::take(const View &view)
 
 bool Receive::ends_with(const View &view) const
 {
-	return view.ended || connection_.shut_rcv() || smc_sk_is_broken(sk_);
+	return view.ended || has_ended(connection_);
 }
 
 int Receive::wait_for_data()
@@ -265,12 +272,6 @@ bool is_usual(size_t len, u32 flags, const smc_receive_options &options)
 
 	return len != 0 && (flags & unusual) == 0 && !options.moves_peek_offset &&
 	       !options.wants_inq;
-}
-
-// Nothing will come, whatever the connection says.
-bool has_ended(const BriefConnection &connection)
-{
-	return connection.shut_rcv() || smc_sk_is_broken(connection.sk());
 }
 
 // Most calls need nothing but a copy, before or after a sleep. Bytes, or -errno; none if the call
