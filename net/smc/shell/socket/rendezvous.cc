@@ -34,6 +34,14 @@ bool Rendezvous::add(NearClc &to, const SpinLock & /*lock*/, ByteSpan message)
 	return true;
 }
 
+void Rendezvous::remove(NearClc &from, const SpinLock & /*lock*/, std::size_t bytes)
+{
+	const std::size_t rest_bytes = from.length_bytes_.load(std::memory_order_relaxed) - bytes;
+
+	std::memmove(from.bytes_.data(), from.bytes_.data() + bytes, rest_bytes);
+	from.length_bytes_.store(rest_bytes, std::memory_order_relaxed);
+}
+
 bool Rendezvous::enter(NearClc &end, const NearKey &key)
 {
 	Bucket &place = bucket(key);
@@ -112,10 +120,8 @@ void Rendezvous::consume(NearClc &end, std::size_t bytes)
 {
 	Bucket &place = bucket(end.key_);
 	Guard guard(place.lock);
-	const std::size_t rest_bytes = end.length_bytes_.load(std::memory_order_relaxed) - bytes;
 
-	std::memmove(end.bytes_.data(), end.bytes_.data() + bytes, rest_bytes);
-	end.length_bytes_.store(rest_bytes, std::memory_order_relaxed);
+	remove(end, place.lock, bytes);
 }
 
 MutableByteSpan Rendezvous::room_for_tcp(NearClc &end)

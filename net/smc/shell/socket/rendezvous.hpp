@@ -76,6 +76,9 @@ private:
 	// False: it has no room there.
 	[[nodiscard]] static bool add(NearClc &to, const SpinLock &lock, ByteSpan message)
 		SMC_REQUIRES(lock);
+	// The first so many.
+	static void remove(NearClc &from, const SpinLock &lock, std::size_t bytes)
+		SMC_REQUIRES(lock);
 	[[nodiscard]] static ByteSpan received_or_left(const NearClc &end)
 	{
 		return ByteSpan{end.bytes_}.first(
