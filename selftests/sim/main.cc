@@ -7,6 +7,7 @@
 //	sim --check COUNT              all cases, seeds 1 to COUNT, new ones, and that runs can be
 //	                               repeated
 //	sim --case NAME [--trace]      one case (*_cases.cc)
+//	sim --case NAME --seeds FROM COUNT    the same in so many orders of steps
 //	sim --cases                    all of them, until one fails
 //	sim --sweep FROM COUNT         so many seeds, each with its first resource missing,
 //	                               then its second, … until none is
@@ -237,8 +238,13 @@ int main(int argc, char **argv)
 	if (mode == "--case" && argc > 2) {
 		const sim::Case *plot = sim::find_case(argv[2]);
 		const bool echo = argc > 3 && std::strcmp(argv[3], "--trace") == 0;
+		const bool many = argc > 5 && std::strcmp(argv[3], "--seeds") == 0;
+		const u64 from = many ? number(argv[4]) : 1;
+		const u64 count = many ? number(argv[5]) : 1;
 		Sum sum;
-		sum.count(plot != nullptr && run(*plot, echo) != 0);
+		for (u64 seed = from; seed < from + count; seed++)
+			sum.count(plot != nullptr &&
+				  run_to_end({.seed = seed, .plot = plot}, echo).hash != 0);
 		return sum.report();
 	}
 	if (mode == "--cases") {
@@ -256,7 +262,8 @@ int main(int argc, char **argv)
 	std::fprintf(stderr,
 		     "usage: sim --seed N [--trace] | --seeds FROM COUNT | --hunt FROM COUNT | "
 		     "--minutes M [--from SEED] "
-		     "| --check COUNT | --case NAME [--trace] | --cases | --sweep FROM COUNT | "
+		     "| --check COUNT | --case NAME [--trace | --seeds FROM COUNT] | --cases "
+		     "| --sweep FROM COUNT | "
 		     "--fail N --seed SEED [--trace]\n");
 	return 2;
 }

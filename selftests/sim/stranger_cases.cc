@@ -251,11 +251,12 @@ void play(Manner manner)
 // The reset is there before a connect() that sleeps in TCP's own wait has the processor.
 void resets_a_sleeper()
 {
-	constexpr u64 kTimes = 300;
+	constexpr u64 kTimes = 4000;
+	constexpr u64 kWakeMax_us = 600;
 	const Stranger stranger(Manner::kResets);
 
 	for (u64 i = 0; i < kTimes; i++) {
-		world().knobs.wake_us = i * 2;
+		world().knobs.wake_us = i * 2 % kWakeMax_us;
 		smc_ctl_peers_flush(&client());
 		connects_to(stranger, Manner::kResets, false, false);
 	}

@@ -147,22 +147,26 @@ std::optional<wire::DeclineReason> reason_against(control::Namespace &space, str
 }
 
 // TCP's connect() says @ret: the connection had died before that call ran again, in the middle of
-// the handshake. What comes of it is the handshake's to say, which then knows why it died.
-bool died_in_handshake(struct socket *sock, SmcSocket &state, int ret)
+// the handshake. With the sock's lock.
+bool died_in_handshake(struct socket *sock, const SmcSocket &state, int ret)
 {
-	struct sock *sk = smc_sock_sk(sock);
+	return ret != 0 && in_handshake(state.mode()) &&
+	       smc_sk_state(smc_sock_sk(sock)) == SMC_TCP_CLOSE &&
+	       smc_sock_ss(sock) == SMC_SS_UNCONNECTED;
+}
 
-	if (ret == 0 || !in_handshake(state.mode()))
-		return false;
-	smc_sk_lock(sk);
-	const bool died = in_handshake(state.mode()) && smc_sk_state(sk) == SMC_TCP_CLOSE &&
-			  smc_sock_ss(sock) == SMC_SS_UNCONNECTED;
-	if (died) {
-		smc_sk_report_error(sk, -ret);
-		smc_sock_set_ss(sock, SMC_SS_CONNECTING);
-	}
-	smc_sk_unlock(sk);
-	return died;
+// TCP's connect(). What comes of a connection that died in the handshake is the handshake's to say,
+// which then knows why: under the same lock, since TCP has told us its error, and not it. With the
+// sock's lock.
+int connect_locked(struct socket *sock, const SmcSocket &state, const Request &request)
+{
+	const int ret = smc_tcp_connect_locked(sock, request.addr, request.addr_len, request.flags);
+
+	if (!died_in_handshake(sock, state, ret))
+		return ret;
+	smc_sk_report_error(smc_sock_sk(sock), -ret);
+	smc_sock_set_ss(sock, SMC_SS_CONNECTING);
+	return 0;
 }
 
 int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
@@ -184,7 +188,7 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 		const bool without_syn = smc_tcp_fastopen_connect(sk);
 		if (!without_syn) {
 			state.arm(addr, addr_len, near);
-			ret = smc_tcp_connect_locked(sock, addr, addr_len, flags);
+			ret = connect_locked(sock, state, request);
 		}
 		smc_sk_unlock(sk);
 		if (without_syn) {
@@ -193,11 +197,13 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 		}
 	} else {
-		ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
+		smc_sk_lock(sk);
+		ret = connect_locked(sock, state, request);
+		smc_sk_unlock(sk);
 	}
 	state.resolve();
-	// EPIPE: it was disconnected while it slept.
-	if ((ret == -EPIPE && state.connected_again()) || died_in_handshake(sock, state, ret))
+	// It was disconnected while it slept.
+	if (ret == -EPIPE && state.connected_again())
 		ret = 0;
 	if (ret == 0) {
 		if (state.mode() == Mode::kFallen && !state.connected_again())
