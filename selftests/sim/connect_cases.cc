@@ -397,7 +397,7 @@ void proposal_acknowledges()
 void connect_beside_another()
 {
 	constexpr u16 kOther = kPort + 1;
-	constexpr int kTimes = 300;
+	constexpr int kTimes = 2000;
 	struct socket *silent = silent_server();
 	struct socket *plain = sys_socket(&server());
 

@@ -6,8 +6,8 @@
 //	sim --minutes M [--from SEED]  as many as there is time for, from a seed by the clock
 //	sim --check COUNT              all cases, seeds 1 to COUNT, new ones, and that runs can be
 //	                               repeated
-//	sim --case NAME [--trace]      one case (*_cases.cc)
-//	sim --case NAME --seeds FROM COUNT    the same in so many orders of steps
+//	sim --case NAME [--seeds FROM COUNT] [--trace]    one case (*_cases.cc), in so many
+//	                               orders of steps
 //	sim --cases                    all of them, until one fails
 //	sim --sweep FROM COUNT         so many seeds, each with its first resource missing,
 //	                               then its second, … until none is
@@ -237,7 +237,7 @@ int main(int argc, char **argv)
 	}
 	if (mode == "--case" && argc > 2) {
 		const sim::Case *plot = sim::find_case(argv[2]);
-		const bool echo = argc > 3 && std::strcmp(argv[3], "--trace") == 0;
+		const bool echo = std::strcmp(argv[argc - 1], "--trace") == 0;
 		const bool many = argc > 5 && std::strcmp(argv[3], "--seeds") == 0;
 		const u64 from = many ? number(argv[4]) : 1;
 		const u64 count = many ? number(argv[5]) : 1;
@@ -262,7 +262,7 @@ int main(int argc, char **argv)
 	std::fprintf(stderr,
 		     "usage: sim --seed N [--trace] | --seeds FROM COUNT | --hunt FROM COUNT | "
 		     "--minutes M [--from SEED] "
-		     "| --check COUNT | --case NAME [--trace | --seeds FROM COUNT] | --cases "
+		     "| --check COUNT | --case NAME [--seeds FROM COUNT] [--trace] | --cases "
 		     "| --sweep FROM COUNT | "
 		     "--fail N --seed SEED [--trace]\n");
 	return 2;

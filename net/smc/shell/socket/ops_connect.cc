@@ -227,11 +227,15 @@ int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 // connect(AF_UNSPEC): TCP aborts the connection, and the socket can be used again.
 int disconnect(struct socket *sock, SmcSocket *state, sockaddr *addr, int addr_len, int flags)
 {
+	if (state == nullptr)
+		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
+	state->begin_disconnect();
 	const int ret = smc_tcp_ops_connect(sock, addr, addr_len, flags);
-	if (state != nullptr && ret == 0) {
+	if (ret == 0) {
 		state->disconnect();
 		end_listening(*state);
 	}
+	state->end_disconnect();
 	return ret;
 }
 

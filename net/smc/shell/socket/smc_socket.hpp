@@ -154,6 +154,10 @@ public:
 	// After connect(AF_UNSPEC) has ended TCP's connection, or its handshake: ends SMC's, and
 	// the socket can be used again. Process, no lock.
 	void disconnect();
+	// Around TCP's part of it, and disconnect(): a handshake whose connection has gone does not
+	// make a second one.
+	void begin_disconnect() { disconnects_.fetch_add(1, std::memory_order_relaxed); }
+	void end_disconnect() { disconnects_.fetch_sub(1, std::memory_order_relaxed); }
 	// @events: who waits for them is told.
 	void fall(wire::DeclineReason reason, wire::DeclineReason peer_diagnosis,
 		  u32 events = kWakeAll);
@@ -252,6 +256,7 @@ private:
 	std::atomic<int> rcvlowat_{kNoMark};       // written under the sock's lock
 	std::atomic<int> give_up_error_{0};        // an order to run(): end the attempt with it
 	std::atomic<bool> connected_again_{false}; // set before the mode becomes kFallen
+	std::atomic<u32> disconnects_{0};          // under way; read under the sock's lock
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	// Of the last connect(); written when the mode becomes kConnecting.
 	smc_tcp_attempt attempt_{};

@@ -247,7 +247,10 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 	if (!turn.take())
 		return false;
 	if (const auto *failure = std::get_if<handshake::Fail>(&outcome->outcome)) {
-		if (failure->again == handshake::Again::kNo)
+		// The user may have ended the connection, which looks as if the peer had.
+		if (disconnects_.load(std::memory_order_relaxed) != 0)
+			fail_attempt(handshake::kConnectionReset, /*shut=*/false);
+		else if (failure->again == handshake::Again::kNo)
 			fail_attempt(failure->error, /*shut=*/true);
 		else
 			connect_again(*failure);
