@@ -38,6 +38,7 @@ struct Case {
 	u32 rmb_elements = 1;
 	bool iwarp = false;
 	bool loses_links = false; // its plot does, whatever is under way by them
+	u64 orders = 1;           // of steps, in which it is played
 
 	[[nodiscard]] Knobs knobs() const;
 };
