@@ -4,21 +4,21 @@
 #include <bit>
 
 #include "core/base/elapsed.hpp"
+#include "core/base/hash.hpp"
 
 namespace smc::control {
 
 std::size_t PeerMemory::set_of(const Peer &peer) const
 {
 	std::uint64_t hash = seed_;
-	const auto mix = [&hash](std::uint64_t value) {
-		// The multiplier of Knuth's multiplicative hash, for 64 bits.
-		hash = (hash ^ value) * 0x9e3779b97f4a7c15U;
+	const auto add = [&hash](std::uint64_t value) {
+		hash = mix(hash, value);
 		hash ^= hash >> 32;
 	};
 
 	for (const std::uint64_t half : std::bit_cast<std::array<std::uint64_t, 2>>(peer.address))
-		mix(half);
-	mix(std::uint64_t{peer.scope_id} << 16 | peer.port);
+		add(half);
+	add(std::uint64_t{peer.scope_id} << 16 | peer.port);
 	return hash % kSets;
 }
 

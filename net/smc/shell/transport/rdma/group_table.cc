@@ -6,6 +6,7 @@
 #include <array>
 #include <bit>
 
+#include "core/base/hash.hpp"
 #include "kernel/abi/stats.h"
 #include "shell/control/device_epoch.hpp"
 #include "shell/control/namespace.hpp"
@@ -14,8 +15,6 @@
 namespace smc::transport::rdma {
 
 namespace {
-
-constexpr u64 kSpread = 0x9e3779b97f4a7c15; // of the golden ratio
 
 GroupTable *table;
 
@@ -39,7 +38,7 @@ void tear_down_group_table()
 GroupTable::Bucket &GroupTable::bucket_of(const wire::Gid &home_gid)
 {
 	const auto halves = std::bit_cast<std::array<u64, 2>>(home_gid.bytes);
-	const u64 hash = (halves[0] * kSpread ^ halves[1]) * kSpread;
+	const u64 hash = mix(mix(0, halves[0]), halves[1]);
 
 	return buckets_[(hash >> 32) % kBuckets];
 }

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/rdma/port_memory.hpp"
 
+#include "core/base/hash.hpp"
 #include "shell/base/alloc.hpp"
 #include "shell/control/device_epoch.hpp"
 
 namespace smc::transport::rdma {
 
 namespace {
-
-constexpr u64 kSpread = 0x9e3779b97f4a7c15; // of the golden ratio
 
 PortMemory *memory;
 
@@ -34,8 +33,8 @@ PortMemory::Place &PortMemory::place_of(const Question &question)
 {
 	u64 hash = reinterpret_cast<uintptr_t>(question.netns);
 
-	hash = (hash ^ question.ifindex ^ u64{question.vlan_id} << 32) * kSpread;
-	hash = (hash ^ question.ipv4) * kSpread;
+	hash = mix(hash, question.ifindex ^ u64{question.vlan_id} << 32);
+	hash = mix(hash, question.ipv4);
 	const std::size_t pair = hash >> 32 & (kPlaces / 2 - 1);
 
 	return places_[2 * pair + (question.type == SMC_IB_GID_ROCE_V2 ? 1 : 0)];
