@@ -92,12 +92,14 @@ void smc_spin_lock(smc_spinlock *lock)
 {
 	take(lock_of(lock), false);
 	scheduler().current()->spinlocks++;
+	sim::begin_reading();
 	scheduler().maybe_yield();
 }
 
 void smc_spin_unlock(smc_spinlock *lock)
 {
 	give(lock_of(lock));
+	sim::end_reading();
 	scheduler().current()->spinlocks--;
 	scheduler().maybe_yield();
 }

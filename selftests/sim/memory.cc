@@ -130,6 +130,21 @@ void look()
 }
 
 } // namespace
+
+void begin_reading()
+{
+	Fiber *fiber = scheduler().current();
+
+	if (fiber->rcu_depth++ == 0)
+		fiber->rcu_since = rcu.period;
+}
+
+void end_reading()
+{
+	if (--scheduler().current()->rcu_depth < 0)
+		fail("RCU's read side is left twice");
+}
+
 } // namespace sim
 
 using namespace sim;
@@ -156,16 +171,12 @@ void smc_rcu_defer(smc_rcu_head *head, void (*fn)(smc_rcu_head *head))
 
 void smc_rcu_read_lock()
 {
-	Fiber *fiber = scheduler().current();
-
-	if (fiber->rcu_depth++ == 0)
-		fiber->rcu_since = rcu.period;
+	begin_reading();
 }
 
 void smc_rcu_read_unlock()
 {
-	if (--scheduler().current()->rcu_depth < 0)
-		fail("RCU's read side is left twice");
+	end_reading();
 	scheduler().maybe_yield();
 }
 

@@ -29,6 +29,10 @@ private:
 
 [[nodiscard]] Memory &memory();
 
+// A read side of RCU, also that of a spinlock: RCU waits where bottom halves are off.
+void begin_reading();
+void end_reading();
+
 // Work of the module since the beginning.
 struct Effort {
 	u64 allocations = 0;

@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "memory.hpp"
 #include "trace.hpp"
 #include "work_queue.hpp"
 
@@ -141,6 +142,7 @@ bool smc_sk_try_lock_briefly(struct sock *sk)
 		return false;
 	sk->owner = fiber;
 	fiber->spinlocks++;
+	begin_reading();
 	return true;
 }
 
@@ -148,12 +150,14 @@ void smc_sk_keep_lock(struct sock *sk)
 {
 	if (sk->owner != scheduler().current())
 		fail("the sock's lock is kept by another");
+	end_reading();
 	scheduler().current()->spinlocks--;
 	scheduler().maybe_yield();
 }
 
 void smc_sk_unlock_briefly(struct sock *sk)
 {
+	end_reading();
 	scheduler().current()->spinlocks--;
 	smc_sk_unlock(sk);
 }
