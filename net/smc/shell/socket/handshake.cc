@@ -51,6 +51,10 @@ void Handshake::start()
 void Handshake::start_here()
 {
 	begin();
+	// A message that was left for it is answered here, too: what a peer in this kernel asks for
+	// is soon done.
+	if (may_step() && started() && !alone_)
+		(void)look_into_inbox();
 	// What came before the hook was there, or was left for it, wakes nobody.
 	const bool unread = !rendezvous().received(near_clc_).empty() || !smc_tcp_quiet(sk_);
 	const bool more = finished_ || (!stalled() && !alone_ && unread);
