@@ -85,6 +85,27 @@ def ended_by_either_side(vm, client, server):
             transfer(client, server, f"--closer {closer} --close shutdown --up 50021 --down 70001")
 
 
+def resets_sent(guest) -> int:
+    names, values = guest.run("grep ^Tcp: /proc/net/snmp").out.splitlines()
+    return int(dict(zip(names.split(), values.split()))["OutRsts"])
+
+
+@in_both_roles(*SMCR)
+def tcp_ends_as_agreed(vm, client, server):
+    """Between two of this module's a RST follows when both have closed; for every other peer TCP's
+    connection ends as usual."""
+    with Server(server):
+        for closer in ("client", "server"):
+            before = resets_sent(client) + resets_sent(server)
+            transfer(client, server, f"--connections 5 --closer {closer} --close close"
+                                     " --up 1009 --down 2003")
+            sent = resets_sent(client) + resets_sent(server) - before
+            if client.module == server.module == "ours":
+                assert sent >= 5, f"{sent} resets for 5 connections"
+            else:
+                assert sent == 0, f"{sent} resets"
+
+
 @in_both_roles(*SMCR)
 def closed_behind_a_slow_reader(vm, client, server):
     """More than the peer's buffer holds is under way when the sender closes; the reader starts

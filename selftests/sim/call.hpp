@@ -13,6 +13,7 @@
 #include "kernel/abi/control.h"
 #include "scheduler.hpp"
 #include "shell/socket/smc_socket.hpp"
+#include "tcp_connection.hpp"
 #include "trace.hpp"
 #include "world.hpp"
 
@@ -131,6 +132,10 @@ public:
 	{
 		if ((sys_poll(server_) & SMC_POLL_ERR) == 0)
 			fail("script: nobody tells the peer that its data is lost");
+	}
+	[[nodiscard]] const std::shared_ptr<TcpConnection> &tcp() const
+	{
+		return client_->sk->connection;
 	}
 	void close_client() { sys_close(std::exchange(client_, nullptr)); }
 	void close_server() { sys_close(std::exchange(server_, nullptr)); }

@@ -41,7 +41,7 @@ std::span<const std::span<const Case>> case_tables()
 		loss_cases,      buffer_cases, connect_cases, stream_cases,   listener_cases,
 		handshake_cases, script_cases, group_cases,   border_cases,   departed_cases,
 		link_cases,      ring_cases,   path_cases,    stranger_cases, rail_cases,
-		growth_cases,    iwarp_cases,
+		growth_cases,    iwarp_cases,  end_cases,
 	};
 
 	return tables;

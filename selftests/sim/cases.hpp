@@ -69,6 +69,8 @@ extern const std::span<const Case> script_cases;
 extern const std::span<const Case> group_cases;
 // Closed ends whose peer takes its time (departed_cases.cc).
 extern const std::span<const Case> departed_cases;
+// How TCP's connection ends, after ours (end_cases.cc).
+extern const std::span<const Case> end_cases;
 // The queues of a link (link_cases.cc).
 extern const std::span<const Case> link_cases;
 // About memory of rings (ring_cases.cc).

@@ -20,13 +20,14 @@ const std::string kEyecatcherD("\xe2\xd4\xc3\xc4", 4);
 constexpr std::size_t kHeader = 8;
 
 constexpr u16 kIwarp = 4;
+constexpr u16 kEndByReset = 8;
 
 // What a host can do beyond the protocol.
 u16 capabilities_of(const net &host)
 {
-	return static_cast<u16>((host.compact ? kCompactMessages : 0) |
-				(host.growing ? kGrowingRings : 0) |
-				(world().knobs.iwarp ? kIwarp : 0));
+	return static_cast<u16>(
+		(host.compact ? kCompactMessages : 0) | (host.growing ? kGrowingRings : 0) |
+		(world().knobs.iwarp ? kIwarp : 0) | (host.end_by_reset ? kEndByReset : 0));
 }
 
 enum Type : u8 {

@@ -63,6 +63,11 @@ bool smc_sysctl_smcr_growing_rings(net *net)
 	return net->growing;
 }
 
+bool smc_sysctl_end_by_reset(net *net)
+{
+	return net->end_by_reset;
+}
+
 u32 smc_sysctl_smcd_loopback(net *)
 {
 	return world().knobs.loopback;

@@ -202,30 +202,24 @@ void smc_tcp_unwrap(struct socket *sock)
 		smc_tcp_close(sk);
 }
 
-struct socket *smc_tcp_keep(struct socket *sock)
+void smc_tcp_keep(struct socket *sock)
 {
-	struct sock *sk = sock->sk;
-	struct socket *kept = wrap(sk, nullptr);
-
-	if (kept != nullptr) {
-		sock->sk = nullptr;
-		sk->linger = false;
-	}
-	return kept;
+	smc_tcp_orphan(sock)->linger = false;
 }
 
-void smc_tcp_let_go(struct socket *sock, bool reset)
+void smc_tcp_let_go(struct sock *sk, bool reset)
 {
+	struct socket rest;
+
 	if (scheduler().current()->is_atomic())
 		fail("a socket is released in atomic context");
 	if (reset) {
-		smc_sk_lock(sock->sk);
-		smc_tcp_reset(sock->sk, 0);
-		smc_sk_unlock(sock->sk);
+		smc_sk_lock(sk);
+		smc_tcp_reset(sk, 0);
+		smc_sk_unlock(sk);
 	}
-	(void)smc_tcp_ops_release(sock);
-	socket_counts().sockets--;
-	delete sock;
+	rest.sk = sk;
+	(void)smc_tcp_ops_release(&rest);
 }
 
 void smc_tcp_close(struct sock *sk)

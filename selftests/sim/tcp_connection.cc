@@ -96,6 +96,7 @@ void TcpConnection::send(unsigned from, Segment kind, std::string bytes)
 		// Both sides get it; a side that did not, and sends nothing, would wait for ever.
 		scheduler().at(time_us, [self, from] { self->deliver(from, Segment::kReset, {}); });
 	}
+	segments_[from][static_cast<size_t>(kind)]++;
 	last_us_[to] = time_us;
 	sent_[from] += static_cast<u32>(bytes.size());
 	scheduler().at(time_us, [self, to, kind, bytes = std::move(bytes)] {

@@ -36,6 +36,11 @@ public:
 	void send(unsigned from, Segment kind, std::string bytes);
 	// The network resets it, at both ends.
 	void break_off();
+	// How many @side has sent so far.
+	[[nodiscard]] u32 segments(unsigned side, Segment kind) const
+	{
+		return segments_[side][static_cast<size_t>(kind)];
+	}
 	void set_end(unsigned side, struct sock *sk) { ends_[side] = sk; }
 	[[nodiscard]] struct sock *end(unsigned side) const { return ends_[side]; }
 
@@ -50,6 +55,7 @@ private:
 	u64 last_us_[2] = {}; // order is kept
 	u32 sent_[2] = {};
 	u32 received_[2] = {};
+	std::array<u32, 3> segments_[2] = {}; // by Segment
 };
 
 [[nodiscard]] std::shared_ptr<TcpConnection> new_connection(struct sock *client, const net &server);

@@ -42,6 +42,7 @@ struct net {
 	bool has_neighbours = true; // false: its neighbours' MACs cannot be resolved
 	bool compact = true;        // net.smc.smcr_compact
 	bool growing = true;        // net.smc.smcr_growing_rings
+	bool end_by_reset = true;   // net.smc.end_by_reset
 	u32 rmb_elements = 1;       // net.smc.smcr_rmb_elements
 	bool keeps_gid = true;      // false: it loses its GID before a queue pair uses it
 	u32 silent_in_posts = 0;    // so many posts from now a link falls silent; 0: none

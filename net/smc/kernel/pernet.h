@@ -31,6 +31,7 @@ struct smc_sysctl {
 	int inherit_eids;
 	int default_eid;
 	int host_ports;
+	int end_by_reset;
 	int smcr_compact;
 	int smcr_growing_rings;
 	int smcr_rmb_elements;

@@ -2,7 +2,7 @@
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
  * every kernel; smcd_loopback, plain_peer_time, inherit_eids, default_eid, host_ports,
- * smcr_compact, smcr_growing_rings, smcr_rmb_elements, smcr_iwarp_port, tcp2smc and tcp2smc_mark
+ * end_by_reset, smcr_compact, smcr_growing_rings, smcr_rmb_elements, smcr_iwarp_port, tcp2smc and tcp2smc_mark
  * are this module's own.
  */
 #include <linux/capability.h>
@@ -47,6 +47,7 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.plain_peer_time_s	= 600,
 	.inherit_eids		= 1,
 	.default_eid		= 1,
+	.end_by_reset		= 1,
 	.smcr_compact		= 1,
 	.smcr_growing_rings	= 1,
 	.smcr_rmb_elements	= 255,
@@ -121,6 +122,7 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("inherit_eids", inherit_eids, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("default_eid", default_eid, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
+	SMC_SYSCTL("end_by_reset", end_by_reset, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("smcr_compact", smcr_compact, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("smcr_growing_rings", smcr_growing_rings, proc_dointvec_minmax, SYSCTL_ZERO,
 		   SYSCTL_ONE),
@@ -270,6 +272,11 @@ bool smc_sysctl_default_eid(struct net *net)
 u32 smc_sysctl_host_ports(struct net *net)
 {
 	return READ_ONCE(smc_pernet(net)->sysctl.host_ports);
+}
+
+bool smc_sysctl_end_by_reset(struct net *net)
+{
+	return READ_ONCE(smc_pernet(net)->sysctl.end_by_reset);
 }
 
 bool smc_sysctl_smcr_compact(struct net *net)

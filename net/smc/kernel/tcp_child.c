@@ -112,16 +112,21 @@ void smc_tcp_adopt(struct sock *sk, struct socket *sock)
 	release_sock(sk);
 }
 
-struct sock *smc_tcp_orphan(struct socket *sock)
+/* With the sock's lock, as in tcp_close(): TCP's softirq side reads sk_socket more than once. */
+static void leave_socket(struct sock *sk)
 {
-	struct sock *sk = sock->sk;
-
-	/* As in tcp_close(): TCP's softirq side reads sk_socket more than once. */
-	lock_sock(sk);
 	write_lock_bh(&sk->sk_callback_lock);
 	sk_set_socket(sk, NULL);
 	RCU_INIT_POINTER(sk->sk_wq, NULL);
 	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+struct sock *smc_tcp_orphan(struct socket *sock)
+{
+	struct sock *sk = sock->sk;
+
+	lock_sock(sk);
+	leave_socket(sk);
 	release_sock(sk);
 	sock->sk = NULL;
 	return sk;
@@ -158,36 +163,37 @@ void smc_tcp_unwrap(struct socket *sock)
 		smc_tcp_close(sk);
 }
 
-struct socket *smc_tcp_keep(struct socket *sock)
+void smc_tcp_keep(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
-	struct socket *kept;
 
-	if (sock_create_lite(sk->sk_family, SOCK_STREAM, IPPROTO_TCP, &kept))
-		return NULL;
 	/* It must not keep the module that long. */
 	smc_drop_ulp(sk);
 	smc_tcp_give_back_af(sk);
 	lock_sock(sk);
 	/* The user's close() has lingered; ours, in a work item, must not. */
 	sock_reset_flag(sk, SOCK_LINGER);
+	leave_socket(sk);
 	release_sock(sk);
-	SOCK_INODE(kept)->i_uid = sk_uid(sk);
-	smc_tcp_adopt(smc_tcp_orphan(sock), kept);
-	kept->ops = smc_base_ops(sk);
-	/* IPv6 may be a module; the socket's release puts it. */
-	__module_get(kept->ops->owner);
-	return kept;
+	sock->sk = NULL;
 }
 
-void smc_tcp_let_go(struct socket *sock, bool reset)
+void smc_tcp_let_go(struct sock *sk, bool reset)
 {
+	/* All that TCP's release() knows of a socket is its sock. */
+	struct socket rest = {
+		.state = SS_CONNECTED,
+		.type = SOCK_STREAM,
+		.sk = sk,
+		.ops = smc_base_ops(sk),
+	};
+
 	if (reset) {
-		lock_sock(sock->sk);
-		smc_tcp_reset(sock->sk, 0);
-		release_sock(sock->sk);
+		lock_sock(sk);
+		smc_tcp_reset(sk, 0);
+		release_sock(sk);
 	}
-	sock_release(sock);
+	rest.ops->release(&rest);
 }
 
 void smc_tcp_close(struct sock *sk)

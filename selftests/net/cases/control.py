@@ -420,6 +420,7 @@ SYSCTLS = {  # name: (default, legal values, illegal values)
     "inherit_eids": (1, (0,), (-1, 2)),
     "default_eid": (1, (0,), (-1, 2)),
     "host_ports": (0, (1, 2), (-1, 3)),
+    "end_by_reset": (1, (0,), (-1, 2)),
     "smcr_compact": (1, (0,), (-1, 2)),
     "smcr_growing_rings": (1, (0,), (-1, 2)),
     "smcr_rmb_elements": (255, (1, 2), (0, 256)),

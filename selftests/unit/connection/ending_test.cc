@@ -401,6 +401,54 @@ TEST(EndingTest, ALinkThatIsLostBeforeItSaysThatOurEndHasArrivedBreaksOff)
 	EXPECT_TRUE(pair.a.connection.broken_off());
 }
 
+TEST(EndingTest, BothCloseInOrder)
+{
+	Pair pair;
+	pair.a.connection.close();
+	pair.a.transmit();
+	pair.wire.settle();
+	EXPECT_FALSE(pair.b.connection.both_closed_in_order()); // the peer alone has
+	pair.b.connection.shutdown_write();
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_FALSE(pair.a.connection.both_closed_in_order()); // it may still read
+	pair.b.connection.close();
+	EXPECT_FALSE(pair.b.connection.both_closed_in_order()); // not sent yet
+	pair.b.transmit();
+	EXPECT_TRUE(pair.b.connection.both_closed_in_order());
+	EXPECT_FALSE(pair.a.connection.both_closed_in_order()); // on its way
+	pair.wire.settle();
+	EXPECT_TRUE(pair.a.connection.both_closed_in_order());
+}
+
+TEST(EndingTest, AResetIsNoOrder)
+{
+	Pair pair;
+	pair.a.connection.close();
+	pair.a.transmit();
+	pair.wire.settle();
+	pair.b.connection.abort();
+	pair.b.transmit();
+	pair.wire.settle();
+	EXPECT_TRUE(pair.a.connection.finished());
+	EXPECT_FALSE(pair.a.connection.both_closed_in_order());
+	EXPECT_FALSE(pair.b.connection.both_closed_in_order());
+}
+
+TEST(EndingTest, WhoLeavesDoesNotBreakOff)
+{
+	Pair pair;
+	pair.a.connection.close();
+	pair.a.transmit();
+	pair.a.connection.leave();
+	EXPECT_TRUE(pair.a.connection.finished());
+	EXPECT_FALSE(pair.a.connection.broken_off());
+	EXPECT_FALSE(pair.a.connection.both_closed_in_order());
+	// The peer may not have heard.
+	pair.a.connection.transport_lost();
+	EXPECT_TRUE(pair.a.connection.broken_off());
+}
+
 TEST(EndingTest, AbortAfterCloseVoidsTheClosedFlag)
 {
 	Config config = plain_config();

@@ -20,7 +20,7 @@ LocalOffer iwarp_offer(std::uint8_t host)
 	offer.iwarp = true;
 	offer.max_links = 2;
 	offer.capabilities = wire::capability::kIwarp | wire::capability::kCompactMessages |
-			     wire::capability::kGrowingRings;
+			     wire::capability::kGrowingRings | wire::capability::kEndByReset;
 	return offer;
 }
 
@@ -48,8 +48,9 @@ TEST(IwarpHandshake, BetweenTwoOfThisModule)
 		EXPECT_TRUE(smc->agreement->iwarp());
 		EXPECT_EQ(smc->agreement->max_links, 2);
 		// No compact messages.
-		EXPECT_EQ(smc->agreement->capabilities,
-			  wire::capability::kIwarp | wire::capability::kGrowingRings);
+		EXPECT_EQ(smc->agreement->capabilities, wire::capability::kIwarp |
+								wire::capability::kGrowingRings |
+								wire::capability::kEndByReset);
 	}
 }
 

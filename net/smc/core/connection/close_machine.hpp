@@ -86,6 +86,14 @@ public:
 	[[nodiscard]] bool peer_ended_in_order() const { return peer_ended_in_order_; }
 	// Neither side will touch the other's memory again.
 	[[nodiscard]] bool finished() const { return lost_ || both_closed(); }
+	// Both have sent "closed", and neither has reset it.
+	[[nodiscard]] bool both_closed_in_order() const
+	{
+		const std::uint8_t both = sent_flags_ & peer_flags_;
+		const std::uint8_t either = sent_flags_ | peer_flags_;
+
+		return (both & state_flag::kClosed) != 0 && (either & state_flag::kAborted) == 0;
+	}
 	// A state change was attempted that the table does not allow: a bug of ours.
 	[[nodiscard]] bool broken() const { return broken_; }
 

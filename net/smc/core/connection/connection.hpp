@@ -482,11 +482,16 @@ public:
 		return close_.peer_ended_in_order() &&
 		       (close_.sent_flags() & state_flag::kAnyEnd) != 0;
 	}
+	// Each side has closed in order: both have sent and received all there was, and nobody is
+	// left at either end.
+	[[nodiscard]] bool both_closed_in_order() const { return close_.both_closed_in_order(); }
 	// The link was lost before both_ended(), or before the peer is known to have heard of our
-	// end: it may still wait for that, or for our bytes.
+	// end: it may still wait for that, or for our bytes. Not after leave().
 	[[nodiscard]] bool broken_off() const
 	{
-		return close_.lost() && !(both_ended() && transmit_idle());
+		const bool has_left = all_said() && !close_.link_lost();
+
+		return close_.lost() && !has_left && !(both_ended() && transmit_idle());
 	}
 	// As on TCP: a writer that had already met the end of the peer's stream gets EPIPE, not
 	// ECONNRESET.

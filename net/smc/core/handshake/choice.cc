@@ -111,7 +111,8 @@ Result<Choice, DeclineReason> choose_iwarp(const wire::Proposal &proposal, const
 	if (wire::is_link_local(proposal.v2.roce_gid))
 		return fail(DeclineReason::kNoSmcrDev);
 	auto choice = agree_v2(proposal, offer,
-			       wire::capability::kIwarp | wire::capability::kGrowingRings);
+			       wire::capability::kIwarp | wire::capability::kGrowingRings |
+				       wire::capability::kEndByReset);
 
 	if (choice && !choice->agreement.iwarp())
 		return fail(DeclineReason::kNoSmcrDev);

@@ -21,6 +21,8 @@ namespace capability {
 inline constexpr Capabilities kCompactMessages = 0x0001; // wire/compact.hpp
 inline constexpr Capabilities kGrowingRings = 0x0002;    // wire/cdc.hpp, RingOffer
 inline constexpr Capabilities kIwarp = 0x0004;           // wire/iwarp.hpp
+// Who closes a connection last ends TCP's with a RST.
+inline constexpr Capabilities kEndByReset = 0x0008;
 } // namespace capability
 
 inline constexpr std::array<std::uint8_t, 3> kVendorOui{0x02, 0x53, 0x4d};

@@ -35,6 +35,11 @@ bool smc_sysctl_inherit_eids(struct net *net);
 bool smc_sysctl_default_eid(struct net *net);
 /* Whether connections may go by RDMA ports of the initial namespace. */
 u32 smc_sysctl_host_ports(struct net *net);	/* SMC_HOST_PORTS_* */
+/*
+ * Whether TCP's connection may end with a RST after both ends have closed, inside one host and in
+ * new link groups, if the peer does so, too.
+ */
+bool smc_sysctl_end_by_reset(struct net *net);
 /* Whether new link groups may use compact messages, if the peer can. */
 bool smc_sysctl_smcr_compact(struct net *net);
 /* The same of rings that grow with use. */

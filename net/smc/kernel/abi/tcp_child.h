@@ -28,12 +28,12 @@ struct sock *smc_tcp_empty(struct socket *sock);
 /* Releases a socket made by smc_tcp_wrap(), with its sock if it has one. */
 void smc_tcp_unwrap(struct socket *sock);
 /*
- * Gives the sock of a socket that is being released to a socket of our own, and returns that, so
- * that TCP's connection stays open. NULL if memory is short; @sock still has its sock then.
+ * Takes the sock away from a socket that is being released, so that TCP's connection stays open
+ * until smc_tcp_let_go().
  */
-struct socket *smc_tcp_keep(struct socket *sock);
-/* Releases a socket made by smc_tcp_keep(): closes, or with @reset resets. Process. */
-void smc_tcp_let_go(struct socket *sock, bool reset);
+void smc_tcp_keep(struct socket *sock);
+/* The rest of that release: closes, or with @reset resets. @sk goes with it. Process. */
+void smc_tcp_let_go(struct sock *sk, bool reset);
 /* Resets and closes a sock that nobody has accepted. */
 void smc_tcp_close(struct sock *sk);
 

@@ -234,7 +234,7 @@ void SmcSocket::end_connection(transport::Endpoint &endpoint)
 			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, nullptr, &endpoint);
 			smc_sk_unlock(sk_);
 		}
-		endpoint.keep_tcp(sock_);
+		endpoint.end_tcp(sock_);
 	}
 	endpoint.release_from_user();
 }

@@ -61,6 +61,8 @@ public:
 	static constexpr u64 kWithheldLimit_ms = 1000;
 	// How often a closed connection that still owes the peer something is looked at.
 	static constexpr u64 kLook_ms = 1000;
+	// How long TCP's FIN waits for the peer's close().
+	static constexpr u64 kTcpWaits_ms = 100;
 	// How long a cork (TCP_CORK, MSG_MORE) holds bytes back, as in TCP.
 	static constexpr u64 kCorkLimit_ms = 200;
 	// When a writer that found no memory for its send buffer tries again.
@@ -139,10 +141,12 @@ public:
 	void abort();
 	// As abort(), and without waiting for the peer.
 	void give_up();
-	// After close(): as long as the peer is still to be sent anything, @sock's TCP connection
-	// stays open and belongs to this endpoint; @sock loses its sock. Without memory, or if
-	// nothing is to be sent, it does nothing.
-	void keep_tcp(struct socket *sock);
+	// After close(), for TCP's connection. As long as the peer is still to be sent anything it
+	// stays open and belongs to this endpoint; @sock loses its sock. Where ends_by_reset(), it
+	// ends with a RST once both have closed: one packet instead of three, and no TIME_WAIT; it
+	// stays open so long for a peer that may close soon. Otherwise this does nothing, and TCP's
+	// own close() follows.
+	void end_tcp(struct socket *sock);
 	// The handshake has ended, and this is the sock's connection. If it has failed meanwhile,
 	// the sock gets the error now. Not before: the handshake might have gone on with TCP.
 	void join_sock();
@@ -395,10 +399,12 @@ private:
 	// What goes with the end of the connection, or earlier; end() does it. Process.
 	struct Ending {
 		bool retires = false;
-		struct socket *tcp = nullptr;
-		bool broken_off = false;
+		bool tcp = false;      // smc_tcp_let_go()
+		bool by_reset = false; // that, if it is still there
 	};
 	[[nodiscard]] Ending ending_locked(bool retires) SMC_REQUIRES(lock_);
+	// For how long end_tcp()'s wait for the peer goes on; 0: it is over.
+	[[nodiscard]] u64 tcp_waits_ms_locked() const SMC_REQUIRES(lock_);
 	void end(const Ending &ending);
 	void settle(u16 events);
 	// The neighbour may be released meanwhile.
@@ -454,6 +460,10 @@ private:
 	virtual void ring_ran_empty_locked() SMC_REQUIRES(lock_) {}
 	// The peer, whose end of file is withheld, may be asked whether it has heard everything.
 	virtual void end_is_doubtful_locked() SMC_REQUIRES(lock_) {}
+	// See end_tcp(). The peer's user has gone by then, and knows nothing of it.
+	[[nodiscard]] virtual bool ends_by_reset() const = 0;
+	// The endpoint hears of the peer's close() after its own.
+	[[nodiscard]] virtual bool awaits_peer() const { return true; }
 	// event::kNewRing: the peer's message is about that ring.
 	virtual void enter_ring_locked() SMC_REQUIRES(lock_) {}
 	// The user has released it. True if it stays for its peer, with memory.
@@ -483,8 +493,8 @@ private:
 	u64 push_ms_ SMC_GUARDED_BY(lock_) = 0;       // when the cork ends; 0: it holds nothing
 	bool released_ SMC_GUARDED_BY(lock_) = false; // by the user
 	u64 released_ms_ SMC_GUARDED_BY(lock_) = 0;
-	// TCP's connection after close(), still open.
-	struct socket *tcp_ SMC_GUARDED_BY(lock_) = nullptr;
+	// After smc_tcp_keep(): TCP's connection is still open, and this endpoint's.
+	bool keeps_tcp_ SMC_GUARDED_BY(lock_) = false;
 	u32 departed_bytes_ SMC_GUARDED_BY(lock_) = 0; // its part of Departed's count
 	// When arm_locked() wants run(), at the latest.
 	u64 look_ms_ SMC_GUARDED_BY(lock_) = 0;

@@ -8,6 +8,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_clc.h"
 #include "shell/transport/endpoint.hpp"
 #include "shell/transport/endpoint_change.hpp"
 
@@ -48,17 +49,29 @@ bool Endpoint::retire_due()
 
 // If TCP's connection ended visibly before ours, ours would end with it: once TCP has forgotten a
 // closed connection, it answers the peer's keepalive by a reset.
-void Endpoint::keep_tcp(struct socket *sock)
+void Endpoint::end_tcp(struct socket *sock)
 {
 	// TCP's connection has ended already: nothing is kept. The peer need not have ended it:
 	// this side may have reset it, over data for a peer that had closed, and still owes the
 	// peer its closing flag.
-	if (smc_sk_state(sk_) == SMC_TCP_CLOSE ||
-	    !with_lock([](const connection::Connection &conn) { return conn.owes(); }))
+	if (smc_sk_state(sk_) == SMC_TCP_CLOSE)
 		return;
-	struct socket *kept = smc_tcp_keep(sock);
-	shell::Guard guard(lock_);
-	tcp_ = kept;
+	const auto look = [this](const connection::Connection &conn) {
+		const bool by_reset = ends_by_reset();
+
+		return std::pair{conn.owes() || (by_reset && awaits_peer() && !conn.finished()),
+				 by_reset && conn.both_closed_in_order()};
+	};
+	const auto [keeps, by_reset] = with_lock(look);
+	if (keeps) {
+		smc_tcp_keep(sock);
+		shell::Guard guard(lock_);
+		keeps_tcp_ = true;
+	} else if (by_reset) {
+		smc_sk_lock(sk_);
+		smc_tcp_reset(sk_, 0);
+		smc_sk_unlock(sk_);
+	}
 }
 
 // Under the lock, so that nobody reports to the sock afterwards.
@@ -97,17 +110,18 @@ void Endpoint::release_from_user()
 
 Endpoint::Ending Endpoint::ending_locked(bool retires)
 {
-	if (!retires && conn_.owes())
+	if (!retires && (!released_ || conn_.owes() || tcp_waits_ms_locked() != 0))
 		return {};
 	return {.retires = retires,
-		.tcp = std::exchange(tcp_, nullptr),
-		.broken_off = conn_.broken_off()};
+		.tcp = std::exchange(keeps_tcp_, false),
+		.by_reset =
+			conn_.broken_off() || (conn_.both_closed_in_order() && ends_by_reset())};
 }
 
 void Endpoint::end(const Ending &ending)
 {
-	if (ending.tcp != nullptr)
-		smc_tcp_let_go(ending.tcp, ending.broken_off);
+	if (ending.tcp)
+		smc_tcp_let_go(sk_, ending.by_reset);
 	if (ending.retires)
 		retire();
 }
@@ -188,11 +202,22 @@ void Endpoint::part_locked()
 		conn_.give_up();
 }
 
+u64 Endpoint::tcp_waits_ms_locked() const
+{
+	if (!keeps_tcp_ || conn_.finished() || !ends_by_reset())
+		return 0;
+	const u64 waited_ms = elapsed_ms(released_ms_, smc_now_ms());
+
+	return waited_ms < kTcpWaits_ms ? kTcpWaits_ms - waited_ms : 0;
+}
+
 // An endpoint that only waits for the peer is looked at when its time is over, any other one often.
 u64 Endpoint::look_in_ms_locked() const
 {
 	if (!released_ || conn_.eof_withheld() || conn_.owes() || !conn_.waits_for_peer())
 		return kLook_ms;
+	if (const u64 wait_ms = tcp_waits_ms_locked(); wait_ms != 0)
+		return wait_ms;
 	const u64 now_ms = smc_now_ms();
 	const u64 due_ms =
 		std::min(progress_ms_ + patience_ms_locked(), released_ms_ + kOrphanTotal_ms);
@@ -267,7 +292,7 @@ void Endpoint::run()
 		if (released_ && !conn_.finished() && overdue_locked())
 			part_locked();
 		// TCP was reset: the peer's program is gone, or an operator ended the connection.
-		if (tcp_ != nullptr && conn_.owes() && smc_sk_state(sk_) == SMC_TCP_CLOSE) {
+		if (keeps_tcp_ && conn_.owes() && smc_sk_state(sk_) == SMC_TCP_CLOSE) {
 			smc_stat_inc(net_, SMC_STAT_TCP_DIED);
 			conn_.give_up();
 		}

@@ -127,6 +127,12 @@ bool LoopbackEndpoint::released_locked()
 	return false;
 }
 
+// The other end is this module's. Nobody is between the two who could hold back a packet of either.
+bool LoopbackEndpoint::ends_by_reset() const
+{
+	return smc_sysctl_end_by_reset(netns());
+}
+
 bool LoopbackEndpoint::widen()
 {
 	Pair &pair = *pair_;

@@ -81,6 +81,8 @@ private:
 	void send_locked() override SMC_REQUIRES(lock_);
 	// Doubles the ring that this end fills, if it is empty.
 	[[nodiscard]] bool widen() override;
+	[[nodiscard]] bool ends_by_reset() const override;
+	[[nodiscard]] bool awaits_peer() const override { return false; }
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_);
 	// Frees the ring that this end filled if the peer has gone, unless the user is copying into
 	// it.

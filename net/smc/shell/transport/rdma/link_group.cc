@@ -47,6 +47,7 @@ LinkGroup::LinkGroup(Table &table, const GroupKey &key, const Port &port, const 
 	  home_gid_(founding.ends.peer_gid), founder_address_(founding.founder),
 	  compact_((founding.agreement.capabilities & wire::capability::kCompactMessages) != 0),
 	  growing_((founding.agreement.capabilities & wire::capability::kGrowingRings) != 0),
+	  ends_by_reset_((founding.agreement.capabilities & wire::capability::kEndByReset) != 0),
 	  max_links_(founding.agreement.max_links), agreement_(founding.agreement),
 	  direct_(founding.direct), pool_(key.netns, port.device.info().buffer_max_bytes),
 	  control_(*this, links_, key.netns,

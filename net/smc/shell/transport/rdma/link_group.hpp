@@ -232,6 +232,7 @@ public:
 	void take_back_send_buffer(Buffer &buffer, bool idle) override;
 	[[nodiscard]] bool speaks_compactly() const override { return compact_; }
 	[[nodiscard]] bool grows_rings() const override { return growing_; }
+	[[nodiscard]] bool ends_by_reset() const override { return ends_by_reset_; }
 	void look_at_rings() override;
 	void look_at_ends() override;
 	void snapshot(const RdmaEndpoint &endpoint, smc_sock_info &info) override;
@@ -470,9 +471,10 @@ private:
 	struct smc_counters *const counters_; // of its namespace
 	const wire::Gid home_gid_;
 	const TcpAddress founder_address_;
-	const bool compact_; // both ends understand compact messages
-	const bool growing_; // and rings that are replaced
-	const u8 max_links_; // as agreed
+	const bool compact_;       // both ends understand compact messages
+	const bool growing_;       // and rings that are replaced
+	const bool ends_by_reset_; // and that TCP may end with a RST
+	const u8 max_links_;       // as agreed
 	handshake::Agreement agreement_ SMC_GUARDED_BY(lock_);
 	bool direct_;
 	u64 serial_ = 0;

@@ -76,6 +76,8 @@ public:
 	[[nodiscard]] virtual bool speaks_compactly() const = 0;
 	// Both ends know rings that are replaced by larger ones.
 	[[nodiscard]] virtual bool grows_rings() const = 0;
+	// Both ends know that who closes last ends TCP with a RST.
+	[[nodiscard]] virtual bool ends_by_reset() const = 0;
 	// An endpoint's ring is to be replaced, or has been: see tend_ring(). Any context.
 	virtual void look_at_rings() = 0;
 	// An endpoint's end of file is withheld: see settle_end(). Any context.
@@ -203,6 +205,7 @@ private:
 		return !conn_.finished();
 	}
 	[[nodiscard]] bool widen() override;
+	[[nodiscard]] bool ends_by_reset() const override { return group_->ends_by_reset(); }
 	void ring_ran_empty_locked() override SMC_REQUIRES(lock_);
 	void enter_ring_locked() override SMC_REQUIRES(lock_);
 	void end_is_doubtful_locked() override SMC_REQUIRES(lock_);

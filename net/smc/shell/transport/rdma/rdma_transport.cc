@@ -88,6 +88,8 @@ void RdmaTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 		offer.capabilities |= wire::capability::kCompactMessages;
 	if (smc_sysctl_smcr_growing_rings(seeker.netns))
 		offer.capabilities |= wire::capability::kGrowingRings;
+	if (smc_sysctl_end_by_reset(seeker.netns))
+		offer.capabilities |= wire::capability::kEndByReset;
 	if (!offer.eids.empty()) {
 		if (const auto port = find_port(seeker.netns, *seeker.path, SMC_IB_GID_ROCE_V2)) {
 			offer.smcr_v2 = true;
