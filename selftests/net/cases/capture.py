@@ -21,7 +21,7 @@ RUN = f"build/tools/smc_run python3 {TALK}"
 SECRET = "nobody but the two ends is to see this. "
 # What the client says, so many times, the server says again.
 PROGRAM = f"""
-import socket, sys
+import socket, sys, time
 def read(connection):
     text = b""
     while piece := connection.recv(65536):
@@ -36,6 +36,8 @@ if sys.argv[1] == "serve":
                 connection.sendall(read(connection))
 said = {SECRET!r}.encode() * int(sys.argv[2])
 with socket.create_connection((sys.argv[1], {PORT})) as connection:
+    # TCP's ACK of the last CLC message is late.
+    time.sleep(0.3)
     connection.sendall(said)
     connection.shutdown(socket.SHUT_WR)
     assert read(connection) == said

@@ -110,7 +110,7 @@ void Endpoint::release_from_user()
 
 Endpoint::Ending Endpoint::ending_locked(bool retires)
 {
-	if (!retires && (!released_ || conn_.owes() || tcp_waits_ms_locked() != 0))
+	if (!retires && (conn_.owes() || tcp_waits_ms_locked() != 0))
 		return {};
 	return {.retires = retires,
 		.tcp = std::exchange(keeps_tcp_, false),
