@@ -158,6 +158,8 @@ struct socket *connect_at_once(bool plain = false)
 		fail("connect() fails, errno %d", -ret);
 	if (scheduler().now_us() - began_us > kMoment_us)
 		fail("connect() takes %llu us", scheduler().now_us() - began_us);
+	// The server has the connection with the ACK, which may be slower than the next client's.
+	scheduler().sleep_us(world().knobs.latency_us);
 	return sock;
 }
 
