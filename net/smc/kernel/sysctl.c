@@ -2,8 +2,8 @@
 /*
  * net.smc.*: names, defaults and ranges of the kernel's own module of 6.12, on
  * every kernel; smcd_loopback, plain_peer_time, inherit_eids, default_eid, host_ports,
- * end_by_reset, smcr_compact, smcr_growing_rings, smcr_rmb_elements, smcr_iwarp_port, tcp2smc and tcp2smc_mark
- * are this module's own.
+ * end_by_reset, smcr_compact, smcr_growing_rings, smcr_rmb_elements, smcr_iwarp_port, tcp2smc and
+ * tcp2smc_mark are this module's own.
  */
 #include <linux/capability.h>
 #include <linux/sizes.h>
