@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A connection over SMC of which both ends close, for a look at what TCP makes of it.
 
-    farewell.py serve PORT KEEP_S    accepts one, reads to its end, and closes KEEP_S seconds later
+    farewell.py serve PORT [keep]    accepts one, reads to its end, and closes it, or keeps it until it is killed
     farewell.py connect HOST PORT    opens one, says a byte, hears one, and closes
 """
 
@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent / "hostile"))
 from smc_target import smc_socket
 
 
-def serve(port: int, keep_s: float) -> None:
+def serve(port: int, keep: bool) -> None:
     listener = smc_socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     listener.bind(("0.0.0.0", port))
@@ -26,7 +26,8 @@ def serve(port: int, keep_s: float) -> None:
     listener.close()
     connection.send(connection.recv(10))
     assert connection.recv(10) == b""
-    time.sleep(keep_s)
+    if keep:
+        time.sleep(3600)
     connection.close()
 
 
@@ -39,6 +40,6 @@ def connect(host: str, port: int) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "serve":
-        serve(int(sys.argv[2]), float(sys.argv[3]))
+        serve(int(sys.argv[2]), sys.argv[3:] == ["keep"])
     else:
         connect(sys.argv[2], int(sys.argv[3]))

@@ -11,9 +11,9 @@ FAREWELL = "selftests/net/farewell.py"
 OFF = "sysctl -q net.smc.end_by_reset=0"
 
 
-def farewell(guest: Guest, address: str, client: str = "", server: str = "", keep_s: int = 0):
+def farewell(guest: Guest, address: str, client: str = "", server: str = "", keep: str = ""):
     """client, server: what their commands begin with. Returns the server, which may still run."""
-    serving = guest.spawn(f"{server} {FAREWELL} serve {PORT} {keep_s}")
+    serving = guest.spawn(f"{server} {FAREWELL} serve {PORT} {keep}")
     serving.expect("listening")
     guest.run(f"{client} {FAREWELL} connect {address} {PORT}")
     return serving
@@ -53,10 +53,11 @@ def a_peer_that_stays_open(vm):
     left, right = inside("left"), inside("right")
 
     with sides(vm.a):
-        server = farewell(vm.a, ADDRESSES["right"], left, right, keep_s=4)
+        server = farewell(vm.a, ADDRESSES["right"], left, right, keep="keep")
         vm.a.wait_for(shows("close-wait", right))
         vm.a.wait_for(shows("fin-wait-2", left))
-        server.wait(10)
+        server.kill()
+        server.wait(10, check=False)
         nothing_is_left(vm.a, left, right)
         assert stats(vm.a, left)["smcr_client_v2"] == 1, "not by SMC-R"
 
