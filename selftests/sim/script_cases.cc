@@ -360,7 +360,30 @@ void ends_that_ask_together(net *from, net *to)
 
 constexpr u8 kTestLink = 7;
 
+// MSG_MORE, where one write could tell of itself, as a message without it would.
+void more_waits()
+{
+	constexpr u64 kSoon_us = 50'000;
+	constexpr size_t kFew = 100;
+	Call call(&client(), &server());
+
+	(void)call.send(kFew);
+	call.receive(kFew);
+	if (call.send_back(1) != 1)
+		fail("script: no answer");
+	scheduler().sleep_us(kSoon_us);
+	if (call.find(/*server=*/false) != 1)
+		fail("script: the answer does not come");
+	(void)call.send(kFew, SMC_MSG_MORE);
+	scheduler().sleep_us(kSoon_us);
+	if (const int n = call.find(/*server=*/true); n != -EAGAIN)
+		fail("script: recv() says %d behind MSG_MORE", n);
+	(void)call.send(kFew);
+	call.receive(2 * kFew);
+}
+
 const Case kCases[] = {
+	{"more-waits", [] { scripted(more_waits); }},
 	{.name = "ends-that-ask-together",
 	 .play = [] { scripted([] { ends_that_ask_together(&client(), &server()); }); },
 	 .scripted = true,

@@ -149,8 +149,22 @@ void Endpoint::produce(u32 bytes, connection::SendHint hint)
 	change([&]() -> u16 {
 		lock_.assert_held();
 		writing_ = false;
+		if (hint == connection::SendHint::kNormal && post_copied_locked(bytes))
+			return 0;
 		return append_locked(bytes, hint);
 	});
+}
+
+bool Endpoint::post_copied_locked(u32 bytes)
+{
+	connection::QuickPlan plan;
+
+	if (neighbour_ != nullptr || detached_ ||
+	    conn_.plan_quickly(bytes, plan) != connection::QuickWay::kSend ||
+	    !post_quickly_locked(plan))
+		return false;
+	conn_.commit_quickly(plan);
+	return true;
 }
 
 void Endpoint::answer_locked(u16 events)

@@ -359,6 +359,9 @@ private:
 	// What was copied into the send buffer is sent, as far as it may be. Returns the events for
 	// settle().
 	[[nodiscard]] u16 append_locked(u32 bytes, connection::SendHint hint) SMC_REQUIRES(lock_);
+	// The same where one write that tells of itself is all there is to send. False: it did
+	// nothing.
+	[[nodiscard]] bool post_copied_locked(u32 bytes) SMC_REQUIRES(lock_);
 	// send_at_once() without a neighbour; returns the events for settle(). And with one; true
 	// if the bytes were sent.
 	[[nodiscard]] u16 post_at_once_locked(struct msghdr *msg, u32 bytes, bool &sent)
