@@ -153,10 +153,7 @@ struct sock *smc_tcp_orphan(struct socket *sock)
 	return sk;
 }
 
-namespace {
-
-// @spare, or a new one.
-struct socket *wrap(struct sock *sk, struct socket *spare)
+struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
 {
 	struct socket *sock = spare;
 
@@ -166,20 +163,10 @@ struct socket *wrap(struct sock *sk, struct socket *spare)
 		if (world().lacks(world().knobs.no_memory))
 			return nullptr;
 		socket_counts().sockets++;
+		socket_counts().wrapped++;
 		sock = new struct socket;
 	}
 	smc_tcp_adopt(sk, sock);
-	return sock;
-}
-
-} // namespace
-
-struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
-{
-	struct socket *sock = wrap(sk, spare);
-
-	if (spare == nullptr && sock != nullptr)
-		socket_counts().wrapped++;
 	return sock;
 }
 

@@ -406,6 +406,11 @@ private:
 		bool by_reset = false; // that, if it is still there
 	};
 	[[nodiscard]] Ending ending_locked(bool retires) SMC_REQUIRES(lock_);
+	// Of end_tcp(): nobody is left at either end, and the peer expects a RST.
+	[[nodiscard]] bool may_reset(const connection::Connection &conn) const
+	{
+		return conn.both_closed_in_order() && ends_by_reset();
+	}
 	// For how long end_tcp()'s wait for the peer goes on; 0: it is over.
 	[[nodiscard]] u64 tcp_waits_ms_locked() const SMC_REQUIRES(lock_);
 	void end(const Ending &ending);

@@ -57,10 +57,9 @@ void Endpoint::end_tcp(struct socket *sock)
 	if (smc_sk_state(sk_) == SMC_TCP_CLOSE)
 		return;
 	const auto look = [this](const connection::Connection &conn) {
-		const bool by_reset = ends_by_reset();
-
-		return std::pair{conn.owes() || (by_reset && awaits_peer() && !conn.finished()),
-				 by_reset && conn.both_closed_in_order()};
+		return std::pair{conn.owes() ||
+					 (ends_by_reset() && awaits_peer() && !conn.finished()),
+				 may_reset(conn)};
 	};
 	const auto [keeps, by_reset] = with_lock(look);
 	if (keeps) {
@@ -114,8 +113,7 @@ Endpoint::Ending Endpoint::ending_locked(bool retires)
 		return {};
 	return {.retires = retires,
 		.tcp = std::exchange(keeps_tcp_, false),
-		.by_reset =
-			conn_.broken_off() || (conn_.both_closed_in_order() && ends_by_reset())};
+		.by_reset = conn_.broken_off() || may_reset(conn_)};
 }
 
 void Endpoint::end(const Ending &ending)
