@@ -137,6 +137,11 @@ public:
 	{
 		return client_->sk->connection;
 	}
+	void linger(u32 time_ms)
+	{
+		client_->sk->linger = true;
+		client_->sk->linger_ms = time_ms;
+	}
 	void close_client() { sys_close(std::exchange(client_, nullptr)); }
 	void close_server() { sys_close(std::exchange(server_, nullptr)); }
 	void shut_client()

@@ -5,16 +5,19 @@
 
 #include "call.hpp"
 #include "kernel/abi/pernet.h"
+#include "kernel/abi/stats.h"
 #include "plot.hpp"
 #include "scheduler.hpp"
 #include "tcp_connection.hpp"
 #include "trace.hpp"
+#include "verbs.hpp"
 
 namespace sim {
 namespace {
 
 constexpr u64 kSoon_us = 10'000;
 constexpr u64 kLong_us = 1'000'000;
+constexpr u32 kLinger_ms = 60'000;
 
 // What went by TCP at the end of a connection.
 class Farewell {
@@ -158,6 +161,85 @@ void ends_near()
 	farewell.expect_reset(false, "without the RST");
 }
 
+// Between two namespaces of one kernel either administrator may say no.
+void ends_near_as_both_want()
+{
+	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
+	for (net *host : {&client(), &server()}) {
+		host->end_by_reset = false;
+		Call call(&client(), &server());
+		const Farewell farewell(call);
+
+		close_both(call);
+		farewell.expect(1, 1, "one does not want it");
+		farewell.expect_reset(false, "one does not want it");
+		host->end_by_reset = true;
+	}
+}
+
+// The link is lost after the peer has heard of the close(), and while it stays open: it has lost
+// nothing.
+void ends_without_link()
+{
+	Call call(&client(), &server());
+	const Farewell farewell(call);
+
+	call.close_client();
+	scheduler().sleep_us(kSoon_us);
+	remove_device(&client());
+	scheduler().sleep_us(kLong_us);
+	farewell.expect(1, 0, "without a link");
+	farewell.expect_reset(false, "without a link");
+	call.end_is_clean();
+	add_device(&client());
+}
+
+// The link is lost while close() lingers over data, at this end alone. The peer, which waits for
+// the data, is told by TCP.
+void lingers_without_link()
+{
+	Call call(&client(), &server());
+	const Farewell farewell(call);
+	bool over = false;
+
+	(void)call.fill();
+	call.linger(kLinger_ms);
+	scheduler().spawn("device", [&over] {
+		scheduler().sleep_us(kSoon_us);
+		for (const auto &[qpn, link] : fabric().links)
+			link->silent = true;
+		remove_device(&client(), 0, Removal::kPulled);
+		over = true;
+	});
+	call.close_client();
+	scheduler().sleep_us(kSoon_us);
+	farewell.expect_reset(true, "without a link");
+	call.is_reset();
+	while (!over)
+		scheduler().sleep_us(kSoon_us);
+	add_device(&client());
+}
+
+// TCP is reset meanwhile: nobody waits for the peer any longer.
+void lingers_without_tcp()
+{
+	Call call(&client(), &server());
+
+	(void)call.fill();
+	call.linger(kLinger_ms);
+	const u64 began_us = scheduler().now_us();
+
+	scheduler().spawn("network", [tcp = call.tcp()] {
+		scheduler().sleep_us(kSoon_us);
+		tcp->break_off();
+	});
+	call.close_client();
+	if (scheduler().now_us() - began_us > kLong_us)
+		fail("script: close() waits for a peer that TCP has lost");
+	if (client().stats[SMC_STAT_TCP_DIED] != 1)
+		fail("script: nobody has given up");
+}
+
 // A reset is the peer's to see, whoever closes afterwards.
 void ends_in_disorder()
 {
@@ -183,6 +265,14 @@ const Case kCases[] = {
 	{.name = "version-1-ends-by-fin", .play = [] { scripted(ends_by_fin); }, .smcr_v1 = true},
 	{.name = "iwarp-ends-by-reset", .play = [] { scripted(ends_by_reset); }, .iwarp = true},
 	{"ends-near", [] { scripted(ends_near); }},
+	{"ends-near-as-both-want", [] { scripted(ends_near_as_both_want); }},
+	{.name = "ends-without-link",
+	 .play = [] { scripted(ends_without_link); },
+	 .loses_links = true},
+	{.name = "lingers-without-link",
+	 .play = [] { scripted(lingers_without_link); },
+	 .loses_links = true},
+	{"lingers-without-tcp", [] { scripted(lingers_without_tcp); }},
 	{"ends-in-disorder", [] { scripted(ends_in_disorder); }},
 };
 

@@ -401,6 +401,16 @@ TEST(EndingTest, ALinkThatIsLostBeforeItSaysThatOurEndHasArrivedBreaksOff)
 	EXPECT_TRUE(pair.a.connection.broken_off());
 }
 
+TEST(EndingTest, ALinkThatIsLostBehindACloseThatThePeerHasHeardOfBreaksNothingOff)
+{
+	Pair pair;
+	pair.a.connection.close();
+	pair.a.transmit();
+	pair.wire.settle();
+	pair.a.connection.transport_lost();
+	EXPECT_FALSE(pair.a.connection.broken_off());
+}
+
 TEST(EndingTest, BothCloseInOrder)
 {
 	Pair pair;

@@ -486,12 +486,14 @@ public:
 	// left at either end.
 	[[nodiscard]] bool both_closed_in_order() const { return close_.both_closed_in_order(); }
 	// The link was lost before both_ended(), or before the peer is known to have heard of our
-	// end: it may still wait for that, or for our bytes. Not after leave().
+	// end: it may still wait for that, or for our bytes. Not after leave(), nor after a close()
+	// that the peer has heard of: it waits for nothing.
 	[[nodiscard]] bool broken_off() const
 	{
-		const bool has_left = all_said() && !close_.link_lost();
+		const bool heard = transmit_idle();
+		const bool has_left = all_said() && (heard || !close_.link_lost());
 
-		return close_.lost() && !has_left && !(both_ended() && transmit_idle());
+		return close_.lost() && !has_left && !(both_ended() && heard);
 	}
 	// As on TCP: a writer that had already met the end of the peer's stream gets EPIPE, not
 	// ECONNRESET.

@@ -189,6 +189,44 @@ void SmcSocket::disconnect()
 	endpoint->release_from_user();
 }
 
+void SmcSocket::linger_for(transport::Endpoint &endpoint, long timeo_jiffies)
+{
+	struct Lingering {
+		transport::Endpoint &endpoint;
+		struct sock *sk;
+
+		[[nodiscard]] bool tcp_died() const { return smc_sk_state(sk) == SMC_TCP_CLOSE; }
+	} lingering{endpoint, sk_};
+	const auto over = [](void *arg) {
+		const auto &waiting = *static_cast<const Lingering *>(arg);
+		const auto all_gone = [](const connection::Connection &conn) {
+			return conn.finished() || conn.reset() ||
+			       (conn.unsent_bytes() == 0 && conn.undelivered_bytes() == 0 &&
+				!conn.closing_flag_owed());
+		};
+
+		return waiting.tcp_died() || waiting.endpoint.with_lock(all_gone);
+	};
+
+	endpoint.set_lingering();
+	endpoint.with_lock([](connection::Connection &conn) { conn.request_completion(); });
+	endpoint.transmit();
+	smc_sk_lock(sk_);
+	(void)smc_sk_wait(sk_, &timeo_jiffies, over, nullptr, &lingering);
+	smc_sk_unlock(sk_);
+
+	const auto owes = [](const connection::Connection &conn) { return conn.owes(); };
+	if (lingering.tcp_died() && endpoint.with_lock(owes))
+		give_up(endpoint);
+}
+
+// TCP was reset: the peer may not even know the connection any more, so no answer is awaited.
+void SmcSocket::give_up(transport::Endpoint &endpoint)
+{
+	smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
+	endpoint.give_up();
+}
+
 void SmcSocket::end_connection(transport::Endpoint &endpoint)
 {
 	long timeo_jiffies;
@@ -198,8 +236,7 @@ void SmcSocket::end_connection(transport::Endpoint &endpoint)
 	};
 	const auto [answers, broken_off] = endpoint.with_lock(look);
 
-	// The user has got the error that TCP left at the socket. The peer may not even know the
-	// connection any more, so no answer is awaited.
+	// The user has got the error that TCP left at the socket.
 	const bool tcp_died = answers && smc_sk_state(sk_) == SMC_TCP_CLOSE;
 
 	// A peer that only waits would otherwise notice by its link's heartbeat, up to a minute
@@ -210,30 +247,13 @@ void SmcSocket::end_connection(transport::Endpoint &endpoint)
 		smc_sk_unlock(sk_);
 	}
 	if (tcp_died) {
-		smc_stat_inc(smc_sk_net(sk_), SMC_STAT_TCP_DIED);
-		endpoint.give_up();
+		give_up(endpoint);
 	} else if (linger && timeo_jiffies == 0) {
 		endpoint.abort();
 	} else {
 		endpoint.close();
-		if (linger && !smc_process_exiting()) {
-			const auto all_gone = [](void *arg) {
-				return static_cast<transport::Endpoint *>(arg)->with_lock(
-					[](connection::Connection &conn) {
-						return conn.finished() || conn.reset() ||
-						       (conn.unsent_bytes() == 0 &&
-							conn.undelivered_bytes() == 0 &&
-							!conn.closing_flag_owed());
-					});
-			};
-			endpoint.set_lingering();
-			endpoint.with_lock(
-				[](connection::Connection &conn) { conn.request_completion(); });
-			endpoint.transmit();
-			smc_sk_lock(sk_);
-			(void)smc_sk_wait(sk_, &timeo_jiffies, all_gone, nullptr, &endpoint);
-			smc_sk_unlock(sk_);
-		}
+		if (linger && !smc_process_exiting())
+			linger_for(endpoint, timeo_jiffies);
 		endpoint.end_tcp(sock_);
 	}
 	endpoint.release_from_user();

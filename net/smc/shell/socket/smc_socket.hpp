@@ -244,6 +244,9 @@ private:
 	void take_connection(Ref<transport::Endpoint> endpoint);
 	void unhook();
 	void end_connection(transport::Endpoint &endpoint);
+	// SO_LINGER: until the peer has everything, and is told so.
+	void linger_for(transport::Endpoint &endpoint, long timeo_jiffies);
+	void give_up(transport::Endpoint &endpoint);
 	// Whom the last connect() named.
 	[[nodiscard]] smc_peer attempted_peer() const;
 	void run();

@@ -406,10 +406,11 @@ private:
 		bool by_reset = false; // that, if it is still there
 	};
 	[[nodiscard]] Ending ending_locked(bool retires) SMC_REQUIRES(lock_);
-	// Of end_tcp(): nobody is left at either end, and the peer expects a RST.
-	[[nodiscard]] bool may_reset(const connection::Connection &conn) const
+	// TCP's connection ends with a RST: the peer may wait for what will never come, or nobody
+	// is left at either end, and the peer expects it.
+	[[nodiscard]] bool resets_tcp(const connection::Connection &conn) const
 	{
-		return conn.both_closed_in_order() && ends_by_reset();
+		return conn.broken_off() || (conn.both_closed_in_order() && ends_by_reset());
 	}
 	// For how long end_tcp()'s wait for the peer goes on; 0: it is over.
 	[[nodiscard]] u64 tcp_waits_ms_locked() const SMC_REQUIRES(lock_);

@@ -59,7 +59,7 @@ void Endpoint::end_tcp(struct socket *sock)
 	const auto look = [this](const connection::Connection &conn) {
 		return std::pair{conn.owes() ||
 					 (ends_by_reset() && awaits_peer() && !conn.finished()),
-				 may_reset(conn)};
+				 resets_tcp(conn)};
 	};
 	const auto [keeps, by_reset] = with_lock(look);
 	if (keeps) {
@@ -113,7 +113,7 @@ Endpoint::Ending Endpoint::ending_locked(bool retires)
 		return {};
 	return {.retires = retires,
 		.tcp = std::exchange(keeps_tcp_, false),
-		.by_reset = conn_.broken_off() || may_reset(conn_)};
+		.by_reset = resets_tcp(conn_)};
 }
 
 void Endpoint::end(const Ending &ending)

@@ -59,6 +59,7 @@ bool LoopbackEndpoint::start_locked(const LoopbackEndpoint &peer)
 	set_rings(pair_->dmbs_[peer.side_]->data(), pair_->dmbs_[side_]->data());
 	peer_token_ = peer.token_;
 	peer_size_ = peer.size_;
+	ends_by_reset_ = smc_sysctl_end_by_reset(netns()) && smc_sysctl_end_by_reset(peer.netns());
 	joined_ = conn_.init(config);
 	if (joined_)
 		Namespace::of(netns()).count_smcd(1, size_.bytes());
@@ -125,12 +126,6 @@ bool LoopbackEndpoint::released_locked()
 	if (neighbour_ != nullptr && conn_.all_said())
 		conn_.leave();
 	return false;
-}
-
-// The other end is this module's. Nobody is between the two who could hold back a packet of either.
-bool LoopbackEndpoint::ends_by_reset() const
-{
-	return smc_sysctl_end_by_reset(netns());
 }
 
 bool LoopbackEndpoint::widen()

@@ -81,7 +81,7 @@ private:
 	void send_locked() override SMC_REQUIRES(lock_);
 	// Doubles the ring that this end fills, if it is empty.
 	[[nodiscard]] bool widen() override;
-	[[nodiscard]] bool ends_by_reset() const override;
+	[[nodiscard]] bool ends_by_reset() const override { return ends_by_reset_; }
 	[[nodiscard]] bool awaits_peer() const override { return false; }
 	[[nodiscard]] bool released_locked() override SMC_REQUIRES(lock_);
 	// Frees the ring that this end filled if the peer has gone, unless the user is copying into
@@ -123,7 +123,8 @@ private:
 	const shell::Ref<Pair> pair_;
 	const Side side_;
 	const wire::BufferSize size_;
-	u64 widen_after_ms_ = 0; // guarded by the socket lock
+	u64 widen_after_ms_ = 0;     // guarded by the socket lock
+	bool ends_by_reset_ = false; // constant once the two ends are joined
 	bool joined_ SMC_GUARDED_BY(lock_) = false;
 	bool gone_ SMC_GUARDED_BY(lock_) = false; // retired, or about to be
 	u64 peer_token_ SMC_GUARDED_BY(lock_) = 0;
