@@ -41,9 +41,13 @@ class Workload(Row):
     figure: str
     adrift: int = 0
 
+    def client(self, stage: Stage, seconds: int) -> str:
+        """The client's command line."""
+        return self.options.format(address=stage.address, port=self.server.port_of(stage),
+                                   seconds=seconds)
+
     def run(self, stage: Stage, seconds: int) -> float:
-        command = self.options.format(address=stage.address, port=self.server.port_of(stage),
-                                      seconds=seconds)
+        command = self.client(stage, seconds)
         result = stage.run(command)
         said = sockperf.plain(result.out + result.err)
         found = re.search(self.figure, said)
