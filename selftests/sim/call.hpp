@@ -48,15 +48,18 @@ public:
 	Call(const Call &) = delete;
 	Call &operator=(const Call &) = delete;
 
-	// The result of the client's send().
-	int send(size_t bytes, u32 flags = 0)
+	// The result of the client's send(), from memory that may have to be fetched first.
+	int send(size_t bytes, u32 flags = 0, const std::function<void()> &fetch = {})
 	{
 		const std::vector<u8> buffer(bytes);
-		msghdr msg{.flags = flags, .from = buffer.data(), .length_bytes = bytes};
+		msghdr msg{.flags = flags,
+			   .from = buffer.data(),
+			   .length_bytes = bytes,
+			   .fetch = fetch};
 
 		return sys_send(client_, msg);
 	}
-	// The same at the server, from memory that has to be fetched first.
+	// The same at the server.
 	int send_back(size_t bytes, const std::function<void()> &fetch = {})
 	{
 		const std::vector<u8> buffer(bytes);

@@ -12,6 +12,7 @@
 #include "process.hpp"
 #include "ring_memory.hpp"
 #include "scheduler.hpp"
+#include "shell/transport/endpoint.hpp"
 #include "trace.hpp"
 
 namespace sim {
@@ -134,6 +135,7 @@ void inherited_rings()
 }
 
 constexpr size_t kFew = 1000;
+constexpr u64 kMemoryRetry_us = 1000 * smc::transport::Endpoint::kMemoryRetry_ms;
 
 // A cgroup has no memory beside what its connections receive in.
 void leave_the_reserve(u64 connections)
@@ -200,6 +202,63 @@ void writer_waits()
 		fail("it is not writable");
 	call.receive(kFew);
 	forget_limits();
+}
+
+// A connection that has the reserve, and whose user's memory does not come.
+class StuckWriter {
+public:
+	StuckWriter() : call_(&client(), &server())
+	{
+		scheduler().spawn("stuck", [this] {
+			(void)call_.send(kFew, 0, [this] {
+				stuck_ = true;
+				while (!comes_)
+					scheduler().sleep_us(kMoment_us);
+			});
+			stuck_ = false;
+		});
+		while (!stuck_)
+			scheduler().sleep_us(kMoment_us);
+	}
+	void end()
+	{
+		comes_ = true;
+		while (stuck_)
+			scheduler().sleep_us(kMoment_us);
+		call_.receive(kFew);
+	}
+
+private:
+	Call call_;
+	bool stuck_ = false;
+	bool comes_ = false;
+};
+
+// Two threads on one socket. The first one sleeps, since there is no memory, and gets on with what
+// the second one has found.
+void writers_of_one_socket()
+{
+	bool sent = false;
+
+	leave_the_reserve(2);
+	Call call(&client(), &server());
+	StuckWriter stuck;
+	scheduler().spawn("writer", [&] {
+		if (const int n = call.send(kFew); n != static_cast<int>(kFew))
+			fail("send() says %d", n);
+		sent = true;
+	});
+	scheduler().sleep_us(kMemoryRetry_us / 3);
+	if (sent)
+		fail("it has found memory");
+	forget_limits();
+	if (call.send(kFew, SMC_MSG_DONTWAIT) != static_cast<int>(kFew))
+		fail("there is no memory");
+	scheduler().sleep_us(kRest_us);
+	if (!sent)
+		fail("it sleeps though there is memory");
+	call.receive(2 * kFew);
+	stuck.end();
 }
 
 // The host has no memory left for rings. Whoever has something to send gets the smallest send
@@ -317,6 +376,9 @@ const Case kCases[] = {
 	 .lasts_us = 2 * kMinutes_us},
 	{"ring-writers-take-turns", [] { with_server(writers_take_turns); }},
 	{.name = "ring-writer-waits", .play = [] { scripted(writer_waits); }, .scripted = true},
+	{.name = "ring-writers-of-one-socket",
+	 .play = [] { scripted(writers_of_one_socket); },
+	 .scripted = true},
 	{"ring-writer-does-not-wait", [] { with_server(writer_does_not_wait); }},
 	{.name = "ring-kept-while-registering",
 	 .play = [] { with_server(kept_while_registering); },

@@ -247,23 +247,29 @@ bool RdmaEndpoint::take_send_buffer()
 
 	if (buffer != nullptr && buffer->size() < size)
 		put_off_widening();
-	{
-		shell::Guard guard(lock_);
+	bool taken = false;
+
+	change([&]() -> u16 {
+		lock_.assert_held();
 		if (buffer == nullptr) {
 			note_send_buffer_lacks_locked();
-			return false;
+			return 0;
 		}
-		if (!detached() && send_buffer_ == nullptr &&
-		    conn_.replace_send_buffer(buffer->size().bytes())) {
-			send_buffer_ = buffer;
-			set_send_buffer_locked(buffer->data());
-			noted_bytes_ = conn_.appended_bytes();
-			smc_stat_tx_buf(counters(), SMC_TECH_R, buffer->size().bytes(), 1);
-			return true;
-		}
-	}
-	group_->take_back_send_buffer(*buffer, /*idle=*/true);
-	return false;
+		const bool lacked = conn_.send_buffer_lacks();
+		if (detached() || send_buffer_ != nullptr ||
+		    !conn_.replace_send_buffer(buffer->size().bytes()))
+			return 0;
+		send_buffer_ = buffer;
+		set_send_buffer_locked(buffer->data());
+		noted_bytes_ = conn_.appended_bytes();
+		smc_stat_tx_buf(counters(), SMC_TECH_R, buffer->size().bytes(), 1);
+		taken = true;
+		// Others may sleep since they have found none: run() wakes them no more.
+		return lacked ? connection::event::kWritable : u16{0};
+	});
+	if (buffer != nullptr && !taken)
+		group_->take_back_send_buffer(*buffer, /*idle=*/true);
+	return taken;
 }
 
 Buffer *RdmaEndpoint::leave_send_buffer_locked()
