@@ -109,6 +109,8 @@ public:
 		nothing_is_wrong(SMC_POLL_ERR);
 	}
 	[[nodiscard]] u32 client_events() { return sys_poll(client_); }
+	// Sleeps until one of @events is set. False: a signal came.
+	[[nodiscard]] bool client_polls(u32 events) { return sys_poll_wait(client_, events); }
 	// The server's TCP connection.
 	void tcp_is(int state)
 	{

@@ -261,6 +261,31 @@ void writers_of_one_socket()
 	stuck.end();
 }
 
+// One thread tries again and again. Another one, which waits for room, is told when it may try.
+void writer_is_impatient()
+{
+	constexpr u64 kSoon_us = 3 * kMemoryRetry_us;
+	bool told = false;
+
+	leave_the_reserve(2);
+	Call call(&client(), &server());
+	StuckWriter stuck;
+	if (call.send(kFew, SMC_MSG_DONTWAIT) != -EAGAIN)
+		fail("it has found memory");
+	scheduler().spawn("poller", [&] {
+		(void)call.client_polls(SMC_POLL_OUT);
+		told = true;
+	});
+	for (u64 waited_us = 0; waited_us < kSoon_us; waited_us += kMemoryRetry_us / 3) {
+		scheduler().sleep_us(kMemoryRetry_us / 3);
+		(void)call.send(kFew, SMC_MSG_DONTWAIT);
+	}
+	if (!told)
+		fail("nobody else is woken while one tries");
+	stuck.end();
+	forget_limits();
+}
+
 // The host has no memory left for rings. Whoever has something to send gets the smallest send
 // buffer, and gets rid of it.
 void writer_does_not_wait()
@@ -378,6 +403,9 @@ const Case kCases[] = {
 	{.name = "ring-writer-waits", .play = [] { scripted(writer_waits); }, .scripted = true},
 	{.name = "ring-writers-of-one-socket",
 	 .play = [] { scripted(writers_of_one_socket); },
+	 .scripted = true},
+	{.name = "ring-writer-is-impatient",
+	 .play = [] { scripted(writer_is_impatient); },
 	 .scripted = true},
 	{"ring-writer-does-not-wait", [] { with_server(writer_does_not_wait); }},
 	{.name = "ring-kept-while-registering",

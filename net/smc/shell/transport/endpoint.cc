@@ -118,8 +118,12 @@ void Endpoint::note_send_buffer_lacks_locked()
 {
 	if (detached_)
 		return;
+	// Until run() says that it is worth another try. Who tries more often than that does not
+	// put it off, for others sleep until then.
+	const bool waits = conn_.send_buffer_lacks();
 	conn_.note_send_buffer_lacks();
-	work_.queue_delayed(kMemoryRetry_ms);
+	if (!waits)
+		work_.queue_delayed(kMemoryRetry_ms);
 }
 
 // Bytes that a cork holds go out after a while.
