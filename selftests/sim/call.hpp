@@ -80,11 +80,11 @@ public:
 		if (n != static_cast<int>(bytes))
 			fail("script: recv() says %d, not %zu", n, bytes);
 	}
-	// The error, or the end, that either end finds.
-	int find(bool server)
+	// The error, or the end, that either end finds, or comes to.
+	int find(bool server, u32 flags = SMC_MSG_DONTWAIT)
 	{
 		u8 byte;
-		msghdr msg{.flags = SMC_MSG_DONTWAIT, .to = &byte, .length_bytes = 1};
+		msghdr msg{.flags = flags, .to = &byte, .length_bytes = 1};
 
 		return sys_receive(server ? server_ : client_, msg);
 	}

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "call.hpp"
 #include "calls.hpp"
 #include "cases.hpp"
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/control.h"
+#include "kernel/abi/stats.h"
 #include "llc_observer.hpp"
 #include "plot.hpp"
 #include "process.hpp"
@@ -392,6 +394,39 @@ void both_rails_are_lost()
 	sys_close(sock);
 }
 
+// A peer's first message by another link is a compact one, which says nothing by itself. That ends
+// the connection, once, for whoever sleeps at this end and for the peer.
+void compact_by_the_other_link()
+{
+	Call call(&client(), &server());
+	const smc_ib_link *first = link_of(&server());
+	int found = 1;
+
+	scheduler().sleep_us(kAdded_us);
+	expect_a_link_on_each_rail();
+	(void)call.send(1);
+	call.receive(1);
+	scheduler().spawn("reader", [&] { found = call.find(/*server=*/true, 0); });
+	scheduler().sleep_us(kMoment_us);
+	for (int i = 0; i < 3; i++) {
+		for (const auto &[qpn, link] : fabric().links) {
+			if (link->device->host == &server() && link != first)
+				forge_compact(link, (call.server().token & 0xff) << 24, 1);
+		}
+		scheduler().sleep_us(kMoment_us);
+	}
+	if (found != -ECONNRESET)
+		fail("recv() says %d", found);
+	if (const int theirs = call.find(/*server=*/false); theirs != -ECONNRESET)
+		fail("recv() says %d to the peer", theirs);
+	if (server().stats[SMC_STAT_CONN_ABORT] != 1 ||
+	    server().stats[SMC_STAT_CDC_BAD_SEQUENCE] != 3)
+		fail("%lld resets for %lld messages", server().stats[SMC_STAT_CONN_ABORT],
+		     server().stats[SMC_STAT_CDC_BAD_SEQUENCE]);
+	server().stats[SMC_STAT_CDC_BAD_SEQUENCE] = 0;
+	expect_links(2);
+}
+
 const Case kCases[] = {
 	{.name = "both-rails-are-used",
 	 .play = [] { with_server(both_rails_are_used); },
@@ -441,6 +476,9 @@ const Case kCases[] = {
 	 .second_ports = 3},
 	{.name = "comes-between-links",
 	 .play = [] { with_server(comes_between_links); },
+	 .second_ports = 3},
+	{.name = "compact-by-the-other-link",
+	 .play = [] { scripted(compact_by_the_other_link); },
 	 .second_ports = 3},
 	{.name = "both-rails-are-lost",
 	 .play = [] { with_server(both_rails_are_lost); },

@@ -195,6 +195,8 @@ inline constexpr u8 kGatewayMac[6] = {2, 0, 0, 0, 0, 0xfe};
 void break_link(smc_ib_link *link, int status);
 // A message arrives on the link that its peer's software has not sent.
 void forge(smc_ib_link *link, std::string message);
+// The same for a compact message, with a write of so many bytes.
+void forge_compact(smc_ib_link *link, u32 immediate, u32 written_bytes);
 // Code in the peer's software that changes each message before it arrives; none at first.
 [[nodiscard]] std::function<void(std::string &message)> &link_forger();
 // The link has work on the wire.

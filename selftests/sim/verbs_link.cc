@@ -450,6 +450,15 @@ void forge(smc_ib_link *link, std::string message)
 	complete(link, {.kind = Completion::Kind::kReceived, .message = std::move(message)});
 }
 
+void forge_compact(smc_ib_link *link, u32 immediate, u32 written_bytes)
+{
+	link->receives--;
+	complete(link, {.kind = Completion::Kind::kWritten,
+			.message = {},
+			.immediate = immediate,
+			.written_bytes = written_bytes});
+}
+
 void arm_registration(smc_ib_link *link)
 {
 	if (world().knobs.iwarp)

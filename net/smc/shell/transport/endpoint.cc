@@ -352,17 +352,32 @@ connection::Verdict Endpoint::take_message_locked(const Message &message)
 	return verdict;
 }
 
-template <class Message>
-u16 Endpoint::hear_message_locked(const Message &message)
+// What follows from a message.
+[[gnu::always_inline]] inline u16 Endpoint::conclude_locked(connection::Verdict verdict)
 {
-	if (detached_)
-		return 0;
-	u16 events = take_in_locked(take_message_locked(message));
+	u16 events = take_in_locked(verdict);
 	if (conn_.has_something_to_say())
 		send_locked();
 	if (conn_.finished())
 		events |= event::kReleasable;
 	return events;
+}
+
+template <class Message>
+u16 Endpoint::hear_message_locked(const Message &message)
+{
+	return detached_ ? u16{0} : conclude_locked(take_message_locked(message));
+}
+
+// Once: the peer may send as many of them as it likes.
+void Endpoint::refuse_message_locked()
+{
+	if (conn_.finished() || conn_.send_status() == connection::SendStatus::kAborted) {
+		smc_stat_inc(net_, SMC_STAT_VIOLATION);
+		smc_stat_inc(net_, SMC_STAT_CDC_BAD_SEQUENCE);
+		return;
+	}
+	note_heard_locked(conclude_locked({.violation = connection::Violation::kMessagesLost}));
 }
 
 u16 Endpoint::hear_locked(const connection::CursorMessage &message)

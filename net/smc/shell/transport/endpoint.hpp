@@ -310,6 +310,9 @@ protected:
 	void note_heard_locked(u16 events) SMC_REQUIRES(lock_) { heard_events_ |= events; }
 	// After a message of the peer. Returns the events for settle().
 	[[nodiscard]] u16 take_in_locked(connection::Verdict verdict) SMC_REQUIRES(lock_);
+	// A message that can only be the peer's mistake was not admitted: the connection is reset,
+	// unless it has ended. change() settles that.
+	void refuse_message_locked() SMC_REQUIRES(lock_);
 	// For the one who retires it.
 	[[nodiscard]] bool detached() const SMC_NO_LOCK_CHECK // nobody else detaches it then
 	{
@@ -380,6 +383,7 @@ private:
 	template <class Message>
 	[[nodiscard]] connection::Verdict take_message_locked(const Message &message)
 		SMC_REQUIRES(lock_);
+	[[nodiscard]] u16 conclude_locked(connection::Verdict verdict) SMC_REQUIRES(lock_);
 	template <class Message>
 	[[nodiscard]] u16 hear_message_locked(const Message &message) SMC_REQUIRES(lock_);
 	[[nodiscard]] u16 hear_locked(const connection::CursorMessage &message) SMC_REQUIRES(lock_);

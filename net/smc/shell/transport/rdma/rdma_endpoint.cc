@@ -228,10 +228,11 @@ bool RdmaEndpoint::admit_locked(const connection::CompactMessage &message, const
 			return false;
 		}
 	}
-	if (carrier_ == nullptr)
-		lost_early_ = true;
-	else
-		conn_.abort();
+	if (carrier_ != nullptr) {
+		refuse_message_locked();
+		return false;
+	}
+	lost_early_ = true;
 	smc_stat_inc(netns(), SMC_STAT_VIOLATION);
 	smc_stat_inc(netns(), SMC_STAT_CDC_BAD_SEQUENCE);
 	return false;
