@@ -122,6 +122,9 @@ void RdmaEndpoint::hear_without(const Link &lost)
 {
 	change([&]() -> u16 {
 		lock_.assert_held();
+		// Its RMB may be given back meanwhile.
+		if (detached())
+			return 0;
 		// Of those that wait some may have come by it, too.
 		if (early_link_ == &lost)
 			early_link_ = nullptr;
