@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "doubles/spinlock.hpp"
 
+#include <utility>
+
 #include "doubles/broken.hpp"
 
 namespace doubles {
@@ -32,4 +34,6 @@ void smc_spin_unlock(smc_spinlock *)
 	if (!locks().held)
 		broken("a spinlock is given back that nobody holds");
 	locks().held = false;
+	if (const auto meanwhile = std::exchange(locks().meanwhile, nullptr))
+		meanwhile();
 }

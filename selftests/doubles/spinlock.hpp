@@ -4,6 +4,7 @@
 // another one.
 #pragma once
 
+#include <functional>
 #include <set>
 
 #include "kernel/abi/lock.h"
@@ -13,6 +14,8 @@ namespace doubles {
 struct Locks {
 	bool held = false;
 	std::set<smc_lock_class> classes; // locks that were made so far
+	// Called when the next one is given back, as if by another processor.
+	std::function<void()> meanwhile;
 };
 
 [[nodiscard]] Locks &locks();

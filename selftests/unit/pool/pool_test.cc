@@ -13,6 +13,7 @@
 
 #include "doubles/memory.hpp"
 #include "doubles/net.hpp"
+#include "doubles/spinlock.hpp"
 
 struct sock {
 	u64 group = 0;
@@ -22,12 +23,17 @@ struct smc_ib_buffer {
 	std::vector<std::byte> bytes;
 };
 
+struct smc_ib_region {
+	bool posted = false; // its registration is in the send queue
+};
+
 namespace {
 
 u32 rmb_elements = 255;
 bool rings_are_many = false;
 u64 now_ms = 1;
 size_t buffer_bytes_max = SIZE_MAX;
+bool maps = false; // the device does
 
 } // namespace
 
@@ -81,20 +87,28 @@ void *smc_ib_buffer_data(const smc_ib_buffer *buffer)
 	return const_cast<std::byte *>(buffer->bytes.data());
 }
 
-// Nothing is mapped here.
-int smc_ib_region_create(smc_ib_link *, smc_ib_buffer *, smc_ib_region **)
+int smc_ib_region_create(smc_ib_link *, smc_ib_buffer *, smc_ib_region **out)
 {
-	return -12;
+	if (!maps)
+		return -12;
+	*out = new smc_ib_region;
+	return 0;
 }
 
-void smc_ib_region_destroy(smc_ib_region *) {}
+void smc_ib_region_destroy(smc_ib_region *region)
+{
+	EXPECT_FALSE(region->posted);
+	delete region;
+}
 
 void smc_ib_region_info(const smc_ib_region *, struct smc_ib_region_info *) {}
 
-bool smc_ib_region_posted(const smc_ib_region *)
+bool smc_ib_region_posted(const smc_ib_region *region)
 {
-	return false;
+	return region->posted;
 }
+
+void smc_ib_device_put(smc_ib_device *) {}
 
 void smc_ib_region_sync_for_cpu(const smc_ib_region *, u32, u32) {}
 
@@ -102,9 +116,12 @@ void smc_ib_region_sync_for_device(const smc_ib_region *, u32, u32) {}
 
 namespace smc::transport::rdma {
 
-Registration Link::post_registration(smc_ib_region *)
+Link::~Link() = default;
+
+Registration Link::post_registration(smc_ib_region *region)
 {
-	return Registration::kFailed;
+	region->posted = true;
+	return Registration::kUnderWay;
 }
 
 namespace {
@@ -120,6 +137,7 @@ protected:
 		rings_are_many = false;
 		now_ms = 1;
 		buffer_bytes_max = SIZE_MAX;
+		maps = false;
 	}
 	void TearDown() override
 	{
@@ -158,8 +176,30 @@ protected:
 		}
 	}
 
+	// Mapped on both links.
+	[[nodiscard]] Buffer *take_mapped(Pool &pool)
+	{
+		Buffer *buffer = take(pool);
+
+		maps = true;
+		const shell::Guard guard(setup_);
+		for (Link &link : links_)
+			EXPECT_TRUE(buffer->slab().map(link, setup_));
+		return buffer;
+	}
+	// When the next lock is given back.
+	void register_all_meanwhile(Pool &pool, Link &link)
+	{
+		doubles::locks().meanwhile = [&pool, &link] { (void)pool.enable_all(link); };
+	}
+
 	net net_;
 	sock sk_;
+	// Whose group they are of nobody asks.
+	alignas(LinkGroup *) std::byte group_[sizeof(LinkGroup *)];
+	std::array<Link, 2> links_{Link{reinterpret_cast<LinkGroup &>(group_), 0},
+				   Link{reinterpret_cast<LinkGroup &>(group_), 1}};
+	shell::Mutex setup_{SMC_LOCK_GROUP_SETUP};
 };
 
 TEST_F(PoolTest, EachSlabIsLargerThanAllBefore)
@@ -471,6 +511,35 @@ TEST_F(PoolTest, ElementsOfOneThatIsTurnedDownAreNotUsedAgain)
 	taken[2] = take(pool);
 	EXPECT_EQ(taken[2]->slab().bytes(), kSize.bytes());
 	end(pool, taken);
+}
+
+// A link is being added, and its completions go on with the registration of all slabs.
+TEST_F(PoolTest, NoLinkRegistersWhatIsFreed)
+{
+	Pool pool(&net_, kDevice_bytes);
+	Slab *slab = pool.doubt(take_mapped(pool));
+
+	ASSERT_NE(slab, nullptr);
+	register_all_meanwhile(pool, links_[1]);
+	pool.drop(slab);
+	EXPECT_EQ(pool.rmbs(), 0U);
+	EXPECT_EQ(pool.bytes(SMC_IB_BUFFER_RMB), 0U);
+}
+
+TEST_F(PoolTest, NoLinkRegistersWhatIsFreedLater)
+{
+	Pool pool(&net_, kDevice_bytes);
+	Buffer *buffer = take_mapped(pool);
+	smc_ib_region *first = buffer->slab().region(0);
+
+	EXPECT_EQ(pool.enable_all(links_[0]), Registration::kUnderWay);
+	pool.drop(pool.doubt(buffer));
+	EXPECT_FALSE(pool.free_unused(false));
+	EXPECT_EQ(pool.rmbs(), 1U);
+	first->posted = false;
+	register_all_meanwhile(pool, links_[1]);
+	EXPECT_TRUE(pool.free_unused(false));
+	EXPECT_EQ(pool.rmbs(), 0U);
 }
 
 TEST_F(PoolTest, WithoutMemoryThereIsNone)

@@ -240,6 +240,7 @@ void Pool::set_aside(Buffer *buffer)
 		if (!closed_ || slab->used_.under(lock_) != 0)
 			return;
 		claim(*slab);
+		leave(*slab);
 	}
 	destroy(slab);
 }
@@ -258,6 +259,7 @@ bool Pool::keep(Slab *slab)
 				put_free(*element);
 			return true;
 		}
+		leave(*slab);
 	}
 	destroy(slab);
 	return true;
@@ -272,6 +274,7 @@ bool Pool::quarantine(Slab *slab)
 			slab->set_aside_.under(lock_)++;
 			return ++quarantined_ < kQuarantineMax;
 		}
+		leave(*slab);
 	}
 	destroy(slab);
 	return true;
@@ -335,6 +338,8 @@ bool Pool::free_unused(bool all)
 			slab = take_left();
 			if (slab == nullptr)
 				slab = take_unused(SMC_IB_BUFFER_SEND, all || smc_rings_are_many());
+			if (slab != nullptr)
+				leave(*slab);
 		}
 		if (slab == nullptr)
 			return any;
@@ -351,18 +356,20 @@ void Pool::drop(Slab *slab)
 			leaving_.push_back(*slab);
 			return;
 		}
+		leave(*slab);
 	}
 	destroy(slab);
 }
 
+void Pool::leave(Slab &slab)
+{
+	members_.remove(slab);
+	bytes_[slab.kind()] -= slab.bytes();
+	rmbs_ -= slab.kind() == SMC_IB_BUFFER_RMB ? 1 : 0;
+}
+
 void Pool::destroy(Slab *slab)
 {
-	{
-		shell::Guard guard(lock_);
-		members_.remove(*slab);
-		bytes_[slab->kind()] -= slab->bytes();
-		rmbs_ -= slab->kind() == SMC_IB_BUFFER_RMB ? 1 : 0;
-	}
 	smc_count(counters_, SMC_STAT_BUF_FREE, 1);
 	// unmap_all() may still be unmapping its pages.
 	shell::Guard guard(unmapping_);
@@ -388,6 +395,7 @@ void Pool::close()
 			if (slab != nullptr) {
 				claim(*slab);
 				leaving_.remove(*slab);
+				leave(*slab);
 			}
 		}
 		if (slab == nullptr)

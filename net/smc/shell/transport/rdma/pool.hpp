@@ -140,6 +140,10 @@ private:
 	[[nodiscard]] smc_ib_region *take_region(group::LinkIndex link)
 		SMC_REQUIRES(unmapping_, lock_);
 	void wipe(const Buffer &buffer, u32 bytes);
+	// No link finds it any more. In the hold of the lock in which it was seen that no
+	// registration of it is under way: another link may be about to register all members.
+	void leave(Slab &slab) SMC_REQUIRES(lock_);
+	// Frees one that has left.
 	void destroy(Slab *slab);
 	static void free_memory(Slab *slab, const shell::Mutex &unmapping) SMC_REQUIRES(unmapping);
 
