@@ -4,11 +4,15 @@
 // plain TCP. connect() has to give their clients what TCP would.
 #include "cases.hpp"
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "core/wire/clc.hpp"
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
@@ -18,13 +22,14 @@
 #include "scheduler.hpp"
 #include "shell/control/device_epoch.hpp"
 #include "shell/control/policy.hpp"
+#include "shell/transport/rdma/places.hpp"
 #include "trace.hpp"
 #include "verbs.hpp"
 
 namespace sim {
 namespace {
 
-constexpr int kBacklog = 8;
+constexpr int kBacklog = 128;
 constexpr u64 kSecond_us = 1'000'000;
 // What a client knows at once, and what it has to wait for.
 constexpr u64 kAtOnce_us = kSecond_us / 10;
@@ -40,7 +45,42 @@ enum class Manner {
 	kEnds,        // the same by a FIN
 	kStopsMidway, // sends the first byte of a CLC message
 	kIsGone,      // the same by a reset, and nobody listens any more
+	kFounds,      // answers a Proposal as if it had a queue pair for a new group, and is silent
 };
+
+template <class Field>
+void copy(const std::string &from, Field &to)
+{
+	std::copy(from.begin(), from.end(), to.bytes.begin());
+}
+
+// By which @qpn begins a group; or nothing, for another message than a Proposal.
+std::string false_accept(const std::string &message, u32 qpn)
+{
+	const auto proposal = smc::wire::decode_proposal(std::as_bytes(std::span(message)));
+	std::array<std::byte, smc::wire::kClcEncodedSizeMax> bytes;
+	smc::wire::SmcrEndpoint end;
+	smc::wire::Accept accept;
+
+	if (!proposal)
+		return {};
+	copy(wire_mac(&server(), 0), end.mac);
+	copy(wire_gid(&server(), 0, 2), end.gid);
+	copy(wire_mac(&server(), 0) + "\1\1", end.peer_id);
+	end.qpn = smc::wire::Qpn{qpn};
+	end.rmb_rkey = smc::wire::Rkey{1};
+	end.token = smc::wire::Token{1};
+	end.mtu = smc::wire::QpMtu{3};
+	accept.first_contact = true;
+	accept.first_contact_extension.v2_direct = true;
+	accept.first_contact_extension.release = 1;
+	accept.first_contact_extension.max_conns = 255;
+	accept.first_contact_extension.max_links = 1;
+	accept.eid = proposal->v2.eids.span()[0];
+	accept.endpoint = end;
+	const std::size_t size = smc::wire::encode(accept, bytes);
+	return {reinterpret_cast<const char *>(bytes.data()), size};
+}
 
 class Stranger {
 public:
@@ -69,6 +109,7 @@ public:
 
 private:
 	static constexpr u64 kStep_us = 50;
+	static constexpr u32 kNobody = 0xf00000; // a queue pair
 
 	void serve()
 	{
@@ -124,6 +165,7 @@ private:
 			break;
 		case Manner::kEnds: close(sk); break;
 		case Manner::kStopsMidway: say(sk, "\xe2"); break;
+		case Manner::kFounds: say(sk, false_accept(words, kNobody + came_)); break;
 		case Manner::kEchoes:
 		case Manner::kGreets:
 		case Manner::kIsSilent: break;
@@ -384,6 +426,46 @@ void ruled_out()
 	sys_close(connect_one());
 }
 
+// Each connection of a client begins a group, and the server needs no RDMA for that. There is
+// a limit to those that are not active; beyond it connections use TCP at once, the others after
+// their time, and all places are free again.
+void has_groups_begun()
+{
+	constexpr u32 kMost = smc::transport::rdma::Places::kOfClients.forming_address;
+	constexpr u32 kBeyond = 20;
+	u32 early = 0;
+	u32 done = 0;
+
+	for (const u32 round : {1, 2}) {
+		const Stranger stranger(Manner::kFounds);
+		const u64 began_us = scheduler().now_us();
+
+		early = done = 0;
+		for (u32 i = 0; i < kMost + kBeyond; i++) {
+			scheduler().spawn("client", [&] {
+				struct socket *sock = sys_socket(&client());
+
+				if (sys_connect(sock, &server(), kPort) != 0 || sys_uses_smc(sock))
+					fail("no connection by TCP");
+				early += scheduler().now_us() - began_us < kSecond_us ? 1 : 0;
+				done++;
+				sys_close(sock);
+			});
+		}
+		scheduler().sleep_us(kSecond_us);
+		if (count(SMC_STAT_GROUP_NEW) != round * kMost || early != kBeyond)
+			fail("%lld groups, and %u connections by TCP", count(SMC_STAT_GROUP_NEW),
+			     early);
+		if (count(SMC_STAT_FORMING_LIMITED) != round * kBeyond)
+			fail("%lld were counted", count(SMC_STAT_FORMING_LIMITED));
+		scheduler().sleep_us(kRest_us);
+		if (done != kMost + kBeyond || count(SMC_STAT_GROUP_FREE) != round * kMost)
+			fail("%u connections, %lld groups are free", done,
+			     count(SMC_STAT_GROUP_FREE));
+	}
+	with_server([] { sys_close(connect_one()); });
+}
+
 // ---- Elsewhere ----------------------------------------------------------------------------------
 
 smc_peer peer_at(net &host)
@@ -499,6 +581,7 @@ const Case kCases[] = {
 	{"calls-beside-stranger", calls_beside},
 	{"known-server-restarts", restarts},
 	{"server-becomes-known", becomes_known},
+	{"stranger-has-groups-begun", has_groups_begun},
 	{"ruled-out", [] { with_server(ruled_out); }},
 	{"known-elsewhere", [] { with_server(known_elsewhere); }},
 	{"marked-elsewhere", [] { with_server(marked_elsewhere); }},

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-struct net {};
+#include "doubles/net.hpp"
 
 namespace {
 

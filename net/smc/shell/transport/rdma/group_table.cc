@@ -72,11 +72,11 @@ void GroupTable::thin_out(Bucket &bucket)
 		idle.longest->end_if_idle();
 }
 
-void GroupTable::make_room(net *net, const TcpAddress &from)
+void GroupTable::make_room(const GroupKey &key, const TcpAddress &from)
 {
-	const Places::Crowd crowd = places_.crowd(net, from);
+	const Places::Crowd crowd = places_of(key).crowd(key.netns, from);
 	const auto gives_way = [&](const LinkGroup &group) {
-		return group.is_server() && group.key().netns == net &&
+		return group.is_server() == key.server && group.key().netns == key.netns &&
 		       (crowd == Places::Crowd::kOfNamespace || group.founder_address() == from);
 	};
 	Idle all;

@@ -81,8 +81,9 @@ private:
 	[[nodiscard]] static Idle idle_in(Bucket &bucket, Match &&match);
 	// Ends the group that has been idle for longest, if there are more than kIdleMax.
 	static void thin_out(Bucket &bucket);
-	// The same in any bucket, when places for servers' groups become scarce.
-	void make_room(net *net, const TcpAddress &from);
+	// The same in any bucket, of groups of that role and namespace, when places for these
+	// become scarce.
+	void make_room(const GroupKey &key, const TcpAddress &from);
 	// The first group that matches.
 	template <class Match>
 	[[nodiscard]] static shell::Ref<LinkGroup> find(Bucket &bucket, Match &&match)
@@ -145,7 +146,15 @@ private:
 		SMC_REQUIRES(bucket.making);
 	[[nodiscard]] Answer make_group(const Making &making, const Seeker &seeker);
 
-	Places places_;
+	// A role's own: who begins groups with servers here takes no client's places, nor the other
+	// way round.
+	[[nodiscard]] Places &places_of(const GroupKey &key)
+	{
+		return key.server ? servers_ : clients_;
+	}
+
+	Places servers_{Places::kOfServers};
+	Places clients_{Places::kOfClients};
 	std::array<Bucket, kBuckets> buckets_;
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
 	u64 serials_ SMC_GUARDED_BY(lock_) = 0;

@@ -149,12 +149,10 @@ GroupTable::Answer GroupTable::make_group(const Making &making, const Seeker &se
 	u64 serial;
 	u32 uid;
 
-	if (key.server) {
-		for (u32 i = 0; i < kGiveWay; i++)
-			make_room(key.netns, from);
-	}
-	Places::Place place = key.server ? places_.take(key.netns, from) : Places::Place();
-	if (key.server && !place)
+	for (u32 i = 0; i < kGiveWay; i++)
+		make_room(key, from);
+	Places::Place place = places_of(key).take(key.netns, from);
+	if (!place)
 		return fail(wire::DeclineReason::kMem);
 	{
 		shell::Guard guard(lock_);

@@ -155,7 +155,7 @@ public:
 		return false;
 	}
 
-	// Made with one link; not in @table yet. @place: of a server's group. Process.
+	// Made with one link; not in @table yet. Process.
 	static shell::Ref<LinkGroup> create(Table &table, const GroupKey &key, const Port &port,
 					    const Founding &founding, Places::Place &&place);
 
@@ -501,7 +501,7 @@ private:
 	u64 announcements_ SMC_GUARDED_BY(lock_) = 0; // CONFIRM_RKEYs asked for
 	u64 crowded_at_ SMC_GUARDED_BY(lock_) = 0;    // the last of them that was one of many
 	group::Doubt doubt_ SMC_GUARDED_BY(lock_);    // of a server's group
-	Places::Place place_ SMC_GUARDED_BY(lock_);   // of a server's group, while it has a link
+	Places::Place place_ SMC_GUARDED_BY(lock_);   // while it has a link
 	// What run() is to do for a link that is added.
 	std::optional<group::PrepareLink> to_prepare_ SMC_GUARDED_BY(lock_);
 	std::optional<group::ReadyLink> to_ready_ SMC_GUARDED_BY(lock_);

@@ -54,8 +54,8 @@ Places::Place Places::take(net *net, const group::TcpAddress &from)
 		own = first_from_there.get();
 	if (beside == nullptr)
 		beside = first_in_namespace.get();
-	if (forming_ >= kFormingMax || beside->forming >= kFormingNamespaceMax ||
-	    own->forming >= kFormingAddressMax) {
+	if (forming_ >= limits_.forming || beside->forming >= limits_.forming_namespace ||
+	    own->forming >= limits_.forming_address) {
 		smc_stat_inc(net, SMC_STAT_FORMING_LIMITED);
 		return {};
 	}
@@ -86,7 +86,7 @@ Places::Crowd Places::crowd(net *net, const group::TcpAddress &from)
 	if (beside != nullptr && (groups_ >= most() - most() / 4 ||
 				  beside->groups >= most_in_namespace() - most_in_namespace() / 4))
 		return Crowd::kOfNamespace;
-	if (own != nullptr && own->groups >= most_from_there(*own) - kAddressMax / 4)
+	if (own != nullptr && own->groups >= most_from_there(*own) - limits_.address / 4)
 		return Crowd::kOfAddress;
 	return Crowd::kNone;
 }

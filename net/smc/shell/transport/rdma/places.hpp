@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 //
-// Places: limits the number of servers' link groups, by who has begun them. Each costs a queue pair
-// and the buffers of a link, about 0.6 MiB, for which no program is charged, and anybody can begin
-// one: what tells groups apart is what a client says of itself. So only few groups may be forming;
-// from one TCP address there may be only a few more than their connections justify, since an honest
-// peer begins another group only when its last one is full; and in all as many as memory allows. A
-// client that finds no place uses TCP.
+// Places: limits the number of link groups of one role, by the peer's TCP address. Each costs a
+// queue pair and the buffers of a link, about 0.6 MiB, for which no program is charged. Anybody can
+// begin one with a server, since what tells groups apart is what a client says of itself; and
+// a server can have each connection of a client begin one. So only so many groups may be forming;
+// with one TCP address there may be only so many more than their connections justify, since an
+// honest peer begins another group only when its last one is full; and in all as many as memory
+// allows. A connection that finds no place uses TCP.
 //
 // Locking: its own (class LEAF).
 #pragma once
@@ -25,18 +26,27 @@ class Places {
 	struct Share;
 
 public:
-	// Forming groups of one TCP address. A host has one for each way in which its groups may
-	// differ: device, VLAN, SMC version, enterprise ID. Connections that may share a group wait
-	// for it.
-	static constexpr u32 kFormingAddressMax = 8;
-	// Forming groups of one network namespace, so that others find places.
-	static constexpr u32 kFormingNamespaceMax = 256;
-	static constexpr u32 kFormingMax = 512;
-	// Groups of one TCP address, active or not, plus one more for each so many connections in
-	// them: a full group has at least so many.
-	static constexpr u32 kAddressMax = 32;
+	struct Limits {
+		// Forming groups: of one TCP address; of one network namespace, so that others find
+		// places; and all.
+		u32 forming_address;
+		u32 forming_namespace;
+		u32 forming;
+		// Groups of one TCP address, active or not; one more for each kConnectionsMin
+		// connections in them.
+		u32 address;
+	};
+	// A host has a forming group for each way in which its groups may differ: device, VLAN, SMC
+	// version, enterprise ID. Connections that may share a group wait for it.
+	static constexpr Limits kOfServers{
+		.forming_address = 8, .forming_namespace = 256, .forming = 512, .address = 32};
+	// Of clients: whom they connect to their programs have chosen, many hosts at once perhaps,
+	// and behind one address there may be as many hosts as a load balancer has.
+	static constexpr Limits kOfClients{
+		.forming_address = 64, .forming_namespace = 512, .forming = 1024, .address = 256};
+	// A full group has at least so many connections.
 	static constexpr u32 kConnectionsMin = 16;
-	// Memory of one group. All together may take as much as the second value of tcp_mem, those
+	// Memory of one group. All of a role may take as much as the second value of tcp_mem, those
 	// of one network namespace three quarters of that.
 	static constexpr u64 kGroup_bytes = u64{640} * 1024;
 
@@ -72,7 +82,7 @@ public:
 		u32 connections_ SMC_GUARDED_BY(places_->lock_) = 0;
 	};
 
-	Places() = default;
+	explicit Places(const Limits &limits) : limits_(limits) {}
 	~Places() = default;
 	Places(const Places &) = delete;
 	Places &operator=(const Places &) = delete;
@@ -106,12 +116,13 @@ private:
 	// Groups in all.
 	[[nodiscard]] static u64 most();
 	[[nodiscard]] static u64 most_in_namespace() { return most() - most() / 4; }
-	[[nodiscard]] static u64 most_from_there(const Share &own)
+	[[nodiscard]] u64 most_from_there(const Share &own) const
 	{
-		return u64{kAddressMax} + own.connections / kConnectionsMin;
+		return u64{limits_.address} + own.connections / kConnectionsMin;
 	}
 	void drop_if_empty_locked(Share &share) SMC_REQUIRES(lock_);
 
+	const Limits limits_;
 	shell::SpinLock lock_{SMC_LOCK_LEAF};
 	std::array<Shares, kBuckets> shares_ SMC_GUARDED_BY(lock_);
 	u32 groups_ SMC_GUARDED_BY(lock_) = 0;
