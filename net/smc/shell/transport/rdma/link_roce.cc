@@ -14,17 +14,25 @@ constexpr u32 kNeighbourLimit_ms = 1000;
 constexpr u8 kHopLimitDirect = 1;
 constexpr u8 kHopLimitGateway = 64;
 
-// Where packets for the peer go next.
+// Where packets for the peer go next. The peer names its GID, and may name one after the other that
+// nobody has, each of which would take a worker's time: so only a gateway is waited for, whose MAC
+// is known where TCP has used it. A peer without one says its MAC itself.
 std::optional<wire::Mac> next_hop(const Port &port, const group::LinkIdentity &peer, bool direct)
 {
 	const auto address = wire::ipv4_from_gid(peer.gid);
+	bool uses_gateway;
 	smc_ib_route route;
 	wire::Mac mac;
 
 	if (direct)
 		return peer.mac;
-	if (!address || smc_ib_route_resolve(port.device.get(), port.number, &port.gid,
-					     address->data(), kNeighbourLimit_ms, &route) != 0)
+	if (!address || smc_ib_route_lookup(port.device.get(), port.number, &port.gid,
+					    address->data(), &uses_gateway) != 0)
+		return std::nullopt;
+	if (!uses_gateway)
+		return peer.mac;
+	if (smc_ib_route_resolve(port.device.get(), port.number, &port.gid, address->data(),
+				 kNeighbourLimit_ms, &route) != 0)
 		return std::nullopt;
 	std::copy_n(route.next_hop_mac, mac.bytes.size(), mac.bytes.begin());
 	return mac;
