@@ -183,6 +183,60 @@ void last_word_after_requests()
 	sys_close(sock);
 }
 
+// The one on that rail.
+smc_ib_link *link_of(const net &host, u32 rail)
+{
+	for (const auto &[qpn, link] : fabric().links) {
+		if (link->device == host.devices[rail])
+			return link;
+	}
+	fail("no link of host %s on rail %u", host.name.c_str(), rail);
+}
+
+// One of two links breaks while requests of its peer wait in its receives, since the peer has no
+// receive for more answers. Whatever the group does for the other link meanwhile, it does not look
+// into receives that are gone.
+void requests_wait_on_lost_link()
+{
+	constexpr u64 kRequests = 60;
+	constexpr int kRounds = 8;
+	constexpr u64 kRecovered_us = 10'000'000;
+
+	for (int round = 0; round < kRounds; round++) {
+		// Many RMBs, so that it takes time to unmap them.
+		const Sockets socks = connect_many(40);
+
+		scheduler().sleep_us(kMoment_us);
+		smc_ib_link *link = link_of(server(), 0);
+		const u32 qpn = link->qpn;
+		auto &group = static_cast<smc::transport::rdma::Link *>(link->context)->group();
+
+		link_of(client(), 0)->silent = true;
+		for (u64 asked = 0; asked < kRequests && link->receives > 1; asked++) {
+			forge(link, test_link(asked));
+			scheduler().sleep_us(100);
+		}
+		std::string longer = test_link(kRequests);
+		longer.resize(SMC_IB_MESSAGE_HEAD_BYTES + 36, 'x');
+		forge(link, longer);
+		scheduler().sleep_us(1000);
+		note("%zu requests wait", link->kept.size());
+		if (link->kept.size() < 6)
+			fail("no request waits");
+		break_link(link, -ECONNRESET);
+		while (fabric().link(qpn) != nullptr)
+			scheduler().yield();
+		for (int i = 0; i < 100; i++) {
+			group.look_for_other_port();
+			scheduler().yield();
+		}
+		scheduler().sleep_us(kRecovered_us);
+		expect_answers(socks);
+		close_all(socks);
+		scheduler().sleep_us(kMoment_us);
+	}
+}
+
 constexpr u64 kDays_us = u64{4} * 24 * 3600 * 1'000'000;
 
 const Case kCases[] = {
@@ -190,6 +244,11 @@ const Case kCases[] = {
 	 .play = [] { with_server(bursts_of_requests); },
 	 .latency_us = 1,
 	 .lasts_us = kDays_us},
+	{.name = "requests-wait-on-lost-link",
+	 .play = [] { with_server(requests_wait_on_lost_link); },
+	 .lasts_us = 200'000'000,
+	 .second_ports = 3,
+	 .iwarp = true},
 	{"last-word-after-requests", [] { with_server(last_word_after_requests); }},
 	// So short that answers fill all places but the last.
 	{.name = "requests-without-end",

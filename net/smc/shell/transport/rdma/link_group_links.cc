@@ -333,6 +333,12 @@ void LinkGroup::end_link(Link &link)
 {
 	const group::LinkIndex index = link.index();
 
+	// It is stopped, so nothing comes any more. What has come may wait in its receives, which
+	// go with it, and this need not be run().
+	{
+		shell::Guard guard(lock_);
+		control_.drop(index);
+	}
 	if (link.leaves()) {
 		link.leave(setup_mutex_);
 		shell::Guard guard(setup_mutex_);
@@ -340,13 +346,11 @@ void LinkGroup::end_link(Link &link)
 	}
 	pool_.unmap_all(index);
 	shell::Guard guard(lock_);
-	control_.drop(index);
 	records_[index] = {};
 	set_ends(index, {});
 	control_.step(group::LinkGone{index});
 	// Those that waited for an addition that has failed.
 	advance_registrations();
-	// This need not be run().
 	kick();
 }
 
