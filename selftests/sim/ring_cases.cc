@@ -169,41 +169,6 @@ void writers_take_turns()
 	forget_limits();
 }
 
-// As on TCP they wait, by send() or by poll(), while the one that has the reserve cannot send.
-void writer_waits()
-{
-	bool sent = false;
-
-	leave_the_reserve(2);
-	Call slow(&client(), &server());
-	Call call(&client(), &server());
-	const size_t bytes = slow.fill();
-	scheduler().spawn("writer", [&] {
-		const int n = call.send(kFew);
-
-		if (n != static_cast<int>(kFew))
-			fail("send() says %d", n);
-		sent = true;
-	});
-	scheduler().sleep_us(kRest_us);
-	if (sent)
-		fail("it has found memory");
-	if (rings().bytes_of(1) != 2 * kRing)
-		fail("%llu bytes", rings().bytes_of(1));
-	if (call.send(kFew, SMC_MSG_DONTWAIT) != -EAGAIN)
-		fail("another writer does not wait");
-	if ((call.client_events() & SMC_POLL_OUT) != 0)
-		fail("it is writable");
-	slow.receive(bytes);
-	scheduler().sleep_us(kRest_us);
-	if (!sent)
-		fail("it still waits for memory");
-	if ((call.client_events() & SMC_POLL_OUT) == 0)
-		fail("it is not writable");
-	call.receive(kFew);
-	forget_limits();
-}
-
 // A connection that has the reserve, and whose user's memory does not come.
 class StuckWriter {
 public:
@@ -233,6 +198,78 @@ private:
 	bool stuck_ = false;
 	bool comes_ = false;
 };
+
+// As on TCP they wait, by send() or by poll(), while the one that has the reserve cannot send.
+void writer_waits()
+{
+	bool sent = false;
+
+	leave_the_reserve(2);
+	Call call(&client(), &server());
+	StuckWriter stuck;
+	scheduler().spawn("writer", [&] {
+		const int n = call.send(kFew);
+
+		if (n != static_cast<int>(kFew))
+			fail("send() says %d", n);
+		sent = true;
+	});
+	scheduler().sleep_us(kRest_us);
+	if (sent)
+		fail("it has found memory");
+	if (rings().bytes_of(1) != 2 * kRing)
+		fail("%llu bytes", rings().bytes_of(1));
+	if (call.send(kFew, SMC_MSG_DONTWAIT) != -EAGAIN)
+		fail("another writer does not wait");
+	if ((call.client_events() & SMC_POLL_OUT) != 0)
+		fail("it is writable");
+	stuck.end();
+	scheduler().sleep_us(kRest_us);
+	if (!sent)
+		fail("it still waits for memory");
+	if ((call.client_events() & SMC_POLL_OUT) == 0)
+		fail("it is not writable");
+	call.receive(kFew);
+	forget_limits();
+}
+
+// The reserve takes what the peer has room for. So a connection whose peer does not read cannot
+// keep it, however often its user tries, and goes on when the peer reads.
+void peer_does_not_read()
+{
+	constexpr u32 kTries = 100;
+	bool sent = false;
+
+	leave_the_reserve(2);
+	Call slow(&client(), &server());
+	Call call(&client(), &server());
+	const size_t bytes = slow.fill();
+	scheduler().spawn("writer", [&] {
+		(void)slow.send(kFew);
+		sent = true;
+	});
+	for (u32 i = 0; i < kTries; i++) {
+		if (slow.send(kFew, SMC_MSG_DONTWAIT) != -EAGAIN)
+			fail("there is room");
+		scheduler().sleep_us(kMemoryRetry_us / 50);
+	}
+	const u64 begun_us = scheduler().now_us();
+	if (call.send(kFew) != static_cast<int>(kFew))
+		fail("it does not send");
+	if (scheduler().now_us() - begun_us > 2 * kMemoryRetry_us)
+		fail("it waits for the other one's peer");
+	if ((slow.client_events() & SMC_POLL_OUT) != 0)
+		fail("it is writable");
+	if (sent || bytes > kRing)
+		fail("%zu bytes are taken, and more, for a ring of %llu", bytes, kRing);
+	call.receive(kFew);
+	slow.receive(bytes);
+	scheduler().sleep_us(3 * kMemoryRetry_us);
+	if (!sent)
+		fail("it sleeps though its peer has read");
+	slow.receive(kFew);
+	forget_limits();
+}
 
 // Two threads on one socket. The first one sleeps, since there is no memory, and gets on with what
 // the second one has found.
@@ -401,6 +438,9 @@ const Case kCases[] = {
 	 .lasts_us = 2 * kMinutes_us},
 	{"ring-writers-take-turns", [] { with_server(writers_take_turns); }},
 	{.name = "ring-writer-waits", .play = [] { scripted(writer_waits); }, .scripted = true},
+	{.name = "ring-peer-does-not-read",
+	 .play = [] { scripted(peer_does_not_read); },
+	 .scripted = true},
 	{.name = "ring-writers-of-one-socket",
 	 .play = [] { scripted(writers_of_one_socket); },
 	 .scripted = true},

@@ -319,7 +319,7 @@ private:
 			return false;
 		app.end.sndbuf.assign(random_.pick(kSizes), '\xee');
 		EXPECT_TRUE(app.connection().replace_send_buffer(
-			static_cast<std::uint32_t>(app.end.sndbuf.size())));
+			static_cast<std::uint32_t>(app.end.sndbuf.size()), random_.one_in(3)));
 		app.writable = app.connection().writable_for_poll();
 		return true;
 	}

@@ -115,6 +115,107 @@ TEST(SendBufferTest, IsNotWritableWithoutMemory)
 	EXPECT_TRUE(connection.writable_for_poll());
 }
 
+constexpr std::uint32_t kBorrowedBytes = 4096;
+
+void borrow(End &end)
+{
+	end.sndbuf.assign(kBorrowedBytes, '\xee');
+	EXPECT_TRUE(end.connection.replace_send_buffer(kBorrowedBytes, /*borrowed=*/true));
+}
+
+// The peer reads nothing, or in small pieces. Whatever a borrowed buffer has taken leaves it.
+TEST(SendBufferTest, IsNotHeldByASlowPeerWhenBorrowed)
+{
+	Pair pair;
+	Connection &connection = pair.a.connection;
+	const std::string bytes(3000, 'x');
+	std::size_t sent = 0;
+	std::size_t received = 0;
+
+	borrow(pair.a);
+	for (int i = 0; i < 1000; i++) {
+		sent += pair.a.append(bytes);
+		EXPECT_LE(connection.unsent_bytes(), connection.peer_window_bytes());
+		pair.a.transmit();
+		pair.wire.settle();
+		await_completions(pair, pair.a);
+		EXPECT_TRUE(connection.send_buffer_is_idle());
+		if (i == 100) {
+			EXPECT_GT(sent, connection.peer_rmb_size_bytes() / 2);
+		}
+		if (i >= 100)
+			received += pair.b.receive(700).size();
+	}
+	EXPECT_GT(sent, 100'000u);
+	EXPECT_EQ(sent - received, pair.b.connection.readable_bytes());
+}
+
+// What has no room is not taken, and the writer is told when there is some.
+TEST(SendBufferTest, WaitsForThePeerWhenBorrowed)
+{
+	Pair pair;
+	Connection &connection = pair.a.connection;
+	const std::uint32_t ring_bytes = connection.peer_rmb_size_bytes();
+
+	pair.a.send(std::string(ring_bytes, 'x'));
+	pair.wire.settle();
+	await_completions(pair, pair.a);
+	EXPECT_FALSE(connection.may_borrow());
+	borrow(pair.a);
+	EXPECT_EQ(pair.a.append("y"), 0u);
+	EXPECT_FALSE(connection.writable_for_poll());
+	EXPECT_TRUE(connection.send_buffer_is_idle());
+	EXPECT_EQ(pair.b.receive().size(), ring_bytes);
+	pair.wire.settle();
+	EXPECT_TRUE(connection.writable_for_poll());
+	EXPECT_TRUE(connection.may_borrow());
+	EXPECT_EQ(pair.a.send("y"), 1u);
+	pair.wire.settle();
+	EXPECT_EQ(pair.b.receive(), "y");
+	// One of its own takes what has no room.
+	await_completions(pair, pair.a);
+	replace(pair.a, 16384);
+	EXPECT_EQ(pair.a.append(std::string(16384, 'z')), 16384u);
+}
+
+// Nothing is borrowed for a peer without room, either, and none of its own has been found.
+TEST(SendBufferTest, WaitsForThePeerBeforeItBorrows)
+{
+	Pair pair;
+	Connection &connection = pair.a.connection;
+
+	pair.a.send(std::string(connection.peer_rmb_size_bytes(), 'x'));
+	pair.wire.settle();
+	await_completions(pair, pair.a);
+	connection.await_peer_room();
+	connection.note_send_buffer_lacks();
+	EXPECT_FALSE(connection.writable_for_poll());
+	EXPECT_FALSE(pair.b.receive().empty());
+	pair.wire.settle();
+	EXPECT_TRUE(connection.writable_for_poll());
+	EXPECT_FALSE(connection.send_buffer_lacks());
+}
+
+// The short way keeps nothing back in a borrowed buffer.
+TEST(SendBufferTest, GathersNothingWhenBorrowed)
+{
+	for (const bool borrowed : {false, true}) {
+		Config config{.sndbuf_size_bytes = 16384,
+			      .rmb_size_bytes = 16384,
+			      .peer_rmb_size_bytes = 16384,
+			      .autocorking_size_bytes = 4096};
+		Pair pair(config);
+		Connection &connection = pair.a.connection;
+		QuickPlan plan;
+
+		if (borrowed)
+			borrow(pair.a);
+		pair.a.send("a");
+		pair.a.send("b"); // behind what is unread: signalled
+		EXPECT_EQ(connection.plan_quickly(1, plan) == QuickWay::kWait, !borrowed);
+	}
+}
+
 // The limits go with the size.
 TEST(SendBufferTest, CorksBySize)
 {

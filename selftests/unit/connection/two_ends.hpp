@@ -55,8 +55,12 @@ struct End {
 	std::size_t append(std::string_view data, SendHint hint = SendHint::kNormal)
 	{
 		std::size_t done = 0;
+		const auto max_bytes = static_cast<std::uint32_t>(data.size());
+		const bool borrowed = connection.send_quantum_bytes() == 0;
+
 		for (const ring::Segment &segment :
-		     connection.write_segments(static_cast<std::uint32_t>(data.size()))) {
+		     borrowed ? connection.borrowed_segments(max_bytes)
+			      : connection.write_segments(max_bytes)) {
 			std::memcpy(sndbuf.data() + segment.offset_bytes, data.data() + done,
 				    segment.length_bytes);
 			done += segment.length_bytes;

@@ -53,6 +53,11 @@ void Connection::set_send_limits()
 	writable_from_bytes_ = send_.size_bytes() / 3;
 	awaits_idle_ = false;
 	autocork_bytes_ = std::min(send_.size_bytes() / 2, autocork_max_bytes_);
+	if (borrowed_) {
+		// What is appended the short way either goes at once, or goes this way.
+		autocork_bytes_ = 0;
+		quantum_bytes_ = 0;
+	}
 }
 
 void Connection::set_peer_limits()
@@ -66,13 +71,35 @@ void Connection::set_receive_limits()
 	update_above_bytes_ = std::max(receive_.size_bytes() / 10, update_floor_bytes_);
 }
 
-bool Connection::replace_send_buffer(std::uint32_t size_bytes)
+bool Connection::replace_send_buffer(std::uint32_t size_bytes, bool borrowed)
 {
 	if (!is_usable(size_bytes) || send_.in_place() || send_.used_bytes() != 0)
 		return false;
 	send_.restart(size_bytes);
+	borrowed_ = borrowed;
 	set_send_limits();
 	return true;
+}
+
+void Connection::await_peer_room()
+{
+	borrowed_ = true;
+	awaits_idle_ = true;
+	writable_from_bytes_ = send_.size_bytes() + 1;
+}
+
+// Room in crumbs is left to gather (see transmittable_bytes()).
+ring::Segments Connection::borrowed_segments(std::uint32_t max_bytes)
+{
+	if (!borrowed_)
+		return {};
+	const std::uint32_t room_bytes = send_.window_bytes() - send_.pending_bytes();
+
+	if (room_bytes < std::min(max_bytes, crumb_bytes_)) {
+		await_peer_room();
+		return {};
+	}
+	return send_.free_segments(std::min(max_bytes, room_bytes));
 }
 
 bool Connection::replace_ring(Connection &writer, Connection &reader, std::uint32_t size_bytes)

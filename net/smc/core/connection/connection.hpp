@@ -231,8 +231,19 @@ public:
 		return send_.used_bytes() == 0 && transmit_idle();
 	}
 	// The send buffer begins anew, with @size_bytes. False, and nothing is changed, if bytes of
-	// it are needed, or the size is out of bounds. Not in place.
-	[[nodiscard]] bool replace_send_buffer(std::uint32_t size_bytes);
+	// it are needed, or the size is out of bounds. Not in place. @borrowed: others may wait for
+	// it, so it takes what the peer has room for, and nothing that would lie there for as long
+	// as the peer likes.
+	[[nodiscard]] bool replace_send_buffer(std::uint32_t size_bytes, bool borrowed = false);
+	// A borrowed one would be of use.
+	[[nodiscard]] bool may_borrow() const
+	{
+		return send_.window_bytes() - send_.pending_bytes() >= crumb_bytes_;
+	}
+	// The connection is not writable before it may borrow one, or gets one of its own.
+	void await_peer_room();
+	// write_segments(), which hands out nothing of a borrowed one, for that.
+	[[nodiscard]] ring::Segments borrowed_segments(std::uint32_t max_bytes);
 	// There is no memory for it: the connection is not writable before it is replaced, or worth
 	// another try.
 	void note_send_buffer_lacks() { writable_from_bytes_ = kNeverWritable; }
@@ -662,10 +673,10 @@ private:
 	[[nodiscard]] std::uint16_t take_in_urgent_flags(const CursorMessage &message,
 							 std::uint32_t produced_bytes);
 	[[nodiscard]] std::uint16_t take_in_state_flags(std::uint8_t state_flags);
-	// Ends the wait of await_idle_send_buffer().
+	// Ends the wait of await_idle_send_buffer(), and of await_peer_room().
 	void look_for_idle()
 	{
-		if (awaits_idle_ && send_buffer_is_idle()) [[unlikely]]
+		if (awaits_idle_ && (borrowed_ ? may_borrow() : send_buffer_is_idle())) [[unlikely]]
 			set_send_limits();
 	}
 	// Returns kReleasable, once.
@@ -710,7 +721,8 @@ private:
 	bool compact_ = false;              // Config::compact
 	bool growing_ = false;              // Config::growing
 	bool ran_empty_ = false;            // see take_ran_empty()
-	bool awaits_idle_ = false;          // see await_idle_send_buffer()
+	bool awaits_idle_ = false;          // see await_idle_send_buffer(), await_peer_room()
+	bool borrowed_ = false;             // the send buffer; or the next one, while it has none
 	bool rings_told_ = true;            // a message has said peer_ring_, and our offer
 	bool heard_ = false;                // a message of the peer, on this link
 	bool update_due_ = false;           // a message must go out for its consumer cursor

@@ -91,9 +91,11 @@ public:
 		shell::Guard guard(lock_);
 		const u32 piece =
 			static_cast<u32>(std::min<size_t>(bytes, conn_.send_quantum_bytes()));
-		const Room room{conn_.send_status(), sndbuf_ != nullptr,
-				conn_.write_segments(piece)};
+		Room room{conn_.send_status(), sndbuf_ != nullptr, conn_.write_segments(piece)};
 
+		if (room.segments.empty() && room.has_buffer) [[unlikely]]
+			room.segments = conn_.borrowed_segments(static_cast<u32>(
+				std::min<size_t>(bytes, conn_.sndbuf_size_bytes())));
 		writing_ = room.status == connection::SendStatus::kOpen && room.has_buffer &&
 			   !room.segments.empty();
 		return room;

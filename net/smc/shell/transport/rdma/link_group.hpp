@@ -228,7 +228,8 @@ public:
 	void disown(const TcpAddress &from) override;
 	void remove(RdmaEndpoint &endpoint) override;
 	[[nodiscard]] wire::BufferSize send_buffer_size(struct sock *sk) const override;
-	[[nodiscard]] Buffer *lend_send_buffer(struct sock *sk, wire::BufferSize size) override;
+	[[nodiscard]] Lent lend_send_buffer(struct sock *sk, wire::BufferSize size,
+					    bool may_borrow) override;
 	void take_back_send_buffer(Buffer &buffer, bool idle) override;
 	[[nodiscard]] bool speaks_compactly() const override { return compact_; }
 	[[nodiscard]] bool grows_rings() const override { return growing_; }

@@ -61,20 +61,21 @@ void LinkGroup::free_reserve()
 		pool_.drop(slab);
 }
 
-Buffer *LinkGroup::lend_send_buffer(struct sock *sk, wire::BufferSize size)
+EndpointGroup::Lent LinkGroup::lend_send_buffer(struct sock *sk, wire::BufferSize size,
+						bool may_borrow)
 {
-	Buffer *buffer = take_mapped(sk, SMC_IB_BUFFER_SEND, size);
+	Lent lent{.buffer = take_mapped(sk, SMC_IB_BUFFER_SEND, size)};
 	shell::Guard guard(lock_);
 
-	if (buffer == nullptr && state_ < State::kEnding) {
+	if (lent.buffer == nullptr && state_ < State::kEnding) {
 		starving_ = true;
-		if (reserve_ != nullptr && !std::exchange(reserve_lent_, true))
-			buffer = reserve_;
+		if (may_borrow && reserve_ != nullptr && !std::exchange(reserve_lent_, true))
+			lent = {.buffer = reserve_, .reserve = true};
 	}
-	if (buffer != nullptr)
+	if (lent.buffer != nullptr)
 		lent_send_buffers_++;
 	collect_soon();
-	return buffer;
+	return lent;
 }
 
 // Under lock_.

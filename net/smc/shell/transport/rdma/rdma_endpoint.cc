@@ -243,11 +243,16 @@ bool RdmaEndpoint::admit_locked(const connection::CompactMessage &message, const
 
 bool RdmaEndpoint::take_send_buffer()
 {
-	if (with_lock([this](connection::Connection &)
-			      SMC_REQUIRES(lock_) { return std::exchange(rested_, false); }))
-		grown_size_.reset();
+	bool may_borrow;
+	{
+		shell::Guard guard(lock_);
+		may_borrow = conn_.may_borrow();
+		if (std::exchange(rested_, false))
+			grown_size_.reset();
+	}
 	const wire::BufferSize size = grown_size_.value_or(group_->send_buffer_size(sk()));
-	Buffer *buffer = group_->lend_send_buffer(sk(), size);
+	const EndpointGroup::Lent lent = group_->lend_send_buffer(sk(), size, may_borrow);
+	Buffer *const buffer = lent.buffer;
 
 	if (buffer != nullptr && buffer->size() < size)
 		put_off_widening();
@@ -256,12 +261,14 @@ bool RdmaEndpoint::take_send_buffer()
 	change([&]() -> u16 {
 		lock_.assert_held();
 		if (buffer == nullptr) {
+			if (!may_borrow)
+				conn_.await_peer_room();
 			note_send_buffer_lacks_locked();
 			return 0;
 		}
 		const bool lacked = conn_.send_buffer_lacks();
 		if (detached() || send_buffer_ != nullptr ||
-		    !conn_.replace_send_buffer(buffer->size().bytes()))
+		    !conn_.replace_send_buffer(buffer->size().bytes(), lent.reserve))
 			return 0;
 		send_buffer_ = buffer;
 		set_send_buffer_locked(buffer->data());

@@ -67,9 +67,14 @@ public:
 	virtual void remove(RdmaEndpoint &endpoint) = 0;
 	// How large a send buffer for @sk is to be at first.
 	[[nodiscard]] virtual wire::BufferSize send_buffer_size(struct sock *sk) const = 0;
-	// Memory for one, mapped on all links: of that size or smaller. nullptr: there is none, or
-	// the group ends. Process.
-	[[nodiscard]] virtual Buffer *lend_send_buffer(struct sock *sk, wire::BufferSize size) = 0;
+	// Memory for one, mapped on all links: of that size or smaller, or, if it @may_borrow, the
+	// group's reserve. nullptr: there is none, or the group ends. Process.
+	struct Lent {
+		Buffer *buffer = nullptr;
+		bool reserve = false;
+	};
+	[[nodiscard]] virtual Lent lend_send_buffer(struct sock *sk, wire::BufferSize size,
+						    bool may_borrow) = 0;
 	// Takes it back. @idle: no work request reads it. Process.
 	virtual void take_back_send_buffer(Buffer &buffer, bool idle) = 0;
 	// Both ends understand compact messages.
