@@ -20,7 +20,7 @@
 #include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"
-#include "shell/control/device_epoch.hpp"
+#include "shell/control/namespace.hpp"
 #include "shell/control/policy.hpp"
 #include "shell/transport/rdma/places.hpp"
 #include "trace.hpp"
@@ -546,8 +546,8 @@ void marked_elsewhere()
 void elsewhere_for_one()
 {
 	for (net *host : {&client(), &server()}) {
-		const u64 epoch = smc::control::DeviceEpoch::current();
 		net *other = host == &client() ? &server() : &client();
+		const u64 epoch = smc::control::Namespace::of(other).epoch();
 		struct socket *listener = sys_socket(other);
 		struct socket *sock = sys_socket(host);
 		const s64 known = host->stats[SMC_STAT_KNOWN_ELSEWHERE];
@@ -564,7 +564,7 @@ void elsewhere_for_one()
 		expect_next(listener, sock);
 		sys_close(listener);
 		// Nobody is any more.
-		smc_ctl_reach_changed();
+		smc_ctl_reach_changed(other);
 	}
 	scheduler().sleep_us(kRest_us);
 }

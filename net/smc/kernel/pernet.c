@@ -70,9 +70,10 @@ static void smc_pernet_net_exit(struct net *net)
 	struct smc_pernet *pn = smc_pernet(net);
 
 	smc_stats_proc_exit(net);
-	/* Its objects, which end here, still read sysctls and count. */
-	end_control(net, pn);
+	/* Who writes a setting tells the namespace's objects. */
 	smc_sysctl_net_exit(pn);
+	/* These, which end here, still read settings and count. */
+	end_control(net, pn);
 	smc_stats_net_exit(pn);
 }
 

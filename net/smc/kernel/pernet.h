@@ -40,6 +40,7 @@ struct smc_sysctl {
 };
 
 struct smc_pernet {
+	struct net *net;
 	struct smc_sysctl sysctl;
 	struct ctl_table *sysctl_table;
 	struct ctl_table_header *sysctl_header;

@@ -53,16 +53,33 @@ static const struct smc_sysctl smc_sysctl_defaults = {
 	.smcr_rmb_elements	= 255,
 };
 
-/* For settings by which more peers may be reached. */
-static int smc_proc_reach(SMC_CTL_CONST struct ctl_table *table, int write, void *buffer,
-			  size_t *length, loff_t *position)
+/* For settings by which connections of one namespace may reach more peers. */
+static int smc_proc_reach(struct smc_pernet *pn, SMC_CTL_CONST struct ctl_table *table, int write,
+			  void *buffer, size_t *length, loff_t *position)
 {
+	const int *setting = table->data;
+	int before = READ_ONCE(*setting);
 	int ret = proc_dointvec_minmax(table, write, buffer, length, position);
 
-	if (write)
-		smc_ctl_reach_changed();
+	if (READ_ONCE(*setting) != before)
+		smc_ctl_reach_changed(pn->net);
 	return ret;
 }
+
+#define SMC_PROC_REACH(member)						\
+static int smc_proc_ ## member(SMC_CTL_CONST struct ctl_table *table, int write, void *buffer, \
+			       size_t *length, loff_t *position)	\
+{									\
+	int *setting = table->data;					\
+									\
+	return smc_proc_reach(container_of(setting, struct smc_pernet, sysctl.member), table, \
+			      write, buffer, length, position);		\
+}
+
+SMC_PROC_REACH(smcd_loopback)
+SMC_PROC_REACH(inherit_eids)
+SMC_PROC_REACH(default_eid)
+SMC_PROC_REACH(host_ports)
 
 /*
  * What a container may use of the host is the host's administrator's to say, not that of the user
@@ -73,7 +90,7 @@ static int smc_proc_host(SMC_CTL_CONST struct ctl_table *table, int write, void 
 {
 	if (write && !capable(CAP_NET_ADMIN))
 		return -EPERM;
-	return smc_proc_reach(table, write, buffer, length, position);
+	return smc_proc_host_ports(table, write, buffer, length, position);
 }
 
 /* Writes by smc_select_set(), whose errno a writer gets. */
@@ -116,11 +133,11 @@ static const struct ctl_table smc_sysctl_template[] = {
 	SMC_SYSCTL("smcr_max_conns_per_lgr", smcr_max_conns_per_lgr, proc_dointvec_minmax,
 		   &smc_conns_min, &smc_conns_max),
 	SMC_SYSCTL("limit_smc_hs", limit_smc_hs, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
-	SMC_SYSCTL("smcd_loopback", smcd_loopback, smc_proc_reach, SYSCTL_ZERO, SYSCTL_TWO),
+	SMC_SYSCTL("smcd_loopback", smcd_loopback, smc_proc_smcd_loopback, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("plain_peer_time", plain_peer_time_s, proc_dointvec_minmax,
 		   SYSCTL_ZERO, &smc_peer_time_max),
-	SMC_SYSCTL("inherit_eids", inherit_eids, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
-	SMC_SYSCTL("default_eid", default_eid, smc_proc_reach, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("inherit_eids", inherit_eids, smc_proc_inherit_eids, SYSCTL_ZERO, SYSCTL_ONE),
+	SMC_SYSCTL("default_eid", default_eid, smc_proc_default_eid, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("host_ports", host_ports, smc_proc_host, SYSCTL_ZERO, SYSCTL_TWO),
 	SMC_SYSCTL("end_by_reset", end_by_reset, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
 	SMC_SYSCTL("smcr_compact", smcr_compact, proc_dointvec_minmax, SYSCTL_ZERO, SYSCTL_ONE),
@@ -161,6 +178,7 @@ int smc_sysctl_net_init(struct net *net, struct smc_pernet *pn)
 	struct ctl_table *table;
 	size_t i;
 
+	pn->net = net;
 	pn->sysctl = smc_sysctl_defaults;
 	if (!net_eq(net, &init_net))
 		pn->sysctl.host_ports = smc_sysctl_host_ports(&init_net);

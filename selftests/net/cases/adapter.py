@@ -185,7 +185,8 @@ def rings_grow(vm):
 @case(on="ours")
 def devices_that_lead_elsewhere(vm):
     """A second way between the two sides, without adapters. The first connection finds that out,
-    and those after it are not offered SMC there: until an adapter comes."""
+    and those after it are not offered SMC there: until an adapter comes, or a setting of this side
+    changes."""
     bare = {"left": "10.8.0.1", "right": "10.8.0.2"}
 
     def connect(address: str, expect: str) -> None:
@@ -194,6 +195,10 @@ def devices_that_lead_elsewhere(vm):
 
     def known() -> int:
         return stats(vm.a, inside("left"))["known_elsewhere"]
+
+    def setting(side: str, *values: int) -> str:
+        written = " ".join(f"net.smc.default_eid={value}" for value in values)
+        return f"{inside(side)} sysctl -q {written}"
 
     with sides(vm.a):
         vm.a.run("ip link add bare-left netns left type veth peer name bare-right netns right")
@@ -204,6 +209,13 @@ def devices_that_lead_elsewhere(vm):
             for times in range(3):
                 connect(bare["right"], "fallback")
                 assert known() == times, f"connection {times}: {known()} were known"
+                # What the other side sets is not its affair, nor what stays as it is. Once: it is
+                # known for 10 s.
+                if times == 0:
+                    vm.a.run(f"{setting('right', 0, 1)} && {setting('left', 1)}")
+            vm.a.run(setting("left", 0, 1))
+            connect(bare["right"], "fallback")
+            assert known() == 2, f"{known()} were known after a change"
             connect(ADDRESSES["right"], "smcr")
             for side in SIDES:
                 vm.a.run(f"{inside(side)} rdma link add second-{side} type simrnic"

@@ -432,8 +432,8 @@ TEST_F(ControlTest, WhoIsRememberedOrRuledOutIsKnownOf)
 
 TEST_F(ControlTest, WhomNoDeviceLeadsToIsKnownOf)
 {
-	const u64 epoch = DeviceEpoch::current();
 	Namespace &space = Namespace::of(init_);
+	const u64 epoch = space.epoch();
 
 	EXPECT_FALSE(space.knows_of_peers());
 	note_elsewhere(init_, peer(80), epoch);
@@ -442,6 +442,34 @@ TEST_F(ControlTest, WhomNoDeviceLeadsToIsKnownOf)
 	EXPECT_FALSE(peer_is_elsewhere(Namespace::of(&other_), peer(80)));
 	DeviceEpoch::begin();
 	EXPECT_FALSE(peer_is_elsewhere(space, peer(80)));
+}
+
+// Anybody can have a namespace of his own, and change its settings again and again.
+TEST_F(ControlTest, SettingsOfOneNamespaceLetOthersKnowWhatTheyKnew)
+{
+	Namespace &space = Namespace::of(init_);
+	Namespace &other = Namespace::of(&other_);
+	const u64 ways = DeviceEpoch::of_ways();
+	const u64 before = other.epoch();
+	const auto note_both = [&] {
+		note_elsewhere(init_, peer(80), space.epoch());
+		note_elsewhere(&other_, peer(80), other.epoch());
+	};
+
+	note_both();
+	smc_ctl_reach_changed(&other_);
+	EXPECT_TRUE(peer_is_elsewhere(space, peer(80)));
+	EXPECT_FALSE(peer_is_elsewhere(other, peer(80)));
+	EXPECT_EQ(DeviceEpoch::of_ways(), ways);
+	// What was found before comes too late.
+	note_elsewhere(&other_, peer(80), before);
+	EXPECT_FALSE(peer_is_elsewhere(other, peer(80)));
+	note_both();
+	EXPECT_TRUE(peer_is_elsewhere(other, peer(80)));
+	// Others inherit what the initial one has.
+	smc_ctl_reach_changed(init_);
+	EXPECT_FALSE(peer_is_elsewhere(space, peer(80)));
+	EXPECT_FALSE(peer_is_elsewhere(other, peer(80)));
 }
 
 TEST_F(ControlTest, PeersOfOneNamespaceAreNotKnownInOthers)

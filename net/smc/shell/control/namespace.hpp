@@ -13,6 +13,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/stats.h"
 #include "shell/base/lock.hpp"
+#include "shell/control/device_epoch.hpp"
 #include "shell/control/lazy.hpp"
 
 namespace smc::control {
@@ -76,6 +77,14 @@ public:
 	[[nodiscard]] Lazy<PeerMemory> &peers() { return peers_; }
 	[[nodiscard]] Lazy<Elsewhere> &elsewhere() { return elsewhere_; }
 	[[nodiscard]] Lazy<PeerRules> &rules() { return rules_; }
+	// DeviceEpoch::current() for its connections: it has begun another one for itself whenever
+	// one of its own settings has changed. Who may change only these does not have others look
+	// for devices again. Any context.
+	[[nodiscard]] u64 epoch() const
+	{
+		return DeviceEpoch::current() + epochs_.load(std::memory_order_acquire);
+	}
+	void begin_epoch() { epochs_.fetch_add(1, std::memory_order_release); }
 	// False: there are no rules, and no peer was ever remembered, as on most hosts. Any
 	// context.
 	[[nodiscard]] bool knows_of_peers() const
@@ -100,6 +109,7 @@ private:
 	Tables tables_ SMC_GUARDED_BY(lock_);
 	std::atomic<bool> has_pnet_{false};
 	std::atomic<bool> has_eids_{false};
+	std::atomic<u64> epochs_{0};
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);
 	Lazy<PeerMemory> peers_;
 	Lazy<Elsewhere> elsewhere_;

@@ -119,7 +119,7 @@ void note_stranger(net *net, const smc_peer &peer)
 bool peer_is_elsewhere(Namespace &space, const smc_peer &peer)
 {
 	const auto look = [&](const Elsewhere &elsewhere) {
-		return elsewhere.has(to_peer(peer), smc_now_ms(), DeviceEpoch::current());
+		return elsewhere.has(to_peer(peer), smc_now_ms(), space.epoch());
 	};
 
 	return space.elsewhere().look(look, false);
@@ -147,9 +147,13 @@ void smc_ctl_peers_flush(net *net)
 	Namespace::of(net).peers().with([](PeerMemory &memory) { memory.clear(); });
 }
 
-void smc_ctl_reach_changed()
+// Of the initial one others inherit something.
+void smc_ctl_reach_changed(net *net)
 {
-	DeviceEpoch::begin();
+	if (net == smc_init_net())
+		DeviceEpoch::begin();
+	else
+		Namespace::of(net).begin_epoch();
 }
 
 int smc_ctl_peer_next(net *net, u64 *cursor, smc_peer_info *out)

@@ -24,7 +24,7 @@ void note_stranger(net *net, const smc_peer &peer);
 
 // No device leads to it, as a connection has just found. Any context.
 [[nodiscard]] bool peer_is_elsewhere(Namespace &space, const smc_peer &peer);
-// @epoch: DeviceEpoch::current(), as of before that was looked for. Process.
+// @epoch: Namespace::epoch(), as of before that was looked for. Process.
 void note_elsewhere(net *net, const smc_peer &peer, u64 epoch);
 
 } // namespace smc::control

@@ -8,7 +8,7 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/tcp_peer.h"
 #include "shell/base/alloc.hpp"
-#include "shell/control/device_epoch.hpp"
+#include "shell/control/namespace.hpp"
 #include "shell/socket/rendezvous.hpp"
 #include "shell/transport/transports.hpp"
 
@@ -224,7 +224,7 @@ void Handshake::begin()
 	smc_tcp_clc_begin(sk_, &saved_);
 	owner_->clc_begins(saved_.rcvlowat);
 	turn_at_sock_.give();
-	const u64 epoch = control::DeviceEpoch::current();
+	const u64 epoch = control::Namespace::of(net_).epoch();
 	const handshake::LocalOffer offer = make_offer();
 	if (role_ == Role::kClient && !offer.any() &&
 	    offer.unavailable == wire::DeclineReason::kNoSmcDev)

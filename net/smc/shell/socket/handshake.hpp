@@ -47,7 +47,7 @@ public:
 	// Of a client: its server may take all the time of a CLC message. Otherwise there may be no
 	// SMC server at all, and it is given up earlier.
 	[[nodiscard]] virtual bool server_may_be_slow() { return true; }
-	// Of a client: no device leads to its server, as found in that control::DeviceEpoch.
+	// Of a client: no device leads to its server, as found in that control::Namespace::epoch().
 	virtual void on_no_device(u64 /*epoch*/) {}
 
 protected:

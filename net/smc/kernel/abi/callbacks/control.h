@@ -60,8 +60,8 @@ bool smc_ctl_default_eid(struct net *net, u8 out[SMC_EID_LEN]);
 int smc_ctl_peer_next(struct net *net, u64 *cursor, struct smc_peer_info *out);
 void smc_ctl_peers_flush(struct net *net);
 
-/* A setting has changed by which more peers may be reached. Any context. */
-void smc_ctl_reach_changed(void);
+/* A setting of @net has changed by which its connections may reach more peers. Any context. */
+void smc_ctl_reach_changed(struct net *net);
 
 /* ---- rules about peers, for kernel/netlink_peers.c and kernel/tcp_listener.c ---- */
 
