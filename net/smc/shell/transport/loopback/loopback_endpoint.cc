@@ -59,7 +59,6 @@ bool LoopbackEndpoint::start_locked(const LoopbackEndpoint &peer)
 	set_rings(pair_->dmbs_[peer.side_]->data(), pair_->dmbs_[side_]->data());
 	peer_token_ = peer.token_;
 	peer_size_ = peer.size_;
-	ends_by_reset_ = smc_sysctl_end_by_reset(netns()) && smc_sysctl_end_by_reset(peer.netns());
 	joined_ = conn_.init(config);
 	if (joined_)
 		Namespace::of(netns()).count_smcd(1, size_.bytes());
@@ -68,12 +67,16 @@ bool LoopbackEndpoint::start_locked(const LoopbackEndpoint &peer)
 
 bool LoopbackEndpoint::join(LoopbackEndpoint &server, LoopbackEndpoint &client)
 {
+	const bool by_reset =
+		smc_sysctl_end_by_reset(server.netns()) && smc_sysctl_end_by_reset(client.netns());
 	{
 		shell::Guard guard(server.lock_);
 		server.shares_lock_with(client);
 		if (server.gone_ || server.joined_ || !server.start_locked(client) ||
 		    !client.start_locked(server))
 			return false;
+		server.ends_by_reset_ = by_reset;
+		client.ends_by_reset_ = by_reset;
 		server.neighbour_ = &client;
 		client.neighbour_ = &server;
 	}
