@@ -186,13 +186,18 @@ int smc_ib_completions_create(struct smc_ib_link *link, struct ib_device *ibdev,
 void smc_ib_completions_destroy(struct smc_ib_completions *queue)
 {
 	napi_disable(&queue->napi);
+	/*
+	 * Waits for a grace period, and so for a poll that has said that it is complete, for which
+	 * napi_disable() does not wait: it still queues the work and arms the queue. Reports that
+	 * come later find the NAPI disabled.
+	 */
+	mutex_lock(&smc_ib_napi_mutex);
+	netif_napi_del(&queue->napi);
+	mutex_unlock(&smc_ib_napi_mutex);
 	if (queue->dim.priv)
 		cancel_work_sync(&queue->dim.work);
 	ib_destroy_cq(queue->cq);
 	smc_ib_completions_end_report(queue);
-	mutex_lock(&smc_ib_napi_mutex);
-	netif_napi_del(&queue->napi);
-	mutex_unlock(&smc_ib_napi_mutex);
 }
 
 u32 smc_ib_link_napi_id(const struct smc_ib_link *link)
