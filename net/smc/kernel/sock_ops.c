@@ -141,6 +141,15 @@ static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 }
 #endif
 
+/*
+ * For the kernel's own users of a socket that was selected (nvme-tcp), which call it without a look:
+ * what TCP has received is not the stream.
+ */
+static int smc_read_sock(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t actor)
+{
+	return -EOPNOTSUPP;
+}
+
 static const struct proto_ops own_ops = {
 	.owner = THIS_MODULE,
 	.release = smc_op_release,
@@ -161,6 +170,7 @@ static const struct proto_ops own_ops = {
 	.mmap = smc_mmap,
 	.set_rcvlowat = smc_set_rcvlowat,
 	.splice_read = smc_splice_read,
+	.read_sock = smc_read_sock,
 #ifdef HAVE_SPLICE_EOF
 	.splice_eof = smc_splice_eof,
 #endif
