@@ -14,6 +14,7 @@
 
 #include "core/wire/clc.hpp"
 #include "kernel/abi/callbacks/control.h"
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
 #include "kernel/abi/tcp_peer.h"
@@ -542,6 +543,20 @@ void marked_elsewhere()
 	add_device(&client());
 }
 
+// A host of this kernel to which no device leads does without one as soon as it wants to.
+void elsewhere_but_near()
+{
+	remove_device(&client());
+	connect_by_tcp();
+	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
+	sys_close(connect_one());
+	expect_known(0, 0);
+	world().knobs.loopback = SMC_LOOPBACK_OFF;
+	connect_by_tcp();
+	expect_known(1, 0);
+	add_device(&client());
+}
+
 // What one namespace has found out is not for others, whichever of them is the initial one.
 void elsewhere_for_one()
 {
@@ -585,6 +600,9 @@ const Case kCases[] = {
 	{"ruled-out", [] { with_server(ruled_out); }},
 	{"known-elsewhere", [] { with_server(known_elsewhere); }},
 	{"marked-elsewhere", [] { with_server(marked_elsewhere); }},
+	{.name = "elsewhere-but-near",
+	 .play = [] { with_server(elsewhere_but_near); },
+	 .loses_links = true},
 	{"elsewhere-for-one", elsewhere_for_one},
 };
 

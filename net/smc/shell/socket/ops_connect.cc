@@ -135,7 +135,9 @@ std::optional<wire::DeclineReason> reason_against(control::Namespace &space, str
 	if (!control::server_is_allowed(space, peer))
 		return wire::DeclineReason::kOptUnsupp;
 	// Before the strangers: many hosts may be elsewhere, and all connections to them come here.
-	if (control::peer_is_elsewhere(space, peer) && smc_tcp_routed_by_address(sk)) {
+	// Whoever is near needs no device. It need not have been near before: that is the setting
+	// of its own namespace.
+	if (!near && control::peer_is_elsewhere(space, peer) && smc_tcp_routed_by_address(sk)) {
 		smc_count(space.counters(), SMC_STAT_KNOWN_ELSEWHERE, 1);
 		return wire::DeclineReason::kNoSmcDev;
 	}
