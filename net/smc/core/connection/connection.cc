@@ -51,7 +51,7 @@ void Connection::set_send_limits()
 						      send_.in_place() ? 0 : kQuantumFloorBytes));
 	quarter_bytes_ = send_.size_bytes() / 4;
 	writable_from_bytes_ = send_.size_bytes() / 3;
-	awaits_idle_ = false;
+	awaits_ = Awaits::kNothing;
 	autocork_bytes_ = std::min(send_.size_bytes() / 2, autocork_max_bytes_);
 	if (borrowed_) {
 		// What is appended the short way either goes at once, or goes this way.
@@ -84,8 +84,10 @@ bool Connection::replace_send_buffer(std::uint32_t size_bytes, bool borrowed)
 void Connection::await_peer_room()
 {
 	borrowed_ = true;
-	awaits_idle_ = true;
-	writable_from_bytes_ = send_.size_bytes() + 1;
+	awaits_ = Awaits::kPeerRoom;
+	// Another try is due anyway, by run().
+	if (!send_buffer_lacks())
+		writable_from_bytes_ = send_.size_bytes() + 1;
 }
 
 // Room in crumbs is left to gather (see transmittable_bytes()).

@@ -676,7 +676,9 @@ private:
 	// Ends the wait of await_idle_send_buffer(), and of await_peer_room().
 	void look_for_idle()
 	{
-		if (awaits_idle_ && (borrowed_ ? may_borrow() : send_buffer_is_idle())) [[unlikely]]
+		if (awaits_ == Awaits::kNothing) [[likely]]
+			return;
+		if (awaits_ == Awaits::kIdle ? send_buffer_is_idle() : may_borrow())
 			set_send_limits();
 	}
 	// Returns kReleasable, once.
@@ -718,10 +720,15 @@ private:
 		kRepeat,
 	};
 	Failover failover_ = Failover::kNone;
+	enum class Awaits : std::uint8_t {
+		kNothing,
+		kIdle,     // see await_idle_send_buffer()
+		kPeerRoom, // see await_peer_room()
+	};
 	bool compact_ = false;              // Config::compact
 	bool growing_ = false;              // Config::growing
 	bool ran_empty_ = false;            // see take_ran_empty()
-	bool awaits_idle_ = false;          // see await_idle_send_buffer(), await_peer_room()
+	Awaits awaits_ = Awaits::kNothing;  // before it is writable again
 	bool borrowed_ = false;             // the send buffer; or the next one, while it has none
 	bool rings_told_ = true;            // a message has said peer_ring_, and our offer
 	bool heard_ = false;                // a message of the peer, on this link

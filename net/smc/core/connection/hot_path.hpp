@@ -107,8 +107,8 @@ inline void Connection::note_tick()
 // end.
 inline bool Connection::must_signal(std::uint32_t write_bytes, std::uint8_t state_flags) const
 {
-	if (completion_requested_ || awaits_idle_ || state_flags != close_.sent_flags() ||
-	    (state_flags & state_flag::kAnyClose) != 0)
+	if (completion_requested_ || awaits_ != Awaits::kNothing ||
+	    state_flags != close_.sent_flags() || (state_flags & state_flag::kAnyClose) != 0)
 		return true;
 	if (write_bytes == 0)
 		return false;

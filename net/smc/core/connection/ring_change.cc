@@ -68,7 +68,7 @@ bool Connection::await_idle_send_buffer()
 {
 	if (send_buffer_is_idle())
 		return false;
-	awaits_idle_ = true;
+	awaits_ = Awaits::kIdle;
 	writable_from_bytes_ = send_.size_bytes() + 1;
 	request_completion();
 	return true;

@@ -266,7 +266,7 @@ bool RdmaEndpoint::take_send_buffer()
 			note_send_buffer_lacks_locked();
 			return 0;
 		}
-		const bool lacked = conn_.send_buffer_lacks();
+		const bool lacked = !conn_.writable_for_poll();
 		if (detached() || send_buffer_ != nullptr ||
 		    !conn_.replace_send_buffer(buffer->size().bytes(), lent.reserve))
 			return 0;
