@@ -232,10 +232,34 @@ void connect_sleeps_beside_shutdown()
 			fail("connect() beside shutdown() says %d", ret);
 		if (ret == 0 && sys_connect(sock, &server(), kPort) != -EISCONN)
 			fail("connect() on a connected socket succeeds");
+		if (ret == 0 && shut && send_byte(sock, kHello) != -EPIPE)
+			fail("round %llu: shutdown() is forgotten", i);
 		sys_close(sock);
 	}
 	if (connected == 0 || ended == 0)
 		fail("%u connected, %u ended", connected, ended);
+}
+
+// shutdown() while TCP's connection is established: either that one is shut down, or connect()
+// fails.
+void shutdown_as_tcp_connects()
+{
+	constexpr u64 kEstablished_us = 100; // by then, as a rule
+
+	for (u64 i = 0; i < 3000; i++) {
+		struct socket *sock = sys_socket(&client());
+		int ret = 1;
+
+		scheduler().spawn("client", [&] { ret = sys_connect(sock, &server(), kPort); });
+		scheduler().sleep_us(i % kEstablished_us);
+		yield_some(10);
+		const bool shut = sys_shutdown(sock, i % 2 == 0 ? 1 : 2) == 0;
+		while (ret == 1)
+			scheduler().sleep_us(kMoment_us / 100);
+		if (ret == 0 && shut && send_byte(sock, kHello) != -EPIPE)
+			fail("round %llu: shutdown() is forgotten", i);
+		sys_close(sock);
+	}
 }
 
 // Threads send and receive before there is a connection. Their calls must not take part in the
@@ -452,6 +476,7 @@ const Case kCases[] = {
 	{"kept-lock-far", [] { with_server(kept_lock); }, 5000},
 	{"kept-lock-at-deadline", [] { with_server(kept_lock_at_deadline); }, 100},
 	{"connect-beside-shutdown", [] { with_server(connect_beside_shutdown); }},
+	{"shutdown-as-tcp-connects", [] { with_server(shutdown_as_tcp_connects); }},
 	{"connect-sleeps-beside-shutdown", [] { with_server(connect_sleeps_beside_shutdown); }},
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"calls-beside-connect", calls_beside_connect},

@@ -142,8 +142,8 @@ static int smc_compat_ioctl(struct socket *sock, unsigned int cmd, unsigned long
 #endif
 
 /*
- * For the kernel's own users of a socket that was selected (nvme-tcp), which call it without a look:
- * what TCP has received is not the stream.
+ * For the kernel's own users of a socket that was selected (nvme-tcp), which call it without a
+ * look: what TCP has received is not the stream.
  */
 static int smc_read_sock(struct sock *sk, read_descriptor_t *desc, sk_read_actor_t actor)
 {

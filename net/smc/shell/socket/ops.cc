@@ -18,6 +18,40 @@ namespace {
 
 constexpr int kShutRd = 0, kShutWr = 1, kShutRdWr = 2;
 
+bool is_smcs(Mode mode)
+{
+	return in_handshake(mode) || mode == Mode::kSmc;
+}
+
+// shutdown() of what is TCP's, or still to become SMC. Nothing: it is SMC's connection now.
+std::optional<int> shutdown_tcp(struct socket *sock, SmcSocket &state, int how)
+{
+	Mode mode = state.mode();
+
+	for (;;) {
+		while (in_handshake(mode)) {
+			// As on TCP before it is established: connect() fails, and may be repeated.
+			state.give_up_handshake(smc::handshake::kConnectionReset);
+			mode = state.mode();
+			if (mode == Mode::kIdle) {
+				smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+				return 0;
+			}
+		}
+		if (mode == Mode::kSmc)
+			return std::nullopt;
+		const int ret = smc_tcp_ops_shutdown(sock, how);
+		// It has ended a connect() under way.
+		state.disarm();
+		end_listening(state);
+		// Or TCP was established while it waited for the sock's lock, and a handshake has
+		// begun on what is shut now.
+		mode = state.mode();
+		if (ret != 0 || !is_smcs(mode))
+			return ret;
+	}
+}
+
 } // namespace
 
 int leave_to_tcp(struct socket *sock)
@@ -154,29 +188,22 @@ int smc_op_shutdown(struct socket *sock, int how)
 	SmcSocket *state = SmcSocket::of(sock);
 	struct sock *sk = smc_sock_sk(sock);
 
-	if (state == nullptr)
-		return smc_tcp_ops_shutdown(sock, how);
-	state->resolve();
-	const bool valid = how >= kShutRd && how <= kShutRdWr;
-	Mode mode = state->mode();
-	while (valid && in_handshake(mode)) {
-		// As on TCP before it is established: connect() fails, and may be repeated.
-		state->give_up_handshake(smc::handshake::kConnectionReset);
-		mode = state->mode();
-		if (mode == Mode::kIdle) {
-			smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
-			return 0;
-		}
-	}
-	if (!in_handshake(mode) && mode != Mode::kSmc) {
+	if (state == nullptr) {
 		const int ret = smc_tcp_ops_shutdown(sock, how);
-		// It has ended a connect() under way.
-		state->disarm();
-		end_listening(*state);
-		return ret;
+		// The same for the first connect().
+		state = SmcSocket::of(sock);
+		if (ret != 0 || state == nullptr || !is_smcs(state->mode()))
+			return ret;
 	}
-	if (!valid)
-		return -EINVAL;
+	state->resolve();
+	if (how < kShutRd || how > kShutRdWr)
+		return is_smcs(state->mode()) ? -EINVAL : smc_tcp_ops_shutdown(sock, how);
+	// A handshake that finds it shut makes no second connection.
+	state->begin_disconnect();
+	const auto done = shutdown_tcp(sock, *state, how);
+	state->end_disconnect();
+	if (done)
+		return *done;
 	smc_sk_lock(sk);
 	const auto endpoint = state->connection();
 	// Another thread has just disconnected it.

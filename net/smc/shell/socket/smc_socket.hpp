@@ -154,8 +154,8 @@ public:
 	// After connect(AF_UNSPEC) has ended TCP's connection, or its handshake: ends SMC's, and
 	// the socket can be used again. Process, no lock.
 	void disconnect();
-	// Around TCP's part of it, and disconnect(): a handshake whose connection has gone does not
-	// make a second one.
+	// Around TCP's part of it, and disconnect(), and of shutdown(): a handshake whose
+	// connection has gone, or is shut, does not make a second one.
 	void begin_disconnect() { disconnects_.fetch_add(1, std::memory_order_relaxed); }
 	void end_disconnect() { disconnects_.fetch_sub(1, std::memory_order_relaxed); }
 	// @events: who waits for them is told.
