@@ -199,6 +199,16 @@ private:
 	bool comes_ = false;
 };
 
+// Another thread sends, and says when that is done.
+void spawn_writer(Call &call, bool &sent)
+{
+	scheduler().spawn("writer", [&] {
+		if (const int n = call.send(kFew); n != static_cast<int>(kFew))
+			fail("send() says %d", n);
+		sent = true;
+	});
+}
+
 // As on TCP they wait, by send() or by poll(), while the one that has the reserve cannot send.
 void writer_waits()
 {
@@ -207,13 +217,7 @@ void writer_waits()
 	leave_the_reserve(2);
 	Call call(&client(), &server());
 	StuckWriter stuck;
-	scheduler().spawn("writer", [&] {
-		const int n = call.send(kFew);
-
-		if (n != static_cast<int>(kFew))
-			fail("send() says %d", n);
-		sent = true;
-	});
+	spawn_writer(call, sent);
 	scheduler().sleep_us(kRest_us);
 	if (sent)
 		fail("it has found memory");
@@ -244,10 +248,7 @@ void peer_does_not_read()
 	Call slow(&client(), &server());
 	Call call(&client(), &server());
 	const size_t bytes = slow.fill();
-	scheduler().spawn("writer", [&] {
-		(void)slow.send(kFew);
-		sent = true;
-	});
+	spawn_writer(slow, sent);
 	for (u32 i = 0; i < kTries; i++) {
 		if (slow.send(kFew, SMC_MSG_DONTWAIT) != -EAGAIN)
 			fail("there is room");
@@ -280,11 +281,7 @@ void writers_of_one_socket()
 	leave_the_reserve(2);
 	Call call(&client(), &server());
 	StuckWriter stuck;
-	scheduler().spawn("writer", [&] {
-		if (const int n = call.send(kFew); n != static_cast<int>(kFew))
-			fail("send() says %d", n);
-		sent = true;
-	});
+	spawn_writer(call, sent);
 	scheduler().sleep_us(kMemoryRetry_us / 3);
 	if (sent)
 		fail("it has found memory");

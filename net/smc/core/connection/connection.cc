@@ -95,7 +95,7 @@ ring::Segments Connection::borrowed_segments(std::uint32_t max_bytes)
 {
 	if (!borrowed_)
 		return {};
-	const std::uint32_t room_bytes = send_.window_bytes() - send_.pending_bytes();
+	const std::uint32_t room_bytes = peer_room_bytes();
 
 	if (room_bytes < std::min(max_bytes, crumb_bytes_)) {
 		await_peer_room();

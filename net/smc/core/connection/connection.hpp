@@ -236,10 +236,7 @@ public:
 	// as the peer likes.
 	[[nodiscard]] bool replace_send_buffer(std::uint32_t size_bytes, bool borrowed = false);
 	// A borrowed one would be of use.
-	[[nodiscard]] bool may_borrow() const
-	{
-		return send_.window_bytes() - send_.pending_bytes() >= crumb_bytes_;
-	}
+	[[nodiscard]] bool may_borrow() const { return peer_room_bytes() >= crumb_bytes_; }
 	// The connection is not writable before it may borrow one, or gets one of its own.
 	void await_peer_room();
 	// write_segments(), which hands out nothing of a borrowed one, for that.
@@ -644,6 +641,12 @@ private:
 	[[nodiscard]] bool tick_is_due() const;
 	void note_tick();
 	[[nodiscard]] std::uint32_t readable_to_mark_bytes() const;
+	// Of the peer's ring, for what is not in the send buffer yet. Only where what is there has
+	// room: in an empty one, or a borrowed one.
+	[[nodiscard]] std::uint32_t peer_room_bytes() const
+	{
+		return send_.window_bytes() - send_.pending_bytes();
+	}
 	void set_send_limits();
 	void set_peer_limits();
 	void set_receive_limits();
