@@ -383,6 +383,26 @@ TEST(QuickSendTest, WaitsForWhatIsUnderWay)
 	EXPECT_EQ(pair.b.receive(), "onetwothree");
 }
 
+// A stream may go on for long before the peer has read everything once.
+TEST(QuickSendTest, APeersLargerRingMattersWhenItIsDue)
+{
+	Config config = compact_config();
+
+	config.growing = true;
+	Acquainted pair{config};
+	pair.a.send("unread");
+	pair.wire.settle();
+	pair.a.connection.take_peer_ring(65536);
+	ASSERT_FALSE(pair.a.connection.ring_change_due());
+	EXPECT_EQ(way_of(pair.a), QuickWay::kSend);
+
+	EXPECT_EQ(pair.b.receive(), "unread");
+	pair.b.send("answer");
+	pair.wire.settle();
+	ASSERT_TRUE(pair.a.connection.ring_change_due());
+	EXPECT_EQ(way_of(pair.a), QuickWay::kNone);
+}
+
 TEST(QuickSendTest, NotWithSomethingElseThatIsDue)
 {
 	Acquainted pair;

@@ -19,7 +19,7 @@ namespace smc::connection {
 inline bool Connection::appends_quickly(std::uint32_t bytes) const
 {
 	return close_.active() && !corked_ && !urgent_tx_.announced() &&
-	       failover_ == Failover::kNone && next_peer_ring_bytes_ == 0 && bytes != 0 &&
+	       failover_ == Failover::kNone && !ring_change_due() && bytes != 0 &&
 	       send_.appends_in_one_piece(bytes);
 }
 
