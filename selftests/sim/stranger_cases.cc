@@ -360,6 +360,48 @@ void calls_beside()
 	scheduler().sleep_us(kRest_us);
 }
 
+// Two threads connect one socket, to a stranger and to another server. Whoever comes first says
+// where to, also where the second connection goes.
+void two_addresses()
+{
+	constexpr u16 kOther = kPort + 1;
+	constexpr unsigned kTimes = 400;
+	const Stranger stranger(Manner::kResets);
+	struct socket *other = sys_socket(&server());
+	unsigned to_stranger = 0;
+
+	other->ours = false;
+	// Nobody accepts.
+	if (sys_listen(other, kOther, kTimes) != 0)
+		fail("listen() fails");
+	for (unsigned i = 0; i < kTimes; i++) {
+		const unsigned came = stranger.came();
+		const size_t came_to_other = other->sk->children.size();
+		struct socket *sock = sys_socket(&client());
+		int rets[2] = {1, 1};
+
+		scheduler().spawn("client", [&] { rets[0] = sys_connect(sock, &server(), kPort); });
+		scheduler().spawn("client",
+				  [&] { rets[1] = sys_connect(sock, &server(), kOther); });
+		while (rets[0] == 1 || rets[1] == 1)
+			scheduler().sleep_us(kAtOnce_us);
+		for (const int ret : rets) {
+			if (ret != 0 && ret != -EISCONN)
+				fail("connect() beside another says %d", ret);
+		}
+		if (stranger.came() - came == 1 ||
+		    (stranger.came() != came && other->sk->children.size() != came_to_other))
+			fail("the second connection goes elsewhere");
+		to_stranger += stranger.came() != came ? 1 : 0;
+		sys_close(sock);
+		smc_ctl_peers_flush(&client());
+	}
+	if (to_stranger == 0 || to_stranger == kTimes)
+		fail("the same thread comes first %u times", kTimes);
+	sys_close(other);
+	scheduler().sleep_us(kRest_us);
+}
+
 // One that has answered by CLC is no stranger because of a reset, and is waited for.
 void restarts()
 {
@@ -594,6 +636,7 @@ const Case kCases[] = {
 	{.name = "stranger-resets-a-sleeper", .play = resets_a_sleeper, .work_us = 500},
 	{"stranger-is-gone", is_gone},
 	{"calls-beside-stranger", calls_beside},
+	{"connect-to-two-addresses", two_addresses},
 	{"known-server-restarts", restarts},
 	{"server-becomes-known", becomes_known},
 	{"stranger-has-groups-begun", has_groups_begun},

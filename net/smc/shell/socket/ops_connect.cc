@@ -171,59 +171,137 @@ int connect_locked(struct socket *sock, const SmcSocket &state, const Request &r
 	return 0;
 }
 
-int connect_tcp(struct socket *sock, SmcSocket &state, const Request &request)
+// TCP's connect() would begin a connection.
+bool may_begin(const struct socket *sock)
 {
-	const auto [addr, addr_len, flags] = request;
-	struct sock *sk = smc_sock_sk(sock);
-	int ret;
+	return smc_sock_ss(sock) == SMC_SS_UNCONNECTED &&
+	       smc_sk_state(smc_sock_sk(sock)) == SMC_TCP_CLOSE;
+}
 
-	if (smc_sock_ss(sock) == SMC_SS_UNCONNECTED) {
-		const bool near = may_be_near(sk, addr, addr_len);
-
-		if (const auto reason = reason_against(state.space(), sk, request, near);
-		    reason && state.fall_unused(*reason)) {
-			state.set_connect_reported();
-			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
-		}
-		smc_sk_lock(sk);
-		// Set before TCP_ULP turned the socket to SMC.
-		const bool without_syn = smc_tcp_fastopen_connect(sk);
-		if (!without_syn) {
-			state.arm(addr, addr_len, near);
-			ret = connect_locked(sock, state, request);
-		}
-		smc_sk_unlock(sk);
-		if (without_syn) {
-			(void)state.fall_unused(wire::DeclineReason::kOptUnsupp);
-			state.set_connect_reported();
-			return smc_tcp_ops_connect(sock, addr, addr_len, flags);
-		}
-	} else {
-		smc_sk_lock(sk);
-		ret = connect_locked(sock, state, request);
-		smc_sk_unlock(sk);
+// A connect() that TCP answers first.
+class TcpConnect {
+public:
+	TcpConnect(struct socket *sock, SmcSocket &state, const Request &request)
+		: sock_(sock), sk_(smc_sock_sk(sock)), state_(state), request_(request)
+	{
 	}
-	state.resolve();
+
+	// 0 or -errno; none if another thread has changed the socket before TCP was called.
+	[[nodiscard]] std::optional<int> run();
+
+private:
+	[[nodiscard]] int by_tcp();
+	// With the sock's lock.
+	[[nodiscard]] bool is_as_seen() const;
+	[[nodiscard]] int begin_or_join();
+	[[nodiscard]] int finish(int ret);
+
+	struct socket *const sock_;
+	struct sock *const sk_;
+	SmcSocket &state_;
+	const Request &request_;
+	bool begins_ = false; // it is the one that begins the connection
+	bool near_ = false;
+};
+
+int TcpConnect::by_tcp()
+{
+	state_.set_connect_reported();
+	return smc_tcp_ops_connect(sock_, request_.addr, request_.addr_len, request_.flags);
+}
+
+// Whoever has the lock first begins the connection, to his address, and by what he knows of it.
+bool TcpConnect::is_as_seen() const
+{
+	const Mode mode = state_.mode();
+
+	return !in_handshake(mode) && mode != Mode::kSmc && mode != Mode::kListening &&
+	       (begins_ || !may_begin(sock_));
+}
+
+int TcpConnect::begin_or_join()
+{
+	begins_ = may_begin(sock_);
+	if (begins_)
+		state_.arm(request_.addr, request_.addr_len, near_);
+	return connect_locked(sock_, state_, request_);
+}
+
+std::optional<int> TcpConnect::run()
+{
+	begins_ = may_begin(sock_);
+	if (begins_) {
+		near_ = may_be_near(sk_, request_.addr, request_.addr_len);
+		const auto reason = reason_against(state_.space(), sk_, request_, near_);
+
+		if (reason && state_.fall_unused(*reason))
+			return by_tcp();
+	}
+	smc_sk_lock(sk_);
+	// Set before TCP_ULP turned the socket to SMC.
+	const bool without_syn = begins_ && smc_tcp_fastopen_connect(sk_);
+	const bool as_seen = is_as_seen();
+	int ret = 0;
+	if (!without_syn && as_seen)
+		ret = begin_or_join();
+	smc_sk_unlock(sk_);
+	if (without_syn) {
+		(void)state_.fall_unused(wire::DeclineReason::kOptUnsupp);
+		return by_tcp();
+	}
+	if (!as_seen)
+		return {};
+	return finish(ret);
+}
+
+int TcpConnect::finish(int ret)
+{
+	state_.resolve();
 	// It was disconnected while it slept.
-	if (ret == -EPIPE && state.connected_again())
+	if (ret == -EPIPE && state_.connected_again())
 		ret = 0;
-	if (ret == 0) {
-		if (state.mode() == Mode::kFallen && !state.connected_again())
-			state.set_connect_reported();
-		// A handshake that has failed already has reset TCP's connection.
-		const bool failed =
-			state.mode() == Mode::kIdle && smc_sk_state(sk) == SMC_TCP_CLOSE;
-		if (!in_handshake(state.mode()) && state.mode() != Mode::kSmc && !failed &&
-		    !state.connected_again())
-			return 0;
-		// TCP counts as connected; the user's connection is not established yet.
-		if (in_handshake(state.mode()))
-			smc_sock_set_ss(sock, SMC_SS_CONNECTING);
-		const int done = finish_connect(sock, state, request);
-		return done == -EALREADY ? -EINPROGRESS : done;
+	if (ret != 0) {
+		state_.disarm();
+		return ret;
 	}
-	state.disarm();
-	return ret;
+	if (state_.mode() == Mode::kFallen && !state_.connected_again())
+		state_.set_connect_reported();
+	// A handshake that has failed already has reset TCP's connection.
+	const bool failed = state_.mode() == Mode::kIdle && smc_sk_state(sk_) == SMC_TCP_CLOSE;
+	if (!in_handshake(state_.mode()) && state_.mode() != Mode::kSmc && !failed &&
+	    !state_.connected_again())
+		return 0;
+	// TCP counts as connected; the user's connection is not established yet.
+	if (in_handshake(state_.mode()))
+		smc_sock_set_ss(sock_, SMC_SS_CONNECTING);
+	const int done = finish_connect(sock_, state_, request_);
+	return done == -EALREADY && begins_ ? -EINPROGRESS : done;
+}
+
+// 0 or -errno; none: another thread has changed the mode meanwhile.
+std::optional<int> connect_by_mode(struct socket *sock, SmcSocket &state, const Request &request)
+{
+	state.resolve();
+	switch (state.mode()) {
+	case Mode::kSmc:
+		// A call that began before the report reports the success as well, as on TCP.
+		if (state.connect_reported())
+			return -EISCONN;
+		[[fallthrough]];
+	case Mode::kOpened:
+	case Mode::kCrossed:
+	case Mode::kHandshaking: return finish_connect(sock, state, request);
+	case Mode::kListening:
+		// A listener that was shut down may connect.
+		if (state.stop_listening())
+			break;
+		[[fallthrough]];
+	case Mode::kFallen:
+		return smc_tcp_ops_connect(sock, request.addr, request.addr_len, request.flags);
+	case Mode::kIdle:
+	case Mode::kConnecting: break;
+	}
+	return TcpConnect(sock, state, request).run();
 }
 
 // connect(AF_UNSPEC): TCP aborts the connection, and the socket can be used again.
@@ -288,24 +366,9 @@ extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len,
 			smc_sock_sk(sock), static_cast<u32>(smc::wire::DeclineReason::kMem), false);
 		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
 	}
-	state->resolve();
-	switch (state->mode()) {
-	case Mode::kSmc:
-		// A call that began before the report reports the success as well, as on TCP.
-		if (state->connect_reported())
-			return -EISCONN;
-		[[fallthrough]];
-	case Mode::kOpened:
-	case Mode::kCrossed:
-	case Mode::kHandshaking: return finish_connect(sock, *state, {addr, addr_len, flags});
-	case Mode::kListening:
-		// A listener that was shut down may connect.
-		if (state->stop_listening())
-			break;
-		return smc_tcp_ops_connect(sock, addr, addr_len, flags);
-	case Mode::kFallen: return smc_tcp_ops_connect(sock, addr, addr_len, flags);
-	case Mode::kIdle:
-	case Mode::kConnecting: break;
+	const Request request{addr, addr_len, flags};
+	for (;;) {
+		if (const auto ret = connect_by_mode(sock, *state, request))
+			return *ret;
 	}
-	return connect_tcp(sock, *state, {addr, addr_len, flags});
 }
