@@ -454,6 +454,42 @@ void connect_beside_another()
 	scheduler().sleep_us(kRest_us);
 }
 
+// connect(AF_UNSPEC) is a socket's first call, and waits for its lock until another thread's first
+// connect() has got somewhere. What it ends is not connected again.
+void first_connect_beside_disconnect()
+{
+	constexpr u64 kWaits_us = 300;
+	constexpr int kTimes = 400;
+	const s64 again = count(SMC_STAT_CONNECTED_AGAIN);
+	int ended = 0;
+
+	for (int i = 0; i < kTimes; i++) {
+		struct socket *sock = sys_socket(&client());
+		int disconnected = 1;
+
+		smc_ctl_peers_flush(&client());
+		Fiber *slow = scheduler().spawn("disconnect",
+						[&] { disconnected = sys_disconnect(sock); });
+		slow->stall_one_in = 1;
+		slow->stall_us = kWaits_us;
+		scheduler().sleep_us(1);
+		const int ret = sys_connect(sock, &server(), kPort);
+		while (disconnected == 1)
+			scheduler().sleep_us(kMoment_us / 100);
+		if (disconnected != 0)
+			fail("connect(AF_UNSPEC) fails");
+		ended += ret != 0 ? 1 : 0;
+		if (count(SMC_STAT_CONNECTED_AGAIN) != again)
+			fail("what the user has ended is connected again");
+		if (sys_disconnect(sock) != 0 || sys_connect(sock, &server(), kPort) != 0)
+			fail("it cannot be connected afterwards");
+		expect_answer(sock);
+		sys_close(sock);
+	}
+	if (ended == 0 || ended == kTimes)
+		fail("%d of %d attempts are ended", ended, kTimes);
+}
+
 // Who sleeps in connect() sleeps once in TCP's, and once until the handshake is done: CLC messages
 // do not wake him. What ends the handshake does.
 void connect_is_woken_once()
@@ -478,6 +514,7 @@ const Case kCases[] = {
 	{"connect-beside-shutdown", [] { with_server(connect_beside_shutdown); }},
 	{"shutdown-as-tcp-connects", [] { with_server(shutdown_as_tcp_connects); }},
 	{"connect-sleeps-beside-shutdown", [] { with_server(connect_sleeps_beside_shutdown); }},
+	{"first-connect-beside-disconnect", [] { with_server(first_connect_beside_disconnect); }},
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"calls-beside-connect", calls_beside_connect},
 	{"listen-after-shutdown", listen_after_shutdown},

@@ -30,7 +30,8 @@ int smc_tcp_ops_connect(struct socket *sock, sockaddr *addr, int addr_len, int f
 		// As tcp_disconnect().
 		if (sk->state != SMC_TCP_CLOSE)
 			reset_connection(sk, 0);
-		sk->connection->set_end(sk->side, nullptr);
+		if (sk->connection != nullptr)
+			sk->connection->set_end(sk->side, nullptr);
 		sk->shut_rcv = sk->shut_snd = false;
 		sk->received.clear();
 		sock->ss = SMC_SS_UNCONNECTED;

@@ -304,7 +304,8 @@ std::optional<int> connect_by_mode(struct socket *sock, SmcSocket &state, const 
 	return TcpConnect(sock, state, request).run();
 }
 
-// connect(AF_UNSPEC): TCP aborts the connection, and the socket can be used again.
+// connect(AF_UNSPEC): TCP aborts the connection, and the socket can be used again. It has a state
+// even as the socket's first call, as another thread's first connect() may come before TCP's part.
 int disconnect(struct socket *sock, SmcSocket *state, sockaddr *addr, int addr_len, int flags)
 {
 	if (state == nullptr)
@@ -357,9 +358,10 @@ using namespace smc::shell;
 
 extern "C" int smc_op_connect(struct socket *sock, sockaddr *addr, int addr_len, int flags)
 {
-	if (family_of(addr, addr_len) == kUnspec)
-		return disconnect(sock, SmcSocket::of(sock), addr, addr_len, flags);
 	SmcSocket *state = SmcSocket::get_or_make(sock);
+
+	if (family_of(addr, addr_len) == kUnspec)
+		return disconnect(sock, state, addr, addr_len, flags);
 	if (state == nullptr) {
 		smc_sock_fall(sock);
 		smc::control::count_fallback(
