@@ -5,6 +5,7 @@
 #include "cases.hpp"
 
 #include <cerrno>
+#include <vector>
 
 #include "kernel/abi/callbacks/control.h"
 #include "kernel/abi/callbacks/socket.h"
@@ -490,6 +491,89 @@ void first_connect_beside_disconnect()
 		fail("%d of %d attempts are ended", ended, kTimes);
 }
 
+// A connection that takes longer than the user wants to wait, to a server whose program does
+// nothing.
+class Slow {
+public:
+	Slow() : listener_(sys_socket(&server()))
+	{
+		if (sys_listen(listener_, kPort, kBacklog) != 0)
+			fail("listen() fails");
+		sock->nonblock = true;
+	}
+	~Slow()
+	{
+		sys_close(sock);
+		sys_close(listener_);
+	}
+	Slow(const Slow &) = delete;
+	Slow &operator=(const Slow &) = delete;
+
+	struct socket *const sock = sys_socket(&client());
+
+private:
+	struct socket *const listener_;
+};
+
+void expect_time(const char *what, u64 began_us, u32 want_ms)
+{
+	constexpr u64 kSlack_us = 20'000;
+	const u64 took_us = scheduler().now_us() - began_us;
+
+	if (took_us > want_ms * 1000ULL + kSlack_us || took_us + kSlack_us < want_ms * 1000ULL)
+		fail("%s takes %llu us, not %u ms", what, took_us, want_ms);
+}
+
+// SO_SNDTIMEO is for TCP's handshake and SMC's together.
+void connect_in_one_time()
+{
+	unsigned late = 0;
+
+	for (u32 time_ms = 100; time_ms < 1500; time_ms += 50) {
+		const Slow slow;
+		const u64 began_us = scheduler().now_us();
+
+		slow.sock->nonblock = false;
+		slow.sock->sk->sndtimeo_ms = time_ms;
+		const int ret = sys_connect(slow.sock, &server(), kPort);
+		if (ret == 0)
+			continue;
+		if (ret != -EINPROGRESS)
+			fail("connect() says %d when its time is over", ret);
+		expect_time("connect()", began_us, time_ms);
+		late += smc_sk_state(slow.sock->sk) == SMC_TCP_ESTABLISHED ? 1 : 0;
+	}
+	if (late == 0)
+		fail("TCP's handshake takes all the time");
+	scheduler().sleep_us(kRest_us);
+}
+
+// The same for a call that waits until the socket is connected, and then for bytes or room.
+void call_in_one_time()
+{
+	constexpr u32 kTime_ms = 4000; // more than both handshakes take
+	constexpr size_t kMuch_bytes = 20'000'000;
+	std::vector<u8> memory(kMuch_bytes);
+
+	for (const bool sends : {false, true}) {
+		const Slow slow;
+		struct socket *sock = slow.sock;
+		msghdr msg{.from = memory.data(), .to = memory.data(), .length_bytes = kMuch_bytes};
+
+		(void)sys_connect(sock, &server(), kPort);
+		const u64 began_us = scheduler().now_us();
+		sock->nonblock = false;
+		sock->sk->sndtimeo_ms = sock->sk->rcvtimeo_ms = kTime_ms;
+		const int ret = sends ? sys_send(sock, msg) : sys_receive(sock, msg);
+		if (sends ? ret <= 0 : ret != -EAGAIN)
+			fail("%s says %d", sends ? "send()" : "recv()", ret);
+		if (!sys_uses_smc(sock))
+			fail("no connection by SMC");
+		expect_time(sends ? "send()" : "recv()", began_us, kTime_ms);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
 // Who sleeps in connect() sleeps once in TCP's, and once until the handshake is done: CLC messages
 // do not wake him. What ends the handshake does.
 void connect_is_woken_once()
@@ -515,6 +599,8 @@ const Case kCases[] = {
 	{"shutdown-as-tcp-connects", [] { with_server(shutdown_as_tcp_connects); }},
 	{"connect-sleeps-beside-shutdown", [] { with_server(connect_sleeps_beside_shutdown); }},
 	{"first-connect-beside-disconnect", [] { with_server(first_connect_beside_disconnect); }},
+	{"connect-in-one-time", connect_in_one_time, 200'000},
+	{"call-in-one-time", call_in_one_time, 200'000},
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"calls-beside-connect", calls_beside_connect},
 	{"listen-after-shutdown", listen_after_shutdown},

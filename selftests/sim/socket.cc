@@ -8,6 +8,7 @@
 #include <functional>
 #include <utility>
 
+#include "kernel/abi/mem.h"
 #include "memory.hpp"
 #include "trace.hpp"
 #include "work_queue.hpp"
@@ -219,14 +220,27 @@ void smc_sk_report_error(struct sock *sk, int err)
 	smc_sk_wake(sk, SMC_POLL_ERR);
 }
 
-long smc_sk_sndtimeo(const struct sock *, bool nonblock)
+constexpr long kForEver_jiffies = 1L << 40;
+
+long smc_sk_sndtimeo(const struct sock *sk, bool nonblock)
 {
-	return nonblock ? 0 : 1L << 40;
+	const long set_jiffies = sk->sndtimeo_ms != 0 ? sk->sndtimeo_ms : kForEver_jiffies;
+
+	return nonblock ? 0 : set_jiffies;
 }
 
-long smc_sk_rcvtimeo(const struct sock *, bool nonblock)
+long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock)
 {
-	return nonblock ? 0 : 1L << 40;
+	const long set_jiffies = sk->rcvtimeo_ms != 0 ? sk->rcvtimeo_ms : kForEver_jiffies;
+
+	return nonblock ? 0 : set_jiffies;
+}
+
+long smc_timeo_left(long timeo_jiffies, u64 began_ms)
+{
+	if (timeo_jiffies == kForEver_jiffies)
+		return timeo_jiffies;
+	return std::max(timeo_jiffies - static_cast<long>(smc_now_ms() - began_ms), 0L);
 }
 
 static size_t low_water_bytes(const struct sock *sk, bool waitall, size_t len)

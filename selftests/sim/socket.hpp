@@ -69,6 +69,8 @@ struct sock {
 	bool marked = false; // SO_MARK: not its address alone says how it is routed
 	bool linger = false;
 	u32 linger_ms = 0;
+	u32 sndtimeo_ms = 0; // 0: for ever
+	u32 rcvtimeo_ms = 0;
 	u32 sndbuf_bytes = 0;
 	u32 rcvbuf_bytes = 0;
 	int rcvlowat = 1;

@@ -44,6 +44,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 {
 	struct sock *sk = sock->sk;
 	const bool nonblock = (flags & 00004000) != 0;
+	const bool begins = sock->ss == SMC_SS_UNCONNECTED;
 	int ret = 0;
 
 	switch (sock->ss) {
@@ -83,7 +84,7 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 		break;
 	}
 	if (ret == 0) {
-		long timeo = nonblock ? 0 : 1L << 40;
+		long timeo = smc_sk_sndtimeo(sk, nonblock);
 		const auto settled = [](void *arg) {
 			return static_cast<struct sock *>(arg)->state != SMC_TCP_SYN_SENT;
 		};
@@ -95,6 +96,8 @@ int smc_tcp_connect_locked(struct socket *sock, sockaddr *addr, int, int flags)
 				smc_sk_lock(sk);
 			}
 		} while (ret == 0 && !settled(sk));
+		if (ret == -EAGAIN)
+			ret = begins ? -EINPROGRESS : -EALREADY;
 		if (ret == 0 && sk->state == SMC_TCP_CLOSE) {
 			ret = smc_sk_take_error(sk);
 			if (ret == 0)
@@ -194,7 +197,8 @@ int smc_tcp_ops_sendmsg(struct socket *sock, msghdr *msg, size_t len)
 	struct sock *sk = sock->sk;
 	std::string bytes(len, '\0');
 
-	long timeo = (msg->flags & SMC_MSG_DONTWAIT) != 0 || sock->nonblock ? 0 : 1L << 40;
+	const bool nonblock = (msg->flags & SMC_MSG_DONTWAIT) != 0 || sock->nonblock;
+	long timeo = smc_sk_sndtimeo(sk, nonblock);
 	const auto connected = [](void *arg) {
 		return static_cast<struct sock *>(arg)->state != SMC_TCP_SYN_SENT;
 	};
@@ -227,7 +231,7 @@ int smc_tcp_ops_recvmsg(struct socket *sock, msghdr *msg, size_t len, int flags)
 {
 	struct sock *sk = sock->sk;
 	const auto bits = static_cast<u32>(flags);
-	long timeo = (bits & SMC_MSG_DONTWAIT) != 0 || sock->nonblock ? 0 : 1L << 40;
+	long timeo = smc_sk_rcvtimeo(sk, (bits & SMC_MSG_DONTWAIT) != 0 || sock->nonblock);
 
 	if ((bits & SMC_MSG_OOB) != 0)
 		return -EINVAL;

@@ -16,6 +16,7 @@
 #include <net/sock.h>
 #include <net/tcp.h>
 
+#include "kernel/abi/mem.h"
 #include "kernel/abi/sock.h"
 #include "kernel/compat.h"
 #include "kernel/sock_ops.h"
@@ -189,6 +190,15 @@ long smc_sk_sndtimeo(const struct sock *sk, bool nonblock)
 long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock)
 {
 	return sock_rcvtimeo(sk, nonblock);
+}
+
+long smc_timeo_left(long timeo_jiffies, u64 began_ms)
+{
+	const u64 took_ms = smc_now_ms() - began_ms;
+
+	if (timeo_jiffies == MAX_SCHEDULE_TIMEOUT)
+		return timeo_jiffies;
+	return max(timeo_jiffies - (long)msecs_to_jiffies(took_ms), 0L);
 }
 
 static size_t low_water_bytes(const struct sock *sk, bool waitall, size_t len)

@@ -79,6 +79,8 @@ void smc_sk_report_error(struct sock *sk, int err);
 /* In jiffies, as smc_sk_wait() takes them; 0 for a call that must not block. */
 long smc_sk_sndtimeo(const struct sock *sk, bool nonblock);
 long smc_sk_rcvtimeo(const struct sock *sk, bool nonblock);
+/* What is left of such a time, of a call that began at @began_ms, as smc_now_ms() tells it. */
+long smc_timeo_left(long timeo_jiffies, u64 began_ms);
 /* What recv() needs of a sock. May change while its lock is free. */
 struct smc_receive_options {
 	size_t low_water_bytes;	/* to wait for: SO_RCVLOWAT, or all with MSG_WAITALL */

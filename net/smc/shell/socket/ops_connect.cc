@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "kernel/abi/callbacks/socket.h"
+#include "kernel/abi/mem.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
@@ -36,7 +37,14 @@ struct Request {
 	int addr_len;
 	int flags;
 
+	const u64 began_ms = smc_now_ms();
+
 	[[nodiscard]] bool nonblock() const { return (flags & kNonblockFlag) != 0; }
+	// How long it may still sleep: SO_SNDTIMEO is for TCP's part of the call, too.
+	[[nodiscard]] long left_jiffies(const struct sock *sk) const
+	{
+		return smc_timeo_left(smc_sk_sndtimeo(sk, nonblock()), began_ms);
+	}
 };
 
 // Waits for TCP's second attempt as long as the user wants. 0 or -errno.
@@ -73,7 +81,7 @@ int finish_on_tcp(struct socket *sock, SmcSocket &state, const Request &request)
 int finish_connect(struct socket *sock, SmcSocket &state, const Request &request)
 {
 	struct sock *sk = smc_sock_sk(sock);
-	long timeo = smc_sk_sndtimeo(sk, request.nonblock());
+	long timeo = request.left_jiffies(sk);
 
 	smc_sk_lock(sk);
 	int ret = state.wait_settled(&timeo);

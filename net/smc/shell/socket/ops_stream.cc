@@ -16,8 +16,18 @@
 namespace smc::shell {
 namespace {
 
+// A call that sends or receives: whether and how long it may sleep, for the connection and for what
+// it does then. As on TCP all of that takes SO_SNDTIMEO or SO_RCVTIMEO once.
+struct Waiting {
+	const bool nonblock;
+	const bool for_receive;
+	std::optional<long> left_jiffies{}; // since it had to wait
+
+	[[nodiscard]] const long *left() const { return left_jiffies ? &*left_jiffies : nullptr; }
+};
+
 // Waits, as TCP does for its own handshake, until the socket is SMC or TCP. 0 or -errno.
-int settle(struct socket *sock, bool nonblock, bool for_receive)
+int settle(struct socket *sock, Waiting &waiting)
 {
 	SmcSocket *state = SmcSocket::of(sock);
 	struct sock *sk = smc_sock_sk(sock);
@@ -27,22 +37,24 @@ int settle(struct socket *sock, bool nonblock, bool for_receive)
 	state->resolve();
 	if (state->settled())
 		return 0;
-	long timeo = for_receive ? smc_sk_rcvtimeo(sk, nonblock) : smc_sk_sndtimeo(sk, nonblock);
+	if (!waiting.left_jiffies)
+		waiting.left_jiffies = waiting.for_receive ? smc_sk_rcvtimeo(sk, waiting.nonblock)
+							   : smc_sk_sndtimeo(sk, waiting.nonblock);
 	smc_sk_lock(sk);
-	const int ret = state->wait_settled(&timeo);
+	const int ret = state->wait_settled(&*waiting.left_jiffies);
 	smc_sk_unlock(sk);
 	return ret;
 }
 
 // The socket, if it is an SMC connection once it is decided; nullptr: TCP. *err: -errno if the wait
 // failed.
-inline SmcSocket *connected_by_smc(struct socket *sock, bool nonblock, bool for_receive, int *err)
+inline SmcSocket *connected_by_smc(struct socket *sock, Waiting &waiting, int *err)
 {
 	SmcSocket *state = SmcSocket::of(sock);
 
 	if (state == nullptr || state->mode() == Mode::kSmc) [[likely]]
 		return state;
-	*err = settle(sock, nonblock, for_receive);
+	*err = settle(sock, waiting);
 	return *err == 0 && state->mode() == Mode::kSmc ? state : nullptr;
 }
 
@@ -85,16 +97,18 @@ inline SmcSocket *known_as_smc(void *state)
 		const int refused = leave_to_tcp(sock);
 		return refused != 0 ? refused : smc_tcp_ops_sendmsg(sock, msg, len);
 	}
-	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
+	Waiting waiting{.nonblock = (flags & SMC_MSG_DONTWAIT) != 0, .for_receive = false};
 	int err = 0;
 
 	do {
-		if (SmcSocket *socket = connected_by_smc(sock, nonblock, false, &err)) {
+		if (SmcSocket *socket = connected_by_smc(sock, waiting, &err)) {
 			// Such a call connects first.
 			if ((flags & SMC_MSG_FASTOPEN) != 0)
 				err = socket->connect_reported() ? -EISCONN
 								 : claim_connection(sock, *socket);
-			return err != 0 ? err : stream::send(*socket, msg, len, flags, has_control);
+			if (err != 0)
+				return err;
+			return stream::send(*socket, msg, len, flags, has_control, waiting.left());
 		}
 		if (err != 0 || (flags & SMC_MSG_FASTOPEN) != 0)
 			break;
@@ -116,14 +130,14 @@ inline SmcSocket *known_as_smc(void *state)
 
 [[gnu::noinline]] int receive_otherwise(struct socket *sock, msghdr *msg, size_t len, u32 flags)
 {
-	const bool nonblock = (flags & SMC_MSG_DONTWAIT) != 0;
+	Waiting waiting{.nonblock = (flags & SMC_MSG_DONTWAIT) != 0, .for_receive = true};
 	int err = 0;
 
 	if ((flags & SMC_MSG_ERRQUEUE) != 0)
 		return smc_tcp_ops_recvmsg(sock, msg, len, static_cast<int>(flags));
 	do {
-		if (SmcSocket *socket = connected_by_smc(sock, nonblock, true, &err))
-			return stream::receive(*socket, msg, len, flags);
+		if (SmcSocket *socket = connected_by_smc(sock, waiting, &err))
+			return stream::receive(*socket, msg, len, flags, waiting.left());
 		if (err != 0)
 			return err;
 		if ((flags & SMC_MSG_OOB) != 0)
@@ -179,8 +193,10 @@ bool smc_op_device_name(struct socket *sock, char *name)
 long smc_op_splice_read(struct socket *sock, s64 *pos, struct pipe_inode_info *pipe, size_t len,
 			unsigned int flags)
 {
+	Waiting waiting{.nonblock = smc_sock_nonblock(sock), .for_receive = true};
+
 	do {
-		const int err = settle(sock, smc_sock_nonblock(sock), true);
+		const int err = settle(sock, waiting);
 		if (err != 0)
 			return err;
 		if (const auto ret = answer_unconnected(sock, smc_sk_receive_closed))

@@ -11,9 +11,12 @@
 namespace smc::shell::stream {
 
 // If @socket is not connected by SMC any more, both return TCP's answer for a socket that was just
-// disconnected: a new state, or even a new connection, is for the next call.
-int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control);
-int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags);
+// disconnected: a new state, or even a new connection, is for the next call. @left_jiffies: how
+// long a call may still sleep that has waited for the connection; nullptr: as the socket says.
+int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control,
+	 const long *left_jiffies = nullptr);
+int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags,
+	    const long *left_jiffies = nullptr);
 // Poll bits; the poller is registered already. Does not sleep.
 u32 poll(struct sock *sk, transport::Endpoint &endpoint, bool shut_rcv);
 int ioctl(struct sock *sk, transport::Endpoint &endpoint, unsigned int cmd, unsigned long arg,

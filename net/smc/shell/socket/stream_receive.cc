@@ -43,7 +43,11 @@ bool may_look_again(void *arg)
 // How long a call still waits for data, once it has to.
 class Patience {
 public:
-	explicit Patience(bool nonblock) : nonblock_(nonblock) {}
+	Patience(bool nonblock, const long *left_jiffies) : nonblock_(nonblock)
+	{
+		if (left_jiffies != nullptr) [[unlikely]]
+			timeo_jiffies_ = *left_jiffies;
+	}
 
 	[[nodiscard]] bool none() const { return nonblock_; }
 
@@ -334,9 +338,9 @@ std::optional<int> receive_at_once(BriefConnection &connection, Patience &patien
 
 } // namespace
 
-int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags)
+int receive(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, const long *left_jiffies)
 {
-	Patience patience((flags & SMC_MSG_DONTWAIT) != 0);
+	Patience patience((flags & SMC_MSG_DONTWAIT) != 0, left_jiffies);
 	BriefConnection brief(socket);
 	const auto done = receive_at_once(brief, patience, msg, len, flags);
 

@@ -83,9 +83,12 @@ int send_in_vain(Endpoint &endpoint, msghdr *msg, size_t len)
 // One send().
 class Send : StreamCall {
 public:
-	Send(LockedConnection &connection, msghdr *msg, size_t len, u32 flags, bool has_control)
+	Send(LockedConnection &connection, msghdr *msg, size_t len, u32 flags, bool has_control,
+	     const long *left_jiffies)
 		: StreamCall(connection, msg, len, flags), has_control_(has_control)
 	{
+		if (left_jiffies != nullptr)
+			timeo_jiffies_ = *left_jiffies;
 	}
 
 	// Bytes, or -errno.
@@ -231,7 +234,7 @@ bool send_at_once(const BriefConnection &connection, msghdr *msg, size_t len, u3
 
 // Not inlined, so that the usual call need not save what this one uses.
 [[gnu::noinline]] int send_in_steps(BriefConnection &brief, msghdr *msg, size_t len, u32 flags,
-				    bool has_control)
+				    bool has_control, const long *left_jiffies)
 {
 	LockedConnection connection(brief);
 	struct sock *sk = connection.sk();
@@ -243,7 +246,7 @@ bool send_at_once(const BriefConnection &connection, msghdr *msg, size_t len, u3
 	smc_zerocopy *notice = nullptr;
 	int ret = (flags & SMC_MSG_ZEROCOPY) != 0 ? smc_zerocopy_begin(sk, msg, len, &notice) : 0;
 	if (ret == 0) {
-		Send send(connection, msg, len, flags, has_control);
+		Send send(connection, msg, len, flags, has_control, left_jiffies);
 
 		ret = send.run();
 		if (send.reset() && smc_sk_state(sk) != SMC_TCP_CLOSE)
@@ -258,12 +261,13 @@ bool send_at_once(const BriefConnection &connection, msghdr *msg, size_t len, u3
 
 } // namespace
 
-int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control)
+int send(SmcSocket &socket, msghdr *msg, size_t len, u32 flags, bool has_control,
+	 const long *left_jiffies)
 {
 	BriefConnection brief(socket);
 
 	if (!send_at_once(brief, msg, len, flags, has_control)) [[unlikely]]
-		return send_in_steps(brief, msg, len, flags, has_control);
+		return send_in_steps(brief, msg, len, flags, has_control, left_jiffies);
 	smc_stat_tx(brief.endpoint().counters(), brief.endpoint().tech(), len,
 		    static_cast<s64>(len));
 	return static_cast<int>(len);
