@@ -459,8 +459,8 @@ void connect_beside_another()
 // connect() has got somewhere. What it ends is not connected again.
 void first_connect_beside_disconnect()
 {
-	constexpr u64 kWaits_us = 300;
-	constexpr int kTimes = 400;
+	constexpr u64 kWaits_us = 600;
+	constexpr int kTimes = 1000;
 	const s64 again = count(SMC_STAT_CONNECTED_AGAIN);
 	int ended = 0;
 
@@ -473,7 +473,8 @@ void first_connect_beside_disconnect()
 						[&] { disconnected = sys_disconnect(sock); });
 		slow->stall_one_in = 1;
 		slow->stall_us = kWaits_us;
-		scheduler().sleep_us(1);
+		// Sometimes TCP's part is over, and ours is not.
+		scheduler().sleep_us(1 + scheduler().random().below(i % 2 == 0 ? 1 : kWaits_us));
 		const int ret = sys_connect(sock, &server(), kPort);
 		while (disconnected == 1)
 			scheduler().sleep_us(kMoment_us / 100);
@@ -482,6 +483,9 @@ void first_connect_beside_disconnect()
 		ended += ret != 0 ? 1 : 0;
 		if (count(SMC_STAT_CONNECTED_AGAIN) != again)
 			fail("what the user has ended is connected again");
+		// Or all of it came before the call.
+		if (ret == 0 && smc_sock_ss(sock) == SMC_SS_CONNECTED)
+			expect_answer(sock);
 		if (sys_disconnect(sock) != 0 || sys_connect(sock, &server(), kPort) != 0)
 			fail("it cannot be connected afterwards");
 		expect_answer(sock);
@@ -489,6 +493,75 @@ void first_connect_beside_disconnect()
 	}
 	if (ended == 0 || ended == kTimes)
 		fail("%d of %d attempts are ended", ended, kTimes);
+}
+
+// shutdown() ends a handshake, and has not returned when connect() has reported that and the next
+// attempt begins, which it leaves alone.
+void connect_after_shutdown()
+{
+	constexpr int kTimes = 3000;
+	int ended = 0;
+
+	for (int i = 0; i < kTimes; i++) {
+		struct socket *sock = sys_socket(&client());
+		bool shutting = true;
+
+		sock->nonblock = true;
+		(void)sys_connect(sock, &server(), kPort);
+		while (smc_sk_state(sock->sk) == SMC_TCP_SYN_SENT)
+			scheduler().sleep_us(1);
+		scheduler().spawn("shutdown", [&] {
+			(void)sys_shutdown(sock, 2);
+			shutting = false;
+		});
+		int ret = -EALREADY;
+		while (ret == -EALREADY || ret == -EINPROGRESS)
+			ret = sys_connect(sock, &server(), kPort);
+		ended += ret == -ECONNRESET ? 1 : 0;
+		for (bool again = ret == -ECONNRESET; again;) {
+			ret = sys_connect(sock, &server(), kPort);
+			again = ret == -EALREADY || ret == -EINPROGRESS;
+			// A shutdown() that is slow ends the next one, too.
+			if (!again && ret != 0 && ret != -ECONNRESET)
+				fail("round %d: the next connect() says %d", i, ret);
+		}
+		while (shutting)
+			scheduler().sleep_us(kMoment_us / 100);
+		sys_close(sock);
+	}
+	if (ended == 0)
+		fail("no handshake is ended");
+}
+
+// Another thread ends what a connect() has got, and connects the socket again before the first one
+// has the processor.
+void connect_beside_the_next()
+{
+	constexpr int kTimes = 2000;
+	constexpr u64 kWaits_us = 100;
+
+	for (int i = 0; i < kTimes; i++) {
+		struct socket *sock = sys_socket(&client());
+		bool connecting = true;
+
+		Fiber *slow = scheduler().spawn("client", [&] {
+			(void)sys_connect(sock, &server(), kPort);
+			connecting = false;
+		});
+		slow->stall_one_in = 4;
+		slow->stall_us = kWaits_us;
+		scheduler().sleep_us(scheduler().random().below(4 * kWaits_us));
+		if (sys_disconnect(sock) != 0)
+			fail("connect(AF_UNSPEC) fails");
+		const int ret = sys_connect(sock, &server(), kPort);
+		// Or the other one has connected it once more.
+		if (ret != 0 && ret != -EISCONN)
+			fail("round %d: the next connect() says %d", i, ret);
+		expect_answer(sock);
+		while (connecting)
+			scheduler().sleep_us(kMoment_us / 100);
+		sys_close(sock);
+	}
 }
 
 // A connection that takes longer than the user wants to wait, to a server whose program does
@@ -601,6 +674,8 @@ const Case kCases[] = {
 	{"first-connect-beside-disconnect", [] { with_server(first_connect_beside_disconnect); }},
 	{"connect-in-one-time", connect_in_one_time, 200'000},
 	{"call-in-one-time", call_in_one_time, 200'000},
+	{"connect-after-shutdown", [] { with_server(connect_after_shutdown); }, 100},
+	{"connect-beside-the-next", [] { with_server(connect_beside_the_next); }},
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"calls-beside-connect", calls_beside_connect},
 	{"listen-after-shutdown", listen_after_shutdown},

@@ -26,6 +26,7 @@ bool is_smcs(Mode mode)
 // shutdown() of what is TCP's, or still to become SMC. Nothing: it is SMC's connection now.
 std::optional<int> shutdown_tcp(struct socket *sock, SmcSocket &state, int how)
 {
+	struct sock *sk = smc_sock_sk(sock);
 	Mode mode = state.mode();
 
 	for (;;) {
@@ -34,7 +35,9 @@ std::optional<int> shutdown_tcp(struct socket *sock, SmcSocket &state, int how)
 			state.give_up_handshake(smc::handshake::kConnectionReset);
 			mode = state.mode();
 			if (mode == Mode::kIdle) {
-				smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
+				smc_sk_lock(sk);
+				state.forget_attempt();
+				smc_sk_unlock(sk);
 				return 0;
 			}
 		}

@@ -168,10 +168,14 @@ bool died_in_handshake(struct socket *sock, const SmcSocket &state, int ret)
 // TCP's connect(). What comes of a connection that died in the handshake is the handshake's to say,
 // which then knows why: under the same lock, since TCP has told us its error, and not it. With the
 // sock's lock.
-int connect_locked(struct socket *sock, const SmcSocket &state, const Request &request)
+int connect_locked(struct socket *sock, SmcSocket &state, const Request &request)
 {
 	const int ret = smc_tcp_connect_locked(sock, request.addr, request.addr_len, request.flags);
 
+	state.resolve();
+	// TCP counts as connected; the user's connection is not established yet.
+	if (ret == 0 && in_handshake(state.mode()))
+		smc_sock_set_ss(sock, SMC_SS_CONNECTING);
 	if (!died_in_handshake(sock, state, ret))
 		return ret;
 	smc_sk_report_error(smc_sock_sk(sock), -ret);
@@ -264,7 +268,6 @@ std::optional<int> TcpConnect::run()
 
 int TcpConnect::finish(int ret)
 {
-	state_.resolve();
 	// It was disconnected while it slept.
 	if (ret == -EPIPE && state_.connected_again())
 		ret = 0;
@@ -279,9 +282,6 @@ int TcpConnect::finish(int ret)
 	if (!in_handshake(state_.mode()) && state_.mode() != Mode::kSmc && !failed &&
 	    !state_.connected_again())
 		return 0;
-	// TCP counts as connected; the user's connection is not established yet.
-	if (in_handshake(state_.mode()))
-		smc_sock_set_ss(sock_, SMC_SS_CONNECTING);
 	const int done = finish_connect(sock_, state_, request_);
 	return done == -EALREADY && begins_ ? -EINPROGRESS : done;
 }
@@ -343,20 +343,19 @@ int claim_connection(struct socket *sock, SmcSocket &state)
 	const auto endpoint = connection_of(&state);
 	const bool connected = endpoint ? !is_over(sk, *endpoint) : state.mode() == Mode::kFallen;
 	const bool gone = !connected && endpoint && first;
+	Ref<transport::Endpoint> left;
 	if (connected) {
 		smc_sock_set_ss(sock, SMC_SS_CONNECTED);
 	} else if (gone) {
+		// The connection has come and gone meanwhile.
 		err = smc_sk_take_error(sk);
 		smc_tcp_forget(sk);
+		left = state.leave_connection();
 	}
 	smc_sk_unlock(sk);
+	state.finish_leaving(left);
 	if (connected)
 		return 0;
-	// The connection has come and gone meanwhile.
-	if (gone) {
-		state.disconnect();
-		smc_sock_set_ss(sock, SMC_SS_UNCONNECTED);
-	}
 	return err != 0 ? err : -ECONNABORTED;
 }
 

@@ -168,23 +168,45 @@ void SmcSocket::disconnect()
 	// The same error as TCP's for the connection that it has ended.
 	give_up_handshake(handshake::kConnectionReset);
 	disarm();
-	// Other threads may sleep in calls on this connection: under the lock none of them is
-	// inside its rings, and none will find the endpoint afterwards.
 	smc_sk_lock(sk_);
+	const Ref<transport::Endpoint> endpoint = leave_connection();
+	smc_sk_unlock(sk_);
+	finish_leaving(endpoint);
+}
+
+// Other threads may sleep in calls on this connection: under the lock none of them is inside its
+// rings, and none will find the endpoint afterwards.
+Ref<transport::Endpoint> SmcSocket::leave_connection()
+{
 	Ref<transport::Endpoint> endpoint;
+
+	// Another thread has connected the socket since: that one stays.
+	if (smc_sk_state(sk_) != SMC_TCP_CLOSE)
+		return endpoint;
+	shut_rcv_.store(false, std::memory_order_relaxed);
 	if (mode() == Mode::kSmc)
 		endpoint = endpoint_.take();
-	shut_rcv_.store(false, std::memory_order_relaxed);
 	if (endpoint) {
 		endpoint->abort();
 		endpoint->close();
 		// The peer's answers are not for this socket's next connection.
 		endpoint->leave_sock();
+		(void)change_mode<Mode::kSmc, Mode::kIdle>();
 	}
-	smc_sk_unlock(sk_);
+	forget_attempt();
+	return endpoint;
+}
+
+void SmcSocket::forget_attempt()
+{
+	if (mode() == Mode::kIdle && smc_sk_state(sk_) == SMC_TCP_CLOSE)
+		smc_sock_set_ss(sock_, SMC_SS_UNCONNECTED);
+}
+
+void SmcSocket::finish_leaving(const Ref<transport::Endpoint> &endpoint)
+{
 	if (!endpoint)
 		return;
-	(void)change_mode<Mode::kSmc, Mode::kIdle>();
 	smc_sk_wake(sk_, kWakeAll);
 	endpoint->release_from_user();
 }

@@ -154,6 +154,14 @@ public:
 	// After connect(AF_UNSPEC) has ended TCP's connection, or its handshake: ends SMC's, and
 	// the socket can be used again. Process, no lock.
 	void disconnect();
+	// Unless another thread connects the socket already, it is as one whose connect() has
+	// failed, and has said so. Sock lock held.
+	void forget_attempt();
+	// As disconnect(), for an SMC connection whose TCP connection has ended, if there is one:
+	// the mode is kIdle then. What it returns is for finish_leaving(). Sock lock held.
+	[[nodiscard]] Ref<transport::Endpoint> leave_connection();
+	// Nothing to do for none. Process, no lock.
+	void finish_leaving(const Ref<transport::Endpoint> &endpoint);
 	// Around TCP's part of it, and disconnect(), and of shutdown(): a handshake whose
 	// connection has gone, or is shut, does not make a second one.
 	void begin_disconnect() { disconnects_.fetch_add(1, std::memory_order_relaxed); }
