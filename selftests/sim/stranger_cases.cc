@@ -402,6 +402,33 @@ void two_addresses()
 	scheduler().sleep_us(kRest_us);
 }
 
+// shutdown() is a socket's first call, and slow, while another thread's first connect() gets on. What
+// is shut is not connected again.
+void first_shutdown_beside_connect()
+{
+	constexpr u64 kWaits_us = 300;
+	constexpr int kTimes = 2000;
+	const Stranger stranger(Manner::kEchoes);
+
+	for (int i = 0; i < kTimes; i++) {
+		struct socket *sock = sys_socket(&client());
+		int shut = 1;
+
+		smc_ctl_peers_flush(&client());
+		Fiber *slow = scheduler().spawn("shutdown", [&] { shut = sys_shutdown(sock, 2); });
+		slow->stall_one_in = 1;
+		slow->stall_us = kWaits_us;
+		scheduler().sleep_us(1);
+		const int ret = sys_connect(sock, &server(), kPort);
+		while (shut == 1)
+			scheduler().sleep_us(kWaits_us);
+		if (ret == 0 && shut == 0 && send_byte(sock, kHello) != -EPIPE)
+			fail("round %d: shutdown() is forgotten", i);
+		sys_close(sock);
+	}
+	scheduler().sleep_us(kRest_us);
+}
+
 // One that has answered by CLC is no stranger because of a reset, and is waited for.
 void restarts()
 {
@@ -637,6 +664,7 @@ const Case kCases[] = {
 	{"stranger-is-gone", is_gone},
 	{"calls-beside-stranger", calls_beside},
 	{"connect-to-two-addresses", two_addresses},
+	{"first-shutdown-beside-connect", first_shutdown_beside_connect},
 	{"known-server-restarts", restarts},
 	{"server-becomes-known", becomes_known},
 	{"stranger-has-groups-begun", has_groups_begun},

@@ -188,16 +188,12 @@ int smc_op_ioctl(struct socket *sock, unsigned int cmd, unsigned long arg)
 
 int smc_op_shutdown(struct socket *sock, int how)
 {
-	SmcSocket *state = SmcSocket::of(sock);
+	// Another thread's first connect() may come before TCP's part.
+	SmcSocket *state = SmcSocket::get_or_make(sock);
 	struct sock *sk = smc_sock_sk(sock);
 
-	if (state == nullptr) {
-		const int ret = smc_tcp_ops_shutdown(sock, how);
-		// The same for the first connect().
-		state = SmcSocket::of(sock);
-		if (ret != 0 || state == nullptr || !is_smcs(state->mode()))
-			return ret;
-	}
+	if (state == nullptr)
+		return smc_tcp_ops_shutdown(sock, how);
 	state->resolve();
 	if (how < kShutRd || how > kShutRdWr)
 		return is_smcs(state->mode()) ? -EINVAL : smc_tcp_ops_shutdown(sock, how);
