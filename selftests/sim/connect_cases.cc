@@ -15,6 +15,7 @@
 #include "plot.hpp"
 #include "process.hpp"
 #include "scheduler.hpp"
+#include "shell/socket/smc_socket.hpp"
 #include "trace.hpp"
 
 namespace sim {
@@ -564,6 +565,88 @@ void connect_beside_the_next()
 	}
 }
 
+// A client that is shown the option waits for a handshake, and TCP's accept() makes none.
+void expect_no_false_offer(const struct socket *sock)
+{
+	if (sock->sk->state == SMC_TCP_LISTEN && sock->sk->offers_smc && sock->ours &&
+	    smc::shell::SmcSocket::of(const_cast<struct socket *>(sock))->mode() !=
+		    smc::shell::Mode::kListening)
+		fail("TCP's listener shows the option");
+}
+
+// As on TCP one of them comes first, and the other one fails.
+void listen_beside_connect()
+{
+	constexpr int kTimes = 2000;
+	constexpr u64 kWaits_us = 100;
+	int listening = 0;
+
+	for (int i = 0; i < kTimes; i++) {
+		struct socket *sock = sys_socket(&client());
+		int listened = 1;
+
+		Fiber *slow = scheduler().spawn("listener", [&] {
+			listened = sys_listen(sock, kPort + 1, kBacklog);
+			expect_no_false_offer(sock);
+		});
+		slow->stall_one_in = 2;
+		slow->stall_us = kWaits_us;
+		scheduler().sleep_us(scheduler().random().below(kWaits_us));
+		const int ret = sys_connect(sock, &server(), kPort);
+		while (listened == 1)
+			scheduler().sleep_us(kMoment_us / 100);
+		if (listened == 0 ? ret != -EISCONN : listened != -EINVAL || ret != 0)
+			fail("listen() says %d, connect() %d", listened, ret);
+		if (ret == 0 && !sys_uses_smc(sock))
+			fail("connect() beside listen() makes it TCP");
+		if (ret == 0)
+			expect_answer(sock);
+		listening += listened == 0 ? 1 : 0;
+		sys_close(sock);
+	}
+	if (listening == 0 || listening == kTimes)
+		fail("%d of %d listen", listening, kTimes);
+}
+
+// shutdown() has ended a connect(), or a listener, and not returned; the next call comes already.
+void calls_beside_slow_shutdown()
+{
+	constexpr u64 kTimes = 2000;
+	constexpr u64 kWaits_us = 50;
+
+	for (u64 i = 0; i < kTimes; i++) {
+		struct socket *sock = sys_socket(&client());
+		const bool listens = i % 2 == 0;
+		bool shutting = true;
+
+		sock->nonblock = true;
+		if (listens ? sys_listen(sock, kPort + 1, kBacklog) != 0
+			    : sys_connect(sock, &server(), kPort) != -EINPROGRESS)
+			fail("it does not begin");
+		Fiber *slow = scheduler().spawn("shutdown", [&] {
+			(void)sys_shutdown(sock, 2);
+			shutting = false;
+		});
+		slow->stall_one_in = 2;
+		slow->stall_us = kWaits_us;
+		scheduler().sleep_us(scheduler().random().below(kWaits_us));
+		sock->nonblock = false;
+		const int ret = listens ? sys_connect(sock, &server(), kPort)
+					: sys_listen(sock, kPort + 1, kBacklog);
+		if (!listens && ret != 0 && ret != -EINVAL)
+			fail("listen() says %d", ret);
+		expect_no_false_offer(sock);
+		while (shutting)
+			scheduler().sleep_us(kMoment_us / 100);
+		expect_no_false_offer(sock);
+		if (listens && ret == 0 && smc_sock_ss(sock) == SMC_SS_CONNECTED &&
+		    !smc_sk_is_shut(sock->sk) && sys_uses_smc(sock) &&
+		    smc::shell::SmcSocket::of(sock)->mode() != smc::shell::Mode::kSmc)
+			fail("round %llu: a connection that was offered SMC has none", i);
+		sys_close(sock);
+	}
+}
+
 // A connection that takes longer than the user wants to wait, to a server whose program does
 // nothing.
 class Slow {
@@ -676,6 +759,8 @@ const Case kCases[] = {
 	{"call-in-one-time", call_in_one_time, 200'000},
 	{"connect-after-shutdown", [] { with_server(connect_after_shutdown); }, 100},
 	{"connect-beside-the-next", [] { with_server(connect_beside_the_next); }},
+	{"listen-beside-connect", [] { with_server(listen_beside_connect); }},
+	{"calls-beside-slow-shutdown", [] { with_server(calls_beside_slow_shutdown); }},
 	{"connect-beside-calls", [] { with_server(connect_beside_calls); }},
 	{"calls-beside-connect", calls_beside_connect},
 	{"listen-after-shutdown", listen_after_shutdown},

@@ -115,6 +115,11 @@ int smc_tcp_ops_listen(struct socket *sock, int backlog)
 	struct sock *sk = sock->sk;
 
 	smc_sk_lock(sk);
+	if (sock->ss != SMC_SS_UNCONNECTED ||
+	    (sk->state != SMC_TCP_CLOSE && sk->state != SMC_TCP_LISTEN)) {
+		smc_sk_unlock(sk);
+		return -EINVAL;
+	}
 	sk->state = SMC_TCP_LISTEN;
 	sk->backlog = static_cast<u32>(backlog);
 	start_listening(sk);

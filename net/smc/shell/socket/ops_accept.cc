@@ -88,6 +88,24 @@ int accept_smc(struct socket *sock, SmcSocket &state, struct socket *new_sock, i
 	}
 }
 
+// Before TCP's listen(), which is not called in any other mode than kListening and kFallen: as a
+// listener of TCP's alone the socket would still show the option of a connect() that has failed.
+// 0 or -errno. With the sock's lock.
+int begin_listening(struct socket *sock, SmcSocket &state)
+{
+	if (state.mode() == Mode::kFallen)
+		return 0;
+	// As TCP. connect(AF_UNSPEC) may have ended TCP already, and ends SMC's part next.
+	if (smc_sock_ss(sock) != SMC_SS_UNCONNECTED || in_handshake(state.mode()) ||
+	    state.mode() == Mode::kSmc)
+		return -EINVAL;
+	if (state.become_listener()) {
+		smc_tcp_offer(smc_sock_sk(sock));
+		return 0;
+	}
+	return state.mode() == Mode::kFallen ? 0 : -ENOMEM;
+}
+
 } // namespace
 
 void end_listening(SmcSocket &state)
@@ -124,22 +142,16 @@ int smc_op_listen(struct socket *sock, int backlog)
 
 	if (state == nullptr)
 		return -ENOMEM;
-	// connect(AF_UNSPEC) may have ended TCP already, and ends the handshake next.
-	if (in_handshake(state->mode()) || state->mode() == Mode::kSmc)
-		return -EINVAL;
-	if (state->mode() != Mode::kIdle && state->mode() != Mode::kListening)
+	if (state->mode() == Mode::kFallen)
 		return smc_tcp_ops_listen(sock, backlog);
 	// The listener holds them, too; the first hold takes long, and is not to be under the lock.
 	smc_tcp_hold_answers();
 	smc_sk_lock(sk);
-	const bool ours = smc_sock_ss(sock) == SMC_SS_UNCONNECTED && state->become_listener();
-	if (ours)
-		smc_tcp_offer(sk);
+	int ret = begin_listening(sock, *state);
 	smc_sk_unlock(sk);
 	smc_tcp_drop_answers();
-	if (!ours && state->mode() == Mode::kIdle && smc_sock_ss(sock) == SMC_SS_UNCONNECTED)
-		return -ENOMEM;
-	const int ret = smc_tcp_ops_listen(sock, backlog);
+	if (ret == 0)
+		ret = smc_tcp_ops_listen(sock, backlog);
 	if (ret != 0)
 		state->stop_listening();
 	else if (state->mode() == Mode::kListening)

@@ -227,8 +227,9 @@ bool TcpConnect::is_as_seen() const
 {
 	const Mode mode = state_.mode();
 
-	return !in_handshake(mode) && mode != Mode::kSmc && mode != Mode::kListening &&
-	       (begins_ || !may_begin(sock_));
+	if (mode == Mode::kListening)
+		return smc_sk_state(sk_) == SMC_TCP_LISTEN;
+	return !in_handshake(mode) && mode != Mode::kSmc && (begins_ || !may_begin(sock_));
 }
 
 int TcpConnect::begin_or_join()
@@ -236,7 +237,10 @@ int TcpConnect::begin_or_join()
 	begins_ = may_begin(sock_);
 	if (begins_)
 		state_.arm(request_.addr, request_.addr_len, near_);
-	return connect_locked(sock_, state_, request_);
+	const int ret = connect_locked(sock_, state_, request_);
+	if (ret != 0)
+		state_.disarm_locked();
+	return ret;
 }
 
 std::optional<int> TcpConnect::run()
@@ -271,10 +275,8 @@ int TcpConnect::finish(int ret)
 	// It was disconnected while it slept.
 	if (ret == -EPIPE && state_.connected_again())
 		ret = 0;
-	if (ret != 0) {
-		state_.disarm();
+	if (ret != 0)
 		return ret;
-	}
 	if (state_.mode() == Mode::kFallen && !state_.connected_again())
 		state_.set_connect_reported();
 	// A handshake that has failed already has reset TCP's connection.
@@ -300,10 +302,9 @@ std::optional<int> connect_by_mode(struct socket *sock, SmcSocket &state, const 
 	case Mode::kCrossed:
 	case Mode::kHandshaking: return finish_connect(sock, state, request);
 	case Mode::kListening:
-		// A listener that was shut down may connect.
-		if (state.stop_listening())
-			break;
-		[[fallthrough]];
+		// One that was shut down may connect.
+		(void)state.stop_listening();
+		break;
 	case Mode::kFallen:
 		return smc_tcp_ops_connect(sock, request.addr, request.addr_len, request.flags);
 	case Mode::kIdle:

@@ -125,6 +125,8 @@ public:
 	void arm(const sockaddr *addr, int addr_len, bool near);
 	// After TCP's connect failed, or was shut down: removes option and hook. Process, no lock.
 	void disarm();
+	// The same with the sock's lock.
+	void disarm_locked();
 	// If TCP is established by now, falls back or begins the handshake. Process.
 	void resolve();
 	// Waits until the mode is decided, or TCP has failed. Sock lock held.

@@ -38,14 +38,18 @@ void SmcSocket::disarm()
 	if (mode() != Mode::kConnecting || smc_sock_ss(sock_) != SMC_SS_UNCONNECTED)
 		return;
 	smc_sk_lock(sk_);
-	const bool disarmed = smc_sock_ss(sock_) == SMC_SS_UNCONNECTED &&
-			      change_mode<Mode::kConnecting, Mode::kIdle>();
-	// Under the lock: after it another thread's connect() adds the same hook again.
-	if (disarmed) {
-		smc_tcp_withdraw(sk_);
-		unhook();
-	}
+	disarm_locked();
 	smc_sk_unlock(sk_);
+}
+
+void SmcSocket::disarm_locked()
+{
+	if (smc_sock_ss(sock_) != SMC_SS_UNCONNECTED ||
+	    !change_mode<Mode::kConnecting, Mode::kIdle>())
+		return;
+	// Under the lock: after it another thread's connect() adds the same hook again.
+	smc_tcp_withdraw(sk_);
+	unhook();
 }
 
 bool SmcSocket::on_wake()
