@@ -132,17 +132,11 @@ void smc_sk_lock(struct sock *sk)
 }
 
 // Nobody spins for it here: it is the sock's lock, held by one who must not sleep.
-bool smc_sk_try_lock_briefly(struct sock *sk)
+bool smc_sk_try_lock_briefly(struct sock *sk, bool patient)
 {
-	Fiber *fiber = scheduler().current();
-
-	if (fiber == nullptr || fiber->is_atomic() || !fiber->held.empty())
-		sim::fail("the sock's lock is taken under another");
-	scheduler().maybe_yield();
-	if (sk->owner != nullptr)
+	if (!smc_sk_try_lock(sk, patient))
 		return false;
-	sk->owner = fiber;
-	fiber->spinlocks++;
+	scheduler().current()->spinlocks++;
 	begin_reading();
 	return true;
 }

@@ -14,6 +14,7 @@
 #include "socket.hpp"
 #include "tcp_connection.hpp"
 #include "trace.hpp"
+#include "work_queue.hpp"
 #include "world.hpp"
 
 using namespace sim;
@@ -232,11 +233,20 @@ void check_locked(const struct sock *sk)
 	scheduler().maybe_yield();
 }
 
+// A work item that gave the lock itself back would take in what has come meanwhile, and reclaim for
+// that in the owner's memory cgroup.
+void check_brief(const struct sock *sk)
+{
+	check_locked(sk);
+	if (in_work_item() && !scheduler().current()->is_atomic())
+		fail("a work item looks at TCP under the lock itself");
+}
+
 } // namespace
 
 void smc_tcp_clc_begin(struct sock *sk, struct smc_tcp_clc *saved)
 {
-	check_locked(sk);
+	check_brief(sk);
 	saved->rcvlowat = sk->rcvlowat;
 	// connect(AF_UNSPEC), or the like, may have ended it.
 	saved->sent = sk->connection != nullptr ? sk->connection->sequence_sent(sk->side) : 0;
@@ -286,7 +296,7 @@ bool smc_tcp_quiet(const struct sock *sk)
 
 int smc_tcp_peek(struct sock *sk, void *buf, size_t len, bool *eof)
 {
-	check_locked(sk);
+	check_brief(sk);
 	const int ret = receive_now(sk, buf, len, true);
 	*eof = ret == 0 || (ret > 0 && static_cast<size_t>(ret) < len && sk->shut_rcv);
 	if (*eof && sk->state != SMC_TCP_CLOSE)
@@ -298,7 +308,7 @@ int smc_tcp_drop(struct sock *sk, size_t len)
 {
 	std::string sink(len, '\0');
 
-	check_locked(sk);
+	check_brief(sk);
 	const int ret = receive_now(sk, sink.data(), len, false);
 	if (ret > 0)
 		observe_taken(sk);

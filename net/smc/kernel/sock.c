@@ -99,10 +99,27 @@ void smc_sk_unlock(struct sock *sk)
 	release_sock(sk);
 }
 
-bool smc_sk_try_lock_briefly(struct sock *sk) __acquires(&sk->sk_lock.slock)
+/* With the spinlock, which it does not hold while it waits. */
+static bool becomes_free(struct sock *sk)
+{
+	long left_jiffies = 1;
+	DEFINE_WAIT(wait);
+
+	while (sk->sk_lock.owned && left_jiffies) {
+		/* Queued with those in lock_sock(), of which one is woken at a time. */
+		prepare_to_wait_exclusive(&sk->sk_lock.wq, &wait, TASK_UNINTERRUPTIBLE);
+		spin_unlock_bh(&sk->sk_lock.slock);
+		left_jiffies = schedule_timeout(left_jiffies);
+		spin_lock_bh(&sk->sk_lock.slock);
+		finish_wait(&sk->sk_lock.wq, &wait);
+	}
+	return !sk->sk_lock.owned;
+}
+
+bool smc_sk_try_lock_briefly(struct sock *sk, bool patient) __acquires(&sk->sk_lock.slock)
 {
 	spin_lock_bh(&sk->sk_lock.slock);
-	if (likely(!sk->sk_lock.owned))
+	if (likely(!sk->sk_lock.owned) || (patient && becomes_free(sk)))
 		return true;
 	spin_unlock_bh(&sk->sk_lock.slock);
 	/* For sparse, to which a function either takes a lock or does not. */
@@ -124,20 +141,10 @@ void smc_sk_keep_lock(struct sock *sk) __releases(&sk->sk_lock.slock)
 
 bool smc_sk_try_lock(struct sock *sk, bool patient)
 {
-	long left_jiffies = patient ? 1 : 0;
-	DEFINE_WAIT(wait);
 	bool free;
 
 	spin_lock_bh(&sk->sk_lock.slock);
-	while (sk->sk_lock.owned && left_jiffies) {
-		/* Queued with those in lock_sock(), of which one is woken at a time. */
-		prepare_to_wait_exclusive(&sk->sk_lock.wq, &wait, TASK_UNINTERRUPTIBLE);
-		spin_unlock_bh(&sk->sk_lock.slock);
-		left_jiffies = schedule_timeout(left_jiffies);
-		spin_lock_bh(&sk->sk_lock.slock);
-		finish_wait(&sk->sk_lock.wq, &wait);
-	}
-	free = !sk->sk_lock.owned;
+	free = !sk->sk_lock.owned || (patient && becomes_free(sk));
 	if (free)
 		sk->sk_lock.owned = 1;
 	spin_unlock_bh(&sk->sk_lock.slock);

@@ -103,13 +103,15 @@ struct sock *smc_tcp_take_out(struct sock *listener)
 
 void smc_tcp_adopt(struct sock *sk, struct socket *sock)
 {
-	lock_sock(sk);
+	/* Fast, see smc_tcp_charge_child(). */
+	const bool slow = lock_sock_fast(sk);
+
 	sock_rps_record_flow(sk);
 	/* As TCP sets it for each socket of its own. */
 	sock_allow_zerocopy(sock);
 	sock_graft(sk, sock);
 	sock->state = SS_CONNECTED;
-	release_sock(sk);
+	unlock_sock_fast(sk, slow);
 }
 
 /* With the sock's lock, as in tcp_close(): TCP's softirq side reads sk_socket more than once. */
@@ -124,10 +126,10 @@ static void leave_socket(struct sock *sk)
 struct sock *smc_tcp_orphan(struct socket *sock)
 {
 	struct sock *sk = sock->sk;
+	const bool slow = lock_sock_fast(sk);
 
-	lock_sock(sk);
 	leave_socket(sk);
-	release_sock(sk);
+	unlock_sock_fast(sk, slow);
 	sock->sk = NULL;
 	return sk;
 }
@@ -178,6 +180,18 @@ void smc_tcp_keep(struct socket *sock)
 	sock->sk = NULL;
 }
 
+/* Unread data makes it a RST, for which nobody pays. */
+static void send_fin(struct sock *sk)
+{
+	gfp_t allocation;
+
+	if (!skb_queue_empty(&sk->sk_receive_queue))
+		return;
+	allocation = smc_tcp_atomic_begin(sk);
+	READ_ONCE(sk->sk_prot)->shutdown(sk, SEND_SHUTDOWN);
+	smc_tcp_atomic_end(sk, allocation);
+}
+
 void smc_tcp_let_go(struct sock *sk, bool reset)
 {
 	/* All that TCP's release() knows of a socket is its sock. */
@@ -188,11 +202,12 @@ void smc_tcp_let_go(struct sock *sk, bool reset)
 		.ops = smc_base_ops(sk),
 	};
 
-	if (reset) {
-		lock_sock(sk);
+	lock_sock(sk);
+	if (reset)
 		smc_tcp_reset(sk, 0);
-		release_sock(sk);
-	}
+	else
+		send_fin(sk);
+	release_sock(sk);
 	rest.ops->release(&rest);
 }
 

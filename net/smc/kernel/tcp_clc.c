@@ -14,6 +14,7 @@
 
 #include "kernel/abi/tcp.h"
 #include "kernel/compat.h"
+#include "kernel/tcp_charge.h"
 
 /* TCP's own callback reports readable bytes, which io_uring trusts. */
 static void clc_data_ready(struct sock *sk)
@@ -151,6 +152,7 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 	struct kvec vec = { .iov_base = (void *)buf, .iov_len = len };
 	struct msghdr msg = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int ret, nonagle;
+	gfp_t allocation;
 	u32 tsflags;
 
 	iov_iter_kvec(&msg.msg_iter, ITER_SOURCE, &vec, 1, len);
@@ -159,7 +161,10 @@ int smc_tcp_send(struct sock *sk, const void *buf, size_t len)
 	/* SO_TIMESTAMPING is for the user's own data. */
 	tsflags = sk->sk_tsflags;
 	WRITE_ONCE(sk->sk_tsflags, 0);
+	/* A work item sends, which serves all users. */
+	allocation = smc_tcp_atomic_begin(sk);
 	ret = tcp_sendmsg_locked(sk, &msg, len);
+	smc_tcp_atomic_end(sk, allocation);
 	WRITE_ONCE(sk->sk_tsflags, tsflags);
 	tcp_sk(sk)->nonagle = nonagle;
 	/* There is room: TCP would only wait for memory. */

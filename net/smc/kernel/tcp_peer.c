@@ -16,6 +16,7 @@
 #include "kernel/abi/tcp.h"
 #include "kernel/abi/tcp_peer.h"
 #include "kernel/compat.h"
+#include "kernel/tcp_charge.h"
 
 static_assert(sizeof_field(struct smc_tcp_attempt, addr) == sizeof(struct sockaddr_in6));
 
@@ -106,6 +107,7 @@ int smc_tcp_connect_again(struct socket *sock, const struct smc_tcp_attempt *att
 	smc_tcp_withdraw(sk);
 	take_port_again(sk, attempt->port);
 	WRITE_ONCE(tcp_sk(sk)->window_clamp, attempt->window_clamp);
+	smc_tcp_charge_ahead(sk);
 	sock->state = SS_UNCONNECTED;
 	return __inet_stream_connect(sock, (struct sockaddr_unsized *)&addr, attempt->addr_len,
 				     O_NONBLOCK, 0);

@@ -8,6 +8,7 @@ from churn import stats
 from loopback import charged, memory_group, serving
 
 from harness import case
+from strange import serving as listening, strange
 
 PORT = 7660
 PLAIN = 8
@@ -229,3 +230,111 @@ def who_is_above_his_limit_keeps_nobody_waiting(vm):
         outcome = json.loads(vm.a.run(f"python3 /tmp/crowds.py {PORT + 7}", timeout_s=120).out)
     assert outcome["charged"] > 8 * HIGH_BYTES, f"the crowd holds too little: {outcome}"
     assert outcome["above_s"] < 2 * outcome["usual_s"] + 0.5, f"others wait: {outcome}"
+
+
+FULL_BYTES = 8 << 20
+FULL_CROWD = 32
+
+# The group has no program in it any more, so nothing could be killed, and the kernel says so in its
+# log. Writing memory.high gives back what each processor has charged for later, and kills nobody.
+_FULL = f"""
+import os, select, socket, sys, time
+GROUP = "/run/cgroup/sockets"
+
+def enter(path):
+    write(path, "cgroup.procs", os.getpid())
+
+def write(path, name, value):
+    with open(f"{{path}}/{{name}}", "w") as file:
+        file.write(str(value))
+
+def read(name):
+    with open(f"{{GROUP}}/{{name}}") as file:
+        return file.read()
+
+def oom_calls():
+    return int(dict(map(str.split, read("memory.events").splitlines()))["oom"])
+
+def close_off():
+    write(GROUP, "memory.high", 0)
+    time.sleep(0.5)
+    write(GROUP, "memory.high", "max")
+    for _ in range(3):
+        write(GROUP, "memory.max", read("memory.current"))
+    return oom_calls()
+
+def check(before):
+    charged, limit, calls = int(read("memory.current")), int(read("memory.max")), oom_calls()
+    # What this program's own calls need from now on, as close(), is its own affair.
+    write(GROUP, "memory.max", "max")
+    assert calls == before, f"the OOM killer was called {{calls - before}} times"
+    assert charged > limit - {FULL_CROWD} * 4096, f"it was not full: {{charged}} of {{limit}} bytes"
+"""
+_FULL_SERVER = _FULL + f"""
+enter(GROUP)
+hoard = os.urandom({FULL_BYTES})
+listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256)
+listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+listener.bind(("", int(sys.argv[1])))
+listener.listen({2 * FULL_CROWD})
+enter("/run/cgroup")
+before = close_off()
+print("ready", flush=True)
+kept = [listener.accept()[0] for _ in range({FULL_CROWD})]
+check(before)
+print("accepted", flush=True)
+sys.stdin.read()
+"""
+_FULL_CLIENTS = _FULL + f"""
+enter(GROUP)
+hoard = os.urandom({FULL_BYTES})
+clients = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256) for _ in range({FULL_CROWD})]
+enter("/run/cgroup")
+for client in clients:
+    client.setblocking(False)
+    client.connect_ex((sys.argv[1], int(sys.argv[2])))
+# The server has their Proposals, and two seconds to answer.
+time.sleep(0.3)
+before = close_off()
+for client in clients:
+    assert select.select([], [client], [], 30)[1], "it does not connect"
+    assert client.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR) == 0
+check(before)
+"""
+_SILENT = f"""
+import socket, sys
+server = socket.create_server(("", int(sys.argv[1])), backlog={4 * FULL_CROWD})
+sys.stdin.read()
+"""
+_CROWD_CONNECTS = f"""
+import socket, sys
+kept = [socket.socket(socket.AF_INET, socket.SOCK_STREAM, 256) for _ in range({FULL_CROWD})]
+for client in kept:
+    client.connect((sys.argv[1], int(sys.argv[2])))
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@case(on="ours+ours")
+def strangers_bring_nobody_the_oom_killer(vm):
+    """Where a server's cgroup is full, handshakes end without the cgroup's OOM killer: it is a work
+    item that answers, because somebody has connected."""
+    vm.b.put("/tmp/full.py", _FULL_SERVER.encode())
+    vm.a.put("/tmp/crowd.py", _CROWD_CONNECTS.encode())
+    with memory_group(vm.b, "sockets"):
+        with serving(vm.b, f"exec python3 /tmp/full.py {PORT + 8}") as server:
+            with serving(vm.a, f"exec python3 /tmp/crowd.py {vm.b.ip4} {PORT + 8}"):
+                server.expect("accepted")
+
+
+@case(on="ours+none")
+def clients_connect_again_without_the_oom_killer(vm):
+    """Their cgroup is full when the server has not answered, and they connect once more by TCP."""
+    vm.b.put("/tmp/silent.py", _SILENT.encode())
+    vm.a.put("/tmp/full.py", _FULL_CLIENTS.encode())
+    before = stats(vm.a)["connected_again"]
+    with strange(vm.b) as inside, listening(vm.b, f"{inside} python3 /tmp/silent.py 2007", 2007):
+        with memory_group(vm.a, "sockets"):
+            vm.a.run(f"python3 /tmp/full.py {vm.b.ip4} 2007")
+    assert stats(vm.a)["connected_again"] == before + FULL_CROWD

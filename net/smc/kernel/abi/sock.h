@@ -44,16 +44,16 @@ void smc_sk_lock(struct sock *sk);
 void smc_sk_unlock(struct sock *sk);
 /*
  * For a call that is through in a moment: as lock_sock_fast(), holds the spinlock that guards the
- * lock, bottom halves off, so that nobody can take that. False: somebody has it. Must not sleep
- * until it gives the spinlock back, or takes the lock in exchange for it.
+ * lock, bottom halves off, so that nobody can take that. False: somebody has it; @patient waits a
+ * moment (the length of a tick) first, in which most calls end. Must not sleep until it gives the
+ * spinlock back, or takes the lock in exchange for it.
  */
-bool smc_sk_try_lock_briefly(struct sock *sk);
+bool smc_sk_try_lock_briefly(struct sock *sk, bool patient);
 void smc_sk_unlock_briefly(struct sock *sk);
 void smc_sk_keep_lock(struct sock *sk);
 /*
  * For work items: a user may hold the lock for as long as he likes, by a call that waits for memory
- * that he controls. False if it is held; @patient waits a moment (the length of a tick) first, in
- * which most calls end.
+ * that he controls. False if it is held; @patient as above.
  */
 bool smc_sk_try_lock(struct sock *sk, bool patient);
 

@@ -161,7 +161,10 @@ public:
 	void keep() { smc_sk_keep_lock(std::exchange(sk_, nullptr)); }
 	// Needs taken(): for a sleep, after which it is taken again.
 	void give_back() { smc_sk_unlock_briefly(std::exchange(sk_, nullptr)); }
-	void take(struct sock *sk) { sk_ = smc_sk_try_lock_briefly(sk) ? sk : nullptr; }
+	void take(struct sock *sk)
+	{
+		sk_ = smc_sk_try_lock_briefly(sk, /*patient=*/false) ? sk : nullptr;
+	}
 
 private:
 	struct sock *sk_;

@@ -214,7 +214,7 @@ bool Handshake::lock_sock()
 		turn_at_sock_.wait();
 		return true;
 	}
-	return turn_at_sock_.take();
+	return turn_at_sock_.take_briefly();
 }
 
 void Handshake::begin()

@@ -142,6 +142,7 @@ private:
 	void proceed();
 	[[nodiscard]] bool stalled() const { return performed_ < effects_.size(); }
 	[[nodiscard]] bool may_step() const { return !finished_ && !stalled(); }
+	// Nothing sleeps under it.
 	[[nodiscard]] bool lock_sock() SMC_TRY_ACQUIRE(true, turn_at_sock_);
 	// False: the sock's lock was not free, and nothing was done.
 	[[nodiscard]] bool perform(const handshake::Effect &effect);
