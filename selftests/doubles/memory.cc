@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "doubles/broken.hpp"
+#include "doubles/hash.hpp"
 #include "doubles/spinlock.hpp"
 #include "kernel/abi/mem.h"
 
@@ -42,4 +43,18 @@ void smc_mem_free(void *mem)
 	std::free(mem);
 	if (const auto now = std::exchange(memory().meanwhile, nullptr))
 		now();
+}
+
+// The same each time, but not the same for two who ask.
+void smc_random_bytes(void *out, size_t len_bytes)
+{
+	auto *bytes = static_cast<u8 *>(out);
+
+	for (size_t i = 0; i < len_bytes; i++)
+		bytes[i] = static_cast<u8>(spread(memory().drawn++));
+}
+
+u64 smc_hash(const smc_hash_key *key, u64 first, u64 second)
+{
+	return doubles::hash(key->words[0], first, second);
 }

@@ -22,11 +22,12 @@ void smc_spin_init(smc_spinlock *, smc_lock_class lock_class)
 	locks().classes.insert(lock_class);
 }
 
-void smc_spin_lock(smc_spinlock *)
+void smc_spin_lock(smc_spinlock *lock)
 {
 	if (locks().held)
 		broken("a spinlock under another, or taken twice");
 	locks().held = true;
+	locks().taken.insert(lock);
 }
 
 void smc_spin_unlock(smc_spinlock *)

@@ -13,7 +13,8 @@ namespace doubles {
 
 struct Locks {
 	bool held = false;
-	std::set<smc_lock_class> classes; // locks that were made so far
+	std::set<const smc_spinlock *> taken; // so far
+	std::set<smc_lock_class> classes;     // locks that were made so far
 	// Called when the next one is given back, as if by another processor.
 	std::function<void()> meanwhile;
 };

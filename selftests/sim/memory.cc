@@ -5,6 +5,7 @@
 #include <cstring>
 #include <vector>
 
+#include "doubles/hash.hpp"
 #include "kernel/abi/mem.h"
 #include "kernel/abi/sock.h"
 #include "kernel/abi/trace.h"
@@ -206,6 +207,11 @@ void smc_random_bytes(void *out, size_t len_bytes)
 
 	for (size_t i = 0; i < len_bytes; i++)
 		bytes[i] = static_cast<u8>(scheduler().random().next());
+}
+
+u64 smc_hash(const smc_hash_key *key, u64 first, u64 second)
+{
+	return doubles::hash(key->words[0], first, second);
 }
 
 void smc_warn_bug(const char *what)

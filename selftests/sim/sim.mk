@@ -50,7 +50,7 @@ $(sim-dir)/module/%.o: $(SIM_SOURCE)/%.cc selftests/sim/sim.mk $(sim-dir)/servic
 
 $(sim-dir)/kernel/%.o: selftests/sim/%.cc selftests/sim/sim.mk $(sim-dir)/callbacks.syms
 	@mkdir -p $(@D)
-	@$(SIM_CXX) $(sim-flags) -Iselftests/sim -c $< -o $@
+	@$(SIM_CXX) $(sim-flags) -Iselftests/sim -Iselftests -c $< -o $@
 	@$(OBJCOPY) --redefine-syms=$(sim-dir)/callbacks.syms $@
 
 $(sim-dir)/doubles/%.o: selftests/doubles/%.cc

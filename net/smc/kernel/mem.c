@@ -7,6 +7,7 @@
 #include <linux/printk.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
+#include <linux/siphash.h>
 #include <linux/slab.h>
 
 #include "kernel/abi/mem.h"
@@ -70,6 +71,13 @@ void smc_random_bytes(void *out, size_t len_bytes)
 u64 smc_random_u64(void)
 {
 	return get_random_u64();
+}
+
+u64 smc_hash(const struct smc_hash_key *key, u64 first, u64 second)
+{
+	const siphash_key_t secret = { .key = { key->words[0], key->words[1] } };
+
+	return siphash_2u64(first, second, &secret);
 }
 
 void smc_warn_bug(const char *what)

@@ -6,8 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "doubles/memory.hpp"
 #include "doubles/net.hpp"
@@ -142,6 +147,55 @@ TEST_F(RendezvousTest, ANamespaceThatKeepsToItselfMeetsNoOther)
 	End own{kClient};
 	EXPECT_TRUE(place.enter(own.clc, {1, 2, &one}));
 	place.part(own.clc);
+}
+
+// Each taken lock is that of a bucket.
+TEST_F(RendezvousTest, NobodyPassesManyStrangers)
+{
+	constexpr u32 kStrangers = 4096;
+	constexpr std::size_t kBucketsMin = kStrangers / 2;
+
+	// Their sum stays the same; or a few bits of one number change.
+	const std::array<NearKey, 3> steps{
+		{{1, 1, nullptr}, {1 << 12, 0, nullptr}, {0, 64, nullptr}}};
+	for (const NearKey &step : steps) {
+		std::deque<End> strangers;
+
+		locks().taken.clear();
+		for (u32 i = 0; i < kStrangers; i++) {
+			strangers.emplace_back(kServer);
+			EXPECT_FALSE(place.enter(strangers.back().clc,
+						 {key.client_sequence + i * step.client_sequence,
+						  key.server_sequence - i * step.server_sequence,
+						  nullptr}));
+		}
+		EXPECT_GE(locks().taken.size(), kBucketsMin);
+		for (End &one : strangers)
+			place.part(one.clc);
+	}
+}
+
+// Or who has seen one kernel's would know them all.
+TEST_F(RendezvousTest, WhatCollidesIsASecret)
+{
+	const auto places_in = [](Rendezvous &rendezvous) {
+		std::vector<std::uintptr_t> places;
+
+		for (u32 i = 0; i < 64; i++) {
+			End end{kServer};
+
+			locks().taken.clear();
+			EXPECT_FALSE(rendezvous.enter(end.clc, {i, 0, nullptr}));
+			places.push_back(reinterpret_cast<std::uintptr_t>(*locks().taken.begin()) -
+					 reinterpret_cast<std::uintptr_t>(&rendezvous));
+			rendezvous.part(end.clc);
+		}
+		return places;
+	};
+	const auto other_place = std::make_unique<Rendezvous>();
+
+	EXPECT_EQ(places_in(place), places_in(place));
+	EXPECT_NE(places_in(place), places_in(*other_place));
 }
 
 TEST_F(RendezvousTest, TwoOfOneSideDoNotMeet)

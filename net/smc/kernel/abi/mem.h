@@ -36,6 +36,11 @@ u64 smc_now_ms(void);
 void smc_random_bytes(void *out, size_t len_bytes);
 /* As unguessable as the above, and cheaper by far than eight bytes of it. */
 u64 smc_random_u64(void);
+/* For tables of what strangers choose: who does not know @key cannot tell what collides. */
+struct smc_hash_key {
+	u64 words[2];
+};
+u64 smc_hash(const struct smc_hash_key *key, u64 first, u64 second);
 
 /* A bug of this module: warns once for each call site, and goes on. */
 void smc_warn_bug(const char *what);

@@ -63,6 +63,7 @@ private:
 	bool entered_ = false; // once; set by the owner
 	NearClcOwner &owner_;
 	NearKey key_;
+	u32 bucket_ = 0; // that of key_
 	// All below is written under the lock of the Rendezvous. Without it the owner looks whether
 	// something has come: first at met_, then at the length, which covers what is in place.
 	std::atomic<bool> met_{false}; // once: its messages go this way

@@ -14,6 +14,13 @@ Rendezvous *the_rendezvous;
 
 } // namespace
 
+u32 Rendezvous::bucket_of(const NearKey &key) const
+{
+	const u64 sequences = u64{key.client_sequence} << 32 | key.server_sequence;
+
+	return smc_hash(&secret_, sequences, reinterpret_cast<uintptr_t>(key.within)) % kBuckets;
+}
+
 NearClc *Rendezvous::find_locked(const Bucket &bucket, const NearClc &end)
 {
 	NearClc *other = bucket.waiting.front();
@@ -44,11 +51,12 @@ void Rendezvous::remove(NearClc &from, const SpinLock & /*lock*/, std::size_t by
 
 bool Rendezvous::enter(NearClc &end, const NearKey &key)
 {
-	Bucket &place = bucket(key);
-	Guard guard(place.lock);
-
 	end.entered_ = true;
 	end.key_ = key;
+	end.bucket_ = bucket_of(key);
+	Bucket &place = bucket(end);
+	Guard guard(place.lock);
+
 	NearClc *other = find_locked(place, end);
 	if (other == nullptr) {
 		place.waiting.push_back(end);
@@ -68,7 +76,7 @@ bool Rendezvous::enter(NearClc &end, const NearKey &key)
 
 bool Rendezvous::leave(NearClc &from, ByteSpan message)
 {
-	Bucket &place = bucket(from.key_);
+	Bucket &place = bucket(from);
 	Guard guard(place.lock);
 
 	return List<NearClc, NearClcTag>::linked(from) && add(from, place.lock, message);
@@ -76,7 +84,7 @@ bool Rendezvous::leave(NearClc &from, ByteSpan message)
 
 ByteSpan Rendezvous::stop_waiting(NearClc &end)
 {
-	Bucket &place = bucket(end.key_);
+	Bucket &place = bucket(end);
 	Guard guard(place.lock);
 
 	place.waiting.remove(end);
@@ -89,7 +97,7 @@ void Rendezvous::part(NearClc &end)
 {
 	if (!end.entered_)
 		return;
-	Bucket &place = bucket(end.key_);
+	Bucket &place = bucket(end);
 	Guard guard(place.lock);
 
 	place.waiting.remove(end);
@@ -102,7 +110,7 @@ Rendezvous::Sent Rendezvous::send(NearClc &from, ByteSpan message)
 {
 	if (!from.entered_)
 		return Sent::kNotHere;
-	Bucket &place = bucket(from.key_);
+	Bucket &place = bucket(from);
 	Guard guard(place.lock);
 	NearClc *to = from.peer_.under(place.lock);
 
@@ -118,7 +126,7 @@ Rendezvous::Sent Rendezvous::send(NearClc &from, ByteSpan message)
 
 void Rendezvous::consume(NearClc &end, std::size_t bytes)
 {
-	Bucket &place = bucket(end.key_);
+	Bucket &place = bucket(end);
 	Guard guard(place.lock);
 
 	remove(end, place.lock, bytes);
@@ -130,7 +138,7 @@ MutableByteSpan Rendezvous::room_for_tcp(NearClc &end)
 
 	if (!end.entered_)
 		return all;
-	Bucket &place = bucket(end.key_);
+	Bucket &place = bucket(end);
 	Guard guard(place.lock);
 
 	place.waiting.remove(end);

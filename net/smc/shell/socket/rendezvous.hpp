@@ -2,7 +2,9 @@
 //
 // Rendezvous: where the two ends of a TCP connection inside this kernel find each other for their
 // CLC exchange. Either may be first, and waits here for the other one. Each entry lies in its
-// handshake, so there are no more of them than handshakes.
+// handshake, so there are no more of them than handshakes. But a server's waits for a peer that may
+// be anywhere, and say nothing: strangers may leave many here, of which no other handshake is to
+// pass more than a few.
 //
 // Locking: one lock for each bucket (class RENDEZVOUS). Two ends that belong together share the
 // bucket, so its lock also guards the links between them.
@@ -11,6 +13,7 @@
 #include <array>
 
 #include "core/base/bytes.hpp"
+#include "kernel/abi/mem.h"
 #include "shell/base/list.hpp"
 #include "shell/base/lock.hpp"
 #include "shell/socket/near_clc.hpp"
@@ -25,7 +28,7 @@ public:
 		kNoRoom,
 	};
 
-	Rendezvous() = default;
+	Rendezvous() { smc_random_bytes(&secret_, sizeof(secret_)); }
 	Rendezvous(const Rendezvous &) = delete;
 	Rendezvous &operator=(const Rendezvous &) = delete;
 
@@ -60,17 +63,15 @@ public:
 	[[nodiscard]] MutableByteSpan room_for_tcp(NearClc &end);
 
 private:
-	static constexpr u32 kBuckets = 64;
+	static constexpr u32 kBuckets = 4096;
 
 	struct Bucket {
 		SpinLock lock{SMC_LOCK_RENDEZVOUS};
 		List<NearClc, NearClcTag> waiting SMC_GUARDED_BY(lock);
 	};
 
-	[[nodiscard]] Bucket &bucket(const NearKey &key)
-	{
-		return buckets_[(key.client_sequence ^ key.server_sequence) % kBuckets];
-	}
+	[[nodiscard]] Bucket &bucket(const NearClc &end) { return buckets_[end.bucket_]; }
+	[[nodiscard]] u32 bucket_of(const NearKey &key) const;
 	[[nodiscard]] static NearClc *find_locked(const Bucket &bucket, const NearClc &end)
 		SMC_REQUIRES(bucket.lock);
 	// False: it has no room there.
@@ -86,6 +87,7 @@ private:
 	}
 
 	std::array<Bucket, kBuckets> buckets_;
+	smc_hash_key secret_;
 };
 
 // Exists between setup and teardown.
