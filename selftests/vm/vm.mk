@@ -61,7 +61,7 @@ interop: vm-modules own-option no-rdma test-programs $(OTHER_MACHINES:%=guest-pr
 
 # What `make check` runs of the two above, so that all of it fits into an hour. The
 # whole of them is for running by hand: make selftest, make interop.
-CHECK_FILES_6.12 := adapter adapter_faults adapter_iwarp busy_poll capture check configuration containers control ends smc_run install hostile_clc iwarp iwarp_links links loopback misuse rules selection selection_tools sleepers strangers \
+CHECK_FILES_6.12 := adapter adapter_faults adapter_iwarp attached busy_poll capture check configuration containers control ends smc_run install hostile_clc iwarp iwarp_links links loopback misuse rules selection selection_tools sleepers strangers \
 	takeover tracing socket_calls stand_churn vlan
 CHECK_FILES_6.1 := adapter ends iwarp smc_run loopback
 RT_FILES := adapter control smc_run loopback selection takeover tcp_option races stand_churn

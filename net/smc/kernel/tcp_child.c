@@ -134,6 +134,33 @@ struct sock *smc_tcp_orphan(struct socket *sock)
 	return sk;
 }
 
+/*
+ * What the kernel calls through sk_socket while a child is in its handshake, which is for BPF
+ * programs: it takes for granted that a socket has ops. A sockmap tries again later.
+ */
+static int refuse_sendmsg(struct socket *sock, struct msghdr *msg, size_t len)
+{
+	return -EAGAIN;
+}
+
+static int refuse_sendmsg_locked(struct sock *sk, struct msghdr *msg, size_t len)
+{
+	return -EAGAIN;
+}
+
+/* TCP has to report each byte of a CLC message. */
+static int refuse_rcvlowat(struct sock *sk, int val)
+{
+	return -EBUSY;
+}
+
+/* Without read_skb and read_sock: nobody else reads the CLC messages. */
+static const struct proto_ops wrapper_ops = {
+	.sendmsg = refuse_sendmsg,
+	.sendmsg_locked = refuse_sendmsg_locked,
+	.set_rcvlowat = refuse_rcvlowat,
+};
+
 struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
 {
 	struct socket *sock = spare;
@@ -142,13 +169,23 @@ struct socket *smc_tcp_wrap(struct sock *sk, struct socket *spare)
 		return NULL;
 	/* The user's, not that of the work item: rules and filters look at it. */
 	SOCK_INODE(sock)->i_uid = sk_uid(sk);
+	sock->ops = &wrapper_ops;
 	smc_tcp_adopt(sk, sock);
 	return sock;
 }
 
-struct sock *smc_tcp_empty(struct socket *sock)
+/* Without ops then: sock_release() is not to call them, nor to put a reference to their owner. */
+static struct sock *take_out_of_wrapper(struct socket *sock)
 {
 	struct sock *sk = smc_tcp_orphan(sock);
+
+	sock->ops = NULL;
+	return sk;
+}
+
+struct sock *smc_tcp_empty(struct socket *sock)
+{
+	struct sock *sk = take_out_of_wrapper(sock);
 
 	/* What the sock has left behind: what it lacked, and what it was asked for. */
 	sock->flags = 0;
@@ -158,7 +195,7 @@ struct sock *smc_tcp_empty(struct socket *sock)
 
 void smc_tcp_unwrap(struct socket *sock)
 {
-	struct sock *sk = sock->sk ? smc_tcp_orphan(sock) : NULL;
+	struct sock *sk = sock->sk ? take_out_of_wrapper(sock) : NULL;
 
 	sock_release(sock);
 	if (sk)

@@ -5,28 +5,19 @@ cgroup, and with clients that are selected."""
 import time
 from contextlib import contextmanager
 
+from attaching import sock_ops
 from churn import stats
 from harness.guest import Guest
 from selecting import SWITCH, set_to
 
 CTL = "build/tools/smc_ctl"
-ECHO_OPTION = "build/selftests/echo_option.bpf.o"
-CGROUP = "/sys/fs/cgroup/strange"
-PIN = "/sys/fs/bpf/echo_option"
 # The client looks 2 s and four round trips for a silent server's answer.
 SILENCE_S, AT_ONCE_S = 5.0, 1.5
 
 
-@contextmanager
 def strange(guest: Guest):
     """A prefix for programs whose listeners answer with the option."""
-    guest.run(f"mkdir {CGROUP} && /usr/sbin/bpftool prog load {ECHO_OPTION} {PIN} &&"
-              f" /usr/sbin/bpftool cgroup attach {CGROUP} sock_ops pinned {PIN}")
-    try:
-        yield f"sh -c 'echo $$ >{CGROUP}/cgroup.procs && exec \"$@\"' sh"
-    finally:
-        guest.run(f"/usr/sbin/bpftool cgroup detach {CGROUP} sock_ops pinned {PIN}; rm {PIN}")
-        guest.wait_for(f"rmdir {CGROUP}", 20)
+    return sock_ops(guest, "echo_option")
 
 
 @contextmanager

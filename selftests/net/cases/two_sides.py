@@ -32,9 +32,9 @@ def sides(guest: Guest, v2: bool = True, options: str = ""):
 
 
 @contextmanager
-def serving(guest: Guest, side: str, port: int = PORT, by: str = ""):
-    """by: what runs the program."""
-    server = guest.spawn(f"{inside(side)} {by} {XFER} --serve --port {port}")
+def serving(guest: Guest, side: str, port: int = PORT, by: str = "", under: str = ""):
+    """by: what runs the program; under: what runs all of it, outside of the namespace."""
+    server = guest.spawn(f"{under} {inside(side)} {by} {XFER} --serve --port {port}")
     server.expect(r"\bready\b")
     try:
         yield
@@ -44,8 +44,8 @@ def serving(guest: Guest, side: str, port: int = PORT, by: str = ""):
 
 
 def transfer(guest: Guest, client: str, server: str, options: str = "",
-             expect: str = "smcr") -> None:
-    with serving(guest, server):
+             expect: str = "smcr", under: str = "") -> None:
+    with serving(guest, server, under=under):
         guest.run(f"{inside(client)} {XFER} --to {ADDRESSES[server]} --port {PORT} --expect {expect}"
                   f" {options}", timeout_s=TIMEOUT_S)
 
