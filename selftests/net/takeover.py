@@ -4,6 +4,7 @@
 Inside one host; prints what happened, as JSON.
 
     takeover.py late-layer PORT        TCP_ULP calls that get the layer's name only when the socket has changed
+    takeover.py late-answer PORT       a getsockopt() of the layer that waits while another layer is asked for
     takeover.py late-addrform PORT     the same for IPV6_ADDRFORM, and a socket that TCP_ULP made ours
     takeover.py late-syn PORT          TCP_FASTOPEN_CONNECT before TCP_ULP
     takeover.py time-wait PORT         connections by TCP that are remembered for a minute
@@ -49,6 +50,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 # userfaultfd(2): a thread that reads a missing page waits until another thread provides it.
 _SYS_USERFAULTFD, _API, _MISSING = 323, 0xAA, 1
 _UFFDIO_API, _UFFDIO_REGISTER, _UFFDIO_COPY = 0xC018AA3F, 0xC020AA00, 0xC028AA03
+# The same for a thread that writes into a page that can only be read.
+_WRITE_PROTECT, _UFFDIO_WRITEPROTECT, _UFFD_FEATURE_WP = 2, 0xC018AA06, 1
 
 
 def name_of(call, *arguments) -> str:
@@ -97,31 +100,55 @@ def layer_of(sock: socket.socket) -> str:
     return sock.getsockopt(socket.IPPROTO_TCP, TCP_ULP, 16).rstrip(b"\0").decode()
 
 
+class UserFaults:
+    """A page whose faults wait for this process: of @mode, behind one that is there."""
+
+    def __init__(self, mode: int, features: int = 0) -> None:
+        self._fd = LIBC.syscall(_SYS_USERFAULTFD, os.O_CLOEXEC)
+        if self._fd < 0:
+            raise OSError(ctypes.get_errno(), "userfaultfd")
+        self.map = mmap.mmap(-1, 2 * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        self.page = ctypes.addressof(ctypes.c_char.from_buffer(self.map)) + mmap.PAGESIZE
+        self.ioctl(_UFFDIO_API, struct.pack("QQQ", _API, features, 0))
+        self.ioctl(_UFFDIO_REGISTER, struct.pack("QQQQ", self.page, mmap.PAGESIZE, mode, 0))
+
+    def ioctl(self, request: int, argument: bytes) -> None:
+        if LIBC.ioctl(self._fd, ctypes.c_ulong(request), ctypes.create_string_buffer(argument)):
+            raise OSError(ctypes.get_errno(), "userfaultfd ioctl")
+
+
 class LatePage:
     """A page of memory that is missing until put() provides it; its readers wait."""
 
     def __init__(self, before: bytes = b"") -> None:
-        self._fd = LIBC.syscall(_SYS_USERFAULTFD, os.O_CLOEXEC)
-        if self._fd < 0:
-            raise OSError(ctypes.get_errno(), "userfaultfd")
-        self._map = mmap.mmap(-1, 2 * mmap.PAGESIZE)
-        self._late = ctypes.addressof(ctypes.c_char.from_buffer(self._map)) + mmap.PAGESIZE
+        self._faults = UserFaults(_MISSING)
         # The first bytes lie on a page that is there, the rest on the missing one.
-        self.address = self._late - len(before)
-        self._map[mmap.PAGESIZE - len(before):mmap.PAGESIZE] = before
-        self._ioctl(_UFFDIO_API, struct.pack("QQQ", _API, 0, 0))
-        self._ioctl(_UFFDIO_REGISTER,
-                    struct.pack("QQQQ", self._late, mmap.PAGESIZE, _MISSING, 0))
-
-    def _ioctl(self, request: int, argument: bytes) -> None:
-        if LIBC.ioctl(self._fd, ctypes.c_ulong(request), ctypes.create_string_buffer(argument)):
-            raise OSError(ctypes.get_errno(), "userfaultfd ioctl")
+        self.address = self._faults.page - len(before)
+        self._faults.map[mmap.PAGESIZE - len(before):mmap.PAGESIZE] = before
 
     def put(self, content: bytes) -> None:
         source = mmap.mmap(-1, mmap.PAGESIZE)
         source.write(content)
         at = ctypes.addressof(ctypes.c_char.from_buffer(source))
-        self._ioctl(_UFFDIO_COPY, struct.pack("QQQQq", self._late, at, mmap.PAGESIZE, 0, 0))
+        self._faults.ioctl(_UFFDIO_COPY,
+                           struct.pack("QQQQq", self._faults.page, at, mmap.PAGESIZE, 0, 0))
+
+
+class LateWrites:
+    """A page of memory that can be read, while its writers wait until let()."""
+
+    def __init__(self, content: bytes) -> None:
+        self._faults = UserFaults(_WRITE_PROTECT, _UFFD_FEATURE_WP)
+        self.address = self._faults.page
+        self._faults.map[mmap.PAGESIZE:mmap.PAGESIZE + len(content)] = content
+        self._protect(True)
+
+    def _protect(self, on: bool) -> None:
+        self._faults.ioctl(_UFFDIO_WRITEPROTECT,
+                           struct.pack("QQQ", self._faults.page, mmap.PAGESIZE, on))
+
+    def let(self) -> None:
+        self._protect(False)
 
 
 class LateLayer(threading.Thread):
@@ -160,6 +187,30 @@ def late_layer(port: int) -> dict:
     for sock in (born, fallen, listener):
         sock.close()
     return results
+
+
+def late_answer(port: int) -> dict:
+    listener = tcp_listener(port)
+    sock = by_ulp()
+    sock.connect(address(port))
+    # TCP reads the length, looks whether there is a layer, writes the length, and then the name.
+    length, name, results = LateWrites(struct.pack("i", 16)), ctypes.create_string_buffer(16), {}
+
+    def ask() -> None:
+        ret = LIBC.getsockopt(sock.fileno(), socket.IPPROTO_TCP, TCP_ULP, name,
+                              ctypes.c_void_p(length.address))
+        results["answer"] = errno.errorcode[ctypes.get_errno()] if ret else name.value.decode()
+
+    call = threading.Thread(target=ask)
+    call.start()
+    time.sleep(0.3)
+    waited = call.is_alive()
+    results["meanwhile"] = set_layer(sock, b"nosuch")
+    length.let()
+    call.join()
+    sock.close()
+    listener.close()
+    return results | {"waited": waited}
 
 
 def late_addrform(port: int) -> dict:
@@ -710,7 +761,8 @@ def makers(_port: int) -> dict:
     return {"exits": [process.exitcode for process in processes], "left": tcp_socks("alloc") - before}
 
 
-CALLS = {"late-layer": late_layer, "late-addrform": late_addrform, "late-syn": late_syn,
+CALLS = {"late-layer": late_layer, "late-answer": late_answer,
+         "late-addrform": late_addrform, "late-syn": late_syn,
          "time-wait": time_wait, "layers": layers, "same-layer": same_layer,
          "fastopen-listener": fastopen_listener,
          "second-life": second_life, "clones": clones, "relics": relics, "migrated": migrated,

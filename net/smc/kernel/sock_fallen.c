@@ -79,6 +79,10 @@ static void look_at_guests(struct smc_work *work)
 		smc_work_queue_delayed(work, GUEST_LOOK_MS);
 	list_for_each_entry_safe(guest, next, &gone, node) {
 		smc_op_forget(guest->state);
+		/* TCP may last for minutes, and must not hold the module that long. */
+		lock_sock(guest->sk);
+		smc_drop_ulp(guest->sk);
+		release_sock(guest->sk);
 		sock_put(guest->sk);
 		kfree(guest);
 		/* smc_fallen_teardown() waits for the rest of this run. */
@@ -117,7 +121,7 @@ static noinline int leave(struct socket *sock)
 		smc_op_stop_limiting(smc_sock_state(sock));
 	ret = left ? smc_tcp_unlimit_handshakes(sk) : 0;
 	if (left && !ret) {
-		smc_drop_ulp(sk);
+		smc_ulp_give_back_prot(sk);
 		/* IPv6 may be a module; its socket's release puts it. */
 		__module_get(smc_base_ops(sk)->owner);
 		/* Callers read the ops without a lock. */
@@ -143,8 +147,11 @@ static noinline int leave(struct socket *sock)
 int smc_fallen_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval,
 			  unsigned int optlen)
 {
-	if ((level == SOL_TCP && optname == TCP_ULP) ||
-	    (level == SOL_IPV6 && optname == IPV6_ADDRFORM)) {
+	/* By TCP_ULP "smc" the place is taken for good, and TCP says so. */
+	const bool changes_layer =
+		level == SOL_TCP && optname == TCP_ULP && !smc_ulp_is_ours(sock->sk);
+
+	if (changes_layer || (level == SOL_IPV6 && optname == IPV6_ADDRFORM)) {
 		const int ret = leave(sock);
 
 		if (ret)
@@ -188,7 +195,8 @@ void __init smc_fallen_learn(const struct proto_ops *base)
 
 void __init smc_fallen_setup(void)
 {
-	smc_work_init(&guests_work, look_at_guests, SMC_WORK_OTHER);
+	/* It takes locks of socks, though of closed ones only. */
+	smc_work_init(&guests_work, look_at_guests, SMC_WORK_OF_SOCKET);
 }
 
 void smc_fallen_teardown(void)

@@ -58,10 +58,12 @@ void smc_ulp_forget(void);
 void smc_ulp_setup(void);
 void smc_ulp_teardown(void);
 /*
- * Releases TCP_ULP "smc", if that made this an SMC socket. Under the sock's lock, or when its
- * socket is being released.
+ * Releases TCP_ULP "smc", if that made this an SMC socket: when its socket is being released, or
+ * with the sock's lock afterwards. Not earlier: see sock_ulp.c.
  */
 void smc_drop_ulp(struct sock *sk);
+/* Of a sock that gets TCP's own ops, with its lock; the layer stays. */
+void smc_ulp_give_back_prot(struct sock *sk);
 /* True for a sock that has it. */
 bool smc_ulp_is_ours(const struct sock *sk);
 /* TCP's protocol of an IPv6 sock, as that layer has it if the sock has the layer. */

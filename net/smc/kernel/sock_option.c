@@ -101,6 +101,9 @@ int smc_setsockopt(struct socket *sock, int level, int optname, sockptr_t optval
 			return -EEXIST;
 		optval = KERNEL_SOCKPTR(layer);
 		optlen = strlen(layer) + 1;
+		/* By TCP_ULP the place is taken for good, and TCP says so: it stays ours. */
+		if (smc_ulp_is_ours(sock->sk))
+			return sock_common_setsockopt(sock, level, optname, optval, optlen);
 	}
 
 	if (level == SOL_SMC && optname == SMC_LIMIT_HS)

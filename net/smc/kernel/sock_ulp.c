@@ -4,10 +4,14 @@
  * the sock's lock; a call of another thread that is inside TCP's ops at that moment stays a TCP
  * call.
  *
- * The layer stays until the socket is released, or gets TCP's own ops: one of those calls may be a
- * TCP_ULP that has yet to read the name of another layer, and must find the place taken. So must an
- * IPV6_ADDRFORM, which would give the sock TCP's ops without a call of ours: it refuses any sk_prot
- * but TCP's own.
+ * The layer stays until the socket is closed: one of those calls may be a TCP_ULP that has yet to
+ * read the name of another layer, and must find the place taken. Or it may be a getsockopt(), which
+ * looks at the layer, sleeps in a copy, and looks again: TCP never takes a layer away before the
+ * close, so it does not expect that there is none by then.
+ *
+ * An IPV6_ADDRFORM must find the place taken, too, since it would give the sock TCP's ops without a
+ * call of ours: it refuses any sk_prot but TCP's own. So the sock has another one until it gets
+ * those ops.
  */
 #include <linux/kmemleak.h>
 #include <linux/module.h>
@@ -79,7 +83,7 @@ static int ulp_init(struct sock *sk)
 	return 0;
 }
 
-static void give_back_prot(struct sock *sk)
+void smc_ulp_give_back_prot(struct sock *sk)
 {
 	if (sk->sk_prot == taken_v6_prot)
 		WRITE_ONCE(sk->sk_prot, tcps_v6_prot());
@@ -89,7 +93,7 @@ static void give_back_prot(struct sock *sk)
 static void ulp_clone(const struct request_sock *req, struct sock *child, const gfp_t priority)
 {
 	inet_csk(child)->icsk_ulp_ops = NULL;
-	give_back_prot(child);
+	smc_ulp_give_back_prot(child);
 	if (child->sk_prot_creator == taken_v6_prot)
 		child->sk_prot_creator = tcps_v6_prot();
 }
@@ -134,7 +138,7 @@ void smc_ulp_teardown(void)
 
 bool smc_ulp_is_ours(const struct sock *sk)
 {
-	return inet_csk(sk)->icsk_ulp_ops == &smc_ulp;
+	return READ_ONCE(inet_csk(sk)->icsk_ulp_ops) == &smc_ulp;
 }
 
 #ifdef SMC_OPTION_IS_OURS
@@ -148,7 +152,7 @@ void smc_drop_ulp(struct sock *sk)
 {
 	if (!smc_ulp_is_ours(sk))
 		return;
-	give_back_prot(sk);
-	inet_csk(sk)->icsk_ulp_ops = NULL;
+	smc_ulp_give_back_prot(sk);
+	WRITE_ONCE(inet_csk(sk)->icsk_ulp_ops, NULL);
 	module_put(smc_ulp.owner);
 }

@@ -43,6 +43,15 @@ def a_layer_with_a_late_name(vm):
 
 
 @case(on="ours")
+def a_layer_that_is_asked_for(vm):
+    """A getsockopt(TCP_ULP) of TCP's looks at the layer, sleeps, and looks again: it must be there
+    still, since TCP does not expect anything else."""
+    has_late_pages(vm)
+    assert take_over(vm, "late-answer") == {
+        "answer": "smc", "meanwhile": "ENOENT", "waited": True}
+
+
+@case(on="ours")
 def a_family_that_comes_late(vm):
     """The same with IPV6_ADDRFORM, which sets TCP's ops without a call into the module."""
     has_late_pages(vm)
@@ -64,9 +73,10 @@ def connections_that_are_remembered(vm):
 @case(on="ours")
 def layers_after_a_fallback(vm):
     has_tls(vm)
-    kind = ["ENOENT", "fine", "tls", "EEXIST", "ENOTCONN"]
     assert take_over(vm, "layers") == {
-        "protocol": kind, "ulp": kind, "addrform": ["fine", True, "fine", "tls"], "plain": "fine"}
+        "protocol": ["ENOENT", "fine", "tls", "EEXIST", "ENOTCONN"],
+        "ulp": ["ENOENT", "EEXIST", "smc", "EEXIST", "EEXIST"],
+        "addrform": ["fine", True, "fine", "tls"], "plain": "fine"}
 
 
 @case(on="ours")
