@@ -7,6 +7,7 @@
  */
 #include <linux/inet_diag.h>
 #include <linux/module.h>
+#include <linux/printk.h>
 #include <linux/smc_diag.h>
 #include <linux/sock_diag.h>
 #include <linux/socket.h>
@@ -219,14 +220,23 @@ static const struct sock_diag_handler smc_diag_handler = {
 	.dump	= smc_diag_handle,
 };
 
-int smc_diag_init(void)
+static bool registered;
+
+int __init smc_diag_init(void)
 {
-	return sock_diag_register(&smc_diag_handler);
+	const int ret = sock_diag_register(&smc_diag_handler);
+
+	/* Sockets can be there by now, so the module stays, and is only not shown. */
+	registered = !ret;
+	if (ret)
+		pr_err("smc: no sock_diag: error %d\n", ret);
+	return 0;
 }
 
 void smc_diag_exit(void)
 {
-	sock_diag_unregister(&smc_diag_handler);
+	if (registered)
+		sock_diag_unregister(&smc_diag_handler);
 }
 
 /* NETLINK_SOCK_DIAG, family 43 (AF_SMC) */

@@ -28,9 +28,9 @@ static const struct stage stages[] = {
 	{ "tcp", smc_tcp_setup, smc_tcp_teardown },
 	{ "netlink", smc_netlink_init, smc_netlink_exit },
 	{ "peers", smc_netlink_peers_init, smc_netlink_peers_exit },
-	{ "diag", smc_diag_init, smc_diag_exit },
 	/* After its first way to make a socket it cannot fail, nor can what comes behind it. */
 	{ "sockets", smc_sock_setup, smc_sock_teardown },
+	{ "diag", smc_diag_init, smc_diag_exit },
 	{ "select", smc_select_setup, smc_select_teardown },
 };
 

@@ -178,7 +178,7 @@ static const struct nla_policy smc_nl_ueid_policy[SMC_NL_UEID_END] = {
 };
 
 #define SMC_NL_DUMP(command, function)					\
-	{ .cmd = (command), .dumpit = (function) }
+	{ .cmd = (command), .start = smc_nl_dump_begin, .dumpit = (function) }
 #define SMC_NL_ADMIN_DO(command, function)				\
 	{ .cmd = (command), .doit = (function), .flags = GENL_ADMIN_PERM }
 #define SMC_NL_ADMIN_DO_UEID(command, function)				\

@@ -35,6 +35,8 @@ static inline void *smc_nl_dump_put(struct sk_buff *skb, struct netlink_callback
 }
 
 /* netlink_put.c */
+/* The first step of each dump. */
+int smc_nl_dump_begin(struct netlink_callback *cb);
 /* One message of a dump of SMC_GEN_NETLINK, with all its attributes in one nest. */
 struct smc_nl_message {
 	struct sk_buff *skb;

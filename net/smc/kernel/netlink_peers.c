@@ -149,9 +149,9 @@ static const struct nla_policy smc_peers_policy[SMC_NL_PEER_A_END] = {
 };
 
 static const struct genl_ops smc_peers_ops[] = {
-	{ .cmd = SMC_NL_PEERS_GET, .dumpit = smc_peers_dump },
+	{ .cmd = SMC_NL_PEERS_GET, .start = smc_nl_dump_begin, .dumpit = smc_peers_dump },
 	{ .cmd = SMC_NL_PEERS_FLUSH, .doit = smc_peers_flush, .flags = GENL_UNS_ADMIN_PERM },
-	{ .cmd = SMC_NL_RULES_GET, .dumpit = smc_rules_dump },
+	{ .cmd = SMC_NL_RULES_GET, .start = smc_nl_dump_begin, .dumpit = smc_rules_dump },
 	{ .cmd = SMC_NL_RULE_ADD, .doit = smc_rule_add, .flags = GENL_UNS_ADMIN_PERM },
 	{ .cmd = SMC_NL_RULE_DEL, .doit = smc_rule_del, .flags = GENL_UNS_ADMIN_PERM },
 	{ .cmd = SMC_NL_RULES_FLUSH, .doit = smc_rules_flush, .flags = GENL_UNS_ADMIN_PERM },

@@ -149,6 +149,7 @@ static const struct genl_ops smc_pnet_ops[] = {
 		.cmd		= SMC_NL_PNET_GET,
 		.validate	= SMC_PNET_LAX,
 		.doit		= smc_pnet_get,
+		.start		= smc_nl_dump_begin,
 		.dumpit		= smc_pnet_dump,
 	}, {
 		.cmd		= SMC_NL_PNET_ADD,

@@ -19,6 +19,15 @@ struct genl_family smc_gen_family = {
 	SMC_NL_RESERVED_IS_ZERO_FROM(SMC_NL_CMD_END)
 };
 
+/*
+ * A dump holds the module until it was read to its end. But a module whose loading fails goes all
+ * the same, so there is none before it has succeeded.
+ */
+int smc_nl_dump_begin(struct netlink_callback *cb)
+{
+	return READ_ONCE(THIS_MODULE->state) == MODULE_STATE_LIVE ? 0 : -EAGAIN;
+}
+
 int smc_nl_message_begin(struct smc_nl_message *message, struct sk_buff *skb,
 			 struct netlink_callback *cb, u8 cmd, int attr)
 {

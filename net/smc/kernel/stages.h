@@ -36,19 +36,24 @@ void smc_tcp_teardown(void);
 
 /*
  * netlink.c: the families SMC_PNETID and SMC_GEN_NETLINK. netlink_peers.c: the family SMC_PEERS.
- * diag.c: sock_diag of AF_SMC. User space can call these, so the objects that they show exist
- * before.
+ * User space can call these, so the objects that they show exist before. Dumps begin when the
+ * module is loaded: see smc_nl_dump_begin().
  */
 int smc_netlink_init(void);
 void smc_netlink_exit(void);
 int smc_netlink_peers_init(void);
 void smc_netlink_peers_exit(void);
-int smc_diag_init(void);
-void smc_diag_exit(void);
 
 /* sock_family.c: PF_SMC and IPPROTO_SMC. Sockets can be made from here on. */
 int smc_sock_setup(void);
 void smc_sock_teardown(void);
+
+/*
+ * diag.c: sock_diag of AF_SMC. Does not fail; and after it nothing does, since loading that fails
+ * does not wait for a dump.
+ */
+int smc_diag_init(void);
+void smc_diag_exit(void);
 
 /* sock_select.c: other sockets are made SMC sockets. Does not fail. */
 int smc_select_setup(void);

@@ -11,6 +11,7 @@ from pathlib import Path
 from churn import connections_are_gone
 from harness import case
 from harness.channel import AgentError
+from harness.testmodule import built_module
 
 CTL = "build/tools/smc_ctl"
 RUN = "build/tools/smc_run"
@@ -265,6 +266,63 @@ def looking_loads_the_module(vm):
         assert loaded == ["smc"], (command, loaded)
     vm.a.unload_module()
     vm.a.load_module()
+
+
+# A dump is under way until its reader has seen its end.
+_DUMPS = """
+import os, socket, struct, subprocess, sys, time
+sys.path.insert(0, "selftests/vm/guest")
+from netlink import NETLINK_GENERIC, Generic
+
+SYS_INFO, GET, RULES_GET = 1, 1, 3
+REQUEST_DUMP, ERROR = 0x301, 2
+
+def family(name):
+    while loading.poll() is None:
+        try:
+            with Generic(name) as found:
+                return found.number
+        except FileNotFoundError:
+            time.sleep(0.05)
+    sys.exit("it was not loading any more")
+
+def begin(kind, command):
+    asking = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, NETLINK_GENERIC)
+    asking.send(struct.pack("=IHHIIBBH", 20, kind, REQUEST_DUMP, 1, 0, command, 1, 0))
+    return asking
+
+def refusal(asking):
+    answer = asking.recv(65536)
+    if struct.unpack_from("=IH", answer)[1] == ERROR:
+        return os.strerror(-struct.unpack_from("=i", answer, 16)[0])
+    asking.recv(65536)
+    return "none"
+
+loading = subprocess.Popen(["modprobe", "smc"], stderr=subprocess.DEVNULL)
+peers = family("SMC_PEERS")
+dumps = [begin(family("SMC_GEN_NETLINK"), SYS_INFO), begin(family("SMC_PNETID"), GET),
+         begin(peers, GET), begin(peers, RULES_GET)]
+assert loading.wait() != 0
+print("; ".join(sorted({refusal(dump) for dump in dumps})))
+"""
+
+
+@case(on="ours")
+def no_dump_of_a_module_whose_loading_fails(vm):
+    """It is gone as soon as loading has failed, whoever uses it: so nobody may begin a dump before
+    loading has succeeded."""
+    vm.a.put("/tmp/dumps.py", _DUMPS.encode())
+    vm.a.unload_module()
+    vm.a.run(f"insmod {built_module(vm.a.kernel, 'selftests/net/latefail', 'smc_latefail')}")
+    # Or who asks for a family that is not there yet waits for the end of loading.
+    modprobe = vm.a.run("sysctl -n kernel.modprobe").out.strip()
+    vm.a.run("sysctl -q kernel.modprobe=/bin/false")
+    try:
+        refused = vm.a.run("python3 /tmp/dumps.py").out.strip()
+    finally:
+        vm.a.run(f"sysctl -q kernel.modprobe={modprobe}; rmmod smc_latefail")
+        vm.a.load_module()
+    assert refused == "Resource temporarily unavailable", refused
 
 
 @case(on="kernel")

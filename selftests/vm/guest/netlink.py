@@ -101,7 +101,7 @@ class Generic:
                 raise FileNotFoundError(f"no netlink family {family}: is smc loaded?") from None
             raise
         found = dict(attributes(answers[0][_GENL_HEADER.size:]))
-        self._id = number(found[_CTRL_ATTR_ID])
+        self.number = number(found[_CTRL_ATTR_ID])
 
     def __enter__(self) -> "Generic":
         return self
@@ -112,5 +112,5 @@ class Generic:
     def request(self, command: int, body: bytes = b"",
                 dump: bool = False) -> list[list[tuple[int, bytes]]]:
         """The attributes of each answer."""
-        answers = self._netlink.request(self._id, _GENL_HEADER.pack(command, 1, 0) + body, dump)
+        answers = self._netlink.request(self.number, _GENL_HEADER.pack(command, 1, 0) + body, dump)
         return [list(attributes(answer[_GENL_HEADER.size:])) for answer in answers]
