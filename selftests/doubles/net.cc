@@ -4,6 +4,7 @@
 #include "doubles/broken.hpp"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "kernel/abi/tcp_path.h"
 
 net &doubles::initial_net()
 {
@@ -34,6 +35,16 @@ bool smc_sysctl_default_eid(net *net)
 u32 smc_sysctl_plain_peer_time_s(net *net)
 {
 	return net->plain_peer_time_s;
+}
+
+u32 smc_sysctl_smcd_loopback(net *net)
+{
+	return net->loopback;
+}
+
+bool smc_addr_is_near(const net *own, const u8[16])
+{
+	return own->others_listen;
 }
 
 void smc_stat_add(net *net, u32 index, s64 n)

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "kernel/abi/pernet.h"
 #include "kernel/abi/types.h"
 
 struct net {
@@ -12,6 +13,8 @@ struct net {
 	bool gone = false;       // from now on nothing may be counted in it
 	std::map<u32, s64> stats;
 	u32 plain_peer_time_s = 0;
+	u32 loopback = SMC_LOOPBACK_OFF;
+	bool others_listen = false; // at any address
 	bool inherit_eids = false;
 	bool default_eid = false;
 };

@@ -163,7 +163,9 @@ private:
 		const bool v2r = iwarp ? v2 == 1 : v2 == 0 || v2 == 3;
 		const bool v2d = !iwarp && (v2 == 1 || v2 == 3);
 		const net *host = hosts_[0];
-		const bool near = world().may_meet(hosts_[0], hosts_[1]);
+		// Then it seems so, until a connection has shown that it is not.
+		const bool claimed = hosts_[1]->claimed;
+		const bool near = claimed || world().may_meet(hosts_[0], hosts_[1]);
 		std::size_t size = 40 + 40 + 4;
 
 		expect(modes >> 4 == 2, "Proposal: version");
@@ -173,7 +175,7 @@ private:
 			       v2d <= near &&
 			       (world().knobs.any_fault() ||
 				((v1 == 0) == world().knobs.smcr_v1 &&
-				 v2r == world().knobs.smcr_v2 && v2d == near)),
+				 v2r == world().knobs.smcr_v2 && (v2d == near || claimed))),
 		       "Proposal: not what this host can do");
 		if (v1 == 0 || v2r) {
 			expect(!in.is_zero(8, 8), "Proposal: no peer ID");

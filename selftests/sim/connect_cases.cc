@@ -406,7 +406,7 @@ void connect_and_look(bool ack_waits, const char *wrong)
 void proposal_acknowledges()
 {
 	connect_and_look(true, "an ACK goes ahead of the Proposal");
-	world().knobs.loopback = SMC_LOOPBACK_NAMESPACE;
+	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
 	connect_and_look(false, "a server that may be near waits for the ACK");
 	world().knobs.loopback = 0;
 	connect_and_look(true, "an ACK goes ahead of the Proposal");

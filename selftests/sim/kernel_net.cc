@@ -68,9 +68,9 @@ bool smc_sysctl_end_by_reset(net *net)
 	return net->end_by_reset;
 }
 
-u32 smc_sysctl_smcd_loopback(net *)
+u32 smc_sysctl_smcd_loopback(net *net)
 {
-	return world().knobs.loopback;
+	return net->claimed ? u32{SMC_LOOPBACK_OFF} : world().knobs.loopback;
 }
 
 bool smc_sysctl_inherit_eids(net *)

@@ -626,6 +626,69 @@ void elsewhere_but_near()
 	add_device(&client());
 }
 
+// How long a connect() of the client's takes, by SMC-R.
+u64 connect_us()
+{
+	const u64 began_us = scheduler().now_us();
+	struct socket *sock = connect_one();
+	const u64 took_us = scheduler().now_us() - began_us;
+
+	sys_close(sock);
+	return took_us;
+}
+
+// A namespace of this kernel has the address of a server elsewhere, and listens. The first
+// connection waits for that one in vain; for a while the next ones do not.
+void claimed_by_another()
+{
+	constexpr u64 kAlone_us = 10'000, kLasts_us = 10'000'000;
+	auto &space = smc::control::Namespace::of(&client());
+	const auto near = [&] {
+		return smc::control::peer_may_be_near(space, &client(), peer_at(server()));
+	};
+
+	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
+	server().claimed = true;
+	if (const u64 took_us = connect_us(); took_us < kAlone_us || near())
+		fail("the first connection waits %llu us", took_us);
+	for (u32 i = 0; i < 2; i++)
+		if (const u64 took_us = connect_us(); took_us >= kAlone_us)
+			fail("a later one waits %llu us", took_us);
+	scheduler().sleep_us(kLasts_us);
+	if (!near())
+		fail("it is remembered for longer");
+	server().claimed = false;
+	world().knobs.loopback = SMC_LOOPBACK_OFF;
+}
+
+// Whoever listens nowhere near is not offered what only a server near could take.
+void near_without_listener()
+{
+	const auto near = [] {
+		return smc::control::peer_may_be_near(smc::control::Namespace::of(&client()),
+						      &client(), peer_at(server()));
+	};
+
+	world().knobs.loopback = SMC_LOOPBACK_KERNEL;
+	if (near())
+		fail("nobody listens");
+	struct socket *listener = sys_socket(&server());
+	if (sys_listen(listener, kPort, kBacklog) != 0 || !near())
+		fail("somebody listens");
+	struct socket *sock = sys_socket(&client());
+	if (sys_connect(sock, &server(), kPort) != 0 || !sys_uses_smc(sock))
+		fail("no connection by SMC");
+	// What it was is no reason to think otherwise.
+	if (!near())
+		fail("it was near");
+	expect_next(listener, sock);
+	sys_close(listener);
+	if (near())
+		fail("nobody listens any more");
+	scheduler().sleep_us(kRest_us);
+	world().knobs.loopback = SMC_LOOPBACK_OFF;
+}
+
 // What one namespace has found out is not for others, whichever of them is the initial one.
 void elsewhere_for_one()
 {
@@ -674,6 +737,8 @@ const Case kCases[] = {
 	{.name = "elsewhere-but-near",
 	 .play = [] { with_server(elsewhere_but_near); },
 	 .loses_links = true},
+	{"claimed-by-another", [] { with_server(claimed_by_another); }},
+	{"near-without-listener", near_without_listener},
 	{"elsewhere-for-one", elsewhere_for_one},
 };
 

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "clc_observer.hpp"
+#include "kernel/abi/pernet.h"
 #include "scheduler.hpp"
 #include "socket.hpp"
 #include "tcp_connection.hpp"
@@ -66,10 +67,34 @@ void smc_tcp_hold_answers() {}
 
 void smc_tcp_drop_answers() {}
 
-// There is one kernel.
-bool smc_tcp_addr_is_here(const struct sock *, const struct sockaddr *, int)
+bool smc_tcp_addr_is_own(const struct sock *sk, const struct sockaddr *addr, int)
 {
-	return true;
+	return addr->host == sk->net;
+}
+
+// There is one kernel.
+void smc_net_listens(net *net)
+{
+	net->listeners++;
+}
+
+void smc_net_stops_listening(net *net)
+{
+	if (net->listeners-- == 0)
+		fail("host %s stops listening, and does not listen", net->name.c_str());
+}
+
+bool smc_addr_is_near(const net *own, const u8 addr[16])
+{
+	const auto has_it = [&](const auto &host) {
+		return host.get() != own &&
+		       std::equal(host->address.begin(), host->address.end(), addr + 12) &&
+		       (host->claimed ||
+			(host->listeners != 0 &&
+			 smc_sysctl_smcd_loopback(host.get()) == SMC_LOOPBACK_KERNEL));
+	};
+
+	return std::ranges::any_of(world().hosts, has_it);
 }
 
 // ---- Accepting ----------------------------------------------------------------------------------
@@ -369,6 +394,7 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	if (sk->connection != nullptr) {
 		const auto &peer = sk->connection->address(1 - sk->side);
 		std::copy(peer.begin(), peer.end(), path->peer + 12);
+		path->own = peer == sk->net->address;
 	}
 	for (const u8 length : sk->net->prefix_lengths) {
 		const u8 i = path->prefix4_count++;
@@ -378,11 +404,4 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	}
 	path->prefix4_own = path->prefix4_count;
 	return true;
-}
-
-bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *)
-{
-	const struct sock *peer = sk->connection->end(1 - sk->side);
-
-	return peer != nullptr && world().may_meet(sk->net, peer->net);
 }

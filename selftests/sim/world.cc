@@ -54,7 +54,9 @@ bool World::fault(u64 one_in) const
 
 bool World::may_meet(const net *a, const net *b) const
 {
-	return a == b ? knobs.loopback != SMC_LOOPBACK_OFF : knobs.loopback == SMC_LOOPBACK_KERNEL;
+	if (a == b)
+		return knobs.loopback != SMC_LOOPBACK_OFF;
+	return knobs.loopback == SMC_LOOPBACK_KERNEL && !a->claimed && !b->claimed;
 }
 
 bool World::lacks(u64 one_in)

@@ -45,7 +45,9 @@ struct net {
 	bool end_by_reset = true;   // net.smc.end_by_reset
 	u32 rmb_elements = 1;       // net.smc.smcr_rmb_elements
 	bool keeps_gid = true;      // false: it loses its GID before a queue pair uses it
-	u32 silent_in_posts = 0;    // so many posts from now a link falls silent; 0: none
+	u32 listeners = 0;
+	bool claimed = false;    // it is elsewhere; a namespace of this kernel has its address
+	u32 silent_in_posts = 0; // so many posts from now a link falls silent; 0: none
 };
 
 namespace sim {

@@ -6,6 +6,7 @@
 #ifndef SMC_KERNEL_PERNET_H
 #define SMC_KERNEL_PERNET_H
 
+#include <linux/list.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/rcupdate.h>
@@ -48,6 +49,9 @@ struct smc_pernet {
 	struct ctl_table_header *sysctl_shared_header;
 	u64 __percpu *stats;		/* SMC_STATS of them on each CPU */
 	void *control;
+	/* tcp_address.c: of ours in this namespace, and its place among those that have some. */
+	unsigned int listeners;
+	struct list_head listening;
 };
 
 /* pernet_state.c */

@@ -9,6 +9,8 @@
 #include <linux/string.h>
 #include <net/addrconf.h>
 #include <net/dst.h>
+#include <net/dst_ops.h>
+#include <net/ip6_fib.h>
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <net/sock.h>
@@ -33,6 +35,16 @@ static bool uses_ipsec(const struct sock *sk, const struct dst_entry *dst)
 #else
 	return false;
 #endif
+}
+
+/* A sock for both families has a route of the one by which its packets go. */
+static bool leads_to_own(const struct dst_entry *dst)
+{
+#if IS_ENABLED(CONFIG_IPV6)
+	if (dst->ops->family == AF_INET6)
+		return container_of(dst, struct rt6_info, dst)->rt6i_flags & RTF_LOCAL;
+#endif
+	return container_of(dst, struct rtable, dst)->rt_type == RTN_LOCAL;
 }
 
 static int vlan_below(struct net_device *lower, struct netdev_nested_priv *priv)
@@ -127,6 +139,7 @@ bool smc_tcp_path(struct sock *sk, struct smc_tcp_path *path)
 	if (!dst)
 		return false;
 	path->ipsec = uses_ipsec(sk, dst);
+	path->own = leads_to_own(dst);
 	path->ipv4 = is_v4(sk);
 	rcu_read_lock();
 	path->ifindex = dst->dev->ifindex;

@@ -18,6 +18,7 @@ NEAR4, FAR4, NOWHERE4 = "10.8.0.1", "10.8.0.2", "10.8.0.250"
 NEAR6, FAR6, NOWHERE6 = "fd08::1", "fd08::2", "fd08::fefe"
 _BETWEEN = r"10\.8\.0\.|fd08::"
 FAR = "ip netns exec far"
+ELSEWHERE4 = "10.9.0.250"
 TIMEOUT_S = 900
 NO_RDMA_DEVICE = 0x03030002
 OWN, OTHERS = 1, 2
@@ -27,7 +28,7 @@ sys.path.insert(0, "selftests/net/hostile")
 from smc_target import smc_socket
 connection = smc_socket()
 connection.setblocking(False)
-connection.connect_ex(("10.9.0.250", {PORT}))
+connection.connect_ex(("{ELSEWHERE4}", {PORT}))
 """
 
 ACCEPT_ALL = f"""
@@ -158,22 +159,44 @@ def over_smcd_without_rdma(vm):
     namespaces_are_kept_apart(vm)
 
 
+@contextmanager
+def without_rdma_device(guest: Guest):
+    """Whether a connection to another host is not even offered SMC."""
+    def refused() -> int:
+        return guest.call("smcnl.counters")["reasons"].get(f"client {NO_RDMA_DEVICE:#010x}", 0)
+
+    def refuses() -> bool:
+        before = refused()
+        guest.run(f"ip neigh replace {ELSEWHERE4} lladdr 02:00:00:00:00:fa nud permanent dev eth0;"
+                  f" python3 -c '{BEGIN_CONNECT}'")
+        return refused() == before + 1
+
+    guest.run("rdma link delete rxe0")
+    try:
+        yield refuses
+    finally:
+        guest.run("rdma link add rxe0 type rxe netdev eth0")
+
+
 @case(on="ours")
 def over_smcd_without_an_rdma_device(vm):
     """SMC-D is offered to peers on this host only."""
-    def refused() -> int:
-        return vm.a.call("smcnl.counters")["reasons"].get(f"client {NO_RDMA_DEVICE:#010x}", 0)
-
-    before = refused()
-    vm.a.run("rdma link delete rxe0")
-    try:
+    with without_rdma_device(vm.a) as refuses:
         with serving(vm.a, f"{XFER} --serve --port {PORT}"):
             transfer(vm.a, "127.0.0.1", "--up 100003 --down 50021 --expect smcd")
-        vm.a.run(f"ip neigh replace 10.9.0.250 lladdr 02:00:00:00:00:fa nud permanent dev eth0;"
-                 f" python3 -c '{BEGIN_CONNECT}'")
-        assert refused() == before + 1, f"{refused()}, and {before} before another host"
-    finally:
-        vm.a.run("rdma link add rxe0 type rxe netdev eth0")
+        assert refuses(), "another host is offered SMC"
+
+
+@case(on="ours")
+def a_namespace_has_the_addresses_of_its_devices(vm):
+    """Not all addresses, by a route that anybody may set in a namespace of his own."""
+    with second_namespace(vm.a), without_rdma_device(vm.a) as refuses:
+        with serving(vm.a, f"{FAR} python3 -c '{ACCEPT_ALL}'"):
+            vm.a.run(f"{FAR} ip route add local 0.0.0.0/0 dev lo")
+            assert refuses(), "it has them all"
+            vm.a.run(f"{FAR} ip addr add {ELSEWHERE4}/32 dev lo")
+            assert not refuses(), "it has none"
+        assert refuses(), "nobody listens there"
 
 
 @case(on="ours")

@@ -444,6 +444,27 @@ TEST_F(ControlTest, WhomNoDeviceLeadsToIsKnownOf)
 	EXPECT_FALSE(peer_is_elsewhere(space, peer(80)));
 }
 
+TEST_F(ControlTest, WhoWasNotNearIsNotLookedForAtOnce)
+{
+	Namespace &space = Namespace::of(init_);
+	Namespace &other = Namespace::of(&other_);
+
+	init_->others_listen = other_.others_listen = true;
+	EXPECT_FALSE(peer_may_be_near(space, init_, peer(80)));
+	init_->loopback = other_.loopback = SMC_LOOPBACK_NAMESPACE;
+	EXPECT_FALSE(peer_may_be_near(space, init_, peer(80)));
+	init_->loopback = other_.loopback = SMC_LOOPBACK_KERNEL;
+	EXPECT_TRUE(peer_may_be_near(space, init_, peer(80)));
+	note_not_near(init_, peer(80));
+	EXPECT_FALSE(peer_may_be_near(space, init_, peer(443)));
+	EXPECT_TRUE(peer_may_be_near(other, &other_, peer(80)));
+	EXPECT_FALSE(peer_is_elsewhere(space, peer(80)));
+	DeviceEpoch::begin();
+	EXPECT_TRUE(peer_may_be_near(space, init_, peer(80)));
+	init_->loopback = other_.loopback = SMC_LOOPBACK_OFF;
+	init_->others_listen = other_.others_listen = false;
+}
+
 // Anybody can have a namespace of his own, and change its settings again and again.
 TEST_F(ControlTest, SettingsOfOneNamespaceLetOthersKnowWhatTheyKnew)
 {

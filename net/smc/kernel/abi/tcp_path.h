@@ -18,6 +18,7 @@ struct smc_tcp_path {
 	u8 local[16];		/* v4 as ::ffff:a.b.c.d */
 	u8 peer[16];
 	bool ipsec;
+	bool own;		/* the route leads into the namespace itself */
 	/* Different prefixes of that device, masked (CLC Proposal, v1 part). */
 	u8 prefix4_count;
 	u8 prefix4_own;		/* the first so many have the local address in them */
@@ -40,16 +41,23 @@ struct smc_host_path {
 bool smc_tcp_host_path(const struct smc_tcp_path *path, struct smc_host_path *host);
 
 /*
- * Before connect(): true if @addr belongs to this kernel, in any namespace. That does not tell who
+ * Before connect(): true if @addr belongs to the sock's own namespace. That does not tell who
  * answers there. Any context.
  */
-bool smc_tcp_addr_is_here(const struct sock *sk, const struct sockaddr *addr, int addr_len);
+bool smc_tcp_addr_is_own(const struct sock *sk, const struct sockaddr *addr, int addr_len);
 
 /*
- * True if the peer's address belongs to this kernel. Looks into each network namespace, so only
- * call it when needed. Process context.
+ * Between the two the namespace counts as one with a listener of ours; calls are counted. Process
+ * context.
  */
-bool smc_tcp_peer_is_here(const struct sock *sk, const struct smc_tcp_path *path);
+void smc_net_listens(struct net *net);
+void smc_net_stops_listening(struct net *net);
+/*
+ * True if @addr (v4 as ::ffff:a.b.c.d) is that of a device of another namespace than @own: of the
+ * initial one, or of one that listens. Both meet others. Of many namespaces only the first
+ * ones are asked. Any context.
+ */
+bool smc_addr_is_near(const struct net *own, const u8 addr[16]);
 
 SMC_ABI_END
 

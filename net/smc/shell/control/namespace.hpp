@@ -76,6 +76,8 @@ public:
 
 	[[nodiscard]] Lazy<PeerMemory> &peers() { return peers_; }
 	[[nodiscard]] Lazy<Elsewhere> &elsewhere() { return elsewhere_; }
+	// Hosts that were not in the other namespace of this kernel that has their address.
+	[[nodiscard]] Lazy<Elsewhere> &not_near() { return not_near_; }
 	[[nodiscard]] Lazy<PeerRules> &rules() { return rules_; }
 	// DeviceEpoch::current() for its connections: it has begun another one for itself whenever
 	// one of its own settings has changed. Who may change only these does not have others look
@@ -113,6 +115,7 @@ private:
 	SmcdShare smcd_share_ SMC_GUARDED_BY(lock_);
 	Lazy<PeerMemory> peers_;
 	Lazy<Elsewhere> elsewhere_;
+	Lazy<Elsewhere> not_near_;
 	Lazy<PeerRules> rules_;
 	FallbackReasons client_reasons_;
 	FallbackReasons server_reasons_;

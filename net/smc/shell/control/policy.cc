@@ -9,6 +9,7 @@
 #include "kernel/abi/mem.h"
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
+#include "kernel/abi/tcp_path.h"
 #include "shell/base/random.hpp"
 #include "shell/control/device_epoch.hpp"
 #include "shell/control/lazy.hpp"
@@ -123,6 +124,26 @@ bool peer_is_elsewhere(Namespace &space, const smc_peer &peer)
 	};
 
 	return space.elsewhere().look(look, false);
+}
+
+bool peer_may_be_near(Namespace &space, net *net, const smc_peer &peer)
+{
+	const auto look = [&](const Elsewhere &hosts) {
+		return hosts.has(to_peer(peer), smc_now_ms(), space.epoch());
+	};
+
+	return smc_sysctl_smcd_loopback(net) == SMC_LOOPBACK_KERNEL &&
+	       !space.not_near().look(look, false) && smc_addr_is_near(net, peer.address);
+}
+
+void note_not_near(net *net, const smc_peer &peer)
+{
+	Namespace &space = Namespace::of(net);
+
+	if (space.not_near().make(shell::random64()))
+		space.not_near().with([&](Elsewhere &hosts) {
+			hosts.note(to_peer(peer), smc_now_ms(), space.epoch());
+		});
 }
 
 // Without memory for the table nothing is remembered.

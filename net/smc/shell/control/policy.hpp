@@ -27,4 +27,10 @@ void note_stranger(net *net, const smc_peer &peer);
 // @epoch: Namespace::epoch(), as of before that was looked for. Process.
 void note_elsewhere(net *net, const smc_peer &peer, u64 epoch);
 
+// Another namespace of this kernel has its address and listens, and both meet others; but not if a
+// connection has just found somebody else there. Any context.
+[[nodiscard]] bool peer_may_be_near(Namespace &space, net *net, const smc_peer &peer);
+// It has: who answered is not in this kernel. Process.
+void note_not_near(net *net, const smc_peer &peer);
+
 } // namespace smc::control

@@ -103,6 +103,8 @@ public:
 	{
 		return finished_ && std::get_if<handshake::Fail>(&finished_->outcome) != nullptr;
 	}
+	// Its messages went to and from a peer in this kernel.
+	[[nodiscard]] bool met() const;
 	// For the owner's on_handshake_done().
 	[[nodiscard]] SockTurn &turn_at_sock() { return turn_at_sock_; }
 	// The connection of a UseSmc; once.

@@ -247,8 +247,13 @@ void Handshake::count_outcome()
 	}
 	if (timed_out_)
 		smc_stat_inc(net_, SMC_STAT_CLC_TIMEOUT);
-	if (rendezvous().met(near_clc_))
+	if (met())
 		smc_stat_inc(net_, SMC_STAT_CLC_NEAR);
+}
+
+bool Handshake::met() const
+{
+	return rendezvous().met(near_clc_);
 }
 
 void Handshake::count_violation(u32 kind)

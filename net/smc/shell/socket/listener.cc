@@ -7,6 +7,7 @@
 #include "kernel/abi/pernet.h"
 #include "kernel/abi/stats.h"
 #include "kernel/abi/tcp.h"
+#include "kernel/abi/tcp_path.h"
 #include "shell/socket/orphans.hpp"
 
 namespace smc::shell {
@@ -30,6 +31,10 @@ Listener::~Listener()
 void Listener::open()
 {
 	smc_tcp_watch_children(sk_);
+	if (!listed_) {
+		listed_ = true;
+		smc_net_listens(smc_sk_net(sk_));
+	}
 	{
 		Guard guard(lock_);
 		smc_tcp_limit_handshakes(sk_, false, limit_);
@@ -372,6 +377,8 @@ void Listener::close()
 		closed_ = true;
 		note_waiting_locked();
 	}
+	if (listed_)
+		smc_net_stops_listening(smc_sk_net(sk_));
 	hook_.remove();
 	work_.cancel_sync();
 	drop_plain();

@@ -103,6 +103,7 @@ private:
 	void drop_spare_socket();
 
 	struct sock *const sk_;
+	bool listed_ = false; // clients elsewhere look for it; set with the sock's lock
 	SpinLock lock_{SMC_LOCK_LISTENER};
 	AcceptQueue queue_ SMC_GUARDED_BY(lock_);
 	std::atomic<bool> has_waiting_{false}; // queue_ has, or run() is not to come any more

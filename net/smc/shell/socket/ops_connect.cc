@@ -118,10 +118,18 @@ int finish_connect(struct socket *sock, SmcSocket &state, const Request &request
 	return ret != 0 ? ret : -ECONNABORTED;
 }
 
-bool may_be_near(struct sock *sk, const sockaddr *addr, int addr_len)
+Near may_be_near(control::Namespace &space, struct sock *sk, const sockaddr *addr, int addr_len)
 {
-	return transport::reach_in_kernel(smc_sk_net(sk)) != transport::Reach::kNobody &&
-	       smc_tcp_addr_is_here(sk, addr, addr_len);
+	net *const net = smc_sk_net(sk);
+	smc_peer peer;
+
+	if (transport::reach_in_kernel(net) == transport::Reach::kNobody)
+		return Near::kNo;
+	if (smc_tcp_addr_is_own(sk, addr, addr_len))
+		return Near::kInNamespace;
+	if (smc_tcp_peer(addr, addr_len, &peer) && control::peer_may_be_near(space, net, peer))
+		return Near::kInAnother;
+	return Near::kNo;
 }
 
 // Why SMC is not even offered, if so.
@@ -213,7 +221,7 @@ private:
 	SmcSocket &state_;
 	const Request &request_;
 	bool begins_ = false; // it is the one that begins the connection
-	bool near_ = false;
+	Near near_ = Near::kNo;
 };
 
 int TcpConnect::by_tcp()
@@ -247,8 +255,9 @@ std::optional<int> TcpConnect::run()
 {
 	begins_ = may_begin(sock_);
 	if (begins_) {
-		near_ = may_be_near(sk_, request_.addr, request_.addr_len);
-		const auto reason = reason_against(state_.space(), sk_, request_, near_);
+		near_ = may_be_near(state_.space(), sk_, request_.addr, request_.addr_len);
+		const auto reason =
+			reason_against(state_.space(), sk_, request_, near_ != Near::kNo);
 
 		if (reason && state_.fall_unused(*reason))
 			return by_tcp();

@@ -43,6 +43,13 @@ class Namespace;
 
 namespace smc::shell {
 
+// Where a peer may be: in this kernel, or not.
+enum class Near : u8 {
+	kNo,
+	kInNamespace,
+	kInAnother,
+};
+
 enum class Mode : u8 {
 	kIdle,
 	kConnecting,
@@ -122,7 +129,7 @@ public:
 
 	// Before TCP's connect to @addr: puts the option on its SYN, and a hook on the wait queue.
 	// @near: the peer may be in this kernel, and then CLC need not go by TCP. Sock lock held.
-	void arm(const sockaddr *addr, int addr_len, bool near);
+	void arm(const sockaddr *addr, int addr_len, Near near);
 	// After TCP's connect failed, or was shut down: removes option and hook. Process, no lock.
 	void disarm();
 	// The same with the sock's lock.
@@ -273,7 +280,7 @@ private:
 	smc_hs_limit hs_limit_ = SMC_HS_LIMIT_NET; // the sock's lock guards it
 	// Of the last connect(); written when the mode becomes kConnecting.
 	smc_tcp_attempt attempt_{};
-	bool near_ = false;
+	Near near_ = Near::kNo;
 	u32 fallback_reason_ = 0;
 	u32 peer_diagnosis_ = 0;
 	// Used by work_ and release(). In the modes kOpened and kCrossed it is one of an earlier

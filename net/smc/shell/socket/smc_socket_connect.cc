@@ -12,7 +12,21 @@
 
 namespace smc::shell {
 
-void SmcSocket::arm(const sockaddr *addr, int addr_len, bool near)
+namespace {
+
+// A server in this kernel would have chosen SMC-D, or would have met the client to decline.
+bool answered_from_afar(const handshake::Finished &outcome)
+{
+	if (const auto *smc = std::get_if<handshake::UseSmc>(&outcome.outcome))
+		return !smc->agreement->smcd;
+	if (const auto *tcp = std::get_if<handshake::FallBack>(&outcome.outcome))
+		return tcp->peer_diagnosis != wire::DeclineReason::kNone;
+	return std::get_if<handshake::Fail>(&outcome.outcome)->again == handshake::Again::kStranger;
+}
+
+} // namespace
+
+void SmcSocket::arm(const sockaddr *addr, int addr_len, Near near)
 {
 	// shutdown() has ended an earlier connect() and left its mode.
 	if (!change_mode<Mode::kIdle, Mode::kConnecting>() && mode() != Mode::kConnecting)
@@ -82,7 +96,7 @@ bool SmcSocket::look_at_tcp(bool woken)
 	case SMC_TCP_OPENED:
 		opened = change_mode<Mode::kConnecting, Mode::kOpened>();
 		// A server in this kernel learns of the connection by TCP's ACK alone.
-		if (opened && woken && !near_)
+		if (opened && woken && near_ == Near::kNo)
 			smc_tcp_clc_follows(sk_);
 		break;
 	}
@@ -240,6 +254,8 @@ bool SmcSocket::on_handshake_done(Handshake &handshake)
 {
 	const handshake::Finished *outcome = handshake.outcome();
 
+	if (near_ == Near::kInAnother && !handshake.met() && answered_from_afar(*outcome))
+		control::note_not_near(smc_sk_net(sk_), attempted_peer());
 	if (const auto *tcp = std::get_if<handshake::FallBack>(&outcome->outcome)) {
 		if (tcp->peer_diagnosis != wire::DeclineReason::kNone)
 			control::note_server(smc_sk_net(sk_), attempted_peer());

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "shell/transport/loopback/loopback_transport.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "kernel/abi/pernet.h"
+#include "kernel/abi/tcp_path.h"
+#include "kernel/abi/tcp_peer.h"
 #include "shell/base/random.hpp"
+#include "shell/control/namespace.hpp"
+#include "shell/control/policy.hpp"
 #include "shell/transport/departed.hpp"
 #include "shell/transport/loopback/device.hpp"
 
@@ -20,6 +25,16 @@ bool may_meet(net *a, net *b)
 	if (a == b)
 		return usable_in(a);
 	return meets_others(a) && meets_others(b);
+}
+
+bool may_be_near(const Seeker &seeker)
+{
+	if (seeker.path->own)
+		return true;
+	smc_peer peer{};
+
+	std::copy(std::begin(seeker.path->peer), std::end(seeker.path->peer), peer.address);
+	return control::peer_may_be_near(control::Namespace::of(seeker.netns), seeker.netns, peer);
 }
 
 } // namespace
@@ -49,8 +64,7 @@ Reach LoopbackTransport::reach(net *net) const
 // A server can serve every client in this kernel; a client offers it only if its peer may be here.
 void LoopbackTransport::offer(const Seeker &seeker, handshake::LocalOffer &offer)
 {
-	if (!usable_in(seeker.netns) ||
-	    (!seeker.server && !smc_tcp_peer_is_here(seeker.sk, seeker.path)))
+	if (!usable_in(seeker.netns) || (!seeker.server && !may_be_near(seeker)))
 		return;
 	offer.smcd = true;
 	offer.smcd_gid = device().gid();
