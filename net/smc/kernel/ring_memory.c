@@ -39,7 +39,7 @@ static bool fits(long all_ring_pages, size_t size_bytes)
 
 bool smc_ring_enter(const struct sock *sk, size_t size_bytes, bool anyway)
 {
-	const long pages = size_bytes >> PAGE_SHIFT;
+	const long pages = smc_ring_pages(size_bytes);
 
 	/* Add first, then look: of several at once none may slip through. */
 	if (fits(atomic_long_add_return(pages, &ring_pages), size_bytes) || anyway)
@@ -51,7 +51,7 @@ bool smc_ring_enter(const struct sock *sk, size_t size_bytes, bool anyway)
 
 void smc_ring_leave(size_t size_bytes)
 {
-	atomic_long_sub(size_bytes >> PAGE_SHIFT, &ring_pages);
+	atomic_long_sub(smc_ring_pages(size_bytes), &ring_pages);
 }
 
 u64 smc_ring_bytes(void)
@@ -84,7 +84,7 @@ void *smc_ring_vmalloc(size_t size_bytes, gfp_t gfp)
 
 bool smc_ring_fits(size_t size_bytes)
 {
-	return fits(atomic_long_read(&ring_pages) + (long)(size_bytes >> PAGE_SHIFT), size_bytes);
+	return fits(atomic_long_read(&ring_pages) + (long)smc_ring_pages(size_bytes), size_bytes);
 }
 
 u64 smc_ring_pressure_bytes(void)

@@ -5,6 +5,7 @@
 
 #include <linux/gfp.h>
 #include <linux/minmax.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <net/sock.h>
@@ -12,8 +13,17 @@
 #include "kernel/abi/ring_memory.h"
 
 /*
- * Enters @size_bytes, whole pages, for @sk. False, and counted there, if that would be too much.
- * Any context.
+ * How many pages a ring takes. Where a page is larger than the smallest ring, that takes a whole
+ * one; SMC-D's takes a part, and counts as one all the same.
+ */
+static inline unsigned int smc_ring_pages(size_t size_bytes)
+{
+	return DIV_ROUND_UP(size_bytes, PAGE_SIZE);
+}
+
+/*
+ * Enters a ring of @size_bytes for @sk. False, and counted there, if that would be too much. Any
+ * context.
  */
 bool smc_ring_enter(const struct sock *sk, size_t size_bytes, bool anyway);
 void smc_ring_leave(size_t size_bytes);

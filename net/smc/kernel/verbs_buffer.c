@@ -45,8 +45,7 @@ int smc_ib_buffer_create(struct sock *sk, enum smc_ib_buffer_kind kind, size_t s
 	struct mem_cgroup *old;
 	int ret = -ENOMEM;
 
-	if (WARN_ON_ONCE(!is_power_of_2(size_bytes) || size_bytes < SMC_RING_BYTES_MIN ||
-			 !PAGE_ALIGNED(size_bytes)))
+	if (WARN_ON_ONCE(!is_power_of_2(size_bytes) || size_bytes < SMC_RING_BYTES_MIN))
 		return -EINVAL;
 	if (!smc_ring_enter(sk, size_bytes, anyway))
 		return -ENOMEM;
@@ -85,7 +84,7 @@ void *smc_ib_buffer_data(const struct smc_ib_buffer *buffer)
 int smc_ib_buffer_table(const struct smc_ib_buffer *buffer, size_t segment_bytes,
 			struct sg_table *sgt)
 {
-	unsigned int count = buffer->size_bytes >> PAGE_SHIFT;
+	unsigned int count = smc_ring_pages(buffer->size_bytes);
 	struct page **pages;
 	unsigned int i;
 	int rc;

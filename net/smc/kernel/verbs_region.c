@@ -4,6 +4,7 @@
  */
 #include <linux/slab.h>
 
+#include "kernel/ring_memory.h"
 #include "kernel/verbs.h"
 #include "kernel/verbs_compat.h"
 
@@ -34,7 +35,7 @@ static int smc_ib_region_create_mr(struct smc_ib_region *region, enum smc_ib_buf
 				   size_t size_bytes)
 {
 	struct smc_ib_domain *domain = region->domain;
-	u32 pages = size_bytes >> PAGE_SHIFT;
+	u32 pages = smc_ring_pages(size_bytes);
 	struct ib_mr *mr;
 	int mapped;
 
