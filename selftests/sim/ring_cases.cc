@@ -200,10 +200,10 @@ private:
 };
 
 // Another thread sends, and says when that is done.
-void spawn_writer(Call &call, bool &sent)
+void spawn_writer(Call &call, bool &sent, size_t bytes = kFew)
 {
-	scheduler().spawn("writer", [&] {
-		if (const int n = call.send(kFew); n != static_cast<int>(kFew))
+	scheduler().spawn("writer", [&, bytes] {
+		if (const int n = call.send(bytes); n != static_cast<int>(bytes))
 			fail("send() says %d", n);
 		sent = true;
 	});
@@ -270,6 +270,26 @@ void peer_does_not_read()
 		fail("it sleeps though its peer has read");
 	slow.receive(kFew);
 	forget_limits();
+}
+
+// Whoever has filled its peer's ring out of the reserve goes on as soon as there is memory, though
+// that peer reads nothing before it has sent something itself.
+void borrower_finds_memory()
+{
+	constexpr size_t kBytes = kRing + kFew;
+	bool sent = false;
+
+	leave_the_reserve(1);
+	Call call(&client(), &server());
+	spawn_writer(call, sent, kBytes);
+	scheduler().sleep_us(kRest_us);
+	if (sent)
+		fail("there is room");
+	forget_limits();
+	scheduler().sleep_us(3 * kMemoryRetry_us);
+	if (!sent)
+		fail("it sleeps though there is memory");
+	call.receive(kBytes);
 }
 
 // Two threads on one socket. The first one sleeps, since there is no memory, and gets on with what
@@ -437,6 +457,9 @@ const Case kCases[] = {
 	{.name = "ring-writer-waits", .play = [] { scripted(writer_waits); }, .scripted = true},
 	{.name = "ring-peer-does-not-read",
 	 .play = [] { scripted(peer_does_not_read); },
+	 .scripted = true},
+	{.name = "ring-borrower-finds-memory",
+	 .play = [] { scripted(borrower_finds_memory); },
 	 .scripted = true},
 	{.name = "ring-writers-of-one-socket",
 	 .play = [] { scripted(writers_of_one_socket); },

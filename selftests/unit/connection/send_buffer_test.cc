@@ -162,11 +162,18 @@ TEST(SendBufferTest, WaitsForThePeerWhenBorrowed)
 	await_completions(pair, pair.a);
 	EXPECT_FALSE(connection.may_borrow());
 	borrow(pair.a);
+	EXPECT_FALSE(connection.awaits_peer_room());
 	EXPECT_EQ(pair.a.append("y"), 0u);
+	EXPECT_TRUE(connection.awaits_peer_room());
 	EXPECT_FALSE(connection.writable_for_poll());
 	EXPECT_TRUE(connection.send_buffer_is_idle());
+	// That it also looks for memory of its own changes nothing about that.
+	connection.note_send_buffer_lacks();
+	EXPECT_EQ(pair.a.append("y"), 0u);
+	EXPECT_TRUE(connection.send_buffer_lacks());
 	EXPECT_EQ(pair.b.receive().size(), ring_bytes);
 	pair.wire.settle();
+	EXPECT_FALSE(connection.awaits_peer_room());
 	EXPECT_TRUE(connection.writable_for_poll());
 	EXPECT_TRUE(connection.may_borrow());
 	EXPECT_EQ(pair.a.send("y"), 1u);

@@ -239,6 +239,7 @@ public:
 	[[nodiscard]] bool may_borrow() const { return peer_room_bytes() >= crumb_bytes_; }
 	// The connection is not writable before it may borrow one, or gets one of its own.
 	void await_peer_room();
+	[[nodiscard]] bool awaits_peer_room() const { return awaits_ == Awaits::kPeerRoom; }
 	// write_segments(), which hands out nothing of a borrowed one, for that.
 	[[nodiscard]] ring::Segments borrowed_segments(std::uint32_t max_bytes);
 	// There is no memory for it: the connection is not writable before it is replaced, or worth

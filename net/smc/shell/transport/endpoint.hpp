@@ -93,9 +93,13 @@ public:
 			static_cast<u32>(std::min<size_t>(bytes, conn_.send_quantum_bytes()));
 		Room room{conn_.send_status(), sndbuf_ != nullptr, conn_.write_segments(piece)};
 
-		if (room.segments.empty() && room.has_buffer) [[unlikely]]
+		if (room.segments.empty() && room.has_buffer) [[unlikely]] {
 			room.segments = conn_.borrowed_segments(static_cast<u32>(
 				std::min<size_t>(bytes, conn_.sndbuf_size_bytes())));
+			// The peer may take its time, and memory may come before it.
+			if (room.segments.empty() && conn_.awaits_peer_room())
+				note_send_buffer_lacks_locked();
+		}
 		writing_ = room.status == connection::SendStatus::kOpen && room.has_buffer &&
 			   !room.segments.empty();
 		return room;
