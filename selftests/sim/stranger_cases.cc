@@ -402,8 +402,8 @@ void two_addresses()
 	scheduler().sleep_us(kRest_us);
 }
 
-// shutdown() is a socket's first call, and slow, while another thread's first connect() gets on. What
-// is shut is not connected again.
+// shutdown() is a socket's first call, and slow, while another thread's first connect() gets on.
+// What is shut is not connected again.
 void first_shutdown_beside_connect()
 {
 	constexpr u64 kWaits_us = 300;

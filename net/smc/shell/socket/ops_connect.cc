@@ -247,7 +247,7 @@ int TcpConnect::begin_or_join()
 		state_.arm(request_.addr, request_.addr_len, near_);
 	const int ret = connect_locked(sock_, state_, request_);
 	if (ret != 0)
-		state_.disarm_locked();
+		state_.withdraw();
 	return ret;
 }
 

@@ -77,7 +77,7 @@ bool SmcSocket::become_listener()
 	if (mode() == Mode::kListening)
 		return true;
 	// After a connect() that has just failed, or was shut down.
-	disarm_locked();
+	withdraw();
 	// A socket that has fallen back is TCP's, and may outlive this module.
 	if (mode() != Mode::kIdle)
 		return false;

@@ -133,7 +133,7 @@ public:
 	// After TCP's connect failed, or was shut down: removes option and hook. Process, no lock.
 	void disarm();
 	// The same with the sock's lock.
-	void disarm_locked();
+	void withdraw();
 	// If TCP is established by now, falls back or begins the handshake. Process.
 	void resolve();
 	// Waits until the mode is decided, or TCP has failed. Sock lock held.

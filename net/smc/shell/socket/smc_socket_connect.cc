@@ -52,11 +52,11 @@ void SmcSocket::disarm()
 	if (mode() != Mode::kConnecting || smc_sock_ss(sock_) != SMC_SS_UNCONNECTED)
 		return;
 	smc_sk_lock(sk_);
-	disarm_locked();
+	withdraw();
 	smc_sk_unlock(sk_);
 }
 
-void SmcSocket::disarm_locked()
+void SmcSocket::withdraw()
 {
 	if (smc_sock_ss(sock_) != SMC_SS_UNCONNECTED ||
 	    !change_mode<Mode::kConnecting, Mode::kIdle>())
