@@ -418,6 +418,16 @@ void proposal_acknowledges()
 		fail("no rule to delete");
 }
 
+// Another thread's connect(); @connecting until it has returned.
+Fiber *connect_aside(struct socket *sock, bool &connecting)
+{
+	connecting = true;
+	return scheduler().spawn("client", [sock, &connecting] {
+		(void)sys_connect(sock, &server(), kPort);
+		connecting = false;
+	});
+}
+
 // Another thread ends what a connect() waits for, and connects the socket to a server without SMC
 // before the first one has the processor: that one returns when the second connection is there.
 void connect_beside_another()
@@ -433,12 +443,8 @@ void connect_beside_another()
 		fail("listen() fails");
 	for (int i = 0; i < kTimes; i++) {
 		struct socket *sock = sys_socket(&client());
-		bool connecting = true;
-
-		Fiber *slow = scheduler().spawn("client", [&] {
-			(void)sys_connect(sock, &server(), kPort);
-			connecting = false;
-		});
+		bool connecting = false;
+		Fiber *slow = connect_aside(sock, connecting);
 		scheduler().sleep_us(kAlone_us);
 		slow->stall_one_in = 1;
 		slow->stall_us = 100;
@@ -543,12 +549,8 @@ void connect_beside_the_next()
 
 	for (int i = 0; i < kTimes; i++) {
 		struct socket *sock = sys_socket(&client());
-		bool connecting = true;
-
-		Fiber *slow = scheduler().spawn("client", [&] {
-			(void)sys_connect(sock, &server(), kPort);
-			connecting = false;
-		});
+		bool connecting = false;
+		Fiber *slow = connect_aside(sock, connecting);
 		slow->stall_one_in = 4;
 		slow->stall_us = kWaits_us;
 		scheduler().sleep_us(scheduler().random().below(4 * kWaits_us));

@@ -53,6 +53,23 @@ void note(net *net, Note &&take_down)
 		peers.with([&](PeerMemory &memory) { take_down(memory, time_ms); });
 }
 
+bool knows(Lazy<Elsewhere> &table, const Namespace &space, const smc_peer &peer)
+{
+	const auto look = [&](const Elsewhere &hosts) {
+		return hosts.has(to_peer(peer), smc_now_ms(), space.epoch());
+	};
+
+	return table.look(look, false);
+}
+
+// Without memory for the table nothing is remembered.
+void note_host(Lazy<Elsewhere> &table, const smc_peer &peer, u64 epoch)
+{
+	if (table.make(shell::random64()))
+		table.with(
+			[&](Elsewhere &hosts) { hosts.note(to_peer(peer), smc_now_ms(), epoch); });
+}
+
 PeerRule to_rule(const smc_peer_rule &rule)
 {
 	PeerRule result{
@@ -119,42 +136,25 @@ void note_stranger(net *net, const smc_peer &peer)
 
 bool peer_is_elsewhere(Namespace &space, const smc_peer &peer)
 {
-	const auto look = [&](const Elsewhere &elsewhere) {
-		return elsewhere.has(to_peer(peer), smc_now_ms(), space.epoch());
-	};
-
-	return space.elsewhere().look(look, false);
+	return knows(space.elsewhere(), space, peer);
 }
 
 bool peer_may_be_near(Namespace &space, net *net, const smc_peer &peer)
 {
-	const auto look = [&](const Elsewhere &hosts) {
-		return hosts.has(to_peer(peer), smc_now_ms(), space.epoch());
-	};
-
 	return smc_sysctl_smcd_loopback(net) == SMC_LOOPBACK_KERNEL &&
-	       !space.not_near().look(look, false) && smc_addr_is_near(net, peer.address);
+	       !knows(space.not_near(), space, peer) && smc_addr_is_near(net, peer.address);
 }
 
 void note_not_near(net *net, const smc_peer &peer)
 {
 	Namespace &space = Namespace::of(net);
 
-	if (space.not_near().make(shell::random64()))
-		space.not_near().with([&](Elsewhere &hosts) {
-			hosts.note(to_peer(peer), smc_now_ms(), space.epoch());
-		});
+	note_host(space.not_near(), peer, space.epoch());
 }
 
-// Without memory for the table nothing is remembered.
 void note_elsewhere(net *net, const smc_peer &peer, u64 epoch)
 {
-	auto &there = Namespace::of(net).elsewhere();
-
-	if (there.make(shell::random64()))
-		there.with([&](Elsewhere &elsewhere) {
-			elsewhere.note(to_peer(peer), smc_now_ms(), epoch);
-		});
+	note_host(Namespace::of(net).elsewhere(), peer, epoch);
 }
 
 } // namespace smc::control
